@@ -86,9 +86,7 @@ async def _serve(name: str, place: Path, folder: str, is_generous: bool) -> None
     )
     if is_generous:
         _give_everybody_much()
-    engine = Engine(resolved(spec), report)
-    await engine.start()
-    await engine.wait_lost()
+    await Engine(resolved(spec), report).run()
 
 
 def _give_everybody_much() -> None:

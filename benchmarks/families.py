@@ -147,6 +147,10 @@ Gemma 4 is exact for models whose layers neither share keys and values nor take 
 ones; others are refused. In GLM-MoE-DSA some blocks use the tokens that an earlier one chose: no span can start at
 them. Sharing steps is found out for each checkpoint when it is loaded.
 
+Dynamic NTK and LongRoPE encode positions by the length of the text beyond a limit (`max_position_embeddings`, and
+`original_max_position_embeddings`). Keys would then depend on the steps in which they were computed, and another server
+could not repeat them. Such models take texts up to that limit, and longer sessions are refused.
+
 | Result | Families |
 | --- | --- |
 """

@@ -178,6 +178,14 @@ FIGURES = {
             "95th percentile of a decode step while prefills of 512 tokens keep coming, over its idle median",
         ),
         Figure(
+            "fair_exact",
+            "ratio",
+            "higher",
+            0.8,
+            "mixing:fair_exact",
+            "tokens/s of eight decoding sessions beside one person's exact prefills, over those beside ordinary ones",
+        ),
+        Figure(
             "decode_under_backward",
             "ratio",
             "lower",
@@ -1363,6 +1371,14 @@ FIGURES = {
             0.32,
             "house:largest_package",
             "the largest package in lines of the product",
+        ),
+        Figure(
+            "step_files",
+            "files",
+            "lower",
+            30,
+            "step_files:step_files",
+            "files of the product whose code runs for one decode step over two servers; at most 24 classes",
         ),
         Figure(
             "import_circles",

@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
-from potluck_engine.reachability import Reach, needed_relays, start_reachable
+from potluck_control.network_report import Reach
+from potluck_engine.reachability import needed_relays, start_reachable
 
 from benchmarks.emulated_routers import KINDS, homes
 from benchmarks.figures import Measured

@@ -27,8 +27,7 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_engine import member_files, pinned_files
 from potluck_engine.member_files import MemberFiles
 from potluck_engine.pinned_files import MemberSource, PinnedFiles
-from potluck_engine.sharing import SharedWeights
-from potluck_engine.weights_folder import file_of_model
+from potluck_engine.sharing import SharedWeights, file_of_model
 
 from benchmarks.figures import Measured
 from potluck.checkpoint.hub import HubFiles, local_folder

@@ -42,7 +42,7 @@ _SEED = 19
 _LONG_LINK = Link(0.025, rate_mbit=100.0)
 _LONG_TOKENS = 4000
 _PREFILL_TOKENS = 2048
-_LOST_AFTER = 160  # tokens more, in which spare servers are fed
+_LOST_AFTER = 160  # tokens more, in which understudies are fed
 
 
 def latency(soak: bool) -> Measured:

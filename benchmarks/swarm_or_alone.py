@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from potluck_engine.offload_probe import TRUE_READS, probe, read_bytes
-from potluck_engine.token_cost import MachineRates, SwarmCost, offloaded_step_s, swarm_step
+from potluck_engine.offload_probe import probe, read_bytes
+from potluck_engine.token_cost import TRUE_READS, MachineRates, SwarmCost, offloaded_step_s, swarm_step
 
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint
@@ -105,7 +105,7 @@ def _client(far: FarSwarm) -> Iterator[SwarmClient]:
 @torch.inference_mode(False)  # weights that are loaded in inference mode can't be tried out
 def _rates(folder: Path, rows: int) -> MachineRates:
     """Return what `potluck estimate` measures of this machine now."""
-    return probe(folder, device="cpu", dtype=torch.float32, quantization="none", rows=rows).rates
+    return probe(folder, device="cpu", dtype=torch.float32, quantization="none", rows=rows)
 
 
 def _estimate(client: SwarmClient, rows: int) -> SwarmCost:

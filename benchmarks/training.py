@@ -96,9 +96,9 @@ def _noted_times(model: Any) -> dict[bool, dict[str, list[float]]]:
     calls = model.blocks.client.calls
     compute = calls.compute
 
-    async def noted(record: Any, request: Any, adapter: Any) -> Any:
-        reply = await compute(record, request, adapter)
-        times[isinstance(request, BackwardRequest)][record.peer_id].append(reply.timing.compute_ms)
+    async def noted(part: Any, request: Any, adapter: Any) -> Any:
+        reply = await compute(part, request, adapter)
+        times[isinstance(request, BackwardRequest)][part.peer_id].append(reply.timing.compute_ms)
         return reply
 
     calls.compute = noted

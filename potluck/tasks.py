@@ -1,15 +1,48 @@
-"""Ends asyncio tasks, and keeps those that run in the background.
+"""Starts, restarts and ends asyncio tasks that work beside their creator.
 
-The event loop holds only weak references to its tasks, so a task that nobody awaits has to be kept somewhere.
+The event loop holds only weak references to its tasks, so a task that nobody awaits has to be kept somewhere; and an
+exception that ends it has to be logged, because nobody else would learn of it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
+from potluck.errors import PotluckError
+
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
+_STABLE_S = 60.0  # a loop that ran so long failed for a new reason, so the first pause applies again
+
+
+def start_task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """Run `work` in the background of the running event loop. Keep the task. An exception that ends it is logged."""
+    task = asyncio.get_running_loop().create_task(work)
+    task.add_done_callback(_log_failure)
+    return task
+
+
+async def keep_running(loop: Callable[[], Awaitable[None]]) -> None:
+    """Run `loop` until it returns. When an exception ends it, log that, and run it again after a growing pause."""
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        begin = time.monotonic()
+        try:
+            await loop()
+            return
+        except Exception:
+            log.exception("work in the background failed, and begins again")
+        if time.monotonic() - begin > _STABLE_S:
+            pause_s = _FIRST_PAUSE_S
+        await asyncio.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
 async def cancel_and_wait(*tasks: asyncio.Future[Any] | None) -> None:
@@ -21,10 +54,10 @@ async def cancel_and_wait(*tasks: asyncio.Future[Any] | None) -> None:
 
 
 def in_thread(work: Callable[[T], object]) -> Callable[[T], None]:
-    """Return a function that has `work` done in a thread of the event loop's, without waiting for its end."""
+    """Return a function that has `work` done in a thread of the event loop's, without waiting; an error is logged."""
 
     def start(argument: T) -> None:
-        asyncio.get_running_loop().run_in_executor(None, work, argument)
+        asyncio.get_running_loop().run_in_executor(None, work, argument).add_done_callback(_log_failure)
 
     return start
 
@@ -35,11 +68,15 @@ class BackgroundTasks:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def start(self, work: Coroutine[Any, Any, object]) -> None:
-        """Run `work` in the background of the running event loop."""
-        task = asyncio.get_running_loop().create_task(work)
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run `work` in the background of the running event loop. An exception that ends it is logged."""
+        task = start_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def wait(self, timeout_s: float | None = None) -> None:
         """Wait until all tasks but the caller's own have ended, at most `timeout_s`."""
@@ -50,3 +87,11 @@ class BackgroundTasks:
     async def cancel(self) -> None:
         """Cancel all tasks but the caller's own and wait until they have ended."""
         await cancel_and_wait(*(self._tasks - {asyncio.current_task()}))
+
+
+def _log_failure(task: asyncio.Future[Any]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if isinstance(error, PotluckError):
+        log.warning("work in the background failed: %s", error.message)
+    elif error is not None:
+        log.error("work in the background failed", exc_info=error)

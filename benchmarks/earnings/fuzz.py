@@ -189,7 +189,7 @@ async def _fuzz_engine(folder: Path, count: int, rng: random.Random) -> dict[str
         client = rng.choice(clients)
         tab = client.tab
         if number % _GENUINE_EVERY == 0:
-            tabs.note(tab, rng.randrange(1, 64))
+            tab.forward_tokens += rng.randrange(1, 64)
             client.seq += 1
             genuine += 1
             wrong += not tabs.take(tab, sign_receipt(client.receipt(tab.work, client.seq), client.identity.sign))

@@ -205,8 +205,8 @@ def _here(args: argparse.Namespace, name: str, revision: str) -> HereEstimate:
     checkpoint = open_checkpoint(name, revision=revision, progress=not args.json)
     folder = args.folder or find_places().cache
     placement = alone(checkpoint, device, dtype, args.quantization, args.max_memory, folder=folder)
-    measured = probe(folder, device=device, dtype=getattr(torch, dtype), quantization=args.quantization, rows=args.rows)
-    step_s, rates = offloaded_step_s(placement, measured.rates), measured.rates
+    rates = probe(folder, device=device, dtype=getattr(torch, dtype), quantization=args.quantization, rows=args.rows)
+    step_s = offloaded_step_s(placement, rates)
     return HereEstimate(
         device=device,
         weights_bytes=sum(placement.sizes),
@@ -216,7 +216,7 @@ def _here(args: argparse.Namespace, name: str, revision: str) -> HereEstimate:
         resident_bps=round(rates.resident_bps),
         ram_bps=round(rates.ram_bps),
         disk_bps=round(rates.disk_bps),
-        disk_is_real=measured.is_disk_real,
+        disk_is_real=rates.is_disk_real,
         step_s=round(step_s, 5),
         tokens_per_s=round(args.rows / step_s, 3),
     )

@@ -203,7 +203,7 @@ def _create(args: argparse.Namespace) -> int:
     from potluck.checkpoint import open_checkpoint
 
     checkpoint = open_checkpoint(_source(args.model), revision=args.revision, progress=True)
-    model = checkpoint.folder.resolve().name if checkpoint.is_local else checkpoint.name
+    model = checkpoint.folder.resolve().name if checkpoint.files is None else checkpoint.name
     prefix = None
     if args.open:
         prefix = args.prefix or default_prefix(model, checkpoint.config.model_type)
@@ -281,7 +281,7 @@ def _source(model: str) -> str:
 
 def _choose(joined: JoinedSwarms, membership: Membership, checkpoint: Checkpoint) -> Membership:
     """Give the swarm this model, with its files if all of them are here. Raises CheckpointError."""
-    name = checkpoint.folder.resolve().name if checkpoint.is_local else checkpoint.name
+    name = checkpoint.folder.resolve().name if checkpoint.files is None else checkpoint.name
     model = NewModel(name, checkpoint.num_blocks, checkpoint.revision, files=str(checkpoint.folder))
     pinned = model.pinned(Manifests(find_places().state / "manifests"))
     return joined.lead(membership.swarm.name, lambda leader: [choose_model(leader, pinned)], may_lag=True)[0]

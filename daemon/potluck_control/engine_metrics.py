@@ -43,7 +43,7 @@ class EngineMetrics:
     spills: int = 0  # sessions whose pages were taken
     returns: int = 0  # sessions whose pages were brought back
     sessions: int = 0  # now
-    queued_steps: int = 0  # now
+    queued_steps: int = 0  # now; calls, too
     queued_tokens: int = 0  # now; of steps and calls
     waiting_for_pages: int = 0  # now
     streamed_blocks: int = 0  # now; fetched anew in each pass through the span
@@ -57,12 +57,14 @@ class EngineMetrics:
 
 
 class StepCounts:
-    """Counts that the compute thread alone writes."""
+    """Counts that the computing threads write."""
 
     def __init__(self) -> None:
         self.decode_tokens = 0
         self.prefill_tokens = 0
         self.shared_tokens = 0
+        self.forward_tokens = 0
+        self.backward_tokens = 0
         self.steps = 0
         self.step_rows = 0
         self.recent_rows = 0.0  # of a step, over the last dozen

@@ -36,8 +36,8 @@ class ServingLimits:
     cache_tokens: int = 16384  # KV cache of all sessions, tokens through the whole span; see `grows_cache`
     max_sessions: int = 256
     piece_tokens: int = 512  # tokens through the span that run before a waiting decode step gets its turn
-    max_queued_jobs: int = 256  # of one priority
-    max_queued_tokens: int = 65536  # of one priority
+    max_queued_jobs: int = 256  # steps and calls that wait, or run
+    max_queued_tokens: int = 65536  # of them; a call counts by its work
     opening_timeout_s: float = 10.0  # silence of a stream before its first message is whole
     step_timeout_s: float = 300.0  # silence of a session before it is closed; any step, even an empty one, counts
     session_timeout_s: float = 12 * 3600.0  # age of a session; stock servers allow 1800 s

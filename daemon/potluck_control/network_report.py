@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,19 @@ class Nearby:
     found: tuple[str, ...] = ()  # host:port
 
 
+class Reach(StrEnum):
+    """The way on which others reach this node."""
+
+    UNKNOWN = "unknown"  # no peer answered, or the network is within one machine
+    DIRECT = "direct"
+    RELAYED = "relayed"
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkReport:
-    """Reach (unknown, direct or relayed, as peers reported who tried) and rates in Mbit/s; 0 means not known."""
+    """Reach, as peers reported who tried, and rates in Mbit/s; 0 means not known."""
 
-    reach: str = "unknown"
+    reach: Reach = Reach.UNKNOWN
     num_asked: int = 0  # peers that answered whether they reach this machine
     num_reached: int = 0  # peers that do reach it
     link_mbps: float = 0.0  # as announced to the swarm

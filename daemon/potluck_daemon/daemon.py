@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from potluck_control.engine_messages import SignedReceipt
 from potluck_control.places import Places
 from potluck_control.schema import Transition
 
 from potluck.files import remove_litter
+from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_daemon.account import ServingAccount
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.control.events import Broadcast
@@ -155,13 +156,20 @@ class Daemon:
         )
 
     async def _serve(self) -> None:
-        works = (self._keep_alive(), self._keep_publishing(), self._do_chores(), self._keep_mending())
-        tasks = [asyncio.create_task(work) for work in works]
+        chores = (
+            (CHORES_INTERVAL_S, self._tend_members),
+            (CHORES_INTERVAL_S, self._watch_use),
+            (CHORES_INTERVAL_S, self._tick),
+            (LOG_LOOK_S, self._drop_old_logs),
+            (MEND_INTERVAL_S, self._setup.mend),
+        )
+        loops: list[Callable[[], Awaitable[None]]] = [self._keep_alive, self._keep_publishing]
+        loops += [partial(_every, interval_s, chore) for interval_s, chore in chores]
+        tasks = [start_task(keep_running(loop)) for loop in loops]
         try:
             await self._loop.run()
         finally:
-            for task in tasks:
-                task.cancel()
+            await cancel_and_wait(*tasks)
 
     async def _close(self) -> None:
         """End the engine first and release the lock last: a second daemon must not meet a leftover of this one."""
@@ -191,7 +199,7 @@ class Daemon:
     def _obey_configuration(self) -> None:
         if self.configuration.swarm is not None:
             self._clerk.serve(self.configuration.swarm)
-        self._turning_page = asyncio.create_task(self._page.apply(self.configuration.settings.metrics))
+        self._turning_page = start_task(self._page.apply(self.configuration.settings.metrics))
         self._lookout.apply(self.configuration.settings)
         self.wake()
 
@@ -231,36 +239,35 @@ class Daemon:
             self._publish_status()
             await asyncio.sleep(PUBLISH_INTERVAL_S)
 
-    async def _keep_mending(self) -> None:
-        while True:
-            await self._setup.mend()
-            await asyncio.sleep(MEND_INTERVAL_S)
+    async def _drop_old_logs(self) -> None:
+        logs.drop_old(self.places.log_file, time.time())
 
-    async def _do_chores(self) -> None:
-        looked_at_log = -math.inf
-        while True:
-            if time.monotonic() - looked_at_log > LOG_LOOK_S:
-                looked_at_log = time.monotonic()
-                logs.drop_old(self.places.log_file, time.time())
-            await asyncio.sleep(CHORES_INTERVAL_S)
-            self.configuration.reload_if_changed()
-            self._members.tend()
-            self._loop.look_at_memory()
-            if self._supervisor.pid is not None:
-                await self._watch_use()
-            self.account.book.save_if_due()
-            for topic in self._topics:
-                topic.tick(time.time())
+    async def _tend_members(self) -> None:
+        self.configuration.reload_if_changed()
+        self._members.tend()
 
     async def _watch_use(self) -> None:
         """Count what the engine uses, and decide again: a cap may be reached."""
-        await self.account.sample_use(self.configuration.settings.limits)
-        self.wake()
-        self._remember()
-        self._memory.save_if_due()
+        self._loop.look_at_memory()
+        if self._supervisor.pid is not None:
+            await self.account.sample_use(self.configuration.settings.limits)
+            self.wake()
+            self._remember()
+            self._memory.save_if_due()
+        self.account.book.save_if_due()
+
+    async def _tick(self) -> None:
+        for topic in self._topics:
+            topic.tick(time.time())
 
     async def _keep_alive(self) -> None:
         """Give the watchdog its sign of life from the loop, so that it stops when the loop hangs."""
         while self._manager.watchdog_s is not None:
             self._manager.alive()
             await asyncio.sleep(self._manager.watchdog_s / 3)
+
+
+async def _every(interval_s: float, chore: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        await chore()
+        await asyncio.sleep(interval_s)

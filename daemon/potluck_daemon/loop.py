@@ -27,7 +27,7 @@ from potluck_daemon.lookout import Lookout
 from potluck_daemon.metering.load import available_memory_bytes
 from potluck_daemon.policy.decide import Decision, Inputs, Rung, decide, is_finished
 from potluck_daemon.policy.questions import follow
-from potluck_daemon.policy.standing_by import is_short, stands_by
+from potluck_daemon.policy.standing_by import is_short, is_worth_a_start, stands_by
 from potluck_daemon.policy.terms import network_caps
 from potluck_daemon.presence.watch import Level
 from potluck_daemon.settings.state import Pause, StateFile
@@ -161,8 +161,9 @@ class ServingLoop:
         environment = configuration.engine_environment()
         supervisor.obey(decision.order, configuration.launch, python, environment)
         is_held = stands_by(decision, is_memory_short=self._is_memory_short)
-        is_starting = decision.state is State.STARTING
-        supervisor.stand_by(configuration.launch if is_held else None, python, environment, may_begin=not is_starting)
+        supervisor.stand_by(
+            configuration.launch if is_held else None, python, environment, may_begin=is_worth_a_start(decision)
+        )
         supervisor.throttle(decision.duty)
         supervisor.limit_network(network_caps(configuration.settings, inputs.presence))
         watch.situation.engine_pid = supervisor.pid

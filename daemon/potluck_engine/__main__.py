@@ -31,16 +31,18 @@ def main() -> int:
     level = logging.DEBUG if args.verbose else logging.INFO
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
 
+    from potluck_engine.daemon_pipe import serve_daemon
+
     if args.standby:
         from potluck_engine.standby import stand_by
 
-        return asyncio.run(stand_by(args.pipe))
+        return asyncio.run(serve_daemon(args.pipe, stand_by))
 
     from potluck_engine.main import new_event_loop  # imports torch, so only after the parent is watched
     from potluck_engine.pipe import serve_pipe
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(serve_pipe(args.pipe))
+        return runner.run(serve_daemon(args.pipe, serve_pipe))
 
 
 def _be_polite() -> None:

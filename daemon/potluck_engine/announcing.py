@@ -18,10 +18,10 @@ from potluck.p2p.contention import stretched
 from potluck.p2p.joining import TryAgainError, patiently
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
-from potluck.tasks import cancel_and_wait
-from potluck_engine.measure import Speed, combine, is_news, refreshed
+from potluck.tasks import cancel_and_wait, keep_running, start_task
+from potluck_engine.measure import Speed, is_news, refreshed, throughput_tps
 from potluck_engine.node import Node
-from potluck_engine.span_state import SpanState
+from potluck_engine.service import Service
 
 _UNKNOWN_DIGEST = "0" * 16  # of blocks that are still loading; no client uses a server that is JOINING
 _NOT_MEASURED = Speed(0.0, 0.0)
@@ -38,17 +38,14 @@ class Announcements:
     """
 
     def __init__(self, config: LaunchSpec, node: Node) -> None:
-        self.target = config.span or Span(0, 1)  # chosen before `join`, unless pinned
-        self.window = len(self.target)
+        self.target = Span(0, 1)  # until `join`
+        self.window = 1
         self.stored: frozenset[int] = frozenset()
         self.speed = _NOT_MEASURED
-        self.network = node.speed
+        self.node = node
         self._told: ServerRecord | None = None
-        self.directory = node.directory
-        self.peer_id = node.peer_id
-        self._on_waiting = node.on_waiting
         self._config = config
-        self._state: SpanState | None = None
+        self._service: Service | None = None
         self._announcer: Announcer | None = None
         self._beating: asyncio.Task[None] | None = None
 
@@ -59,24 +56,24 @@ class Announcements:
 
     def join(self, span: Span) -> None:
         """Announce that `span` is being loaded. Call it again if the choice changes meanwhile."""
-        self.target, self._state = span, None
-        beat = Heartbeat(self.peer_id, ServerState.JOINING, cache_tokens_left=0)
+        self.target, self._service = span, None
+        beat = Heartbeat(self.node.peer_id, ServerState.JOINING, cache_tokens_left=0)
         if self._announcer is None:
             self._announcer = Announcer(
-                self.directory, self._record(), beat, heartbeat_interval_s=self._config.heartbeat_s
+                self.node.directory, self._record(), beat, heartbeat_interval_s=self._config.heartbeat_s
             )
             self._announcer.start()
         else:
             self._announcer.update(record=self._record(), heartbeat=beat)
 
-    async def go_online(self, state: SpanState, speed: Speed) -> None:
-        """Announce that `state` is served, however long that takes, and keep the heartbeat fresh."""
-        self._state, self.speed = state, speed
-        if not self.target.covers(state.blocks.span):
-            self.target = state.blocks.span
+    async def go_online(self, service: Service, speed: Speed) -> None:
+        """Announce that `service` has begun, however long that takes, and keep the heartbeat fresh."""
+        self._service, self.speed = service, speed
+        if not self.target.covers(service.blocks.span):
+            self.target = service.blocks.span
         self._update()
-        await patiently(self.wait_announced, patience_s=math.inf, on_waiting=self._on_waiting)
-        self._beating = asyncio.create_task(self._beat())
+        await patiently(self.wait_announced, patience_s=math.inf, on_waiting=self.node.on_waiting)
+        self._beating = start_task(keep_running(self._beat))
 
     async def tell(self) -> None:
         """Announce the present state. Raises NetworkError if nobody stores it."""
@@ -97,7 +94,7 @@ class Announcements:
 
     def _update(self) -> None:
         if self._announcer is not None:
-            beat = None if self._state is None else self._heartbeat(self._state)
+            beat = None if self._service is None else self._heartbeat(self._service)
             self._announcer.update(record=self._record(), heartbeat=beat)
 
     async def stop_beating(self) -> None:
@@ -113,14 +110,13 @@ class Announcements:
         """Keep the heartbeat's figures fresh; the announcer decides when they go out."""
         while True:
             await asyncio.sleep(self._config.heartbeat_s)
-            state = self._state
-            if state is None or self._announcer is None:
-                continue
-            self._announcer.update(record=self._news(state), heartbeat=self._heartbeat(state))
+            service = self._service
+            if service is not None and self._announcer is not None:
+                self._announcer.update(record=self._news(service), heartbeat=self._heartbeat(service))
 
-    def _news(self, state: SpanState) -> ServerRecord | None:
+    def _news(self, service: Service) -> ServerRecord | None:
         """Return the record if real steps or the network have changed its rates noticeably."""
-        self.speed = refreshed(self.speed, state.compute.cost, len(state.blocks.span))
+        self.speed = refreshed(self.speed, service.compute.cost, len(service.blocks.span))
         before, now = self._told, self._record()
         rates = ("inference_tps", "forward_tps", "throughput_tps", "network_tps", "download_bps")
         if before is None or any(is_news(getattr(before, rate), getattr(now, rate)) for rate in rates):
@@ -128,39 +124,37 @@ class Announcements:
             return now
         return None
 
-    def _heartbeat(self, state: SpanState) -> Heartbeat:
-        load = state.load(time.monotonic())
+    def _heartbeat(self, service: Service) -> Heartbeat:
+        load = service.load(time.monotonic())
         return Heartbeat(
-            peer_id=self.peer_id,
+            peer_id=self.node.peer_id,
             state=ServerState.ONLINE,
-            cache_tokens_left=state.free_tokens,
-            queued_tokens=state.compute.queued_tokens + state.calls.queued_tokens,
+            cache_tokens_left=service.free_tokens,
+            queued_tokens=service.compute.queued_tokens,
             step_ms=load.step_ms,
             batch=load.batch,
             queue_ms=load.queue_ms,
-            pings_s=dict(self.network.pings_s),
-            links_mbps=self.network.links_mbps,
+            pings_s=dict(self.node.speed.pings_s),
+            links_mbps=self.node.speed.links_mbps,
         )
 
     def _record(self) -> ServerRecord:
-        config, state = self._config, self._state
-        limits = config.limits if state is None else state.limits
+        config, service, network = self._config, self._service, self.node.speed
+        limits = config.limits if service is None else service.limits
         span, digests, hidden_size = self.target, (_UNKNOWN_DIGEST,) * len(self.target), 1
         adapters: tuple[str, ...] = ()
         private_bytes = 0
         form = NumberFormat(config.dtype, config.quantization, config.cache_quantization)
-        if state is not None:
-            whole, span = state.blocks.whole, state.admission.kept
-            form = state.format
-            private_bytes = state.private.largest_bytes
+        if service is not None:
+            whole, span = service.blocks.whole, service.admission.kept
+            form = service.format
+            private_bytes = service.private.largest_bytes
             digests, adapters, hidden_size = whole.digests_of(span), whole.adapters.ids, whole.hidden_size
-        rates = combine(
-            self.speed, num_blocks=len(self.target), hidden_size=hidden_size, link_mbps=self.network.link_mbps
-        )
-        if state is not None:
-            state.meter.network_tps = rates.network_tps
+        network_tps = network.link_mbps * 1e6 / (16 * hidden_size)
+        if service is not None:
+            service.meter.network_tps = network_tps
         return ServerRecord(
-            peer_id=self.peer_id,
+            peer_id=self.node.peer_id,
             span=span,
             revision=config.swarm.revision,
             format=form,
@@ -170,12 +164,12 @@ class Announcements:
             max_length=limits.max_length,
             inference_tps=self.speed.inference_tps,
             forward_tps=self.speed.forward_tps,
-            network_tps=rates.network_tps,
-            throughput_tps=rates.throughput_tps,
+            network_tps=network_tps,
+            throughput_tps=throughput_tps(self.speed, len(self.target), network_tps),
             version=version("potluck"),
             public_name=config.public_name or None,
             adapters=adapters,
-            using_relay=self.network.is_relayed,
+            using_relay=network.is_relayed,
             download_bps=8 * FETCHING.bytes_s,
             target=self.target,
             window=self.window,

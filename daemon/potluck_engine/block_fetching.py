@@ -12,7 +12,7 @@ from functools import partial
 
 from potluck.checkpoint.block_files import BlockFiles
 from potluck.errors import PotluckError
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, start_task
 from potluck_engine.announcing import Announcements
 from potluck_engine.in_thread import in_thread
 from potluck_engine.placement.choose import prefetch_order
@@ -47,8 +47,8 @@ class BlockFetching:
             return
         wanted = prefetch_order(swarm_map)
         taken_bytes = (len(self._announcements.stored) + 1) * self._files.block_bytes
-        if wanted and taken_bytes <= self._disk_bytes and self._announcements.network.may_exchange:
-            self._in_advance = asyncio.create_task(self._fetch_in_advance(wanted[0]))
+        if wanted and taken_bytes <= self._disk_bytes and self._announcements.node.speed.may_exchange:
+            self._in_advance = start_task(self._fetch_in_advance(wanted[0]))
 
     async def stop(self) -> None:
         """Stop waiting. The download goes on in its thread, and its file is there when it is needed."""

@@ -1,16 +1,71 @@
-"""The child's end of the pipe to its daemon: messages both ways. No torch."""
+"""The daemon's children, engine and standby node: their life, and messages both ways over a pipe. No torch.
+
+A child ends when its work is over or the daemon ends: on SIGTERM, which the kernel sends then, at the end of the pipe,
+and, should its own event loop hang, by a timer that needs neither loop nor interpreter lock.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import logging
+import os
+import signal
 import socket
-from collections.abc import Sequence
+import threading
+from collections.abc import Awaitable, Callable, Sequence
 
 from potluck_control import engine_messages as messages
 from potluck_control.codec import CodecError
+from potluck_control.launch_spec import LaunchSpec
+
+from potluck.errors import PotluckError
+from potluck.tasks import cancel_and_wait
 
 log = logging.getLogger(__name__)
+
+LAUNCH_TIMEOUT_S = 30.0
+_STOP_TIMEOUT_S = 7.0  # below the daemon's, so that a stubborn engine still ends with the right code
+_ALIVE_EVERY_S, _HANG_S = 15.0, 60.0  # above the daemon's own patience: it explains better
+
+
+async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Awaitable[None]]) -> int:
+    """Do `work` for the daemon at the other end of `handle`, until it returns or a signal comes. Return the exit code.
+
+    Args:
+        work: it may raise PotluckError, which the daemon is told.
+    """
+    must_end = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, must_end.set)
+    pipe = await DaemonPipe.open(handle)
+    pipe.send(messages.Hello(pid=os.getpid()))
+    tasks = [asyncio.ensure_future(each) for each in (work(pipe), must_end.wait(), _keep_alive())]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+        return 0
+    except PotluckError as error:
+        pipe.send(messages.Failed(error.message, error.hint))
+        return 1
+    finally:
+        end_by_force()
+        await cancel_and_wait(*tasks)
+        pipe.close()
+
+
+async def _keep_alive() -> None:
+    while True:
+        faulthandler.dump_traceback_later(_HANG_S, exit=True)
+        await asyncio.sleep(_ALIVE_EVERY_S)
+
+
+def end_by_force() -> None:
+    """End the process soon, whatever hangs: nobody may be kept waiting for the memory."""
+    timer = threading.Timer(_STOP_TIMEOUT_S, os._exit, args=(1,))
+    timer.daemon = True
+    timer.start()
 
 
 class DaemonPipe:
@@ -49,6 +104,18 @@ class DaemonPipe:
     def tell_nearby(self, why_not: str, found: tuple[str, ...]) -> None:
         """Tell the daemon about the search for members on the local network."""
         self.send(messages.Nearby(why_not, found))
+
+    async def launch(self) -> LaunchSpec | None:
+        """Wait for the launch; None: the daemon says Stop or is gone. It says everything else again later.
+
+        Raises:
+            TimeoutError: no launch came within `LAUNCH_TIMEOUT_S`.
+        """
+        async with asyncio.timeout(LAUNCH_TIMEOUT_S):
+            while not isinstance(message := await self.read(), LaunchSpec):
+                if message is None or isinstance(message, messages.Stop):
+                    return None
+        return message
 
     async def read(self) -> messages.Message | None:
         """Return the next known message; None when the daemon is gone."""

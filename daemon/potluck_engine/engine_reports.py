@@ -53,7 +53,7 @@ class EngineReporter:
         engine.tabs.forget_old()
         metrics = engine.metrics()
         memory = memory_of(torch.device(spec.device))
-        blocks = None if engine.state is None else engine.state.blocks.whole
+        blocks = None if engine.service is None else engine.service.blocks.whole
         lacking = None if blocks is None else blocks.no_kernels
         fetched, fetch_total = FETCHING.progress() or (0, 0)
         return EngineReport(

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck.checkpoint.origins import BlockOrigin
-from potluck.checkpoint.shards import FileIdentity
+from potluck.checkpoint.shards import BlockOrigin, FileIdentity
 from potluck.errors import CheckpointError
 
 INTERVAL_S = 1.0

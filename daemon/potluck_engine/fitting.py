@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 from potluck_control.launch_spec import LaunchSpec, ServingLimits, usual_memory_bytes
 
@@ -19,11 +18,11 @@ from potluck.blocks.arenas import KvShape
 from potluck.blocks.formats import block_nbytes
 from potluck.blocks.residency import Placement, Room, place
 from potluck.checkpoint import Checkpoint
-from potluck.checkpoint.families import decoder_class, decoder_of
+from potluck.checkpoint.families import longest_text
 from potluck.checkpoint.stored import packing_of
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
-from potluck_engine.ranks.devices import check_devices, num_memories, numbered, parse_max_memory, threads_each
+from potluck_engine.ranks.devices import check_devices, numbered, parse_max_memory
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +39,8 @@ def resolved(spec: LaunchSpec) -> LaunchSpec:
     devices = check_devices(spec.devices)
     device = devices[0] if devices else choose_device(spec.device)
     dtype = choose_dtype(spec.dtype, device, spec.quantization)
-    return replace(spec, device=device, dtype=dtype, threads=threads_each(choose_threads(spec.threads), devices))
+    threads = choose_threads(spec.threads) // max(devices.count("cpu"), 1)  # ranks on a CPU share the engine's
+    return replace(spec, device=device, dtype=dtype, threads=max(threads, 1))
 
 
 def choose_device(wanted: str) -> str:
@@ -82,30 +82,21 @@ def find_device(name: str) -> torch.device:
     return device
 
 
-def memory_total_bytes(device: str) -> int:
-    """Return the whole memory of the device. Raises UsageError."""
-    return memory_of(find_device(device)).total
-
-
 def memory_limit_bytes(device: str) -> int:
     """Return what the engine may use by default for weights, sessions and activations. Raises UsageError."""
     memory = memory_of(find_device(device))
     return usual_memory_bytes(memory.free, is_gpu=memory.is_own)
 
 
-def num_blocks_that_fit(
-    checkpoint: Checkpoint,
-    dtype: str,
-    limit_bytes: int,
-    limits: ServingLimits,
-    *,
-    quantization: str = "none",
-    cache_quantization: str = "none",
-) -> int:
-    """Return how many blocks fit into the limit with the cache of their sessions; at least one, at most all."""
-    for_blocks = limit_bytes * (1.0 - _WORK_SHARE)
-    for_sessions = _cache_bytes(checkpoint, dtype, cache_quantization) * limits.cache_tokens
-    each = max(_block_sizes(checkpoint, dtype, quantization)) + for_sessions
+def num_blocks_that_fit(checkpoint: Checkpoint, spec: LaunchSpec) -> int:
+    """Return how many blocks fit into the engine's memory with the cache of their sessions; at least one, at most all.
+
+    Raises:
+        UsageError: the device is not there, or its limit cannot be read.
+    """
+    for_blocks = total_limit_bytes(spec) * (1.0 - _WORK_SHARE)
+    for_sessions = _cache_bytes(checkpoint, spec.dtype, spec.cache_quantization) * spec.limits.cache_tokens
+    each = max(_block_sizes(checkpoint, spec.dtype, spec.quantization)) + for_sessions
     return min(max(int(for_blocks // each), 1), checkpoint.num_blocks)
 
 
@@ -120,14 +111,14 @@ def memory_limits(spec: LaunchSpec) -> dict[str, int]:
 def total_limit_bytes(spec: LaunchSpec) -> int:
     """Return what the engine may use of all its devices together. Raises UsageError."""
     each = memory_limits(spec).get(numbered(spec.device)) or memory_limit_bytes(spec.device)
-    return each * num_memories(spec.devices)
+    return each * max(len(set(spec.devices)), 1)  # ranks on a CPU share one
 
 
 def window(checkpoint: Checkpoint, spec: LaunchSpec) -> int:
     """Return how many blocks to serve: as many as `spec` says, else as many as fit into the engine's memory."""
     if spec.num_blocks:
         return min(spec.num_blocks, checkpoint.num_blocks)
-    return _num_blocks_on_devices(checkpoint, spec)
+    return num_blocks_that_fit(checkpoint, spec)
 
 
 def can_grow(checkpoint: Checkpoint, spec: LaunchSpec, window: int) -> bool:
@@ -138,14 +129,12 @@ def can_grow(checkpoint: Checkpoint, spec: LaunchSpec, window: int) -> bool:
     kinds = set(getattr(checkpoint.text_config, "layer_types", None) or ())
     if len(spec.devices) > 1 or spec.adapters or len(kinds) > 1:
         return False
-    return window <= _num_blocks_on_devices(checkpoint, spec)
+    return window <= num_blocks_that_fit(checkpoint, spec)
 
 
 def block_stack(checkpoint: Checkpoint) -> str:
     """Return the name that the model's decoder has for its layers."""
-    with torch.device("meta"):
-        model = decoder_class(checkpoint.text_config)._from_config(checkpoint.text_config)
-    return decoder_of(model, checkpoint.num_blocks)[1]
+    return checkpoint.empty_blocks()[1]
 
 
 def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder: Path) -> Room:
@@ -155,7 +144,7 @@ def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder:
     limit = wanted or memory_limit_bytes(device)
     for_sessions = _cache_bytes(checkpoint, spec.dtype, spec.cache_quantization) * spec.limits.cache_tokens * len(span)
     device_bytes = int(limit * (1.0 - _WORK_SHARE)) - min(for_sessions, limit // 2)
-    in_ram = int(psutil.virtual_memory().available * _RAM_SHARE)
+    in_ram = _ram_bytes()
     return Room(
         device_bytes=max(device_bytes, 0),
         ram_bytes=limits.get("cpu", in_ram) if device != "cpu" else in_ram,
@@ -180,9 +169,8 @@ def alone(
     """
     limits, named = parse_max_memory(max_memory), numbered(device)
     free = memory_limit_bytes(device)  # raises for a device that is not there
-    in_ram = int(psutil.virtual_memory().available * _RAM_SHARE)
-    if device == "cpu" and named in limits:
-        in_ram = 0  # the user's limit is for weights wherever they are in RAM
+    # On a CPU, the user's limit is for weights wherever they are in RAM.
+    in_ram = 0 if device == "cpu" and named in limits else _ram_bytes()
     room = Room(
         device_bytes=limits.get(named, int(free * (1.0 - _WORK_SHARE))),
         ram_bytes=limits.get("cpu", in_ram) if device != "cpu" else in_ram,
@@ -234,8 +222,9 @@ def longest_session(model_config: Any) -> int | None:
 
     None: the model has no positions that could end, such as Mamba, and sessions end where memory does.
     """
-    positions = getattr(model_config.get_text_config(decoder=True), "max_position_embeddings", None)
-    return max(positions, _USUAL_LENGTH) if positions else None
+    config = model_config.get_text_config(decoder=True)
+    positions = getattr(config, "max_position_embeddings", None)
+    return longest_text(config) or (max(positions, _USUAL_LENGTH) if positions else None)
 
 
 def share_of_room(room: Room, rank: int, size: int, *, is_shared: bool) -> Room:
@@ -248,10 +237,8 @@ def share_of_room(room: Room, rank: int, size: int, *, is_shared: bool) -> Room:
     )
 
 
-def _num_blocks_on_devices(checkpoint: Checkpoint, spec: LaunchSpec) -> int:
-    limit = total_limit_bytes(spec)
-    formats = {"quantization": spec.quantization, "cache_quantization": spec.cache_quantization}
-    return num_blocks_that_fit(checkpoint, spec.dtype, limit, spec.limits, **formats)
+def _ram_bytes() -> int:
+    return int(memory_of(torch.device("cpu")).free * _RAM_SHARE)
 
 
 def _free_disk_bytes(folder: Path) -> int:
@@ -261,16 +248,8 @@ def _free_disk_bytes(folder: Path) -> int:
 
 def _block_sizes(checkpoint: Checkpoint, dtype: str, quantization: str) -> list[int]:
     packing = packing_of(checkpoint.config)
-    return [block_nbytes(layer, quantization, packing) for layer in _empty_blocks(checkpoint, dtype)]
-
-
-def _empty_blocks(checkpoint: Checkpoint, dtype: str) -> list[torch.nn.Module]:
-    """Return the model's blocks without values, from the architecture alone; nothing is read or downloaded."""
-    kind = getattr(torch, dtype)
-    with torch.device("meta"):
-        model = decoder_class(checkpoint.text_config)._from_config(checkpoint.text_config, dtype=kind)
-    decoder, name = decoder_of(model, checkpoint.num_blocks)
-    return list(getattr(decoder, name))
+    blocks, _ = checkpoint.empty_blocks(getattr(torch, dtype))
+    return [block_nbytes(block, quantization, packing) for block in blocks]
 
 
 def _cache_bytes(checkpoint: Checkpoint, dtype: str, cache_quantization: str) -> int:

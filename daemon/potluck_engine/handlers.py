@@ -1,29 +1,40 @@
 """The table of everything an engine answers, and the stateless calls among it.
 
-Handlers decode, check who asks for what, hand over to the call thread, and encode. They raise RemoteErrors, which the
+Handlers decode, check who asks for what, hand over to the step loop, and encode. They raise RemoteErrors, which the
 host sends; anything else is a fault of ours, which the host answers as INTERNAL and logs.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import math
+import time
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.heap import trim_heap
+from potluck.blocks.pages import PAGE_TOKENS, pages_of
 from potluck.blocks.routing import NO_EXPERT, Given
 from potluck.foreign import CallCoding, ForeignPeers, SessionCoding
 from potluck.membership.records import Report
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, ServerInfo, TensorReply
+from potluck.protocol.messages import (
+    BackwardRequest,
+    Caller,
+    ForwardRequest,
+    Quote,
+    ServerInfo,
+    TensorReply,
+    Timing,
+)
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import ACCEPTED, UploadJoiner
 from potluck.wire.calls import CallRequest, RequestJoiner
@@ -39,20 +50,20 @@ from potluck.wire.questions import (
     encode_quote,
 )
 from potluck_engine.admission import Room
-from potluck_engine.compute.call_scheduler import Pieces, Priority
+from potluck_engine.compute.steps import Call
 from potluck_engine.in_thread import in_thread_if_large
 from potluck_engine.inference import serve_session
 from potluck_engine.kept_passes import KEEP_S, PassKey
-from potluck_engine.loaded_blocks import Gradients
+from potluck_engine.loaded_blocks import BACKWARD_COST, Gradients
 from potluck_engine.memory.private_adapters import HeldAdapter
 from potluck_engine.pushing import Pushes
-from potluck_engine.quotes import quote
-from potluck_engine.span_state import SpanState
+from potluck_engine.service import Service
 from potluck_engine.wrong_results import FormatOf, Rechecks
 
 T = TypeVar("T")
 
 _TRIM_AFTER_S = 5.0
+_COMING = 0.25  # of quoted rows: clients ask along several routes and take one
 _MAX_LARGE_CALLS = 16  # calls of several frames at a time: each may hold one whole message
 
 
@@ -60,7 +71,7 @@ _MAX_LARGE_CALLS = 16  # calls of several frames at a time: each may hold one wh
 class Handlers:
     """All calls of one engine; implements `potluck.foreign.EngineCalls`."""
 
-    state: SpanState
+    state: Service
     host: Host
     version: str
     foreign: ForeignPeers | None
@@ -80,18 +91,22 @@ class Handlers:
     async def register(self) -> None:
         """Make the host answer."""
         host = self.host
-        for protocol, call in ((protocols.INFO, self.info), (protocols.QUOTE, self.quote)):
-            await host.serve_unary(protocol, call)
-        await host.serve_unary(protocols.SETTLE, self.settle)
-        await host.serve_unary(protocols.CHOICES, self.choices)
-        await host.serve_stream(protocols.SESSION, self.session, max_frame_bytes=self.limits.max_frame_bytes)
-        await host.serve_stream(protocols.PUSH, self.push, max_frame_bytes=self.limits.max_frame_bytes)
-        for protocol, stream_call in (
-            (protocols.FORWARD, self.forward),
-            (protocols.BACKWARD, self.backward),
-            (protocols.ADAPTER, self.take_adapter),
+        for protocol, call in (
+            (protocols.INFO, self.info),
+            (protocols.QUOTE, self.quote),
+            (protocols.SETTLE, self.settle),
+            (protocols.CHOICES, self.choices),
         ):
-            await host.serve_stream(protocol, stream_call, max_frame_bytes=PART_BYTES + MAX_FIELD_BYTES)
+            await host.serve_unary(protocol, call)
+        whole, part = self.limits.max_frame_bytes, PART_BYTES + MAX_FIELD_BYTES
+        for protocol, stream_call, max_frame_bytes in (
+            (protocols.SESSION, self.session, whole),
+            (protocols.PUSH, self.push, whole),
+            (protocols.FORWARD, self.forward, part),
+            (protocols.BACKWARD, self.backward, part),
+            (protocols.ADAPTER, self.take_adapter, part),
+        ):
+            await host.serve_stream(protocol, stream_call, max_frame_bytes=max_frame_bytes)
         if self.foreign is not None:
             await self.foreign.serve(host, self)
 
@@ -144,7 +159,33 @@ class Handlers:
         return state.private.taking(person, caller.private.digest, span, joiner.num_bytes)
 
     async def quote(self, body: bytes, peer: PeerId) -> bytes:
-        return encode_quote(quote(self.state, decode_quote_request(body, limits=self.limits), peer))
+        """Say what a session would cost here now. Raises RemoteError, as its opening would.
+
+        Computes nothing, and reserves memory for two seconds, so that the promise still holds when the client comes.
+        Quoted rows count as load for the next client that asks, so that clients that ask at the same time do not all
+        choose the same server.
+        """
+        request, state, now = decode_quote_request(body, limits=self.limits), self.state, time.monotonic()
+        state.admission.check(request.prefix, request.span, request.caller)
+        paging, load = state.stage.paging, state.load(now)
+        reservations, per_page = paging.admission.reservations, paging.pages_per_token_page
+        expected_rows, others, free = reservations.rows(now), reservations.pages(now), state.compute.page_counts.free
+        pages = reservations.hold(
+            state.admission.person_of(peer),
+            pages=request.rows * pages_of(request.tokens) * per_page,
+            rows=request.rows,
+            free=free,
+            now=now,
+        )
+        return encode_quote(
+            Quote(
+                batch=load.batch + math.ceil(_COMING * expected_rows),
+                step_ms=load.step_ms,
+                queue_ms=load.queue_ms,
+                free_tokens=max(free - others, 0) * PAGE_TOKENS // per_page,
+                reserved_tokens=pages * PAGE_TOKENS // per_page,
+            )
+        )
 
     async def settle(self, body: bytes, peer: PeerId) -> bytes:
         """Take the last receipt of a session or of some calls, which no later one can carry."""
@@ -236,23 +277,28 @@ class Handlers:
             state.sessions.calling(request.span),
         ):
             given = self._given(request)
-            priority, pieces = self._work_of(request, person, adapter, private, given)
-            computed = await state.calls.run(
-                priority, pieces, client=person, tokens=batch * tokens, timeout_s=state.limits.request_timeout_s
-            )
-        timing = replace(computed.timing, cache_tokens_left=state.free_tokens)
-        state.tabs.note(tab, batch * tokens, is_backward=priority is Priority.BACKWARD)
-        timing = state.tabs.say(tab, timing, is_named=tab.seq > 0)  # once it signs: answers of calls may be lost
+            call = self._call_of(request, person, adapter, private, given)
+            result = await state.compute.call(call)
+        queued_s = time.monotonic() - call.submitted_at - call.compute_s
+        timing = Timing(max(queued_s, 0.0) * 1e3, call.compute_s * 1e3, cache_tokens_left=state.free_tokens)
+        if call.is_backward:
+            state.compute.counts.backward_tokens += batch * tokens
+            tab.backward_tokens += batch * tokens
+        else:
+            state.compute.counts.forward_tokens += batch * tokens
+            tab.forward_tokens += batch * tokens
+        if not tab.seq:  # it has signed nothing yet; answers of calls may be lost
+            timing = replace(timing, tab=tab.name or None)
         packs = request.packs and can_pack(request.hidden.shape[-1])
-        if priority is Priority.FORWARD:
-            output, gap = computed.value, None if given is None else given.gap
+        if not call.is_backward:
+            output, gap = result, None if given is None else given.gap
             if isinstance(request, ForwardRequest) and request.last_tokens is not None:
                 output = output[:, tokens - request.last_tokens :].contiguous()
             if not packs:
                 return TensorReply((output,), timing, gap=gap)
             rounded, packed = await in_thread_if_large(output.nbytes, lambda: pack(output))
             return TensorReply((rounded,), timing, packed=packed, gap=gap)
-        found: Gradients = computed.value
+        found: Gradients = result
         hidden, packed = found.hidden, None
         if packs:
             plain = hidden
@@ -279,27 +325,36 @@ class Handlers:
                 return Given(request.choices, request.margin)
         raise RemoteError(Code.BAD_REQUEST, "these blocks have no such experts to choose")
 
-    def _work_of(
+    def _call_of(
         self,
         request: CallRequest,
         person: PersonId,
         adapter: str | None,
         private: PrivateAdapter | None,
         given: Given | None,
-    ) -> tuple[Priority, Pieces]:
+    ) -> Call:
         blocks, span, hidden, prompts = self.state.call_blocks, request.span, request.hidden, request.prompts
         named = request.caller.private
         key = PassKey(person, span, adapter, None if named is None else named.digest)
+        pieces: Generator[None, None, Any]
         if isinstance(request, ForwardRequest):
             keep_as = key if request.is_trained else None
             if keep_as is not None:
                 asyncio.get_running_loop().call_later(KEEP_S + 1, blocks.kept.forget_old)
-            return Priority.FORWARD, lambda: blocks.adapted(
-                adapter, blocks.forward(span, hidden, prompts, private, keep_as=keep_as, given=given)
-            )
-        grad = request.grad
-        return Priority.BACKWARD, lambda: blocks.adapted(
-            adapter, blocks.backward(span, hidden, grad, prompts, private, kept_as=key)
+            pieces = blocks.forward(span, hidden, prompts, private, keep_as=keep_as, given=given)
+            cost = 1
+        else:
+            cost, pieces = BACKWARD_COST, blocks.backward(span, hidden, request.grad, prompts, private, kept_as=key)
+        now = time.monotonic()
+        return Call(
+            None,
+            person,
+            rows=1,
+            tokens=math.ceil(cost * hidden.shape[0] * hidden.shape[1] * len(span) / len(blocks.span)),
+            submitted_at=now,
+            deadline=now + self.state.limits.request_timeout_s,
+            pieces=blocks.adapted(adapter, pieces),
+            is_backward=cost > 1,
         )
 
     def _trim_later(self) -> None:

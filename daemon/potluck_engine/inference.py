@@ -29,15 +29,15 @@ from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest, Timing
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, start_task
 from potluck.wire.packing import can_pack, pack
 from potluck_engine.admission import Room
 from potluck_engine.in_thread import in_thread_if_large, is_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
 from potluck_engine.pushing import Outbox, Pushes, SessionPushes
 from potluck_engine.receipts import NO_TAB
+from potluck_engine.service import Service
 from potluck_engine.sessions import checked_start
-from potluck_engine.span_state import SpanState
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ _CLOSING = StepRequest(hidden=None)
 """Also what the end of the client's side means."""
 
 
-async def serve_session(state: SpanState, pushes: Pushes, stream: Stream, peer: PeerId, coding: SessionCoding) -> None:
+async def serve_session(state: Service, pushes: Pushes, stream: Stream, peer: PeerId, coding: SessionCoding) -> None:
     """Serve one session to its end. Raises RemoteError, which the host sends as an error frame."""
     try:
         async with asyncio.timeout(state.limits.request_timeout_s):
@@ -82,7 +82,7 @@ async def serve_session(state: SpanState, pushes: Pushes, stream: Stream, peer: 
 
 
 def _memory_of(
-    state: SpanState, opening: SessionOpening, first: StepRequest, peer: PeerId, held: ExitStack
+    state: Service, opening: SessionOpening, first: StepRequest, peer: PeerId, held: ExitStack
 ) -> SessionMemory:
     """Return the memory of a session that may be opened; `held` keeps its private adapter. Raises RemoteError."""
     adapter = state.admission.check(opening.prefix, opening.span, opening.caller)
@@ -119,7 +119,7 @@ class _Asked:
 class Session:
     """One client's session through one span, and its steps; `waiting` are those that have not begun."""
 
-    state: SpanState
+    state: Service
     stream: Stream
     memory: SessionMemory
     opening: SessionOpening
@@ -283,14 +283,14 @@ class Session:
 
     def _answered(self, step: SessionStep, error: PotluckError | None) -> None:
         """Answer a finished step; called in the loop."""
-        if self._running is None:
-            return  # the session was closed meanwhile
         if error is not None:
             self._finish(error if isinstance(error, RemoteError) else RemoteError(Code.INTERNAL, error.message))
+        elif self._running is None:
+            return  # the session was closed meanwhile
         elif not self._packs:
             self._answer(*self._running, step.result(), None)
         elif is_large(step.result().nbytes):
-            self._packing = asyncio.create_task(self._answer_packed(*self._running))
+            self._packing = start_task(self._answer_packed(*self._running))
         else:
             self._answer(*self._running, *pack(step.result()))
 
@@ -301,19 +301,20 @@ class Session:
         self._running = None
         request, state, now = asked.request, self.state, time.monotonic()
         self.position = step.end
-        state.choices.note(self.memory.client, self.opening.session_id, step)
+        if step.chosen or state.choices.kept:
+            state.choices.note(self.memory.client, self.opening.session_id, step)
         self._heard_at = now
         queue_ms = max(now - step.submitted_at - step.compute_s, 0.0) * 1e3
         if step.tokens == 1:
-            state.meter.add((now - step.submitted_at) * 1e3, queue_ms, now)
+            state.meter.steps.append((now, (now - step.submitted_at) * 1e3, queue_ms))
         timing = Timing(
             queue_ms=queue_ms,
             compute_ms=step.compute_s * 1e3,
             cache_tokens_left=state.free_tokens,
             is_leaving=state.admission.is_leaving(self.memory.span),
+            tab=(self._tab.name or None) if request.opening is not None else None,
         )
-        state.tabs.note(self._tab, step.rows * step.tokens)
-        timing = state.tabs.say(self._tab, timing, is_named=request.opening is None)
+        self._tab.forward_tokens += step.rows * step.tokens
         was_pushed = self._pushes.push(request, output, packed)  # first: the next server waits for it
         if request.answer_tokens is not None:
             wanted = slice(max(output.shape[1] - request.answer_tokens, 0), None)
@@ -358,7 +359,7 @@ class Session:
             self._over.set_result(error)
 
 
-async def _read_step(state: SpanState, coding: SessionCoding, room: Room, body: bytes, *, is_first: bool) -> _Asked:
+async def _read_step(state: Service, coding: SessionCoding, room: Room, body: bytes, *, is_first: bool) -> _Asked:
     """Decode a message once there is room for it. Raises RemoteError."""
     num_bytes = await room.take(len(body), timeout_s=state.limits.request_timeout_s)
     limits = state.wire_limits

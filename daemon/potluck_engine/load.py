@@ -25,18 +25,15 @@ class Load:
 
 
 class LoadMeter:
-    """A window of recent decode steps, each measured from arrival to answer."""
+    """A window of recent decode steps, each measured from arrival to answer; append to `steps`."""
 
     def __init__(self) -> None:
         self.network_tps = math.inf  # rows a second that the link carries
-        self._recent: deque[tuple[float, float, float]] = deque(maxlen=_RECENT_STEPS)  # when, milliseconds, of wait
-
-    def add(self, step_ms: float, queue_ms: float, now: float) -> None:
-        self._recent.append((now, step_ms, queue_ms))
+        self.steps: deque[tuple[float, float, float]] = deque(maxlen=_RECENT_STEPS)  # when, milliseconds, of wait
 
     def load(self, now: float, *, rows: float) -> Load:
         """Return the load at `now`; `rows` are those of a recent step, as the compute thread counts them."""
-        recent = [each for each in self._recent if now - each[0] < _RECENT_S]
+        recent = [each for each in self.steps if now - each[0] < _RECENT_S]
         if not recent:
             return Load(0, 0.0, 0.0)
         rate_s = len(recent) / max(now - recent[0][0], 1.0)

@@ -24,13 +24,14 @@ from potluck.blocks.cache import DifferentiableCache
 from potluck.blocks.heap import trim_heap
 from potluck.blocks.reshaping import part_of
 from potluck.blocks.routing import Given
+from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.kept_passes import KeptPasses, PassKey
 
 T = TypeVar("T")
 
-_BACKWARD_COST = 3  # the forward again, and twice its work for the gradients
+BACKWARD_COST = 3  # the forward again, and twice its work for the gradients
 _KEPT_BYTES = 256 << 20
 """Of intermediate results that all calls together keep from forwards to gradients; more are computed twice."""
 
@@ -69,9 +70,22 @@ class LoadedBlocks:
         self.whole.adapters.unload()
         trim_memory(self.whole.device)
 
-    def restore(self) -> None:
-        """Take the weights again, if `is_restorable`. Raises torch.OutOfMemoryError or CheckpointError."""
-        self.whole.weights.restore()
+    def restored(self) -> BlockSpan:
+        """Take the weights again, if `is_restorable`, and return the span.
+
+        Raises:
+            UsageError: others took the memory.
+            CheckpointError: files changed.
+        """
+        try:
+            self.whole.weights.restore()
+        except torch.OutOfMemoryError as error:
+            self.free()
+            raise UsageError("the device has no room for the blocks any more", hint="see what took it") from error
+        except CheckpointError:
+            self.free()
+            raise
+        return self.whole
 
     @property
     def is_restorable(self) -> bool:
@@ -158,7 +172,7 @@ class LoadedBlocks:
     def _forward_to_keep(
         self, key: PassKey, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None
     ) -> Generator[None, None, Tensor]:
-        epoch, budget, num_bytes = self.kept.epoch, self._budget() // _BACKWARD_COST, 0
+        epoch, budget, num_bytes = self.kept.epoch, self._budget() // BACKWARD_COST, 0
         recordings: list[_Recording] = []
         for rows in _row_groups(hidden, len(key.span), budget):
             room = self.kept_bytes - self.kept.num_bytes - num_bytes
@@ -186,7 +200,7 @@ class LoadedBlocks:
         """
         hidden, prompts = self._enter(hidden, prompts)
         grad, _ = self._enter(grad, None)
-        budget = self._budget() // _BACKWARD_COST
+        budget = self._budget() // BACKWARD_COST
         kept = None if kept_as is None else self.kept.take(kept_as, hidden, prompts)
         found: list[Gradients] = []
         for index, rows in enumerate(_row_groups(hidden, len(span), budget)):

@@ -25,7 +25,7 @@ from potluck.protocol.swarm import Swarm
 from potluck_engine import fitting
 from potluck_engine.measure import Speed, measure_speed
 from potluck_engine.pinned_files import MemberSource, PinnedFiles, other_weights
-from potluck_engine.weights_folder import manifests, own_folder
+from potluck_engine.sharing import manifests, own_folder
 
 log = logging.getLogger(__name__)
 
@@ -105,10 +105,7 @@ def load(checkpoint: Checkpoint, span: Span, config: LaunchSpec, ranks: Ranks | 
     dtype = _DTYPES.get(config.dtype)
     if dtype is None:
         raise UsageError(f"unknown number format {config.dtype!r}", hint=f"one of {', '.join(_DTYPES)}")
-    try:
-        torch.empty(0, device=config.device)
-    except (RuntimeError, AssertionError) as error:
-        raise UsageError(f"the device {config.device!r} cannot be used", hint="try --device cpu") from error
+    fitting.find_device(config.device)
     torch.set_num_threads(config.threads)
     opened = [open_adapter(name, num_blocks=checkpoint.num_blocks) for name in config.adapters]
     if config.quantization == "none" and packing_of(checkpoint.config) is not None:

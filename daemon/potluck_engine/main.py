@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import signal
 
@@ -12,6 +11,7 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.processes import confine
+from potluck.tasks import cancel_and_wait
 from potluck_engine.fitting import resolved
 from potluck_engine.server import Engine
 
@@ -45,27 +45,17 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 async def _serve(spec: LaunchSpec, on_event: OnEvent) -> signal.Signals:
-    """Start, wait for a signal or for the end of the network, stop; returns the signal. Raises PotluckError."""
-    wanted = asyncio.create_task(_until_signal())
+    """Serve until a signal comes, and return it. Raises PotluckError."""
     engine = Engine(spec, on_event)
-    starting = asyncio.create_task(engine.start())
+    wanted, serving = asyncio.create_task(_until_signal()), asyncio.create_task(engine.run())
     try:
-        await asyncio.wait((starting, wanted), return_when=asyncio.FIRST_COMPLETED)
-        if not wanted.done():
-            await starting
-            lost = asyncio.create_task(engine.wait_lost())
-            await asyncio.wait((lost, wanted), return_when=asyncio.FIRST_COMPLETED)
-            lost.cancel()
-            if not wanted.done():
-                lost.result()
-                raise PotluckError("the peer-to-peer process ended unexpectedly", hint="start the engine again")
+        await asyncio.wait((serving, wanted), return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
         return wanted.result()
     finally:
-        starting.cancel()
-        with contextlib.suppress(asyncio.CancelledError, PotluckError):
-            await starting
+        await cancel_and_wait(serving, wanted)
         await engine.stop()
-        wanted.cancel()
 
 
 async def _until_signal() -> signal.Signals:

@@ -26,20 +26,12 @@ _NEWS = 0.1  # change of a rate that is announced; each costs a message to many
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """AnnouncedRates through one block; the stock meaning."""
+    """Rates through one block; the stock meaning."""
 
     inference_tps: float  # single-token steps a second
     forward_tps: float  # tokens a second
     steps: tuple[tuple[int, float], ...] = ()  # tokens and seconds of steps through the whole span
     packing_error: float | None = None  # see `ServerRecord`
-
-
-@dataclass(frozen=True, slots=True)
-class AnnouncedRates:
-    """The rates that a server announces in its record."""
-
-    network_tps: float
-    throughput_tps: float
 
 
 def measure_speed(blocks: BlockSpan) -> Speed:
@@ -82,10 +74,9 @@ def _alone_step(blocks: BlockSpan) -> Callable[[int], object]:
     return lambda tokens: blocks.forward(hidden[:, :tokens], cache if tokens == 1 else None)
 
 
-def combine(speed: Speed, *, num_blocks: int, hidden_size: int, link_mbps: float) -> AnnouncedRates:
-    """Return what a typical request gets: half the span on average, or the link with 16 bits a value."""
-    network_tps = link_mbps * 1e6 / (16 * hidden_size)
-    return AnnouncedRates(network_tps, min(speed.forward_tps / ((num_blocks + 1) / 2), network_tps))
+def throughput_tps(speed: Speed, num_blocks: int, network_tps: float) -> float:
+    """Return what a typical request gets: half the span on average, or what the link carries."""
+    return min(speed.forward_tps / ((num_blocks + 1) / 2), network_tps)
 
 
 def refreshed(speed: Speed, cost: StepCost, num_blocks: int) -> Speed:

@@ -18,32 +18,34 @@ _PAUSE_S = 1.0
 
 
 class MemoryWatch:
-    """The resident weights of one module at a time."""
+    """The resident weights of one module at a time.
+
+    Attributes:
+        pause_s: until the next `look`.
+    """
 
     def __init__(self) -> None:
+        self.pause_s = _PAUSE_S
         self._module: nn.Module | None = None
         self._sums: dict[str, tuple[int, int]] = {}  # address and sum, by the parameter's name
         self._round: Iterator[tuple[str, nn.Parameter]] = iter(())
 
     async def look(self, module: nn.Module) -> str:
-        """Check the next parameter, in its share of the time. Return its name if it changed; empty: all is well."""
+        """Check the next parameter. Return its name if it changed; empty: all is well."""
         if module is not self._module:
             self._module, self._sums, self._round = module, {}, iter(())
         name, parameter = next(self._round, ("", None))
+        self.pause_s = _PAUSE_S
         if parameter is None:
             self._round = module.named_parameters()
-            await asyncio.sleep(_PAUSE_S)
             return ""
         begin = time.monotonic()
         weights = parameter.detach()
         now = weights.data_ptr(), await asyncio.to_thread(checksum, weights)
-        took_s = time.monotonic() - begin
-        before = self._sums.setdefault(name, now)
+        self.pause_s = max((time.monotonic() - begin) * (1.0 / _SHARE - 1.0), _PAUSE_S)
+        before = self._sums.get(name, now)
         self._sums[name] = now
-        if weights.numel() and before[0] == now[0] and before[1] != now[1]:
-            return name
-        await asyncio.sleep(max(took_s * (1.0 / _SHARE - 1.0), _PAUSE_S))
-        return ""
+        return name if weights.numel() and before[0] == now[0] and before[1] != now[1] else ""
 
 
 def checksums(module: nn.Module) -> dict[str, int]:

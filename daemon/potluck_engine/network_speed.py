@@ -15,7 +15,7 @@ import statistics
 import struct
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from potluck_control.network_report import NetworkReport
@@ -47,20 +47,6 @@ _EXCHANGE_TIMEOUT_S = 30.0
 _SHORTEST_S = 1e-4
 _NEWEST_WEIGHT = 0.5  # of a measurement in the figure of a link
 _SECONDS = struct.Struct("<d")
-
-
-@dataclass(frozen=True, slots=True)
-class PeerLink:
-    """The bandwidth of the link to one peer, as measured."""
-
-    up_mbps: float
-    down_mbps: float
-    measured_at: float  # monotonic seconds
-
-    @property
-    def mbps(self) -> float:
-        """The slower direction, because hidden states come and go."""
-        return min(self.up_mbps, self.down_mbps)
 
 
 def choose_peers(servers: Iterable[LiveServer], me: PeerId, span: Span | None, rng: random.Random) -> list[PeerId]:
@@ -103,34 +89,29 @@ class NetworkSpeed:
         self._given_mbps = given_mbps
         self._exchanges = exchanges
         self._clock = clock
-        self._links: dict[PeerId, PeerLink] = {}
+        self._links: dict[PeerId, float] = {}  # Mbit/s of the slower direction, because hidden states come and go
+        self._due_at: dict[PeerId, float] = {}  # of peers that were asked for an exchange, when to ask again
         self._known: frozenset[PeerId] = frozenset()
-        self._failed_at: dict[PeerId, float] = {}
         self._answered_at: dict[PeerId, float] = {}
-        self._spent: list[tuple[float, int]] = []  # when, bytes
+        self._exchanged_at: list[float] = []  # with anybody, in the last day
 
     @property
     def links_mbps(self) -> dict[PeerId, float]:
-        return {peer: round(link.mbps, 2) for peer, link in self._links.items()}
+        return {peer: round(mbps, 2) for peer, mbps in self._links.items()}
 
     @property
     def link_mbps(self) -> float:
         """The announced bandwidth: measured, set by the user, or a default, but never above the user's cap."""
         unmeasured = (self._given_mbps or DEFAULT_MBPS) * (RELAYED_SHARE if self.is_relayed else 1.0)
-        found = worth([link.mbps for link in self._links.values()]) or unmeasured
+        found = worth([*self._links.values()]) or unmeasured
         return min(found, self.cap_mbps) if self.cap_mbps > 0 else found
-
-    @property
-    def ping_ms(self) -> float:
-        """The median round trip; 0 if there was no peer."""
-        return 1000 * statistics.median(self.pings_s.values()) if self.pings_s else 0.0
 
     def completed(self, report: NetworkReport) -> NetworkReport:
         return replace(
             report,
             link_mbps=round(self.link_mbps, 2),
             num_links=len(self._links),
-            ping_ms=round(self.ping_ms, 2),
+            ping_ms=round(1000 * statistics.median(self.pings_s.values()), 2) if self.pings_s else 0.0,
             download_mbps=round(8e-6 * FETCHING.bytes_s, 2),
         )
 
@@ -162,8 +143,8 @@ class NetworkSpeed:
         self.pings_s = {peer: seconds for peer, seconds in zip(peers, found, strict=True) if seconds is not None}
         self._links = {peer: link for peer, link in self._links.items() if peer in self._known or peer in peers}
         now = self._clock()
-        self._failed_at = {peer: at for peer, at in self._failed_at.items() if now - at < _AGAIN_S}
-        due = [peer for peer in self.pings_s if peer not in self._failed_at and self._age_s(peer, now) > _LINK_LIFE_S]
+        self._due_at = {peer: at for peer, at in self._due_at.items() if at > now}
+        due = [peer for peer in self.pings_s if peer not in self._due_at]
         if due and self._exchanges and self.may_exchange and self._affords(now):
             await self._measure(due[0])
 
@@ -175,7 +156,7 @@ class NetworkSpeed:
         if not self.may_exchange or not self._affords(now) or now - self._answered_at.get(peer, -_DAY_S) < _LINK_LIFE_S:
             raise RemoteError(Code.BUSY, "not now", retry_after_s=_LINK_LIFE_S)
         self._answered_at = {one: at for one, at in self._answered_at.items() if now - at < _LINK_LIFE_S} | {peer: now}
-        self._spent.append((now, EXCHANGE_BYTES))
+        self._exchanged_at.append(now)
         async with asyncio.timeout(_EXCHANGE_TIMEOUT_S):
             seconds = await _receive(stream)
             await stream.send(_SECONDS.pack(seconds))
@@ -191,18 +172,20 @@ class NetworkSpeed:
         return before + _NEWEST_WEIGHT * (now - before)
 
     async def _measure(self, peer: PeerId) -> None:
-        self._spent.append((self._clock(), EXCHANGE_BYTES))
+        self._exchanged_at.append(self._clock())
         try:
             async with asyncio.timeout(_EXCHANGE_TIMEOUT_S):
-                up_s, down_s = await self._exchange(peer)
+                mbps = await self._exchange(peer)
         except (PotluckError, TimeoutError) as error:
             log.debug("the way to a peer was not measured: %s", error)
-            self._failed_at[peer] = self._clock()
+            self._due_at[peer] = self._clock() + _AGAIN_S
             return
-        self._links[peer] = self._believed(peer, _mbps(up_s), _mbps(down_s))
+        before = self._links.get(peer, mbps)
+        self._links[peer] = before + _NEWEST_WEIGHT * (mbps - before)
+        self._due_at[peer] = self._clock() + _LINK_LIFE_S
 
-    async def _exchange(self, peer: PeerId) -> tuple[float, float]:
-        """Return the seconds of seven frames there and of seven back. Raises RemoteError."""
+    async def _exchange(self, peer: PeerId) -> float:
+        """Return the Mbit/s of seven frames there or of seven back, whichever are slower. Raises RemoteError."""
         stream = await self._host.open_stream(peer, BANDWIDTH, timeout_s=_PING_TIMEOUT_S, max_frame_bytes=_FRAME_BYTES)
         try:
             await _send(stream)
@@ -216,23 +199,12 @@ class NetworkSpeed:
             await stream.close()
         if not 0 < up_s < _EXCHANGE_TIMEOUT_S:  # also NaN
             raise RemoteError(Code.BAD_REPLY, "an impossible time")
-        return up_s, down_s
-
-    def _believed(self, peer: PeerId, up_mbps: float, down_mbps: float) -> PeerLink:
-        before = self._links.get(peer, PeerLink(up_mbps, down_mbps, 0.0))
-        return PeerLink(
-            before.up_mbps + _NEWEST_WEIGHT * (up_mbps - before.up_mbps),
-            before.down_mbps + _NEWEST_WEIGHT * (down_mbps - before.down_mbps),
-            self._clock(),
-        )
-
-    def _age_s(self, peer: PeerId, now: float) -> float:
-        link = self._links.get(peer)
-        return now - link.measured_at if link is not None else float("inf")
+        slower_s: float = max(up_s, down_s)
+        return 8e-6 * (_FRAMES - 1) * _FRAME_BYTES / slower_s
 
     def _affords(self, now: float) -> bool:
-        self._spent = [(at, num_bytes) for at, num_bytes in self._spent if now - at < _DAY_S]
-        return sum(num_bytes for _, num_bytes in self._spent) + EXCHANGE_BYTES <= DAY_BYTES
+        self._exchanged_at = [at for at in self._exchanged_at if now - at < _DAY_S]
+        return (len(self._exchanged_at) + 1) * EXCHANGE_BYTES <= DAY_BYTES
 
 
 async def _send(stream: Stream) -> None:
@@ -251,7 +223,3 @@ async def _receive(stream: Stream) -> float:
         if number == 0:
             first = time.perf_counter()
     return max(time.perf_counter() - first, _SHORTEST_S)
-
-
-def _mbps(seconds: float) -> float:
-    return 8e-6 * (_FRAMES - 1) * _FRAME_BYTES / seconds

@@ -11,39 +11,34 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
 from potluck_control.launch_spec import LaunchSpec
-from potluck_control.network_report import NetworkCaps, NetworkReport
+from potluck_control.network_report import NetworkCaps, NetworkReport, Reach
 
 from potluck.checkpoint.fetching import FETCHING
 from potluck.directory import Directory, record_checks
 from potluck.errors import PotluckError
-from potluck.membership.gate import OnNews, ignore_news
-from potluck.membership.identity import Identity
-from potluck.p2p.config import HostConfig, OnMet, OnNearby, ignore_leader, ignore_met, ignore_nearby
-from potluck.p2p.joining import OnWaiting, ignore_waiting
-from potluck.p2p.network import Host
+from potluck.p2p.config import HostConfig
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.ports import with_free_ports
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_engine.member_files import MemberFiles
 from potluck_engine.network_speed import NetworkSpeed
 from potluck_engine.reachability import (
-    Reach,
+    DialledHost,
     Reachability,
-    ReachFinding,
     is_local,
     needed_relays,
     pauses_s,
     start_reachable,
 )
-from potluck_engine.sharing import SharedWeights
-from potluck_engine.weights_folder import file_of_model, manifests
+from potluck_engine.sharing import SharedWeights, file_of_model, manifests
 
 log = logging.getLogger(__name__)
 
@@ -53,18 +48,13 @@ Others = Callable[[], Awaitable[tuple[Iterable[LiveServer], Span | None]]]
 """Returns the servers to measure with, and the blocks that are served here."""
 
 
-class ServingHost(Host, Protocol):
+class ServingHost(DialledHost, Protocol):
     """What an engine needs of its host."""
 
-    identity: Identity
     uploads: Pacer
     downloads: Pacer
 
     async def wait_lost(self) -> None: ...
-
-    async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]: ...
-
-    async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool: ...
 
     async def move(self, relays: tuple[str, ...]) -> None: ...
 
@@ -79,24 +69,19 @@ class Node:
     directory: Directory
     speed: NetworkSpeed
     sharing: SharedWeights | None = None  # None: the swarm pins no files
+    _member_files: MemberFiles
 
     def __init__(
         self,
         config: LaunchSpec,
         start_host: StartHost | None = None,
-        on_news: OnNews = ignore_news,
-        on_leader: Callable[[], None] = ignore_leader,
-        on_met: OnMet = ignore_met,
-        on_waiting: OnWaiting = ignore_waiting,
-        on_nearby: OnNearby = ignore_nearby,
+        callbacks: HostConfig = HostConfig(),  # noqa: B008 (frozen)
     ) -> None:
-        self._on_news = on_news
-        self._on_leader = on_leader
-        self._on_met = on_met
-        self.on_waiting = on_waiting
-        self._on_nearby = on_nearby
+        """Prepare a node that calls `callbacks`; the rest of them comes from `config`."""
+        self._callbacks = callbacks
+        self.on_waiting = callbacks.on_waiting
         self.is_joined = False
-        self._member_files: asyncio.Future[MemberFiles] | None = None  # of weights that the swarm pins
+        self._has_shared = asyncio.Event()  # weights that the swarm pins; then `_member_files` exists
         self.taken: tuple[str, ...] = ()  # of the addresses to listen at: those whose port another program had
         self._config = config
         self._start_host = start_host or self._start_libp2p
@@ -118,7 +103,7 @@ class Node:
         log.info("joined the network")
         self.directory = Directory(host, config.swarm, host.identity)
         is_alone = is_local(host_config)  # traffic within one machine says nothing about a link
-        is_relayed = self._finding.reach is Reach.RELAYED
+        is_relayed = self.report().reach is Reach.RELAYED
         self.speed = NetworkSpeed(host, given_mbps=config.link_mbps, is_relayed=is_relayed, exchanges=not is_alone)
         self.is_joined = True
         if config.swarm.weights:
@@ -129,16 +114,16 @@ class Node:
 
     async def member_files(self) -> MemberFiles:
         """Return what fetches the swarm's model from members, once the node has joined."""
-        self._member_files = self._member_files or asyncio.get_running_loop().create_future()
-        return await asyncio.shield(self._member_files)
+        await self._has_shared.wait()
+        return self._member_files
 
     async def _share_weights(self) -> None:
         """Give members the files of the model, and be able to get them from members."""
         weights = self._config.swarm.weights
         self.sharing = SharedWeights(self.host, weights, partial(file_of_model, self._config), manifests())
         await self.sharing.serve()
-        self._member_files = self._member_files or asyncio.get_running_loop().create_future()
-        self._member_files.set_result(MemberFiles(self.host, weights, self._members))
+        self._member_files = MemberFiles(self.host, weights, self._members)
+        self._has_shared.set()
 
     async def _members(self) -> Iterable[PeerId]:
         """Return members' computers that may have files: servers, and standby nodes that this node has met."""
@@ -151,7 +136,7 @@ class Node:
     def measure(self, others: Others) -> None:
         """Begin to measure the links to `others`, unless that runs already."""
         if self._measuring is None:
-            self._measuring = asyncio.create_task(self.speed.run(others))
+            self._measuring = start_task(keep_running(partial(self.speed.run, others)))
 
     def watch_reach(self, wait_idle: Callable[[], Awaitable[bool]], on_moved: Callable[[], Awaitable[None]]) -> None:
         """Begin to ask now and then whether others can dial this node, unless that runs already.
@@ -162,7 +147,8 @@ class Node:
             on_moved: called when it has.
         """
         if self._watching is None and self._reachability is not None and not is_local(self._host_config()):
-            self._watching = asyncio.create_task(self._watch_reach(self._reachability, wait_idle, on_moved))
+            watch = partial(self._watch_reach, self._reachability, wait_idle, on_moved)
+            self._watching = start_task(keep_running(watch))
 
     async def stop_measuring(self) -> None:
         await cancel_and_wait(self._measuring, self._watching)
@@ -195,12 +181,8 @@ class Node:
 
     def report(self) -> NetworkReport:
         """Return what is known about the network."""
-        report = NetworkReport(self._finding.reach, self._finding.num_asked, self._finding.num_reached)
-        return self.speed.completed(report) if self.is_joined else report
-
-    @property
-    def _finding(self) -> ReachFinding:
-        return self._reachability.finding if self._reachability is not None else ReachFinding()
+        found = NetworkReport() if self._reachability is None else self._reachability.finding
+        return self.speed.completed(found) if self.is_joined else found
 
     async def _watch_reach(
         self,
@@ -228,12 +210,9 @@ class Node:
 
     def _host_config(self) -> HostConfig:
         config = self._config
-        return HostConfig(
+        return replace(
+            self._callbacks,
             membership=config.membership,
-            on_news=self._on_news,
-            on_leader=self._on_leader,
-            on_met=self._on_met,
-            on_nearby=self._on_nearby,
             identity_path=config.identity_path,
             listen_addrs=with_free_ports(config.listen) if config.may_move_port else config.listen,
             announce_addrs=config.announce,
@@ -243,7 +222,6 @@ class Node:
             relays_for_others=config.relay_for_others,
             finds_nearby=config.find_nearby,
             patience_s=math.inf,
-            on_waiting=self.on_waiting,
         )
 
     async def _start_libp2p(self, config: HostConfig) -> ServingHost:

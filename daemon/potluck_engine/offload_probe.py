@@ -12,7 +12,6 @@ import statistics
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -32,27 +31,9 @@ _HIDDEN_SIZE = 1024  # a block is 51 MB in float32: beyond most processors' cach
 _HEAD_SIZE = 64
 _LEAST_STEPS, _LEAST_S = 5, 2.0  # a disk's rate varies within a second
 _ROOM_TOKENS = 64  # of each row's cache; a step overwrites the same place
-TRUE_READS = 0.9  # of the streamed bytes; less means that some cache beyond ours answered
 
 
-@dataclass(frozen=True, slots=True)
-class Probed:
-    """What was measured.
-
-    Attributes:
-        read_share: bytes that the kernel read from the disk over bytes that were streamed; None: it does not tell.
-    """
-
-    rates: MachineRates
-    read_share: float | None
-
-    @property
-    def is_disk_real(self) -> bool:
-        """Tell whether the disk's rate is known to be the disk's, not that of the system's cache."""
-        return self.read_share is not None and self.read_share >= TRUE_READS
-
-
-def probe(folder: Path, *, device: str, dtype: torch.dtype, quantization: str, rows: int) -> Probed:
+def probe(folder: Path, *, device: str, dtype: torch.dtype, quantization: str, rows: int) -> MachineRates:
     """Measure for some seconds.
 
     Args:
@@ -80,7 +61,7 @@ def read_bytes() -> int | None:
     return None
 
 
-def _probe_in(folder: Path, *, device: str, dtype: torch.dtype, quantization: str, rows: int) -> Probed:
+def _probe_in(folder: Path, *, device: str, dtype: torch.dtype, quantization: str, rows: int) -> MachineRates:
     _write_model(folder, dtype)
     checkpoint = open_checkpoint(str(folder))
 
@@ -97,7 +78,7 @@ def _probe_in(folder: Path, *, device: str, dtype: torch.dtype, quantization: st
     resident_bps, _ = _measure(resident, rows)
     ram_bps, _ = _measure(load(Room(slots, whole, whole, folder / "from-ram")), rows)
     disk_bps, read_share = _measure(load(Room(slots, 0, whole, folder / "from-disk")), rows)
-    return Probed(MachineRates(resident_bps, ram_bps, disk_bps), read_share)
+    return MachineRates(resident_bps, ram_bps, disk_bps, read_share)
 
 
 def _write_model(folder: Path, dtype: torch.dtype) -> None:

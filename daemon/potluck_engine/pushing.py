@@ -24,6 +24,7 @@ from potluck.protocol.blocks import PeerId
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited, PushLink, StepRequest
+from potluck.tasks import start_task
 from potluck.wire import protocols
 from potluck.wire.limits import Limits
 from potluck.wire.pushes import ACCEPTED, Pushed, decode_push, decode_push_opening, encode_push, encode_push_opening
@@ -96,7 +97,7 @@ class Outbox:
             return
         self._waiting.append((pieces, on_left))
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._send())
+            self._task = start_task(self._send())
 
     def close(self) -> None:
         """Drop what has not left."""
@@ -226,7 +227,7 @@ class Pusher:
 
     def __init__(self, host: Host, link: PushLink) -> None:
         self._outbox: Outbox | None = None  # once the next server has accepted the stream
-        self._task = asyncio.create_task(self._run(host, link))
+        self._task = start_task(self._run(host, link))
 
     @property
     def is_open(self) -> bool:

@@ -16,15 +16,14 @@ import asyncio
 import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from potluck_control.network_report import NetworkReport, Reach
+
 from potluck.errors import NetworkError, PotluckError
-from potluck.membership.budgets import Budgets
 from potluck.p2p.config import HostConfig
 from potluck.p2p.contention import stretched
-from potluck.p2p.network import UnaryHandler
+from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.wire.dial_back import DialBack, decode_dial_back, decode_reachable, encode_dial_back, encode_reachable
@@ -45,47 +44,20 @@ _PING_TIMEOUT_S = 2.0  # a relay that takes longer is none to choose
 _FIRST_LOOK_S, _LAST_LOOK_S = 60.0, 1800.0  # between two looks whether it is still so
 
 
-class Reach(StrEnum):
-    """The way on which others reach this node."""
-
-    UNKNOWN = "unknown"  # no peer answered, or the network is within one machine
-    DIRECT = "direct"
-    RELAYED = "relayed"
-
-
-@dataclass(frozen=True, slots=True)
-class ReachFinding:
-    """The answers of the peers that were asked."""
-
-    reach: Reach = Reach.UNKNOWN
-    num_asked: int = 0  # of them answered
-    num_reached: int = 0  # of them reached this node
-
-
-class DialledHost(Protocol):
-    """What this module needs of a node; see `Host` and `Libp2pHost`."""
-
-    budgets: Budgets
-
-    async def addresses(self) -> tuple[str, ...]: ...
-
-    async def serve_unary(self, protocol: str, handler: UnaryHandler) -> None: ...
-
-    async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes: ...
+class DialledHost(Host, Protocol):
+    """A host that knows its neighbours' addresses and can dial them anew; see `Libp2pHost`."""
 
     async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]: ...
 
     async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool: ...
 
-    async def ping(self, peer: PeerId, *, timeout_s: float) -> float: ...
 
-
-def judge(answers: Iterable[bool | None]) -> ReachFinding:
+def judge(answers: Iterable[bool | None]) -> NetworkReport:
     """Judge by the answers: half of the peers must reach this node, because a single one may have its own trouble."""
     said = [answer for answer in answers if answer is not None]
     if not said:
-        return ReachFinding()
-    return ReachFinding(Reach.DIRECT if 2 * sum(said) >= len(said) else Reach.RELAYED, len(said), sum(said))
+        return NetworkReport()
+    return NetworkReport(Reach.DIRECT if 2 * sum(said) >= len(said) else Reach.RELAYED, len(said), sum(said))
 
 
 def pauses_s() -> Iterator[float]:
@@ -117,7 +89,7 @@ class Reachability:
     """
 
     def __init__(self, host: DialledHost, *, relays: bool, pause_s: float = _PAUSE_S) -> None:
-        self.finding = ReachFinding()
+        self.finding = NetworkReport()
         self._host = host
         self._pause_s = pause_s
         self.wants_vouching = relays
@@ -129,7 +101,7 @@ class Reachability:
         """Answer peers from now on."""
         await self._host.serve_unary(DIAL_BACK, self.answer)
 
-    async def find_out(self) -> ReachFinding:
+    async def find_out(self) -> NetworkReport:
         """Ask some connected peers, again if it seems that they can't reach this node, or if all were busy.
 
         Never raises for answers.

@@ -13,11 +13,11 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from potluck_control.engine_messages import Moving, OnEvent, Settled
+from potluck_control.engine_messages import Moving, OnEvent, Reshaped, Settled
 from potluck_control.launch_spec import LaunchSpec
 
 from potluck.blocks import BlockSpan
@@ -26,13 +26,12 @@ from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.block_files import BlockFiles
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
-from potluck.protocol.records import LiveServer
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_fetching import BlockFetching
 from potluck_engine.fitting import block_stack, can_grow, window
 from potluck_engine.in_thread import in_thread
-from potluck_engine.live_span import HAND_OVER_S, HURRIED_S, LiveSpan
+from potluck_engine.live_span import HAND_OVER_S, HURRIED_S, LoadBlocks, grow, shrink
 from potluck_engine.neighbours import Neighbours
 from potluck_engine.node import Node
 from potluck_engine.placement.choose import (
@@ -45,7 +44,7 @@ from potluck_engine.placement.choose import (
     waits_for_others,
 )
 from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
-from potluck_engine.span_state import SpanState
+from potluck_engine.service import Service
 
 log = logging.getLogger(__name__)
 
@@ -94,61 +93,35 @@ def next_step(live: Span, target: Span, window: int, order: Sequence[int]) -> St
     return None if live == kept else Shrink(kept)
 
 
-class SwarmObserver:
-    """Makes maps of the swarm for placement."""
-
-    def __init__(self, announcements: Announcements, neighbours: Neighbours, model: ModelSize) -> None:
-        self._announcements = announcements
-        self._neighbours = neighbours
-        self._model = model
-
-    async def observe(self, span: Span | None) -> SwarmMap:
-        """Return the swarm around a server that serves `span`. Raises PotluckError if the directory doesn't answer."""
-        view = await self._announcements.directory.fetch()
-        self._neighbours.choose_among(server.peer_id for server in view.servers)
-        gone = self._neighbours.gone()
-        return self._map([server for server in view.servers if server.peer_id not in gone], span)
-
-    def _map(self, others: Sequence[LiveServer], span: Span | None) -> SwarmMap:
-        own = self._announcements
-        me = OwnServer(own.peer_id, own.window, own.throughput_tps, own.stored, span=span)
-        return SwarmMap.of(others, self._model, me)
-
-
+@dataclass(slots=True, eq=False)
 class Rebalancer:
     """Chooses the first blocks (`join`) and moves on from there: `start` with a span that is served, `stop` before it
     is taken away, `close` at the end.
+
+    Attributes:
+        service: what is served.
+        changing: held while anything loads or frees weights; `reload` takes it itself.
+        alarm: makes it look at once.
+        grows: whether blocks can be exchanged one by one.
     """
 
-    def __init__(
-        self,
-        live: LiveSpan,
-        neighbours: Neighbours,
-        observer: SwarmObserver,
-        announcements: Announcements,
-        fetching: BlockFetching,
-        reload: Reload,
-        on_event: OnEvent,
-        *,
-        alarm: asyncio.Event,
-        grows: bool,
-    ) -> None:
-        """Prepare it; `alarm` makes it look at once, `grows` says whether blocks can be exchanged one by one."""
-        self._live = live
-        self._neighbours = neighbours
-        self._observer = observer
-        self._announcements = announcements
-        self._fetching = fetching
-        self._reload = reload
-        self._on_event = on_event
-        self._alarm = alarm
-        self._grows = grows
-        self._rng = random.Random()
-        self._looks_in_vain = 0
-        self._is_urgent = False  # a move that chance did not let it make
-        self._patience_s = HAND_OVER_S  # with sessions, in the present move
-        self._watching: asyncio.Task[None] | None = None
-        self._moving: asyncio.Task[None] | None = None
+    service: Service = field(init=False)
+    neighbours: Neighbours
+    announcements: Announcements
+    model: ModelSize
+    fetching: BlockFetching
+    load: LoadBlocks
+    reload: Reload
+    on_event: OnEvent
+    changing: asyncio.Lock
+    alarm: asyncio.Event
+    grows: bool
+    _rng: random.Random = field(default_factory=random.Random)
+    _looks_in_vain: int = 0
+    _is_urgent: bool = False  # a move that chance did not let it make
+    _patience_s: float = HAND_OVER_S  # with sessions, in the present move
+    _watching: asyncio.Task[None] | None = None
+    _moving: asyncio.Task[None] | None = None
 
     @classmethod
     async def of(
@@ -158,101 +131,112 @@ class Rebalancer:
         node: Node,
         announcements: Announcements,
         *,
-        load: Callable[[Span], BlockSpan],
+        load: LoadBlocks,
         reload: Reload,
         on_event: OnEvent,
+        changing: asyncio.Lock,
     ) -> Rebalancer:
         """Look at the model and the machine, and return what moves the engine. Raises PotluckError."""
         announcements.window = await in_thread(lambda: window(checkpoint, spec))
         grows = await in_thread(lambda: can_grow(checkpoint, spec, announcements.window))
         files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)))
         announcements.stored = await in_thread(files.stored)
-        model = ModelSize(checkpoint.num_blocks, files.block_bytes, token_bits=16 * checkpoint.hidden_size)
         alarm = asyncio.Event()
-        neighbours = Neighbours(node.host, node.peer_id, alarm)
         return cls(
-            LiveSpan(announcements, load, on_event),
-            neighbours,
-            SwarmObserver(announcements, neighbours, model),
+            Neighbours(node.host, node.peer_id, alarm),
             announcements,
+            ModelSize(checkpoint.num_blocks, files.block_bytes, token_bits=16 * checkpoint.hidden_size),
             BlockFetching(announcements, files, spec.disk_mb << 20),
+            load,
             reload,
             on_event,
-            alarm=alarm,
-            grows=grows,
+            changing,
+            alarm,
+            grows,
         )
+
+    @property
+    def span(self) -> Span:
+        return self.service.blocks.span
 
     def max_blocks(self, blocks: BlockSpan) -> int:
         """Return how many blocks the span may grow to."""
-        return self._announcements.window if self._grows else len(blocks.span)
+        return self.announcements.window if self.grows else len(blocks.span)
 
     async def join(self) -> Span:
         """Choose where to begin and announce it; look twice, because others may begin at the same time.
 
         Returns: what to load first.
         """
-        self._announcements.join(choose_span(await self._observer.observe(None)))
-        await self._announcements.wait_announced()
+        self.announcements.join(choose_span(await self._observe(None)))
+        await self.announcements.wait_announced()
         await asyncio.sleep(self._rng.uniform(*_JOIN_PAUSE_S))
-        swarm_map = await self._observer.observe(None)
+        swarm_map = await self._observe(None)
         target = choose_span(swarm_map)
-        self._announcements.join(target)
-        self._watching = asyncio.create_task(self._neighbours.watch())
+        self.announcements.join(target)
+        self._watching = start_task(keep_running(self.neighbours.watch))
         return self._first_of(target, load_order(swarm_map, target))
 
-    def start(self, state: SpanState) -> None:
-        self._live.state = state
+    def start(self, service: Service) -> None:
+        self.service = service
         if self._moving is None:
-            self._moving = asyncio.create_task(self._run())
+            self._moving = start_task(keep_running(self._run))
 
     async def stop(self) -> None:
         """Leave the span as it is. Idempotent."""
         moving, self._moving = self._moving, None
-        if moving is not None:
-            await cancel_and_wait(moving)
-            await self._live.settle()
-            await self._fetching.stop()
+        await cancel_and_wait(moving)
+        await self.fetching.stop()
 
     async def close(self) -> None:
         await self.stop()
         await cancel_and_wait(self._watching)
 
     async def _run(self) -> None:
-        """Move and rest for ever. Raises nothing: an engine that cannot move goes on where it is."""
-        pause_s = 0.0 if self._announcements.target != self._live.span else CHECK_S
+        """Move and rest for ever. An engine that cannot move goes on where it is."""
+        pause_s = 0.0 if self.announcements.target != self.span else CHECK_S
         while True:
             await self._rest(pause_s)
             try:
                 has_moved = await self._look()
             except Exception as error:  # a fetch, a load, a directory: whatever fails, serving goes on
-                log.warning("this server stays with blocks %s: %s", self._live.span, error, exc_info=True)
+                log.warning("this server stays with blocks %s: %s", self.span, error, exc_info=True)
                 has_moved = False
                 await self._stay()
             pause_s = AGAIN_S if has_moved or self._is_urgent else CHECK_S
 
+    async def _observe(self, span: Span | None) -> SwarmMap:
+        """Return the swarm around a server that serves `span`. Raises PotluckError if the directory doesn't answer."""
+        own = self.announcements
+        servers = (await own.node.directory.fetch()).servers
+        self.neighbours.choose_among(server.peer_id for server in servers)
+        gone = self.neighbours.gone()
+        me = OwnServer(own.node.peer_id, own.window, own.throughput_tps, own.stored, span=span)
+        return SwarmMap.of([server for server in servers if server.peer_id not in gone], self.model, me)
+
     async def _rest(self, pause_s: float) -> None:
         try:
             async with asyncio.timeout(pause_s * self._rng.uniform(1 - _JITTER, 1 + _JITTER)):
-                await self._alarm.wait()
+                await self.alarm.wait()
         except TimeoutError:
             pass
-        self._alarm.clear()
+        self.alarm.clear()
 
     async def _look(self) -> bool:
         """Look at the swarm and move if that is worth it. Return whether anything was changed."""
         self._is_urgent = False
-        swarm_map = await self._observer.observe(self._live.span)
+        swarm_map = await self._observe(self.span)
         why = "the rest of what it joined for"
-        if self._announcements.target == self._live.span:
+        if self.announcements.target == self.span:
             target = await self._better_place(swarm_map)
             if target is None:
-                if not len(self._live.state.sessions):
-                    self._fetching.go_on(swarm_map)
+                if not len(self.service.sessions):
+                    self.fetching.go_on(swarm_map)
                 return False
-            why = _why(swarm_map, target, self._live.span)
-            self._announcements.target = target
-            await self._announcements.tell()
-        target = self._announcements.target
+            why = _why(swarm_map, target, self.span)
+            self.announcements.target = target
+            await self.announcements.tell()
+        target = self.announcements.target
         coverage = swarm_map.coverage(swarm_map.live)
         self._patience_s = HURRIED_S if any(coverage[block] == 0 for block in target) else HAND_OVER_S
         await self._reach(target, load_order(swarm_map, target), why)
@@ -260,8 +244,8 @@ class Rebalancer:
 
     async def _better_place(self, swarm_map: SwarmMap) -> Span | None:
         """Return where to go; None to stay."""
-        if len(self._live.span) < min(self._announcements.window, swarm_map.num_blocks):
-            return choose_span(await self._observer.observe(None))  # a failed move left it with less than it can hold
+        if len(self.span) < min(self.announcements.window, swarm_map.num_blocks):
+            return choose_span(await self._observe(None))  # a failed move left it with less than it can hold
         move = next_move(swarm_map)
         self._looks_in_vain = self._looks_in_vain + 1 if move is None and waits_for_others(swarm_map) else 0
         if self._looks_in_vain > _PATIENT_LOOKS:  # those whom the plan sends there do not go
@@ -271,45 +255,52 @@ class Rebalancer:
 
     async def _reach(self, target: Span, order: Sequence[int], why: str) -> None:
         """Move to `target`. Raises PotluckError and others; what is served then is whole."""
-        live = self._live
-        log.info("moving from blocks %s to %s: %s", live.span, target, why)
-        self._on_event(Moving(live.span, target, why))
-        while (step := next_step(live.span, target, self._announcements.window, order)) is not None:
-            missing = [block for block in order if block not in live.span]
-            await self._fetching.fetch([step.block] if isinstance(step, Grow) else missing)
+        log.info("moving from blocks %s to %s: %s", self.span, target, why)
+        self.on_event(Moving(self.span, target, why))
+        while (step := next_step(self.span, target, self.announcements.window, order)) is not None:
+            missing = [block for block in order if block not in self.span]
+            await self.fetching.fetch([step.block] if isinstance(step, Grow) else missing)
             try:
                 await self._take(step)
             except NotReshapableError as error:
                 log.info("blocks %s are loaded anew, all together: %s", target, error.message)
-                await self._fetching.fetch(missing)
-                await self._reload(target, self._first_of(target, order), self._patience_s)
+                await self.fetching.fetch(missing)
+                await self.reload(target, self._first_of(target, order), self._patience_s)
             except torch.OutOfMemoryError:
-                log.warning("there is no room for more than %d blocks", len(live.span))
-                self._announcements.window = len(live.span)
+                log.warning("there is no room for more than %d blocks", len(self.span))
+                self.announcements.window = len(self.span)
                 raise
-        self._on_event(Settled(live.span))
+        self.on_event(Settled(self.span))
 
     async def _take(self, step: Step) -> None:
         """Raises NotReshapableError if the target has to be loaded anew."""
-        match step:
-            case Grow(block):
-                await self._live.grow(block)
-            case Shrink(kept):
-                await self._live.shrink(kept, patience_s=self._patience_s)
-            case StartOver():
-                raise NotReshapableError("none of the blocks that are served stays")
+        before = self.span
+        async with self.changing:
+            try:
+                match step:
+                    case Grow(block):
+                        await grow(self.service, block, self.load)
+                    case Shrink(kept):
+                        await shrink(self.service, kept, self.announcements.tell, patience_s=self._patience_s)
+                    case StartOver():
+                        raise NotReshapableError("none of the blocks that are served stays")
+            finally:
+                if self.span != before:
+                    self.on_event(Reshaped(self.span, self.announcements.target))
+        if isinstance(step, Grow):
+            await self.announcements.tell()
 
     async def _stay(self) -> None:
         """Call a move off that failed."""
-        self._announcements.target = self._live.span
+        self.announcements.target = self.span
         try:
-            await self._announcements.tell()
+            await self.announcements.tell()
         except PotluckError as error:
             log.warning("%s", error)
 
     def _first_of(self, target: Span, order: Sequence[int]) -> Span:
         """Return what is loaded before anything answers."""
-        return Span(order[0], order[0] + 1) if self._grows else target
+        return Span(order[0], order[0] + 1) if self.grows else target
 
 
 def _why(swarm_map: SwarmMap, target: Span, live: Span) -> str:

@@ -14,7 +14,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from potluck_control.outbox import Outbox
@@ -23,7 +23,6 @@ from potluck.membership.identity import public_key_of
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Timing
 from potluck.protocol.receipts import (
     Booking,
     Receipt,
@@ -68,16 +67,6 @@ NO_TAB = ServerTab(b"", PeerId(""), PersonId(""), Span(0, 1), 0)
 """Stands for the tab of clients that nothing is booked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Office:
-    """What receipts are checked and kept with."""
-
-    outbox: Outbox
-    host: Host
-    swarm_id: bytes
-    parameters: tuple[int, ...]  # of each block of the model
-
-
 class Tabs:
     """The tabs of one engine. Before `begin`, and without an outbox, work is done for nothing and clients hear nothing.
 
@@ -86,10 +75,14 @@ class Tabs:
         tell: sends a receipt to the daemon.
     """
 
+    _host: Host
+    _swarm_id: bytes
+    _parameters: tuple[int, ...]  # of each block of the model
+
     def __init__(self, outbox: Path | None = None, tell: Callable[[Booking], None] = lambda booking: None) -> None:
         self._folder = outbox
         self._tell = tell
-        self._office: _Office | None = None
+        self._outbox: Outbox | None = None
         self._tabs: OrderedDict[bytes, ServerTab] = OrderedDict()
         self._calls: OrderedDict[tuple[PeerId, Span], ServerTab] = OrderedDict()
         self._own_person: PersonId | None = None
@@ -104,30 +97,28 @@ class Tabs:
         if self._folder is None:
             return
         try:
-            outbox = self._office.outbox if self._office is not None else Outbox(self._folder)
+            self._outbox = self._outbox or Outbox(self._folder)
         except OSError as error:
             log.error("work earns nothing: cannot write to %s: %s", self._folder, error.strerror)
-            return
-        self._office = _Office(outbox, host, swarm_id(swarm), parameters)
+        self._host, self._swarm_id, self._parameters = host, swarm_id(swarm), parameters
 
     def close(self) -> None:
         """Leave the outbox to the daemon. Idempotent."""
-        if self._office is not None:
-            self._office.outbox.close()
-            self._office = None
+        if self._outbox is not None:
+            self._outbox.close()
+            self._outbox = None
 
     # --- work --------------------------------------------------------------------------------------------------------
 
     def open(self, client: PeerId, span: Span) -> ServerTab:
         """Begin a tab; `NO_TAB` before `begin`, and for strangers and clients of this computer's own person."""
-        office = self._office
-        if office is None:
+        if self._outbox is None:
             return NO_TAB
-        host = office.host
+        host = self._host
         person, self._own_person = host.person_of(client), host.person_of(host.peer_id, host.ticket)
         if person is None or person == self._own_person:
             return NO_TAB
-        tab = ServerTab(new_tab(time.time()), client, person, span, sum(office.parameters[span.start : span.end]))
+        tab = ServerTab(new_tab(time.time()), client, person, span, sum(self._parameters[span.start : span.end]))
         self._tabs[tab.name] = tab
         if len(self._tabs) > _MAX_TABS:
             self._tabs.popitem(last=False)
@@ -152,38 +143,39 @@ class Tabs:
         """Close a tab; its last receipt may still come."""
         tab.closed_at = time.monotonic()
 
-    def note(self, tab: ServerTab, tokens: int, *, is_backward: bool = False) -> None:
-        """Add computed tokens, counting all rows, before the answer is sent."""
-        if is_backward:
-            tab.backward_tokens += tokens
-        else:
-            tab.forward_tokens += tokens
-
-    def say(self, tab: ServerTab, timing: Timing, *, is_named: bool) -> Timing:
-        """Return `timing` with the tab's name, unless the client knows it."""
-        return timing if is_named or not tab.name else replace(timing, tab=tab.name)
-
     # --- receipts ----------------------------------------------------------------------------------------------------
 
     def take(self, tab: ServerTab, data: bytes) -> bool:
         """Accept a receipt if it is right. Return whether it is; a wrong one changes nothing."""
-        office = self._office
-        if office is None:
+        if self._outbox is None:
             return False
         try:
             receipt = read_receipt(data)
-            _check(office, tab, receipt)
+            self._check(tab, receipt)
         except ReceiptError as error:
             log.debug("a receipt for blocks %s is not taken: %s", tab.span, error.message)
             return False
         tab.seq, tab.signed = receipt.seq, receipt.work
         booking = Booking(data, tab.person)
         try:
-            office.outbox.append(booking)
+            self._outbox.append(booking)
         except OSError as error:  # the daemon may still book it
             log.error("cannot write to %s: %s", self._folder, error.strerror)
         self._tell(booking)
         return True
+
+    def _check(self, tab: ServerTab, receipt: Receipt) -> None:
+        """Raises ReceiptError unless the receipt is this tab's next one, and for no more than was received."""
+        work, own, before = receipt.work, tab.work, tab.signed
+        is_ours = (receipt.swarm, receipt.server) == (self._swarm_id, self._host.identity.public_key)
+        if not is_ours or receipt.client != public_key_of(tab.client) or receipt.span != tab.span:
+            raise ReceiptError("it is about another swarm, server, client or span")
+        if receipt.tab != tab.name or receipt.seq <= tab.seq:
+            raise ReceiptError("it is of another tab, or older than one that came before")
+        if work.forward < before.forward or work.backward < before.backward or work.tokens < before.tokens:
+            raise ReceiptError("it is for less than one that came before")
+        if work.forward > own.forward or work.backward > own.backward or work.tokens > own.tokens:
+            raise ReceiptError("it is for more than was done")
 
     def settle(self, client: PeerId, data: bytes) -> None:
         """Accept the last receipt of a tab, which no request can carry. Raises RemoteError BAD_REQUEST."""
@@ -217,17 +209,3 @@ class Tabs:
         if own is not None and own in clients:
             worth[own] = max(sum(worth.values()), 1)
         return shares_by_worth(worth, clients)
-
-
-def _check(office: _Office, tab: ServerTab, receipt: Receipt) -> None:
-    """Raises ReceiptError unless the receipt is this tab's next one, and for no more than was received."""
-    work, own, before = receipt.work, tab.work, tab.signed
-    is_ours = (receipt.swarm, receipt.server) == (office.swarm_id, office.host.identity.public_key)
-    if not is_ours or receipt.client != public_key_of(tab.client) or receipt.span != tab.span:
-        raise ReceiptError("it is about another swarm, server, client or span")
-    if receipt.tab != tab.name or receipt.seq <= tab.seq:
-        raise ReceiptError("it is of another tab, or older than one that came before")
-    if work.forward < before.forward or work.backward < before.backward or work.tokens < before.tokens:
-        raise ReceiptError("it is for less than one that came before")
-    if work.forward > own.forward or work.backward > own.backward or work.tokens > own.tokens:
-        raise ReceiptError("it is for more than was done")

@@ -1,8 +1,9 @@
-"""Serves pieces of the model's files to members who lack them, behind everything else that this computer sends.
+"""Knows where the model's files are on this computer, and serves pieces of them to members who lack them.
 
 Any node of a member does it, engine or standby node, from the files that it has anyway. It sends nothing but bytes that
-the swarm's manifest names by their digest. The caps on uploads hold, because all streams keep to them. While the engine
-computes for somebody, a part of a piece goes out only every now and then.
+the swarm's manifest names by their digest, behind everything else that this computer sends: the caps on uploads hold,
+because all streams keep to them, and while the engine computes for somebody, a part of a piece goes out only every now
+and then. Knows no torch.
 """
 
 from __future__ import annotations
@@ -13,8 +14,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from potluck_control.launch_spec import LaunchSpec
+from potluck_control.places import user_places
+from potluck_control.resources import bundled_checkpoint
+
 from potluck.errors import CheckpointError
 from potluck.manifest import Manifest, Manifests
+from potluck.model_folder import fetched_folders, hub_cache, inside, pinned_folder
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
@@ -92,3 +98,28 @@ class SharedWeights:
         if not file.holds(request.piece, data):
             raise RemoteError(Code.NOT_SERVED, "this piece is not here")
         return data
+
+
+def manifests() -> Manifests:
+    """Return the manifests that this computer keeps."""
+    return Manifests(user_places().state / "manifests")
+
+
+def own_folder(spec: LaunchSpec) -> Path | None:
+    """Return the folder that the user chose for the model; None: Potluck chooses.
+
+    Only a user's folder is absolute: the name of a model can't be.
+    """
+    chosen = Path(spec.checkpoint).expanduser()
+    ours = (bundled_checkpoint(spec.swarm.model), *fetched_folders(spec.swarm, hub_cache()))
+    return chosen if chosen.is_absolute() and chosen.is_dir() and chosen not in ours else None
+
+
+def file_of_model(spec: LaunchSpec, name: str) -> Path:
+    """Return where a file of the swarm's model is, or would come. Raises CheckpointError if that is outside."""
+    own = own_folder(spec)
+    if own is not None:
+        return own / name
+    fetched = inside(pinned_folder(spec.swarm, hub_cache()), name)
+    bundled = bundled_checkpoint(spec.swarm.model)
+    return bundled / name if bundled is not None and not fetched.exists() else fetched

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import faulthandler
 import gc
 import logging
-import os
-import signal
 
 from potluck_control import engine_messages as messages
 from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.p2p.bare_hivemind import import_bare_hivemind
+from potluck.p2p.config import HostConfig
 from potluck.p2p.ports import with_free_ports
 from potluck.tasks import cancel_and_wait
 from potluck_engine.daemon_pipe import DaemonPipe
@@ -29,53 +27,23 @@ from potluck_engine.node import Node
 
 log = logging.getLogger(__name__)
 
-LAUNCH_TIMEOUT_S = 30.0
 _PORT_LOOK_S, _PORT_LOOKS = 30.0, 2  # a program that is started anew keeps its port
-_ALIVE_EVERY_S, _HANG_S = 15.0, 60.0  # a hanging node ends itself, and the daemon starts another one
 
 
-async def stand_by(handle: int) -> int:
-    """Serve the daemon at the other end of `handle` as a standby node. Return the exit code."""
-    must_end = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, must_end.set)
-    pipe = await DaemonPipe.open(handle)
-    tasks = [asyncio.create_task(work) for work in (_work(pipe), must_end.wait())]
-    watching = asyncio.create_task(_keep_alive())
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-        return 0
-    except PotluckError as error:
-        pipe.send(messages.Failed(error.message, error.hint))
-        return 1
-    finally:
-        await cancel_and_wait(*tasks, watching)
-        pipe.close()
-
-
-async def _work(pipe: DaemonPipe) -> None:
+async def stand_by(pipe: DaemonPipe) -> None:
     """Keep a node until the daemon says Stop or is gone. Raises PotluckError if the node ends by itself."""
-    pipe.send(messages.Hello(pid=os.getpid()))
     import_bare_hivemind()
-    async with asyncio.timeout(LAUNCH_TIMEOUT_S):
-        spec = await pipe.read()
-    if not isinstance(spec, LaunchSpec):
-        return
-    while await _keep(spec, pipe):
+    spec = await pipe.launch()
+    while spec is not None and await _keep(spec, pipe):
         log.info("the port is free again")
 
 
 async def _keep(spec: LaunchSpec, pipe: DaemonPipe) -> bool:
     """Keep a node, and return whether another one can have its port. Raises PotluckError if it ends by itself."""
-    node = Node(
-        spec,
-        on_news=pipe.tell_news,
-        on_leader=pipe.tell_leader,
-        on_met=pipe.tell_met,
-        on_nearby=pipe.tell_nearby,
+    told = HostConfig(
+        on_news=pipe.tell_news, on_leader=pipe.tell_leader, on_met=pipe.tell_met, on_nearby=pipe.tell_nearby
     )
+    node = Node(spec, callbacks=told)
     tasks = _, listening = [asyncio.create_task(work) for work in (_hold(node, pipe), _listen(node, pipe))]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -114,9 +82,3 @@ async def _listen(node: Node, pipe: DaemonPipe) -> None:
                 node.publish(records)
             case messages.Stop():
                 break
-
-
-async def _keep_alive() -> None:
-    while True:
-        faulthandler.dump_traceback_later(_HANG_S, exit=True)
-        await asyncio.sleep(_ALIVE_EVERY_S)

@@ -15,14 +15,26 @@ from potluck.blocks.residency import Placement
 from potluck.protocol.blocks import PeerId
 from potluck.routing import Route, ServerColumns, Vantage, link_delays
 
+TRUE_READS = 0.9  # of the streamed bytes; less means that some cache beyond ours answered
+
 
 @dataclass(frozen=True, slots=True)
 class MachineRates:
-    """Bytes of weights a second that a decode step passes, computing included, by the place they come from."""
+    """Bytes of weights a second that a decode step passes, computing included, by the place they come from.
+
+    Attributes:
+        read_share: bytes that the kernel read from the disk over bytes that were streamed; None: it does not tell.
+    """
 
     resident_bps: float
     ram_bps: float
     disk_bps: float
+    read_share: float | None = None
+
+    @property
+    def is_disk_real(self) -> bool:
+        """Tell whether the disk's rate is known to be the disk's, not that of the system's cache."""
+        return self.read_share is not None and self.read_share >= TRUE_READS
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +47,6 @@ class HopCost:
         compute_s: its blocks, and what it is busy with before.
     """
 
-    peer_id: PeerId
     delay_s: float
     transfer_s: float
     compute_s: float
@@ -85,7 +96,7 @@ def swarm_step(route: Route, rtts_s: Mapping[PeerId, float], rows: int) -> Swarm
         one_s = 1.0 / record.network_tps if record.network_tps > 0 else 0.0
         more_s = (rows - 1) / record.forward_tps if record.forward_tps > 0 else 0.0
         compute_s = len(hop.span) * (float(columns.block_s[row]) + more_s) + float(columns.wait_s[row]) - one_s
-        hops.append(HopCost(hop.peer_id, delay_s, rows * one_s, max(compute_s, 0.0)))
+        hops.append(HopCost(delay_s, rows * one_s, max(compute_s, 0.0)))
     return SwarmCost(tuple(hops), delays_s[-1])
 
 

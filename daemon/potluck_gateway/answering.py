@@ -2,14 +2,13 @@
 
 A set number of threads answer, and the requests beyond wait in the order in which they came, up to a limit. Each
 choice of a request is an answer of its own, so that servers compute them together. An answer whose caller is gone ends
-at its next part, or never begins.
+at once, wherever it is (`Leaving`), or never begins.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,6 +17,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from potluck.errors import PotluckError
+from potluck.leaving import Leaving
 from potluck_gateway.answers import Answer, Answers, Part
 from potluck_gateway.embedding_format import Embeddings
 from potluck_gateway.requests import BadRequestError, ChatRequest
@@ -68,27 +68,28 @@ class Answering:
         """
         loop = asyncio.get_running_loop()
         items: asyncio.Queue[Part | Waiting | tuple[int, Answer] | Exception] = asyncio.Queue()
-        is_gone = threading.Event()
+        caller = Leaving()
 
         def tell(item: Part | Waiting | tuple[int, Answer] | Exception) -> None:
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(items.put_nowait, item)
 
         def put(part: Part | Waiting) -> None:
-            if is_gone.is_set():
+            if caller.has_left:
                 raise BrokenPipeError("the caller is gone")
             if request.is_streamed:
                 tell(part)
 
         def run(index: int) -> None:
-            if is_gone.is_set():
+            if caller.has_left:
                 return
             try:
-                answer = self._model.answer(
-                    _choice(request, index),
-                    lambda part: put(replace(part, index=index)),
-                    lambda said: put(Waiting(said)),
-                )
+                with caller.working():
+                    answer = self._model.answer(
+                        _choice(request, index),
+                        lambda part: put(replace(part, index=index)),
+                        lambda said: put(Waiting(said)),
+                    )
                 tell((index, answer))
             except BrokenPipeError:
                 pass
@@ -113,12 +114,21 @@ class Answering:
                     yield item
             yield tuple(answers[index] for index in range(request.num_choices))
         finally:
-            is_gone.set()
+            caller.leave()
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return the embeddings of texts. Raises PotluckError, and BadRequestError if too many requests wait."""
+        caller = Leaving()
+
+        def run() -> Embeddings:
+            with caller.working():
+                return self._model.embed(texts)
+
         self._check_room(1)
-        return await self._begin(lambda: self._model.embed(texts))
+        try:
+            return await self._begin(run)
+        finally:
+            caller.leave()
 
     def _check_room(self, count: int) -> None:
         """Raise BadRequestError if too many answers wait for `count` more."""

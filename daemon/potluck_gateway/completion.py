@@ -24,6 +24,7 @@ from transformers.generation.logits_process import (
 )
 from transformers.generation.streamers import BaseStreamer
 
+from potluck.checkpoint.families import longest_text
 from potluck.client import Session
 from potluck.client.drafts import MAX_DRAFT
 from potluck.errors import CheckpointError, UsageError
@@ -102,11 +103,15 @@ class Text:
     """A tokenizer that decodes text step by step, although a letter may take several tokens."""
 
     def __init__(self, folder: str | Path) -> None:
-        """Load the tokenizer of a checkpoint. Raises CheckpointError if it has none."""
+        """Load the tokenizer of a checkpoint; `tokenizer.json` is enough. Raises CheckpointError if it has none."""
         try:
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        except (OSError, ValueError, KeyError) as error:
-            raise CheckpointError(f"{folder} has no usable tokenizer", hint="copy the tokenizer files too") from error
+        except (OSError, ValueError, KeyError, ImportError) as error:
+            file = Path(folder) / "tokenizer.json"  # of a checkpoint whose own class of tokenizers is never run
+            if not file.is_file():
+                text, hint = f"{folder} has no usable tokenizer", "copy the tokenizer files too"
+                raise CheckpointError(text, hint=hint) from error
+            self._tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
         self._render = BoundedRenderer(partial(_render, self._tokenizer))
 
     @property
@@ -168,7 +173,8 @@ def _render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str
 
 def max_positions(config: Any) -> int | None:
     """Return how many tokens prompt and answer may have together; None if the model does not say."""
-    most: int | None = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+    text = config.get_text_config(decoder=True)
+    most: int | None = longest_text(text) or getattr(text, "max_position_embeddings", None)
     return most
 
 

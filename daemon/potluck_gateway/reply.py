@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -20,6 +20,7 @@ from potluck_gateway.requests import BadRequestError, ContextLengthError, ToolsE
 SOCKET_TIMEOUT_S = 60.0  # for a client that neither sends nor reads
 RETRY_AFTER_S = 15  # the client reads the directory this often
 
+T = TypeVar("T")
 Parts = AsyncIterator[Part | Waiting | Answers]
 
 
@@ -33,7 +34,7 @@ class Reply:
         self._headers = headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await _while_connected(receive, self._send(scope, receive, send))
+        await while_connected(receive, self._send(scope, receive, send))
 
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._is_streamed:
@@ -102,8 +103,8 @@ async def _send_body(send: Send, data: bytes, *, more: bool = True) -> None:
         await send({"type": "http.response.body", "body": data, "more_body": more})
 
 
-async def _while_connected(receive: Receive, work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` until it is done or the program that asked is gone."""
+async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T | None:
+    """Return the result of `work`, or None if the program that asked is gone before."""
     task = asyncio.create_task(work)
     watch = asyncio.create_task(_until_gone(receive))
     try:
@@ -112,8 +113,7 @@ async def _while_connected(receive: Receive, work: Coroutine[Any, Any, None]) ->
         await cancel_and_wait(watch)
         if not task.done():
             await cancel_and_wait(task)
-    if not task.cancelled():
-        task.result()
+    return None if task.cancelled() else task.result()
 
 
 async def _until_gone(receive: Receive) -> None:

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from potluck.errors import PotluckError
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_gateway import requests
 from potluck_gateway.answer_format import AnswerFormat, dumps, error_body
 from potluck_gateway.answering import Answering, ChatModel
@@ -42,7 +42,7 @@ from potluck_gateway.ollama_format import (
     parse_ollama_chat,
     parse_ollama_generate,
 )
-from potluck_gateway.reply import SOCKET_TIMEOUT_S, Parts, Reply, refusal
+from potluck_gateway.reply import SOCKET_TIMEOUT_S, Parts, Reply, refusal, while_connected
 from potluck_gateway.requests import BadRequestError, ChatRequest
 from potluck_gateway.responses_format import ResponseFormat, parse_response_request
 
@@ -136,7 +136,7 @@ class GatewayServer:
         self._server.should_exit = True
 
     async def _run(self) -> None:
-        tending = asyncio.create_task(self._tend())
+        tending = start_task(keep_running(self._tend))
         try:
             await self._server.serve(sockets=[self._socket])
         finally:
@@ -205,7 +205,7 @@ class GatewayServer:
 
     async def _embeddings(self, request: Request) -> Response:
         asked = parse_embedding_request(await _body(request))
-        found = await self._embedded(asked)
+        found = await self._embedded(request, asked)
         return _json(embedding_list(self._model.name, found, is_base64=asked.is_base64), 200, _named(asked.ignored))
 
     async def _ollama_version(self, _: Request) -> Response:
@@ -230,15 +230,16 @@ class GatewayServer:
 
     async def _ollama_embed(self, request: Request) -> Response:
         asked = parse_embedding_request(await _body(request), is_ollama=True)
-        found = await self._embedded(asked)
+        found = await self._embedded(request, asked)
         return _json(ollama_embeddings(self._model.name, found), 200, _named(asked.ignored))
 
-    async def _embedded(self, asked: EmbeddingRequest) -> Embeddings:
+    async def _embedded(self, request: Request, asked: EmbeddingRequest) -> Embeddings:
         self._check_model(asked.model)
         try:
-            return await self._answering.embed(asked.texts)
+            found = await while_connected(request.receive, self._answering.embed(asked.texts))
         except PotluckError as error:
             raise refusal(error) from error
+        return found or Embeddings((), 0)  # nobody reads it
 
     def _reply(self, request: Request, asked: ChatRequest, form: AnswerFormat) -> Reply:
         self._check_model(asked.model)

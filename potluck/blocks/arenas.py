@@ -56,7 +56,6 @@ class KvArena:
     def __init__(self, shape: KvShape, depth: int, capacity: int, stored: torch.dtype, device: torch.device) -> None:
         self.shape = shape
         self.depth = depth
-        self._capacity = capacity
         self._maps: tuple[mmap.mmap | None, ...]
         sizes = [(depth, shape.kv_heads, capacity, dim) for dim in shape.dims(stored)]
         (self.keys, key_map), (self.values, value_map) = (_map_tensor(size, stored, device) for size in sizes)
@@ -73,12 +72,9 @@ class KvArena:
             tensor.narrow(2, target, count).copy_(tensor.narrow(2, source, count))
 
     def free(self) -> None:
-        """Return a device's memory and lose its contents. Call `take` before using the arena again."""
-        self._resize(0)
-
-    def take(self) -> None:
-        """Allocate the memory that `free` returned. Raises torch.OutOfMemoryError."""
-        self._resize(self._capacity)
+        """Return the memory and lose its contents. The arena cannot be used again."""
+        self.keys, self.values = (tensor.new_empty(0) for tensor in self.tensors)
+        self._maps = (None, None)
 
     def give_back(self, runs: Iterable[tuple[int, int]]) -> None:
         """Tell the system that these (slot, count) ranges are unused. Does nothing where that is impossible or not
@@ -88,13 +84,6 @@ class KvArena:
             for tensor, mapped in zip(self.tensors, self._maps, strict=True):
                 if mapped is not None:
                     _drop_slots(tensor, mapped, start, count)
-
-    def _resize(self, capacity: int) -> None:
-        """Replace a device's tensors by new ones, because Apple's devices cannot resize a storage."""
-        if self.keys.device.type != "cpu":
-            self.keys, self.values = (
-                tensor.new_empty((*tensor.shape[:2], capacity, tensor.shape[3])) for tensor in self.tensors
-            )
 
 
 def _map_tensor(size: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> tuple[Tensor, mmap.mmap | None]:

@@ -128,6 +128,30 @@ class _Written:
         return all(tensor.data_ptr() == address for tensor, address in self.weights)
 
 
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """What C reads of one step besides the hidden states.
+
+    Attributes:
+        arenas: the addresses of keys and values at that time.
+        held: what C reads lives as long as this.
+    """
+
+    span: Span
+    rows: tuple[PlannedRow, ...]
+    memory: KvMemory
+    arenas: tuple[int, ...]
+    written: _Written
+    step: _Step
+    held: tuple[Any, ...]
+
+    def is_of(self, span: Span, rows: Sequence[PlannedRow], memory: KvMemory) -> bool:
+        """Return whether a step of these rows reads the same numbers, and everything still lies where it lay."""
+        is_same = self.memory is memory and self.span == span and self.rows == tuple(rows)
+        is_there = self.written.homes is memory.homes and self.arenas == _arenas_of(memory)
+        return is_same and is_there and self.written.is_current
+
+
 class WholeBlocks:
     """Runs steps of few tokens through the layers of one span, whose weights are not streamed."""
 
@@ -140,6 +164,7 @@ class WholeBlocks:
         self._span, self._dtype = layout.span, layout.dtype
         self._shapes = [layer.shape for layer in layout.layers]
         self._written: _Written | None = None
+        self._ahead: _Numbers | None = None  # of the step that is expected next
         widths = {_block_of(*each, self._dtype, []).width for each in zip(layers, self._shapes, strict=True)}
         if len(widths) != 1:
             raise CannotRunWhole
@@ -158,18 +183,38 @@ class WholeBlocks:
             CannotRunWhole: nothing has changed. Run the step operation by operation, which checks what does not fit.
             ValueError: the pages of a row don't hold its tokens. Nothing has changed.
         """
+        numbers, self._ahead = self._ahead, None
+        if numbers is None or not numbers.is_of(span, rows, memory):
+            numbers = self._numbers(span, rows, memory)
+        is_right = hidden.dtype is self._dtype and hidden.device.type == "cpu"
+        if not is_right or hidden.shape != (numbers.step.tokens, self._width):
+            raise CannotRunWhole
+        numbers.step.threads = torch.get_num_threads()
+        output = hidden.clone(memory_format=torch.contiguous_format)
+        chosen = slice(span.start - self._span.start, span.end - self._span.start)
+        self._kernels.run_blocks(numbers.written.blocks, chosen, numbers.step, output, numbers.step.most_seen)
+        return output
+
+    def look_ahead(self, span: Span, rows: Sequence[PlannedRow], memory: KvMemory) -> None:
+        """Write down the numbers of a step that most likely comes next, while nothing else is to be done.
+
+        Raises: as `run`.
+        """
+        self._ahead = self._numbers(span, rows, memory)
+
+    def _numbers(self, span: Span, rows: Sequence[PlannedRow], memory: KvMemory) -> _Numbers:
+        """Write down what C reads of a step besides the hidden states. Raises as `run`."""
         positions = [position for row in rows for position in range(row.position, row.position + row.tokens)]
         tokens = len(positions)
-        is_right = hidden.dtype is self._dtype and hidden.device.type == "cpu" and 0 < tokens <= MOST_TOKENS
-        is_right = is_right and hidden.shape == (tokens, self._width)
-        if not is_right or memory.layout.span != self._span or not self._span.covers(span):
+        if not 0 < tokens <= MOST_TOKENS or memory.layout.span != self._span or not self._span.covers(span):
             raise CannotRunWhole
-        calls = self._calls.make(hidden[None], torch.tensor([positions]), None)
+        any_hidden = torch.empty((1, tokens, self._width), dtype=self._dtype)
+        calls = self._calls.make(any_hidden, torch.tensor([positions]), None)
         written = self._written
         if written is None or written.homes is not memory.homes or not written.is_current:
             written = self._written = self._write(calls, memory)
         used = {memory.homes[block - self._span.start][0] for block in span}
-        kept: list[Any] = []  # what C reads lives as long as this
+        kept: list[Any] = []
         seen = (_Seen * len(memory.used_groups))()
         most_seen = 0
         for here, group in zip(seen, memory.used_groups, strict=True):
@@ -183,10 +228,7 @@ class WholeBlocks:
             *(tokens, most_seen, self._dtype is torch.bfloat16),
             *(self._kernels.is_wide, self._kernels.in_pairs, torch.get_num_threads()),
         )
-        output = hidden.clone(memory_format=torch.contiguous_format)
-        chosen = slice(span.start - self._span.start, span.end - self._span.start)
-        self._kernels.run_blocks(written.blocks, chosen, step, output, most_seen)
-        return output
+        return _Numbers(span, tuple(rows), memory, _arenas_of(memory), written, step, (seen, tables, *kept))
 
     def _write(self, calls: Sequence[Call], memory: KvMemory) -> _Written:
         weights: list[tuple[Tensor, int]] = []
@@ -332,6 +374,10 @@ def _address(tensor: Tensor, shape: tuple[int, ...], dtype: torch.dtype, held: l
         raise CannotRunWhole
     held.append((tensor, tensor.data_ptr()))
     return tensor.data_ptr()
+
+
+def _arenas_of(memory: KvMemory) -> tuple[int, ...]:
+    return tuple(tensor.data_ptr() for group in memory.used_groups for tensor in memory.arena_of(group).tensors)
 
 
 def _point(table: _Tables, call: Call, shape: tuple[int, int, int], kept: list[Any]) -> None:

@@ -29,8 +29,7 @@ from torch.distributed.tensor.experimental import implicit_replication
 from transformers.distributed.parallel_utils import ALL_PARALLEL_STYLES
 from transformers.distributed.tensor_parallel import MoeExpertsParallel, get_kv_heads_per_rank
 
-from potluck.checkpoint.shards import quick_digest
-from potluck.checkpoint.tensors import DIGEST_HEX_DIGITS, digest_tensors
+from potluck.checkpoint.shards import DIGEST_HEX_DIGITS, digest_tensors, quick_digest
 from potluck.errors import CheckpointError
 
 OWN_PLANS = {
@@ -67,10 +66,6 @@ class Ranks:
     @property
     def size(self) -> int:
         return self.mesh.size()
-
-    def meet(self) -> None:
-        """Wait until all ranks have called this."""
-        dist.all_reduce(torch.zeros(1), group=self.host_mesh.get_group())
 
     def agree(self, holds: bool) -> bool:
         """Return whether something holds on all ranks; each must ask."""

@@ -208,6 +208,9 @@ class RaggedRunner:
         self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
     ) -> Tensor:
         """Run a step that `decided` returned, as `BlockSpan.run_step` describes."""
+        if self._whole is not None and not prompts and (blocks := _whole_step(plan)) is not None:
+            with suppress(CannotRunWhole):
+                return self._whole.run(blocks, plan.rows, hidden, memory)
         starts = [0]
         for row in plan.rows:
             starts.append(starts[-1] + row.tokens)
@@ -234,6 +237,13 @@ class RaggedRunner:
                 routers.collect(len(hidden), layers, tokens)
         return hidden
 
+    @torch.inference_mode()
+    def look_ahead(self, plan: StepPlan, memory: KvMemory) -> None:
+        """Prepare a step that most likely comes next, while nothing else is to be done. It may never come."""
+        if self._whole is not None and (blocks := _whole_step(plan)) is not None:
+            with suppress(CannotRunWhole):
+                self._whole.look_ahead(blocks, plan.rows, memory)
+
     def _run_part(
         self,
         plan: StepPlan,
@@ -245,10 +255,6 @@ class RaggedRunner:
     ) -> Tensor:
         """Run some of the rows, whose tokens `hidden` holds, through blocks that all of them cover."""
         chosen = [plan.rows[row] for row in rows]
-        is_small = hidden.shape[0] <= MOST_TOKENS and not prompts and all(row.adapter is None for row in chosen)
-        if self._whole is not None and is_small:
-            with suppress(CannotRunWhole):
-                return self._whole.run(blocks, chosen, hidden, memory)
         cache: RaggedCache | PagedCache
         if self.has_kernels:
             tensors = step_tensors(memory, chosen, blocks, hidden.device)
@@ -288,6 +294,13 @@ class RaggedRunner:
                 output = output[0]
         result: Tensor = output[0]
         return result
+
+
+def _whole_step(plan: StepPlan) -> Span | None:
+    """Return the blocks of a step of very few tokens that all go through the same blocks without adapters."""
+    first = plan.rows[0]
+    is_alike = all(row.span == first.span and row.adapter is None for row in plan.rows)
+    return first.span if is_alike and plan.num_tokens <= MOST_TOKENS else None
 
 
 def _current(device: torch.device) -> AbstractContextManager[object]:

@@ -36,15 +36,15 @@ from potluck.checkpoint.families import (
     decoder_class,
     decoder_of,
     layers_in_a_block,
+    longest_text,
     refuse_start,
     refuse_unsplittable,
     slice_config,
 )
 from potluck.checkpoint.packed import Packing
-from potluck.checkpoint.shards import ReadTensors, Shard
+from potluck.checkpoint.shards import ReadTensors, Shard, digest_tensors
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import packing_of, stored_format
-from potluck.checkpoint.tensors import digest_tensors
 from potluck.errors import UsageError
 from potluck.protocol.adapters import AdapterLayout, PrefixPlace
 from potluck.protocol.blocks import Span
@@ -214,6 +214,11 @@ class BlockSpan:
         assert self._runner is not None, "sessions of this family run alone"
         return self._runner.run(plan, hidden, memory, prompts)
 
+    def look_ahead(self, plan: StepPlan, memory: KvMemory) -> None:
+        """Prepare the step that most likely comes next, while nothing else is to be done."""
+        if self._runner is not None:
+            self._runner.look_ahead(plan, memory)
+
     def new_cache(self) -> KvCache:
         return KvCache(self.decoder.config)
 
@@ -235,9 +240,14 @@ class BlockSpan:
 
         Shapes: hidden [batch, tokens, hidden_size] in `dtype`; prompts [blocks, batch or 1, prompt_tokens,
         hidden_size], added to the first tokens of each block's input; returns as hidden.
+
+        Raises RemoteError TOO_LONG beyond `longest_text`; sessions that share steps are bounded when they open.
         """
         if hidden.shape[1] == 0:
             return hidden
+        length, longest = hidden.shape[1] + (0 if cache is None else cache.length), longest_text(self.model_config)
+        if longest is not None and length > longest:
+            raise RemoteError(Code.TOO_LONG, f"{length} tokens are too many: texts of this model end at {longest}")
         if self.weights.stream is not None and torch.is_grad_enabled():
             with self.weights.stream.remembering():
                 return self.loop.run(hidden, cache, prompts)
@@ -284,7 +294,7 @@ def load_span(
     decoder, layers, stack_name, model_config = build_empty(checkpoint, span, dtype)
     if ranks is not None:
         shard_layers(decoder, stack_name, ranks)
-    rebuild_buffers(decoder, checkpoint.text_config, device)
+    rebuild_buffers(decoder, device)
     names = names_by_block(checkpoint, stack_name, span)
     checkpoint.fetch({checkpoint.weight_map[name] for block in names for name in block})
     filler = Filler(decoder, dtype, "cpu", stored)

@@ -22,8 +22,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from potluck.blocks.accelerators import copies_in_background
 from potluck.blocks.residency import NUM_SLOTS
-from potluck.checkpoint.origins import BlockOrigin
-from potluck.checkpoint.shards import FilePart, host_memory
+from potluck.checkpoint.shards import BlockOrigin, FilePart, host_memory
 from potluck.errors import CheckpointError
 
 _ALIGNMENT = 256  # of tensors within a slot, in bytes, as in CUDA's own allocator

@@ -26,9 +26,8 @@ from potluck.blocks.streaming import (
     staging_for,
     views_in,
 )
-from potluck.checkpoint.origins import BlockOrigin
 from potluck.checkpoint.prepared import PreparedBlocks
-from potluck.checkpoint.shards import FilePart, ReadTensors
+from potluck.checkpoint.shards import BlockOrigin, FilePart, ReadTensors
 from potluck.protocol.blocks import Span
 
 _LINE_BYTES = 64  # of a processor's cache

@@ -14,11 +14,15 @@ _TOWER = re.compile(r"vision|visual|audio|image|speech|encoder")
 
 @dataclass(frozen=True, slots=True)
 class BlockFiles:
-    """The files of each block; several blocks may share a file."""
+    """The files of each block; several blocks may share a file.
+
+    Attributes:
+        beside: files with what clients need: tensors that belong to no block.
+    """
 
     checkpoint: Checkpoint
     files: tuple[frozenset[str], ...]
-    stack_name: str
+    beside: frozenset[str]
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, stack_name: str) -> BlockFiles:
@@ -27,10 +31,10 @@ class BlockFiles:
         Args:
             stack_name: what the decoder calls its layers.
         """
-        blocks = names_by_block(checkpoint, stack_name, Span(0, checkpoint.num_blocks))
-        return cls(
-            checkpoint, tuple(frozenset(checkpoint.weight_map[name] for name in names) for names in blocks), stack_name
-        )
+        blocks, file_of = names_by_block(checkpoint, stack_name, Span(0, checkpoint.num_blocks)), checkpoint.weight_map
+        others = file_of.keys() - {name for names in blocks for name in names}
+        files = tuple(frozenset(file_of[name] for name in names) for names in blocks)
+        return cls(checkpoint, files, frozenset(file_of[name] for name in others))
 
     def stored(self) -> frozenset[int]:
         """Return the blocks that are on disk."""
@@ -41,12 +45,6 @@ class BlockFiles:
     def block_bytes(self) -> float:
         """The approximate size of one block's files; 0 if it is unknown."""
         return self.checkpoint.total_bytes / len(self.files)
-
-    def beside(self) -> frozenset[str]:
-        """Return the files with what clients need: tensors that belong to no block."""
-        blocks = names_by_block(self.checkpoint, self.stack_name, Span(0, self.checkpoint.num_blocks))
-        in_blocks = {name for names in blocks for name in names}
-        return frozenset(file for name, file in self.checkpoint.weight_map.items() if name not in in_blocks)
 
     def fetch(self, block: int) -> None:
         """Download the files of a block that are missing, and return when they are there. Raises CheckpointError."""

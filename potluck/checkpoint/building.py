@@ -8,6 +8,8 @@ result.
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -26,12 +28,16 @@ from transformers.core_model_loading import (
 )
 from transformers.modeling_utils import LoadStateDictConfig
 from transformers.quantizers import HfQuantizer
-from transformers.utils import logging
+from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
 from potluck.checkpoint.packed import Packing
 from potluck.errors import CheckpointError
 
 _POISON_INT = -(2**31)
+_COMPUTED = re.compile(r"(^|\.)(rotary_emb\.inv_freq|position_ids)$")
+_MASK = re.compile(r"(^|[._])(attn|attention)\.(masked_)?bias$")  # a real bias of this name has one dimension
+
+log = logging.getLogger(__name__)
 
 
 class Passthrough(nn.Module):
@@ -76,6 +82,7 @@ class Filler:
             "hf_quantizer": None if isinstance(stored, Packing) else stored,
         }
         self.missing = set(model.state_dict().keys())
+        self._ignored: set[str] = set()  # kinds of tensors that the log has named
 
     def fill(self, tensors: Mapping[str, Tensor]) -> None:
         """Load `tensors`, by their names in the checkpoint. Raises CheckpointError for wrong shapes or names."""
@@ -95,17 +102,30 @@ class Filler:
         if info.conversion_errors or info.error_msgs:
             problem = next(iter(info.conversion_errors.values()), None) or info.error_msgs[0]
             raise CheckpointError(f"a tensor cannot be converted: {str(problem).strip().splitlines()[-1]}")
-        unexpected = sorted(name for name in info.unexpected_keys if not self._is_no_bias(name, tensors))
-        if unexpected:
+        unknown = sorted(name for name in info.unexpected_keys if not self._is_needless(name, tensors.get(name)))
+        if unknown:
             raise CheckpointError(
-                f"the checkpoint has {unexpected[0]}, which the model does not know",
+                f"the checkpoint has {unknown[0]}, which the model does not know",
                 hint="config.json and the tensors belong to different models",
             )
+        kinds = {re.sub(r"\.\d+\.", ".*.", name) for name in info.unexpected_keys} - self._ignored
+        if kinds:
+            self._ignored |= kinds
+            log.info("tensors that the model does not use are ignored: %s", ", ".join(sorted(kinds)))
 
-    def _is_no_bias(self, name: str, tensors: Mapping[str, Tensor]) -> bool:
-        """Return whether this is a bias of zeros, which GPTQ's packages store for matrices without one."""
-        is_bias = self._packing is not None and name.endswith(".bias") and name in tensors
-        return is_bias and not bool(tensors[name].any())
+    def _is_needless(self, name: str, tensor: Tensor | None) -> bool:
+        """Return whether the model computes the same without a tensor that it does not know.
+
+        Its class may say so, as for Transformers; earlier versions of the library stored masks, positions and
+        frequencies; and GPTQ's packages store a bias of zeros for each matrix without one.
+        """
+        declared = self._model._keys_to_ignore_on_load_unexpected or ()
+        if _COMPUTED.search(name) or any(re.search(pattern, name) for pattern in declared):
+            return True
+        if tensor is None or not name.endswith("bias"):
+            return False
+        is_mask = tensor.dim() != 1 and _MASK.search(name) is not None
+        return is_mask or (self._packing is not None and not bool(tensor.any()))
 
     def merged(self, names: Iterable[str]) -> dict[str, list[tuple[str, ...]]]:
         """Return which of these tensors `fill` merges into one parameter of experts.
@@ -147,40 +167,41 @@ class Filler:
         self._model.eval()
 
 
-def rebuild_buffers(model: Any, full_config: Any, device: str) -> None:
+def rebuild_buffers(model: Any, device: str) -> None:
     """Compute every buffer that is on meta, because checkpoints lack some, such as rotary frequencies.
 
     A buffer built on meta holds arbitrary memory. So each is poisoned, computed by the family's own initialisation, and
     refused if the poison remains. Call it before tensors are loaded, while initialising a parameter on meta still has
-    no effect.
+    no effect. Frequencies that would change with the length of a text stay as they are.
     """
     for path, module in model.named_modules():
         names = [name for name, buffer in module.named_buffers(recurse=False) if buffer.is_meta]
         if not names:
             continue
-        persistent = {name for name in names if name not in module._non_persistent_buffers_set}
         for name in names:
             module._buffers[name] = _poisoned(module._buffers[name], device)
+        computed, around = sorted(module._non_persistent_buffers_set.intersection(names)), path
         with torch.no_grad():
             model._init_weights(module)
-        if any(_is_poisoned(module._buffers[name]) for name in names if name not in persistent):
-            _take_from_fresh(module, names, full_config, device)
-            _compute_around(model, path, [module._buffers[name] for name in names if name not in persistent])
-        for name in names:
-            if name not in persistent and _is_poisoned(module._buffers[name]):
+            while around and any(_is_poisoned(module._buffers[name]) for name in computed):
+                around = around.rpartition(".")[0]  # some families compute a part's buffers in the module around it
+                model._init_weights(model.get_submodule(around))
+        for name in computed:
+            if _is_poisoned(module._buffers[name]):
                 raise CheckpointError(f"{path}.{name} cannot be computed: models of this family are not supported")
+        _keep_frequencies(module)
 
 
 @contextmanager
 def _no_progress_bar() -> Iterator[None]:
     """Hide the library's progress bar, which it draws for each group of tensors."""
-    was_enabled = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    was_enabled = is_progress_bar_enabled()
+    disable_progress_bar()
     try:
         yield
     finally:
         if was_enabled:
-            logging.enable_progress_bar()
+            enable_progress_bar()
 
 
 def _poisoned(buffer: Tensor, device: str) -> Tensor:
@@ -196,24 +217,8 @@ def _is_poisoned(buffer: Tensor) -> bool:
     return buffer.dtype in (torch.int32, torch.int64) and bool((buffer == _POISON_INT).any())
 
 
-def _compute_around(model: Any, path: str, buffers: list[Tensor]) -> None:
-    """Let the modules around `path` compute the buffers that it cannot compute itself, the nearest first."""
-    with torch.no_grad():
-        while path and any(map(_is_poisoned, buffers)):
-            path = path.rpartition(".")[0]
-            model._init_weights(model.get_submodule(path))
-
-
-def _take_from_fresh(module: nn.Module, names: list[str], config: Any, device: str) -> None:
-    """Take buffers from a second module, built on a real device, where `_init_weights` does not compute them."""
-    kind: Any = type(module)
-    for arguments in ({"config": config, "device": device}, {"config": config}):
-        try:
-            fresh = kind(**arguments)
-        except TypeError:
-            continue
-        for name in names:
-            module._buffers[name] = fresh._buffers[name].to(device)
-        if hasattr(fresh, "original_inv_freq"):
-            module.original_inv_freq = fresh.original_inv_freq
-        return
+def _keep_frequencies(module: Any) -> None:
+    """Let rotary frequencies change with no text's length; `longest_text` says how long texts may be."""
+    kinds = getattr(module, "rope_type", None)
+    if kinds is not None:
+        module.rope_type = dict.fromkeys(kinds, "default") if isinstance(kinds, dict) else "default"

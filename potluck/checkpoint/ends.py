@@ -21,12 +21,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from potluck.checkpoint.building import Filler, rebuild_buffers
-from potluck.checkpoint.families import (
-    NEEDS_A_MASK,
-    decoder_of,
-    refuse_unsplittable,
-    takes_use_cache,
-)
+from potluck.checkpoint.families import NEEDS_A_MASK, decoder_of, refuse_unsplittable, takes_use_cache
 from potluck.checkpoint.packed import is_packed_weight
 from potluck.checkpoint.remote_layers import RemoteLayers, RemoteStack
 from potluck.checkpoint.shards import Shard
@@ -73,7 +68,7 @@ def load_ends(
     dtype = dtype or checkpoint.dtype
     stored = stored_format(checkpoint.config)
     model, inner, stack_name = _build_empty(checkpoint, dtype, num_labels)
-    rebuild_buffers(model, checkpoint.text_config, device)
+    rebuild_buffers(model, device)
     names = _names_of_ends(checkpoint, model, stack_name)
     head = [] if num_labels is None else _head_of(model)
     if num_labels is not None and checkpoint.text_config.num_labels != num_labels:
@@ -94,9 +89,11 @@ def load_ends(
     embedding = model.get_input_embeddings().weight
     _insert_blocks(inner, getattr(inner, stack_name).stack, blocks, embedding.new_ones(checkpoint.hidden_size))
     if not takes_use_cache(inner.config):
-        inner.register_forward_pre_hook(_use_no_cache, with_kwargs=True)
+        inner.register_forward_pre_hook(lambda _, args, given: (args, given | {"use_cache": False}), with_kwargs=True)
     if num_labels is None:
-        model.generation_config = _generation_config(checkpoint, model)
+        if checkpoint.path_of("generation_config.json").is_file():
+            model.generation_config = GenerationConfig.from_pretrained(checkpoint.folder, local_files_only=True)
+        model.generation_config.use_cache = True  # servers keep a cache, whatever the checkpoint prefers
     return model
 
 
@@ -162,13 +159,10 @@ class _Unchanged(nn.Module):
         return hidden_states
 
 
-def _use_no_cache(inner: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return args, {**kwargs, "use_cache": False}
-
-
 def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[str, str]:
     """Map checkpoint names of the ends to names without the wrapper that models for images or sound have."""
     wanted = model.state_dict()
+    modules = {name.rpartition(".")[0] for name in wanted}
     mapping = get_model_conversion_mapping(model)
     renamings = [entry for entry in mapping if isinstance(entry, WeightRenaming)]
     of_a_block = re.compile(rf"(?:^|\.){re.escape(stack_name)}\.\d+\.")
@@ -179,18 +173,9 @@ def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[
         plain = _WRAPPER.sub(r"\1", name)
         whole = f"{plain.rpartition('.')[0]}.weight" if is_packed_weight(plain) else plain
         renamed, _ = rename_source_key(whole, renamings, [], model.base_model_prefix, wanted)
-        if renamed in wanted:
+        if renamed in wanted or renamed.rpartition(".")[0] in modules:  # the filler judges those it does not know
             names[name] = plain
     return names
 
 
 _WRAPPER = re.compile(r"(^|\.)(?:language_model|text_model)\.")
-
-
-def _generation_config(checkpoint: Checkpoint, model: Any) -> GenerationConfig:
-    if checkpoint.path_of("generation_config.json").is_file():
-        config = GenerationConfig.from_pretrained(checkpoint.folder, local_files_only=True)
-    else:
-        config = GenerationConfig.from_model_config(model.config)
-    config.use_cache = True  # servers of blocks always keep a cache, whatever the checkpoint prefers
-    return config

@@ -21,7 +21,6 @@ _STREAMS = "its layers exchange several hidden states for each token"
 _SHARED_BLOCK = "one block's weights are shared between many layers"
 NOT_SPLITTABLE = {
     "deepseek_v4": _STREAMS,
-    "gemma3n": _SHARED_KV,
     "gemma3n_text": _SHARED_KV,
     "gemma4_assistant": _SHARED_KV,
     "gemma4_unified_assistant": _SHARED_KV,
@@ -38,6 +37,12 @@ _NOT_IN_LAYERS = {
 }
 """A number in the configuration of some checkpoints of a family -> why those cannot be split."""
 
+SAME_LAYERS = {"kimi_k2": "deepseek_v3", "mimo": "qwen2"}
+"""A model_type that Transformers does not know -> the family whose layers and names its checkpoints have.
+
+Sources: the configurations beside Kimi-K2-Instruct and MiMo-7B-RL, which say so by their classes.
+"""
+
 NEEDS_A_MASK = frozenset({"mpt"})
 """Families whose loop computes with the mask itself, even if no layer uses it."""
 
@@ -50,26 +55,23 @@ MASKS_ONCE = frozenset({"falcon_mamba", "mamba", "mamba2", "xlstm"})
 CACHE_NAMES = ("cache", "cache_params", "past_key_values")
 """Under which names decoders and layers take their cache: the first from Transformers 5.24 on, the second Mamba's."""
 
-_REFUSES_CACHES = frozenset({"minimax"})
-"""Families whose loop refuses caches of other classes than its own, unless it is told not to use the one it gets."""
-
-_LAYERS_IN_A_BLOCK = {"longcat_flash": 2}
-"""Families whose configuration counts the attentions, of which each block has several."""
-
 LAYER_INDEX_NAMES = frozenset({"layer_idx", "layer_id"})
 """Under which names a layer's parts know their place in the cache."""
-
-_CHOOSES_OTHERWISE = frozenset({"phimoe"})
-"""Families whose routers choose experts in another way than by `topk`, so that nobody can make them repeat choices."""
 
 _STACK_NAMES = ("layers", "h", "blocks", "decoder_layers")
 
 
-def depends_on_length(text_config: Any) -> bool:
-    """Tell whether a token's position is encoded differently in longer texts, so that a prefill isn't its steps."""
+def longest_text(text_config: Any) -> int | None:
+    """Return after how many tokens the family encodes a position by the length of the text; None: never.
+
+    Longer texts are refused: keys would depend on the steps in which they were computed, which no replay can repeat.
+    """
     found = getattr(text_config, "rope_parameters", None) or {}
     parts = [found, *(part for part in found.values() if isinstance(part, dict))]
-    return any(part.get("rope_type") in ("dynamic", "longrope") for part in parts)
+    ends = [part["original_max_position_embeddings"] for part in parts if part.get("rope_type") == "longrope"]
+    if any(part.get("rope_type") == "dynamic" for part in parts):
+        ends.append(text_config.max_position_embeddings)
+    return min(ends, default=None)
 
 
 def takes_choices(kind: type) -> bool:
@@ -80,7 +82,7 @@ def takes_choices(kind: type) -> bool:
 
 def tells_choices(text_config: Any) -> bool:
     """Tell whether it is known which experts the layers of a family choose, so that others can repeat it."""
-    if text_config.model_type in _CHOOSES_OTHERWISE:
+    if text_config.model_type == "phimoe":  # its routers choose by other ways than `topk`, which nobody can repeat
         return False
     family = import_module(decoder_class(text_config).__module__)
     kinds = (value for value in vars(family).values() if isinstance(value, type))
@@ -89,7 +91,7 @@ def tells_choices(text_config: Any) -> bool:
 
 def can_audit(text_config: Any) -> bool:
     """Tell whether a prefill of the family computes what its steps do, if it repeats their choices of experts."""
-    return not depends_on_length(text_config) and (not has_experts(text_config) or tells_choices(text_config))
+    return not has_experts(text_config) or tells_choices(text_config)
 
 
 def has_experts(text_config: Any) -> bool:
@@ -133,7 +135,7 @@ def refuse_start(text_config: Any, start: int) -> None:
 
 def layers_in_a_block(text_config: Any) -> int:
     """Return how many of the layers that the configuration counts are one block."""
-    return _LAYERS_IN_A_BLOCK.get(text_config.model_type, 1)
+    return 2 if text_config.model_type == "longcat_flash" else 1  # it counts attentions, of which a block has two
 
 
 def decoder_class(text_config: Any) -> Any:
@@ -160,7 +162,7 @@ def cache_name(decoder: nn.Module) -> str:
 
 def takes_use_cache(config: Any) -> bool:
     """Tell whether a decoder may be told to use the cache that it gets."""
-    return config.model_type not in _REFUSES_CACHES
+    return bool(config.model_type != "minimax")  # its loop refuses caches of other classes, unless told not to use them
 
 
 def decoder_of(model: nn.Module, num_blocks: int) -> tuple[nn.Module, str]:

@@ -21,13 +21,13 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.file_download import http_get
+from huggingface_hub.file_download import _create_symlink, http_get
 from huggingface_hub.utils._fixes import WeakFileLock
 from huggingface_hub.utils._headers import build_hf_headers
 from huggingface_hub.utils.tqdm import tqdm
 
 from potluck.checkpoint.fetching import FETCHING
-from potluck.checkpoint.tensors import disk_full
+from potluck.checkpoint.shards import disk_full
 from potluck.errors import CheckpointError
 from potluck.manifest import SMALL
 from potluck.protocol.swarm import is_revision
@@ -86,10 +86,6 @@ class HubFiles:
         files = {entry.name for entry in path.parent.iterdir()}
         return cls(name, path.parent.name, path.parent, files, None, progress=False)
 
-    def small_files(self) -> set[str]:
-        """Return the names of configuration, tokenizer and index files."""
-        return {file for file in self.files if file.endswith(SMALL)}
-
     def download(self, file: str) -> Path:
         """Return a file in the cache, downloading it if necessary; shards continue where an attempt stopped."""
         if file.endswith(SMALL):
@@ -130,7 +126,7 @@ class HubFiles:
                             tqdm_class=_CountingBar if self.progress else _SilentBar,
                         )
                 partial.replace(blob)
-            link_or_copy(blob, pointer)
+            _create_symlink(str(blob), str(pointer), new_blob=True)
 
 
 class HubUnreachableError(CheckpointError):
@@ -155,18 +151,6 @@ def download_file(
             tqdm_class=tqdm if progress else _SilentBar,
         )
     return Path(path)
-
-
-def link_or_copy(blob: Path, pointer: Path) -> None:
-    """Make a blob available under its file name: by a relative link, or by moving it where links are impossible
-    (Windows).
-    """
-    try:
-        pointer.symlink_to(os.path.relpath(blob, pointer.parent))
-    except FileExistsError:
-        return
-    except OSError:
-        blob.replace(pointer)
 
 
 @contextmanager
@@ -194,9 +178,7 @@ def _explained(error: Exception, name: str, file: str) -> CheckpointError | None
             hint = f"check the spelling; for a private model {log_in}"
         case HFValidationError():
             message, hint = f"{name!r} is neither a folder nor a hub name", "a hub name looks like owner/model"
-        case LocalEntryNotFoundError():
-            return _offline(name)
-        case EntryNotFoundError():
+        case EntryNotFoundError() if not isinstance(error, LocalEntryNotFoundError):
             message, hint = f"{name} has no file {file} on the hub", "try another revision"
         case HfHubHTTPError(response=response):
             status = response.status_code if response is not None else None
@@ -207,7 +189,12 @@ def _explained(error: Exception, name: str, file: str) -> CheckpointError | None
             return disk_full(Path(constants.HF_HUB_CACHE) / file)
         case _:
             is_network = type(error).__module__.split(".")[0] in ("httpx", "httpx2", "httpcore", "httpcore2")
-            return _offline(name) if is_network or isinstance(error, OSError) else None
+            if not is_network and not isinstance(error, OSError):
+                return None
+            return HubUnreachableError(
+                f"cannot reach the hub to fetch {name}, and it is not in the cache",
+                hint="check the network connection, or give a local folder",
+            )
     return CheckpointError(message, hint=hint)
 
 
@@ -223,13 +210,6 @@ def local_folder(model: str) -> Path | None:
     if is_path or model.count("/") > 1:
         raise CheckpointError(f"there is no folder {model}", hint="give a folder with a config.json, or a hub name")
     return None
-
-
-def _offline(name: str) -> HubUnreachableError:
-    return HubUnreachableError(
-        f"cannot reach the hub to fetch {name}, and it is not in the cache",
-        hint="check the network connection, or give a local folder",
-    )
 
 
 def _endpoint() -> str:

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import shutil
-import zlib
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -19,12 +18,10 @@ from pathlib import Path
 from safetensors.torch import _TYPES
 from torch import Tensor
 
-from potluck.checkpoint.shards import FilePart, Shard
-from potluck.checkpoint.tensors import bytes_of, disk_full, file_errors
+from potluck.checkpoint.shards import FilePart, Shard, bytes_of, disk_full, file_errors, quick_digest
 from potluck.errors import CheckpointError
 from potluck.files import replacing
 
-_ALIGNMENT = 4096  # so that the data begins on a new page
 _KEPT_FREE_BYTES = 1 << 30  # of the disk, for the owner of the computer
 _DTYPE_NAMES = {dtype: name for name, dtype in _TYPES.items()}
 
@@ -49,8 +46,9 @@ class PreparedBlocks:
         layout = _layout_of(digest, tensors)
         path = self._folder / f"{digest}-{layout[:16]}.safetensors"
         self._in_use.add(path)
-        parts = _found(path, tensors)
-        if parts is None:
+        try:
+            parts = _parts_in(path, tensors)
+        except CheckpointError:  # there is no valid one
             self._write(path, layout, tensors)
             parts = _parts_in(path, tensors)
         with file_errors(path):
@@ -95,17 +93,9 @@ def _layout_of(digest: str, tensors: Mapping[str, Tensor]) -> str:
 
     The sums tell apart the parts of one block that several ranks hold: they have the same forms.
     """
-    described = {
-        name: [str(tensor.dtype), list(tensor.shape), zlib.crc32(bytes_of(tensor))] for name, tensor in tensors.items()
-    }
-    return hashlib.sha256(json.dumps([digest, version("transformers"), described]).encode()).hexdigest()
-
-
-def _found(path: Path, tensors: Mapping[str, Tensor]) -> tuple[FilePart, ...] | None:
-    try:
-        return _parts_in(path, tensors)
-    except CheckpointError:
-        return None
+    described = {name: [str(tensor.dtype), list(tensor.shape)] for name, tensor in tensors.items()}
+    decisive = digest, version("transformers"), described, quick_digest(tensors)
+    return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()
 
 
 def _parts_in(path: Path, tensors: Mapping[str, Tensor]) -> tuple[FilePart, ...]:
@@ -114,7 +104,7 @@ def _parts_in(path: Path, tensors: Mapping[str, Tensor]) -> tuple[FilePart, ...]
 
 
 def _header_of(layout: str, tensors: Mapping[str, Tensor]) -> bytes:
-    """Return the safetensors header: its length, and JSON padded with blanks."""
+    """Return the safetensors header: its length, and JSON."""
     entries: dict[str, object] = {"__metadata__": {"format": "pt", "layout": layout}}
     position = 0
     for name, tensor in tensors.items():
@@ -125,5 +115,4 @@ def _header_of(layout: str, tensors: Mapping[str, Tensor]) -> bytes:
         }
         position += tensor.nbytes
     text = json.dumps(entries).encode()
-    text += b" " * (-(len(text) + 8) % _ALIGNMENT)
     return len(text).to_bytes(8, "little") + text

@@ -18,8 +18,6 @@ from potluck.errors import PotluckError
 
 MAX_FOUND = 20
 _REACH_TIMEOUT_S = 8.0  # the library asks for half a minute before it says that nobody is there
-_FIELDS = ["gated", "safetensors", "tags"]
-_LICENCE = "license:"
 _BYTES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2, "I16": 2}  # of one number; 1 of all others
 
 
@@ -49,7 +47,7 @@ def search_hub(words: str) -> list[FoundModel]:
             filter="safetensors",
             sort="downloads",
             limit=MAX_FOUND,
-            expand=_FIELDS,  # type: ignore[arg-type]
+            expand=["gated", "safetensors", "tags"],
         )
         return [described(item) for item in found]
     except HfHubHTTPError as error:
@@ -65,7 +63,7 @@ def search_hub(words: str) -> list[FoundModel]:
 def described(item: ModelInfo) -> FoundModel:
     """Return what the hub says of a model."""
     tags = item.tags or ()
-    licence = next((tag.removeprefix(_LICENCE) for tag in tags if tag.startswith(_LICENCE)), "")
+    licence = next((tag.removeprefix("license:") for tag in tags if tag.startswith("license:")), "")
     numbers: Mapping[str, int] = item.safetensors.parameters if item.safetensors is not None else {}
     num_bytes = sum(count * _BYTES.get(kind, 1) for kind, count in numbers.items())
     return FoundModel(item.id, num_bytes, sum(numbers.values()), licence, bool(item.gated))

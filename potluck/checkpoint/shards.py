@@ -7,6 +7,8 @@ was computed over is what computes.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import json
 import math
@@ -14,7 +16,7 @@ import mmap
 import os
 import sys
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,29 +26,17 @@ import torch
 from safetensors.torch import _TYPES
 from torch import Tensor
 
-from potluck.checkpoint.tensors import DIGEST_HEX_DIGITS, bytes_of, digest_header, file_errors
 from potluck.errors import CheckpointError
 
+DIGEST_HEX_DIGITS = 16
 ALIGNMENT = 64  # of addresses, in bytes, as torch aligns its memory
 CHUNK_BYTES = 8 << 20  # read and checked at a time; the check finds them in the processor's cache
 _MAX_HEADER_BYTES = 100_000_000  # as in safetensors itself
 _SUMMED_WORDS = 8192  # 64 KiB: one sum for that much is 0.01 % of the weights
 _HUGE_PAGE_BYTES = 2 << 20
 
-
-@dataclass(frozen=True, slots=True)
-class FileIdentity:
-    """What changes when somebody writes to a file. That it stays the same is a sign, not a proof."""
-
-    device: int
-    inode: int
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-
-    @classmethod
-    def of(cls, stat: os.stat_result) -> FileIdentity:
-        return cls(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+FileIdentity = tuple[int, ...]
+"""What changes when somebody writes to a file. That it stays the same is a sign, not a proof."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +60,9 @@ class Shard:
         """Open a file and read its header. Raises CheckpointError if it is missing, cut short or something else."""
         self.path = path
         with file_errors(path):
-            self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            weakref.finalize(self, os.close, self._handle)
-            self.opened_as = FileIdentity.of(os.fstat(self._handle))
+            self.handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            weakref.finalize(self, os.close, self.handle)
+            self.opened_as = _identity(os.fstat(self.handle))
             self._entries = self._header()
 
     @property
@@ -83,15 +73,7 @@ class Shard:
         """Return tensors in memory of their own. Raises CheckpointError."""
         found = ReadTensors()
         for name in names:
-            entry = self._entries.get(name)
-            if entry is None:
-                raise CheckpointError(
-                    f"{self.path.name} lacks a tensor that the index lists: {name}",
-                    hint="download the checkpoint again",
-                )
-            dtype = _TYPES.get(entry.dtype)
-            if dtype is None:
-                raise CheckpointError(f"{name} is stored as {entry.dtype}, which this version of torch does not know")
+            entry, dtype = self._find(name)
             memory = host_memory(entry.end - entry.start, shift=entry.start if entry.start % dtype.itemsize == 0 else 0)
             for _ in self.chunks(entry.start, memory):
                 pass
@@ -102,9 +84,7 @@ class Shard:
         """Yield what `digest_tensors` digests of a tensor, piece by piece. Raises CheckpointError."""
         entry, dtype = self._find(name)
         yield digest_header(name, dtype, entry.shape)
-        for start in range(entry.start, entry.end, CHUNK_BYTES):
-            memory = torch.empty(min(CHUNK_BYTES, entry.end - start), dtype=torch.uint8)
-            yield from self.chunks(start, memory)
+        yield from self.pieces(entry.start, entry.end)
 
     def part(self, name: str, tensor: Tensor) -> FilePart:
         """Return where `tensor` is stored in this file, checked. Raises CheckpointError if it isn't."""
@@ -126,16 +106,16 @@ class Shard:
                 chunk = whole[first : first + CHUNK_BYTES]
                 done = 0
                 while done < len(chunk):
-                    count = os.preadv(self._handle, [chunk[done:]], start + first + done)
+                    count = os.preadv(self.handle, [chunk[done:]], start + first + done)
                     if not count:
                         raise self._damaged()
                     done += count
                 yield chunk
 
-    def evict(self, start: int, num_bytes: int) -> None:
-        """Remove a range from the system's cache of files, where the system can do that."""
-        if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(self._handle, start, num_bytes, os.POSIX_FADV_DONTNEED)
+    def pieces(self, start: int, end: int) -> Iterator[memoryview]:
+        """Yield the bytes [start, end), each piece in memory of its own. Raises CheckpointError."""
+        for first in range(start, end, CHUNK_BYTES):
+            yield from self.chunks(first, torch.empty(min(CHUNK_BYTES, end - first), dtype=torch.uint8))
 
     def _find(self, name: str) -> tuple[_Entry, torch.dtype]:
         entry = self._entries.get(name)
@@ -149,37 +129,29 @@ class Shard:
         return entry, dtype
 
     def _header(self) -> dict[str, _Entry]:
-        size = os.fstat(self._handle).st_size
-        length = int.from_bytes(os.pread(self._handle, 8, 0), "little")
+        size = os.fstat(self.handle).st_size
+        length = int.from_bytes(os.pread(self.handle, 8, 0), "little")
         if size < 8 or size < 8 + length <= 8 + _MAX_HEADER_BYTES:
             raise self._damaged()
         if length > _MAX_HEADER_BYTES:
-            raise self._invalid("its header is too large")
-        text = os.pread(self._handle, length, 8)
+            raise self._damaged("not a valid safetensors file: its header is too large")
+        text = os.pread(self.handle, length, 8)
         try:
             header = json.loads(text)
             entries = {name: _entry(raw, 8 + length) for name, raw in header.items() if name != "__metadata__"}
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise self._invalid("its header is not one of safetensors") from error
+            raise self._damaged("not a valid safetensors file: its header is not one of safetensors") from error
         at = 8 + length
         for entry in sorted(entries.values(), key=lambda entry: (entry.start, entry.end)):
             if entry.start != at:
-                raise self._invalid("its tensors overlap, or leave gaps")
+                raise self._damaged("not a valid safetensors file: its tensors overlap, or leave gaps")
             at = entry.end
         if at != size:
             raise self._damaged()
         return entries
 
-    def _damaged(self) -> CheckpointError:
-        return CheckpointError(
-            f"{self.path.name} is cut short or damaged", hint=f"delete {self.path} and download it again"
-        )
-
-    def _invalid(self, why: str) -> CheckpointError:
-        return CheckpointError(
-            f"{self.path.name} is not a valid safetensors file: {why}",
-            hint=f"delete {self.path} and download it again",
-        )
+    def _damaged(self, problem: str = "cut short or damaged") -> CheckpointError:
+        return CheckpointError(f"{self.path.name} is {problem}", hint=f"delete {self.path} and download it again")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,32 +177,23 @@ class FilePart:
         pieces = (whole[first : first + CHUNK_BYTES] for first in range(0, len(whole), CHUNK_BYTES))
         return cls(shard, start, len(whole), tensor.data_ptr() % ALIGNMENT, tuple(map(_sums, pieces)))
 
-    @property
-    def num_chunks(self) -> int:
-        return len(self._sums)
-
     def read_into(self, memory: Tensor) -> None:
         """Fill `memory`, bytes on the CPU. Raises CheckpointError if the file does not have the same bytes any more."""
-        for chunk, sums in zip(self.shard.chunks(self.start, memory), self._sums, strict=True):
-            if _sums(chunk) != sums:
-                raise self._changed()
+        self._compare(self.shard.chunks(self.start, memory))
 
     def check(self) -> None:
         """Read everything, a chunk at a time. Raises CheckpointError as `read_into`."""
-        for number in range(self.num_chunks):
-            self.check_chunk(number)
-
-    def check_chunk(self, number: int) -> None:
-        """Read one chunk into memory of its own. Raises CheckpointError as `read_into`."""
-        first = number * CHUNK_BYTES
-        memory = torch.empty(min(CHUNK_BYTES, self.num_bytes - first), dtype=torch.uint8)
-        for chunk in self.shard.chunks(self.start + first, memory):
-            if _sums(chunk) != self._sums[number]:
-                raise self._changed()
+        self._compare(self.shard.pieces(self.start, self.start + self.num_bytes))
 
     def evict(self) -> None:
-        """Remove the bytes from the system's cache of files."""
-        self.shard.evict(self.start, self.num_bytes)
+        """Remove the bytes from the system's cache of files, where the system can do that."""
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self.shard.handle, self.start, self.num_bytes, os.POSIX_FADV_DONTNEED)
+
+    def _compare(self, chunks: Iterator[memoryview]) -> None:
+        for chunk, sums in zip(chunks, self._sums, strict=True):
+            if _sums(chunk) != sums:
+                raise self._changed()
 
     def _changed(self) -> CheckpointError:
         path = self.shard.path
@@ -269,6 +232,86 @@ class ReadTensors(dict[str, Tensor]):
         return None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockOrigin:
+    """The files of one block, by the names of its tensors, and what they were when it was loaded."""
+
+    digest: str
+    files: Mapping[str, Path]
+    identities: Mapping[Path, FileIdentity | None]
+
+    @classmethod
+    def of(cls, digest: str, read: ReadTensors) -> BlockOrigin:
+        shards = read.shards
+        return cls(
+            digest,
+            {name: shard.path for name, shard in shards.items()},
+            {shard.path: shard.opened_as for shard in shards.values()},
+        )
+
+    def identities_now(self) -> dict[Path, FileIdentity | None]:
+        """Return what is under the names of the files now; None: nothing that can be read."""
+        return {path: _identity_now(path) for path in self.identities}
+
+    def verify(self) -> Iterator[None]:
+        """Read the block from its files again, a piece at a time, and compare the digest.
+
+        Raises:
+            CheckpointError: the files are missing, damaged, or hold something else.
+        """
+        shards = {path: Shard(path) for path in self.identities}
+        whole = hashlib.sha256()
+        for name in sorted(self.files):
+            for piece in shards[self.files[name]].digested(name):
+                whole.update(piece)
+                yield
+        if whole.hexdigest()[:DIGEST_HEX_DIGITS] != self.digest:
+            raise CheckpointError(f"{self.file_names} changed on disk", hint="put the right file back")
+
+    @property
+    def file_names(self) -> str:
+        return ", ".join(sorted(path.name for path in self.identities))
+
+
+@contextlib.contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the operating system about one file into a CheckpointError."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise CheckpointError(
+            f"{path.name} is missing from the checkpoint", hint=f"download it again to {path}"
+        ) from error
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise disk_full(path) from error
+        raise CheckpointError(f"cannot read {path.name}: {error.strerror or error}") from error
+
+
+def disk_full(path: Path) -> CheckpointError:
+    return CheckpointError(f"the disk is full: no room for {path.name}", hint=f"free some space in {path.parent}")
+
+
+def digest_tensors(tensors: dict[str, Tensor]) -> str:
+    """Return 16 hex digits over name, dtype, shape and bytes of each tensor, in the order of the names."""
+    whole = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        whole.update(digest_header(name, tensor.dtype, tensor.shape))
+        whole.update(bytes_of(tensor))
+    return whole.hexdigest()[:DIGEST_HEX_DIGITS]
+
+
+def digest_header(name: str, dtype: torch.dtype, shape: Sequence[int]) -> bytes:
+    """Return what `digest_tensors` digests before the bytes of a tensor."""
+    return json.dumps([name, str(dtype).removeprefix("torch."), list(shape)]).encode() + b"\n"
+
+
+def bytes_of(tensor: Tensor) -> memoryview:
+    """Return the bytes of a tensor on the CPU, without a copy if it is contiguous."""
+    return tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data
+
+
 def quick_digest(tensors: Mapping[str, Tensor]) -> str:
     """Return 16 hex digits over the sums of all tensors; it finds changes as `FilePart` does, and proves nothing."""
     whole = hashlib.sha256()
@@ -290,6 +333,16 @@ def host_memory(num_bytes: int, *, shift: int = 0) -> Tensor:
     memory = mmap.mmap(-1, shift + num_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_HUGEPAGE)
     return torch.frombuffer(memory, dtype=torch.uint8)[shift:]
+
+
+def _identity(stat: os.stat_result) -> FileIdentity:
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+
+
+def _identity_now(path: Path) -> FileIdentity | None:
+    with contextlib.suppress(OSError):
+        return _identity(path.stat())
+    return None
 
 
 def _entry(raw: Any, data_start: int) -> _Entry:

@@ -15,10 +15,11 @@ from typing import Any, Protocol
 
 import torch
 
-from potluck.checkpoint.families import layers_in_a_block
+from potluck.checkpoint.families import SAME_LAYERS, decoder_class, decoder_of, layers_in_a_block
 from potluck.checkpoint.hub import HubFiles, local_folder
 from potluck.checkpoint.shards import Shard
 from potluck.errors import CheckpointError
+from potluck.manifest import SMALL
 from potluck.protocol.swarm import LOCAL_REVISION, MAX_BLOCKS
 
 INDEX_FILE = "model.safetensors.index.json"
@@ -50,15 +51,16 @@ class Checkpoint:
         revision: the commit on the hub, or `local` for a folder.
         folder: where its files are (for a hub, the snapshot in the cache).
         config: the configuration of transformers.
-        pinned: the files that a swarm pins; None: whatever the folder or the hub has.
+        files: where missing ones come from; None: nowhere.
+        is_pinned: a swarm pins the files, which are checked.
     """
 
     name: str
     revision: str
     folder: Path
     config: Any
-    hub: HubFiles | None = None
-    pinned: Files | None = None
+    files: Files | None = None
+    is_pinned: bool = False
 
     @property
     def text_config(self) -> Any:
@@ -78,10 +80,6 @@ class Checkpoint:
         """The dtype of the weights according to the configuration; float32 if it does not say."""
         dtype = self.text_config.dtype or self.config.dtype
         return dtype if isinstance(dtype, torch.dtype) else torch.float32
-
-    @property
-    def is_local(self) -> bool:
-        return self.hub is None
 
     @cached_property
     def weight_map(self) -> Mapping[str, str]:
@@ -103,25 +101,33 @@ class Checkpoint:
         total = metadata.get("total_size") if isinstance(metadata, dict) else None
         return total if isinstance(total, int) else 0
 
+    def empty_blocks(self, dtype: torch.dtype | None = None) -> tuple[torch.nn.ModuleList, str]:
+        """Return the blocks without values, from the architecture alone, and the decoder's name for them.
+
+        Nothing is read or downloaded. Don't call it while another thread builds a model, because torch's default dtype
+        is global.
+        """
+        with torch.device("meta"):
+            model = decoder_class(self.text_config)._from_config(self.text_config, dtype=dtype)
+        decoder, name = decoder_of(model, self.num_blocks)
+        return getattr(decoder, name), name
+
+    def block_parameters(self) -> tuple[int, ...]:
+        """Return the number of parameters of each block, experts included; client and server must agree on them."""
+        return tuple(sum(parameter.numel() for parameter in block.parameters()) for block in self.empty_blocks()[0])
+
     def path_of(self, file: str) -> Path:
         return self.folder / file
 
     def fetch(self, files: Iterable[str]) -> None:
-        """Download those of these files that are missing. Raises CheckpointError if that fails.
-
-        Files that the swarm pins are checked besides.
-        """
+        """Download those of these files that are missing. Raises CheckpointError if that fails."""
         for file in sorted(set(files)):
-            if self.pinned is not None:
-                self.pinned.download(file)
-                continue
-            if self.path_of(file).is_file():
-                continue
-            if self.hub is None:
+            if self.files is not None:
+                self.files.download(file)
+            elif not self.path_of(file).is_file():
                 raise CheckpointError(
                     f"{file} is missing from {self.folder}", hint="copy the whole checkpoint, or give its hub name"
                 )
-            self.hub.download(file)
 
 
 def open_checkpoint(
@@ -149,14 +155,14 @@ def open_checkpoint(
     name = model.replace("-petals", "") if model.startswith("bigscience/") else model
     hub = HubFiles.find(name, revision=revision, token=token, progress=progress)
     _check_layout(name, hub.files)
-    for file in sorted(hub.small_files()):
+    for file in sorted(file for file in hub.files if file.endswith(SMALL)):
         hub.download(file)
     return Checkpoint(model, hub.revision, hub.folder, _read_config(hub.folder), hub)
 
 
 def open_folder(name: str, revision: str, folder: Path, pinned: Files) -> Checkpoint:
     """Open a folder whose weights come from `pinned` when they are needed. Raises CheckpointError."""
-    return Checkpoint(name, revision, folder, _read_config(folder), pinned=pinned)
+    return Checkpoint(name, revision, folder, _read_config(folder), pinned, is_pinned=True)
 
 
 def _check_layout(name: str, files: set[str]) -> None:
@@ -192,7 +198,8 @@ def _read_config(folder: Path) -> Any:
     model_type = raw.get("model_type")
     if not isinstance(model_type, str):
         raise CheckpointError(f"{path} has no model_type", hint="give a checkpoint with a transformers configuration")
-    if model_type not in CONFIG_MAPPING:
+    family = SAME_LAYERS.get(model_type, model_type)
+    if family not in CONFIG_MAPPING:
         if "auto_map" in raw:
             raise CheckpointError(
                 f"the family {model_type} needs code from the checkpoint, which is never run",
@@ -202,7 +209,10 @@ def _read_config(folder: Path) -> Any:
             f"the family {model_type} is unknown to the installed transformers", hint="try a newer transformers"
         )
     try:
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        if family == model_type:
+            config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        else:
+            config = CONFIG_MAPPING[family].from_dict({**raw, "model_type": family})
         _check_sizes(config.get_text_config(decoder=True))
     except Exception as error:  # configuration classes raise exceptions of many kinds
         raise CheckpointError(f"{path} is not a valid configuration: {(str(error) or 'no').splitlines()[0]}") from error

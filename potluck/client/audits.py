@@ -15,10 +15,11 @@ import math
 import os
 import time
 import uuid
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -46,7 +47,7 @@ from potluck.client.history import History
 from potluck.client.hop import Hop
 from potluck.client.packing import speaks_packed
 from potluck.client.report import AuditReport
-from potluck.client.reports import Evidence, Reports
+from potluck.client.reports import Reports
 from potluck.client.servers import Servers
 from potluck.client.windows import Watch
 from potluck.errors import PotluckError
@@ -55,7 +56,7 @@ from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import ChoicesRequest, ForwardRequest, SessionOpening, choice_tokens
-from potluck.protocol.records import NumberFormat, ServerRecord
+from potluck.protocol.records import NumberFormat
 from potluck.routing import Needs, RouteHop
 from potluck.tasks import BackgroundTasks
 from potluck.wire.packing import pack_exactly
@@ -70,11 +71,18 @@ _OUTAGE_S = 60.0  # within which that is one time
 _REFUSING = 2  # people whose servers find no such experts, until it is not their fault
 
 
+class _Auditor(NamedTuple):
+    """A server that may recompute a window, and whose it is."""
+
+    hop: RouteHop
+    person: PersonId
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Case:
     """A window to audit.
 
-    Shapes: inputs [1, tokens, hidden_size], up to the window's end; outputs [window's tokens, hidden_size]; choices
+    Shapes: inputs [1, tokens, hidden_size], up to the window's end; claimed [window's tokens, hidden_size]; choices
     [tokens, layers, choices] int16, of the experts that the audited server says it chose, in models with experts.
     """
 
@@ -84,11 +92,20 @@ class _Case:
     row: int
     window: range
     inputs: Tensor
-    outputs: Tensor
+    claimed: Window
     pieces: tuple[int, ...]  # tokens of each step within the window
     is_fed_rounded: bool  # the inputs can travel packed
     watch: Watch  # until the choices are known
+    seed: bytes  # of the draws among auditors
     choices: Tensor | None = None
+
+    @property
+    def form(self) -> NumberFormat:
+        return self.part.server.record.format
+
+    @property
+    def name(self) -> str:
+        return _name(self.part)
 
     def kind(self, form: NumberFormat) -> tuple[Span, NumberFormat, bool]:
         """Return what the honest difference of steps in this format depends on, besides the model."""
@@ -118,18 +135,16 @@ class Audits:
         self._servers = servers
         self._calls = calls
         self._config = config
-        self._host = host
         self._person_of = host.person_of
         self._rng = rng
         self._has_experts = has_experts
         self._used: set[PeerId] = set()  # servers of this client's sessions
         self._busy: set[PeerId] = set()  # auditors that compute
         self._reports = Reports(host, servers, calls, self._used, config.audits)
-        self._clean: defaultdict[PersonId, int] = defaultdict(int)  # audits without a disagreement, by person
+        self._clean: Counter[PersonId] = Counter()  # audits without a disagreement
         self._silent: defaultdict[PersonId, list[float]] = defaultdict(list)  # when, see `_SILENT`
         self._refusing: defaultdict[PersonId, set[PersonId]] = defaultdict(set)  # auditors, by whom they refuse
         self._honest = HonestDifferences()
-        self._running = 0
         self._background = BackgroundTasks()
 
     def note(self, hop: Hop, start: int, outputs: Tensor) -> None:
@@ -156,12 +171,11 @@ class Audits:
         person = self._person_of(hop.peer_id)
         if self._has_experts:
             finished = [window for window in finished if window.stop <= choice_tokens(len(hop.span))]
-        if not finished or person is None or self._running >= _AT_ONCE:
+        if not finished or person is None or len(self._background) >= _AT_ONCE:
             return
         chances = [audit_chance(self._clean[person], window) for window in finished]
         window = choose_window(finished, chances, self._rng)
         if window is not None:
-            self._running += 1
             self._background.start(self._run(self._case(hop, person, window)))
 
     def _case(self, hop: Hop, person: PersonId, window: range) -> _Case:
@@ -173,10 +187,11 @@ class Audits:
             row=row,
             window=window,
             inputs=hop.history.between(0, window.stop)[row : row + 1],
-            outputs=hop.windows.take(window, row),
+            claimed=_numbers(hop.windows.take(window, row)),
             pieces=hop.windows.pieces(window),
             is_fed_rounded=hop.is_fed_rounded,
             watch=hop.windows.watch(window.stop),
+            seed=os.urandom(_SEED_BYTES),
         )
 
     async def _run(self, case: _Case) -> None:
@@ -187,16 +202,14 @@ class Audits:
                     return  # the session went back meanwhile, so these may be choices for other tokens
                 case = replace(case, choices=choices)
             await self._audit(case)
-        except (PotluckError, TimeoutError) as error:
+        except PotluckError as error:
             self.report.unanswered += 1
             _log.info("an audit of blocks %s was not answered: %s", case.part.span, error)
-        finally:
-            self._running -= 1
 
     async def _choices_of(self, case: _Case) -> Tensor:
         try:
             choices = await self._choices(case.part, case.opening, case.row, case.window.stop)
-        except (PotluckError, TimeoutError):
+        except PotluckError:
             times, now = self._silent[case.person], time.monotonic()
             if case.watch.holds and (not times or now >= times[-1] + _OUTAGE_S):
                 times.append(now)
@@ -209,61 +222,49 @@ class Audits:
     def _note_withheld(self, case: _Case) -> None:
         self.report.withheld += 1
         self._servers.note_withheld(case.person)
-        _log.info("%s does not say which experts it chose", _name(case.part.server.record))
+        _log.info("%s does not say which experts it chose", case.name)
 
     async def _audit(self, case: _Case) -> None:
-        seed = os.urandom(_SEED_BYTES)
-        auditor = self._choose(case, {case.person}, seed)
-        other = None if auditor is None else self._person_of(auditor.peer_id)
-        if auditor is None or other is None:
+        auditor = self._choose(case, {case.person})
+        if auditor is None:
             self.report.nobody += 1
             return
-        claimed = _numbers(case.outputs)
         recomputed, _ = await self._prefill(case, auditor)
-        form = case.part.server.record.format
-        limit = self._honest.limit(case.kind(form), form, packs=case.opening.packs, tokens=len(case.window))
-        opinion = compare(difference(claimed, recomputed), None if limit is None else limit.difference)
+        limit = self._honest.limit(case.kind(case.form), case.form, packs=case.opening.packs, tokens=len(case.window))
+        opinion = compare(difference(case.claimed, recomputed), None if limit is None else limit.difference)
         self.report.audited += 1
         if opinion is Opinion.AGREES:
             self._clean[case.person] += 1
             self._refusing.pop(case.person, None)
             self._servers.note_clean(case.person)
-            self._servers.note_clean(other)
-            await self._learn(case, auditor, other, recomputed)
+            self._servers.note_clean(auditor.person)
+            await self._learn(case, auditor, recomputed)
         elif opinion is Opinion.UNDECIDABLE or limit is None:
             self.report.undecided += 1
         else:
-            await self._settle(case, auditor, other, seed, limit, claimed, recomputed)
+            await self._settle(case, auditor, recomputed, limit)
 
-    async def _learn(self, case: _Case, auditor: RouteHop, other: PersonId, recomputed: Window) -> None:
+    async def _learn(self, case: _Case, auditor: _Auditor, recomputed: Window) -> None:
         """Let the auditor compute the window in steps, too, if honest differences of such windows are not known yet."""
-        kind = case.kind(auditor.server.record.format)
-        if len(case.window) < WINDOW_TOKENS or not self._honest.wants(kind, other):
+        kind = case.kind(auditor.hop.server.record.format)
+        if len(case.window) < WINDOW_TOKENS or not self._honest.wants(kind, auditor.person):
             return
         try:
             _, honest = await self._both_ways(case, auditor, recomputed)
-        except (PotluckError, TimeoutError) as error:
+        except PotluckError as error:
             _log.info("blocks %s: an auditor did not repeat the steps: %s", case.part.span, error)
         else:
-            self._honest.note(kind, other, honest)
+            self._honest.note(kind, auditor.person, honest)
 
-    async def _settle(
-        self,
-        case: _Case,
-        auditor: RouteHop,
-        other: PersonId,
-        seed: bytes,
-        limit: Limit,
-        claimed: Window,
-        recomputed: Window,
-    ) -> None:
+    async def _settle(self, case: _Case, auditor: _Auditor, recomputed: Window, limit: Limit) -> None:
         """Ask a third person's server who is right."""
         self.report.undecided += 1  # until it is decided
-        third = self._choose(case, {case.person, other}, seed, form=case.part.server.record.format)
+        asked = {case.person, auditor.person}
+        third = self._choose(case, asked, case.form)
         if third is None:
             _log.warning(
                 "blocks %s: %s and %s computed different results, and nobody else can tell which of them is right",
-                *(case.part.span, _name(case.part.server.record), _name(auditor.server.record)),
+                *(case.part.span, case.name, _name(auditor.hop)),
             )
             return
         prefill, _ = await self._prefill(case, third)
@@ -271,8 +272,8 @@ class Audits:
         if case.choices is not None:
             steps = prefill  # its own steps chose other experts
         found = Differences(
-            claims=difference(claimed, recomputed),
-            steps=difference(claimed, steps),
+            claims=difference(case.claimed, recomputed),
+            steps=difference(case.claimed, steps),
             prefills=difference(recomputed, prefill),
             honest=honest.difference,
         )
@@ -280,73 +281,68 @@ class Audits:
         if outsider is Outsider.UNKNOWN:
             _log.warning("blocks %s: three servers computed different results", case.part.span)
             return
-        third_person = self._person_of(third.peer_id)
-        is_audited = outsider is Outsider.AUDITED
-        lone = claimed if is_audited else recomputed
-        if await self._is_backed(case, {case.person, other, third_person}, seed, lone, limit.difference):
+        lone = case.claimed if outsider is Outsider.AUDITED else recomputed
+        if await self._is_backed(case, asked | {third.person}, lone, limit.difference):
             _log.warning("blocks %s: four servers are of two opinions", case.part.span)
             return
         self.report.undecided -= 1
-        wrong, person, right = (case.part, case.person, other) if is_audited else (auditor, other, case.person)
-        if not is_audited:
+        wrong, right = auditor, case.person
+        if outsider is Outsider.AUDITED:
+            wrong, right = _Auditor(case.part, case.person), auditor.person
+        else:
             self._clean[case.person] += 1
-        if self._servers.is_distrusted(wrong.peer_id):
+        if self._servers.is_distrusted(wrong.hop.peer_id):
             return  # another audit of the same time found it
-        self._leave(wrong.server.record, person)
-        repeated_by = tuple(each for each in (right, third_person) if each is not None)
+        self._leave(wrong)
         found_wrong = WrongResults(
-            wrong.peer_id,
+            wrong.hop.peer_id,
             (case.part.span.start, case.part.span.end),
             (case.window.start, case.window.stop),
-            repeated_by,
+            (right, third.person),
             found.claims,
             limit.difference,
         )
-        self._reports.send(found_wrong, Evidence(case.part.span, self._request(case, case.part), case.needs))
+        self._reports.send(found_wrong, self._request(case, case.part), case.needs)
 
-    async def _is_backed(
-        self, case: _Case, asked: Collection[PersonId | None], seed: bytes, lone: Window, limit: float
-    ) -> bool:
+    async def _is_backed(self, case: _Case, asked: Collection[PersonId], lone: Window, limit: float) -> bool:
         """Return whether a fourth person's server computes what the lone server did: the other two may be a ring."""
-        fourth = self._choose(case, asked, seed, form=case.part.server.record.format)
+        fourth = self._choose(case, asked, case.form)
         if fourth is None:
             return False
         try:
             prefill, _ = await self._prefill(case, fourth)
-        except (PotluckError, TimeoutError) as error:
+        except PotluckError as error:
             _log.info("blocks %s: a fourth server did not answer: %s", case.part.span, error)
             return False
         return compare(difference(lone, prefill), limit) is Opinion.AGREES
 
-    def _leave(self, record: ServerRecord, person: PersonId) -> None:
-        self._clean.pop(person, None)
-        self._silent.pop(person, None)
-        self._refusing.pop(person, None)
-        self._honest.forget(person)
-        self._servers.distrust(person)
-        self.report.wrong.append(_name(record))
-        self.report.wrong_people.append(person)
+    def _leave(self, wrong: _Auditor) -> None:
+        self._honest.forget(wrong.person)
+        self._servers.distrust(wrong.person)
+        self.report.wrong.append(_name(wrong.hop))
+        self.report.wrong_people.append(wrong.person)
         self._config.on_wrong(
-            f"{_name(record)} returned wrong results for blocks {record.span}: two other people's servers agree on "
-            "another one. That person's servers aren't used any more. Earlier answers may be wrong, so ask again."
+            f"{_name(wrong.hop)} returned wrong results for blocks {wrong.hop.server.span}: two other people's servers "
+            "agree on another one. That person's servers aren't used any more. Earlier answers may be wrong, so ask "
+            "again."
         )
 
-    def _choose(
-        self, case: _Case, unwanted: Collection[PersonId | None], seed: bytes, form: NumberFormat | None = None
-    ) -> RouteHop | None:
+    def _choose(self, case: _Case, unwanted: Collection[PersonId], form: NumberFormat | None = None) -> _Auditor | None:
         """Return a server of somebody else that can compute the case, or None. One that computes another waits not.
 
         Args:
             form: that it must have. Auditors may hold keys and values otherwise, because a stateless call has none.
         """
-        replicas = self._servers.replicas(case.part.span, case.needs)
-        able = {hop.peer_id: hop for hop in replicas if hop.server.record.is_ours and hop.peer_id not in self._busy}
-        if form is not None:
-            able = {peer: hop for peer, hop in able.items() if hop.server.record.format == form}
-        if self._config.audits == "known":
-            able = {peer: hop for peer, hop in able.items() if peer in self._used}
-        owned = [(peer, person) for peer in able if (person := self._person_of(peer)) is not None]
-        chosen = choose_auditor(owned, unwanted, seed)
+        able = {
+            hop.peer_id: _Auditor(hop, person)
+            for hop in self._servers.replicas(case.part.span, case.needs)
+            if hop.server.record.is_ours
+            and hop.peer_id not in self._busy
+            and form in (None, hop.server.record.format)
+            and (self._config.audits != "known" or hop.peer_id in self._used)
+            and (person := self._person_of(hop.peer_id)) is not None
+        }
+        chosen = choose_auditor([(peer, each.person) for peer, each in able.items()], unwanted, case.seed)
         return None if chosen is None else able[chosen]
 
     # -- what servers compute for an audit -----------------------------------------------------------------------------
@@ -365,55 +361,49 @@ class Audits:
             case.opening.prefix,
             case.part.span,
             case.inputs,
-            caller=self._calls.caller_for(hop.server.record, case.part.span),
             last_tokens=len(case.window),
             choices=case.choices,
             margin=0.0 if limit is None else limit.gap,
         )
 
-    async def _prefill(
-        self, case: _Case, hop: RouteHop, choices: Tensor | None = None, margin: float = 0.0
-    ) -> tuple[Window, float]:
-        """Return the window as `hop` computes it in one forward, and how far off the choices of experts were at most.
+    async def _prefill(self, case: _Case, asked: _Auditor, choices: Tensor | None = None) -> tuple[Window, float]:
+        """Return the window as a server computes it in one forward, and how far off the choices of experts were.
 
         Args:
-            choices, margin: to repeat; None: those of the audited server, within the usual margin.
+            choices: to repeat whatever they are; None: those of the audited server, within the usual margin.
 
         Raises:
-            RemoteError, TimeoutError: also if no server could choose so, or this one says that.
+            RemoteError: also if no server could choose so, or this one says that.
         """
-        request = self._request(case, hop)
+        request = self._request(case, asked.hop)
         if choices is not None:
-            request = replace(request, choices=choices, margin=margin)
-        if case.is_fed_rounded and speaks_packed(hop.server.record):
+            request = replace(request, choices=choices, margin=math.inf)
+        if case.is_fed_rounded and speaks_packed(asked.hop.server.record):
             request = replace(request, packed=await asyncio.to_thread(pack_exactly, case.inputs))
         try:
-            with self._asking(hop):
-                async with asyncio.timeout(_PATIENCE_S):
-                    reply = await self._calls.forward(hop, request)
+            async with self._asking(asked):
+                reply = await self._calls.compute(asked.hop, request)
         except RemoteError as error:
-            person = self._person_of(hop.peer_id)
-            if error.code is Code.BAD_REQUEST and choices is None and case.choices is not None and person is not None:
-                self._refusing[case.person].add(person)
+            if error.code is Code.BAD_REQUEST and choices is None and case.choices is not None:
+                self._refusing[case.person].add(asked.person)
                 if len(self._refusing[case.person]) >= _REFUSING:
                     self._note_withheld(case)
             raise
         if request.choices is not None and reply.gap is None:
             raise RemoteError(Code.BAD_REPLY, "the server does not repeat choices of experts")
-        return _numbers(reply.tensors[0][0].to(case.outputs.dtype)), reply.gap or 0.0
+        return _numbers(reply.tensors[0][0].to(case.inputs.dtype)), reply.gap or 0.0
 
-    async def _both_ways(self, case: _Case, hop: RouteHop, prefill: Window) -> tuple[Window, Honest]:
-        """Return the window as `hop` computes it in the steps of the audited server, and how far off its prefill is.
+    async def _both_ways(self, case: _Case, asked: _Auditor, prefill: Window) -> tuple[Window, Honest]:
+        """Return the window as a server computes it in the steps of the audited one, and how far off its prefill is.
 
         Args:
             prefill: by the same server. In models with experts it computes another one, with what its steps chose.
         """
-        with self._asking(hop):
-            async with asyncio.timeout(_PATIENCE_S):
-                steps, choices = await self._repeat(case, hop)
+        async with self._asking(asked):
+            steps, choices = await self._repeat(case, asked.hop)
         gap = 0.0
         if choices is not None:
-            prefill, gap = await self._prefill(case, hop, choices, math.inf)
+            prefill, gap = await self._prefill(case, asked, choices)
         return steps, Honest(difference(steps, prefill), gap)
 
     async def _repeat(self, case: _Case, part: RouteHop) -> tuple[Window, Tensor | None]:
@@ -445,19 +435,22 @@ class Audits:
             await hop.close()
         return _numbers(torch.cat(outputs, dim=1)[0]), choices
 
-    @contextmanager
-    def _asking(self, hop: RouteHop) -> Iterator[None]:
+    @asynccontextmanager
+    async def _asking(self, asked: _Auditor) -> AsyncIterator[None]:
         """Give a server no other audit in the body, so that one that is slow keeps no others waiting."""
-        self._busy.add(hop.peer_id)
+        self._busy.add(asked.hop.peer_id)
         try:
-            yield
+            async with asyncio.timeout(_PATIENCE_S):
+                yield
+        except TimeoutError:
+            raise RemoteError(Code.UNREACHABLE, f"no answer within {_PATIENCE_S:g} s") from None
         finally:
-            self._busy.discard(hop.peer_id)
+            self._busy.discard(asked.hop.peer_id)
 
 
 def _numbers(outputs: Tensor) -> Window:
     return outputs.float().numpy()
 
 
-def _name(record: ServerRecord) -> str:
-    return record.public_name or f"...{record.peer_id[-8:]}"
+def _name(part: RouteHop) -> str:
+    return part.server.record.public_name or f"...{part.peer_id[-8:]}"

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from transformers import Cache
 
+from potluck.client.config import ClientConfig
 from potluck.client.loop import side_by_side
 from potluck.client.own_adapters import OwnAdapter
 from potluck.client.report import RouteReport
@@ -49,8 +50,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         span: Span | None = None,
         may_grow: bool = False,
         is_deferred: bool = False,
-        exact: bool | None = None,
-        max_wait_s: float | None = None,
+        config: ClientConfig | None = None,
         prefix: Cache | None = None,
         is_together: bool = False,
         sharing: str = "",
@@ -62,13 +62,12 @@ class RemoteCache(Cache):  # type: ignore[misc]
             span: the blocks; None takes all.
             may_grow: whether the sessions are opened again, larger, when they are full.
             is_deferred: whether sessions wait for the second step, while the first one is computed without them.
-            exact, max_wait_s, sharing: as in `SwarmClient.new_session`.
+            config, sharing: as in `SwarmClient.new_session`.
             prefix: trained keys and values before the first token, of all blocks of the model.
             is_together: whether generations are decoded together with those of other such caches (`together.py`).
         """
         super().__init__(layers=[])
-        self._exact = exact
-        self._max_wait_s = max_wait_s
+        self._config = config or client.config
         self._sharing = sharing
         self.max_length = max_length
         self.span = span or Span(0, client.swarm.num_blocks)
@@ -83,6 +82,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         self._batch = 0
         self._groups: tuple[RowGroup, ...] = ()
         self._sessions: list[InferenceSession] = []
+        self.output: Tensor  # of the last step, [batch, tokens, hidden_size]
         self.routes: list[RouteReport] = []  # of the sessions, which they outlive
         self._order: Tensor | None = None  # [batch] int64: a reorder to send with the next step
         # The finaliser holds the list, not the cache, which it would otherwise keep alive.
@@ -90,7 +90,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
 
     @property
     def is_exact(self) -> bool:
-        return self._client.config.exact if self._exact is None else self._exact
+        return self._config.exact
 
     def step(
         self, hidden: Tensor, mask: Tensor | None, prompts: Tensor | None, adapter: OwnAdapter | None = None
@@ -115,7 +115,8 @@ class RemoteCache(Cache):  # type: ignore[misc]
         order, self._order = self._order, None  # the sessions keep it from here on, even if the step fails
         parts = self._client.run(self._step_all(hidden, order, prompts if self._length == 0 else None))
         self._length += tokens
-        return put_back(parts, hidden)
+        self.output = put_back(parts, hidden)
+        return self.output
 
     @property
     def is_one_row(self) -> bool:
@@ -255,8 +256,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
                 self.max_length - group.start,
                 span=self.span,
                 may_grow=self._may_grow,
-                exact=self._exact,
-                max_wait_s=self._max_wait_s,
+                config=self._config,
                 adapter=adapter,
                 sharing=self._sharing,
             )

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
 from torch import Tensor
 
 from potluck.client.config import ClientConfig
 from potluck.client.own_adapters import AdapterPart
-from potluck.client.receipts import Tab, Unsigned
+from potluck.client.receipts import Signer, Tab
 from potluck.foreign import ForeignPeers, SessionCoding
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import (
     AdapterUpload,
+    BackwardRequest,
     Caller,
     ChoicesRequest,
     ForwardRequest,
@@ -31,8 +33,9 @@ from potluck.protocol.messages import (
     TensorReply,
 )
 from potluck.protocol.records import ServerRecord
+from potluck.protocol.swarm import Swarm
 from potluck.routing import Patience, RouteHop
-from potluck.tasks import BackgroundTasks
+from potluck.tasks import BackgroundTasks, cancel_and_wait
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import encode_upload
 from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
@@ -42,7 +45,7 @@ T = TypeVar("T")
 
 _OWN_CODING: SessionCoding = sessions
 
-_KEPT_UPLOADS = 256  # of which it is remembered that a server has them
+_KEPT_UPLOADS = 256  # that servers are known to have
 
 MAX_FRAME_BYTES = 512 << 20
 """Bounds the memory that an answer can take; its shape is checked before it is decoded."""
@@ -56,30 +59,44 @@ class Target(NamedTuple):
 
 
 class Calls:
-    """Calls servers over `host`; `caller_for` returns what a server is told about this client."""
+    """Calls servers over `host`.
+
+    Args:
+        introduce: returns what a server is told about this client.
+        parameters: of each block, for receipts.
+        foreign: speaks to servers of another implementation.
+    """
 
     def __init__(
         self,
         host: Host,
+        swarm: Swarm,
         config: ClientConfig,
-        caller_for: Callable[[ServerRecord, Span], Caller],
-        foreign: ForeignPeers | None = None,
+        introduce: Callable[[ServerRecord, Span], Caller],
+        parameters: tuple[int, ...],
+        foreign: ForeignPeers | None,
     ) -> None:
-        self.caller_for = caller_for
+        self.signer = Signer(host, swarm, self.settle, parameters, config.record)
+        self._introduce = introduce
         self._foreign = foreign
-        self.signer = Unsigned()  # of receipts
         self._host = host
         self._config = config
         self._closing = BackgroundTasks()
-        self._brought: OrderedDict[tuple[PeerId, bytes], asyncio.Future[None]] = OrderedDict()  # adapters at servers
+        self._brought: OrderedDict[tuple[PeerId, bytes], None] = OrderedDict()  # adapters at servers
+        self._bringing: WeakValueDictionary[tuple[PeerId, bytes], asyncio.Lock] = WeakValueDictionary()
+
+    async def close(self) -> None:
+        """Settle all tabs, and wait until the streams are closed. Never raises for what others do."""
+        await self.signer.close()
+        await self._closing.wait(_CLOSING_S)
+
+    def caller_for(self, record: ServerRecord, span: Span, own: AdapterPart | None = None) -> Caller:
+        """Return what a server is told about this client, and about the adapter that it was brought."""
+        return replace(self._introduce(record, span), private=None if own is None else own.id)
 
     def open_tab(self, part: RouteHop) -> Tab:
         """Return a new tab for one stream to a server."""
         return self.signer.open_tab(part.peer_id, part.span)
-
-    def tab_of_calls(self, part: RouteHop) -> Tab:
-        """Return the tab of all stateless calls to a server through this span."""
-        return self.signer.tab_of_calls(part.peer_id, part.span)
 
     async def open_steps(self, record: ServerRecord) -> StepStream:
         """Open a stream for one session. Raises RemoteError UNREACHABLE."""
@@ -89,41 +106,42 @@ class Calls:
         stream = await self._open(record.peer_id, protocol)
         return StepStream(self, record.peer_id, stream, coding)
 
-    async def compute(self, record: ServerRecord, request: CallRequest, part: AdapterPart | None = None) -> TensorReply:
-        """Run a stateless call at a server, which is brought the adapter that it names. Raises RemoteError."""
-        peer = record.peer_id
+    async def compute(self, part: RouteHop, request: CallRequest, own: AdapterPart | None = None) -> TensorReply:
+        """Run a stateless call through one server's part of a route, and count what it costs. Raises RemoteError.
+
+        Args:
+            request: its `caller` is filled in here.
+            own: an adapter that the server is brought, unless it has it.
+        """
+        record, tab = part.server.record, self.signer.tab_of_calls(part.peer_id, part.span)
+        caller = replace(self.caller_for(record, request.span, own), receipt=tab.due())
+        reply = await self._compute(record, replace(request, caller=caller), own)
+        tokens = request.hidden.shape[0] * request.hidden.shape[1]
+        tab.note(tokens, reply.timing, is_backward=isinstance(request, BackwardRequest))
+        return reply
+
+    async def _compute(self, record: ServerRecord, request: CallRequest, own: AdapterPart | None) -> TensorReply:
         if self._foreign is not None and not record.is_ours:
             timeout_s = self._config.request_timeout_s
-            return await self.patiently(peer, self._foreign.call(self._host, peer, request, timeout_s=timeout_s))
-        if part is None:
-            return await self._compute(peer, request)
-        for is_again in (False, True):
-            await self.bring(record, Target(request.prefix, request.span), part)
-            try:
-                return await self._compute(peer, request)
-            except RemoteError as error:
-                if error.code is not Code.NO_ADAPTER:
-                    raise
-                self.note_missing(record, part.id.digest)
-                if is_again:
-                    raise
-        raise AssertionError("not reached")
-
-    async def _compute(self, peer: PeerId, request: CallRequest) -> TensorReply:
+            call = self._foreign.call(self._host, record.peer_id, request, timeout_s=timeout_s)
+            return await self.patiently(record.peer_id, call)
         protocol = protocols.FORWARD if isinstance(request, ForwardRequest) else protocols.BACKWARD
+        try:
+            if own is not None:
+                await self.bring(record, Target(request.prefix, request.span), own)
+            return await self._ask(record.peer_id, protocol, lambda stream: exchange(stream, request))
+        except RemoteError as error:
+            if own is not None and error.code is Code.NO_ADAPTER:
+                self.note_missing(record, own.id.digest)
+            raise
+
+    async def _ask(self, peer: PeerId, protocol: str, talk: Callable[[Stream], Coroutine[Any, Any, T]]) -> T:
+        """Talk to a server over a stream of its own."""
         stream = await self._open(peer, protocol)
         try:
-            return await self.patiently(peer, exchange(stream, request))
+            return await self.patiently(peer, talk(stream))
         finally:
             self.close_soon(stream)
-
-    async def forward(self, part: RouteHop, request: ForwardRequest, own: AdapterPart | None = None) -> TensorReply:
-        """Run a stateless forward through one server's part of a route, and count what it costs. Raises RemoteError."""
-        tab = self.tab_of_calls(part)
-        paid = replace(request, caller=replace(request.caller, receipt=tab.due()))
-        reply = await self.compute(part.server.record, paid, own)
-        tab.note(request.hidden.shape[0] * request.hidden.shape[1], reply.timing)
-        return reply
 
     async def choices(self, peer: PeerId, request: ChoicesRequest, num_layers: int, *, timeout_s: float) -> Tensor:
         """Return which experts a server chose, [tokens, layers, choices] int16. Raises RemoteError."""
@@ -133,26 +151,19 @@ class Calls:
     async def bring(self, record: ServerRecord, target: Target, part: AdapterPart) -> None:
         """Make sure that a server has an adapter. Raises RemoteError."""
         key = record.peer_id, part.id.digest
-        bringing = self._brought.get(key)
-        if bringing is None or (bringing.done() and (bringing.cancelled() or bringing.exception() is not None)):
-            bringing = self._brought[key] = asyncio.ensure_future(self._upload(record, target, part))
+        async with self._bringing.setdefault(key, asyncio.Lock()):  # whoever waits brings it if the first one leaves
+            if key in self._brought:
+                return
+            caller = self.caller_for(record, target.span, part)
+            upload = AdapterUpload(target.prefix, target.span, part.layout, part.values, caller)
+            await self._ask(record.peer_id, protocols.ADAPTER, lambda stream: _send_upload(stream, upload))
+            self._brought[key] = None
             while len(self._brought) > _KEPT_UPLOADS:
                 self._brought.popitem(last=False)
-        await asyncio.shield(bringing)
 
     def note_missing(self, record: ServerRecord, digest: bytes) -> None:
         """Bring an adapter again before the next call, because the server has forgotten it."""
         self._brought.pop((record.peer_id, digest), None)
-
-    async def _upload(self, record: ServerRecord, target: Target, part: AdapterPart) -> None:
-        peer = record.peer_id
-        caller = replace(self.caller_for(record, target.span), private=part.id)
-        upload = AdapterUpload(target.prefix, target.span, part.layout, part.values, caller)
-        stream = await self._open(peer, protocols.ADAPTER)
-        try:
-            await self.patiently(peer, _send_upload(stream, upload))
-        finally:
-            self.close_soon(stream)
 
     async def settle(self, peer: PeerId, receipt: bytes) -> None:
         """Send a receipt by itself. Raises RemoteError."""
@@ -175,52 +186,42 @@ class Calls:
         Raises:
             RemoteError: UNREACHABLE if the peer is silent, or what `answer` raises.
         """
+        patience = patience or self._config.patience
         task = asyncio.ensure_future(answer)
         try:
             async with asyncio.timeout(self._config.request_timeout_s):
-                await self._watch(peer, task, patience or self._config.patience, is_late=is_late)
+                await asyncio.wait({task}, timeout=0.0 if is_late else patience.silence_s)
+                while not task.done():
+                    if not await self._lives(peer, task, patience):
+                        raise RemoteError(Code.UNREACHABLE, "the server neither answers nor reacts to pings")
+                    await asyncio.wait({task}, timeout=patience.silence_s)
             return task.result()
         except TimeoutError:
             seconds = f"{self._config.request_timeout_s:g}"
             raise RemoteError(Code.UNREACHABLE, f"the server did not answer within {seconds} s") from None
         finally:
-            task.cancel()
+            await cancel_and_wait(task)
 
     def close_soon(self, stream: Stream) -> None:
         """Close a stream in the background."""
         self._closing.start(stream.close())
 
-    async def _watch(self, peer: PeerId, task: asyncio.Future[T], patience: Patience, *, is_late: bool) -> None:
-        while not is_late or await self._lives(peer, task, patience):
-            is_late = True
-            await asyncio.wait({task}, timeout=patience.silence_s)
-            if task.done():
-                return
-        raise RemoteError(Code.UNREACHABLE, "the server neither answers nor reacts to pings")
-
     async def _lives(self, peer: PeerId, task: asyncio.Future[T], patience: Patience) -> bool:
         """Ping until an answer comes, to the first ping or to a later one, or to the call itself."""
-        pings: list[asyncio.Task[bool]] = []
+        pings: list[asyncio.Future[float]] = []
         try:
             for is_last_look in (*[False] * patience.probes, True):
                 if not is_last_look:
-                    pings.append(asyncio.create_task(self._answers(peer, patience.probe_s * (patience.probes + 1))))
+                    ping = self._host.ping(peer, timeout_s=patience.probe_s * (patience.probes + 1))
+                    pings.append(asyncio.ensure_future(ping))
                 waiting: list[asyncio.Future[Any]] = [task, *(ping for ping in pings if not ping.done())]
                 pause_s = _LAST_LOOK_S if is_last_look else patience.probe_s
                 await asyncio.wait(waiting, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED)
-                if task.done() or any(ping.done() and ping.result() for ping in pings):
+                if task.done() or any(ping.done() and ping.exception() is None for ping in pings):
                     return True
             return False
         finally:
-            for ping in pings:
-                ping.cancel()
-
-    async def _answers(self, peer: PeerId, timeout_s: float) -> bool:
-        try:
-            await self._host.ping(peer, timeout_s=timeout_s)
-        except RemoteError:
-            return False
-        return True
+            await cancel_and_wait(*pings)
 
     async def _open(self, peer: PeerId, protocol: str) -> Stream:
         return await self._host.open_stream(
@@ -262,12 +263,11 @@ class StepStream:
             has_reader: another task waits for answers and will read why the server refused.
         """
         pieces = self._coding.encode_step(request)
-        sending = self._stream.send(*pieces)
         try:
-            if sum(map(len, pieces)) <= _SMALL_BYTES:
-                await sending
-            else:  # a frozen server does not read either
-                await self._calls.patiently(self._peer, sending)
+            if sum(map(len, pieces)) > _SMALL_BYTES:  # a frozen server does not read either
+                await self._calls.patiently(self._peer, self._stream.send(*pieces))
+            elif not self._stream.send_now(*pieces):
+                await self._stream.send(*pieces)
         except RemoteError as error:
             said = None if has_reader else await self._last_word()
             raise said or error from None

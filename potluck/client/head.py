@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -33,14 +32,6 @@ _MAX_BYTES = 1 << 30  # of the block; a larger one is neither fetched nor comput
 _MAX_CONTEXT = 512  # places of a prompt, its last ones
 _PARTS = {"enorm.weight": "_enorm", "hnorm.weight": "_hnorm", "shared_head.norm.weight": "_norm"}
 _COPIES = ("embed_tokens.weight", "shared_head.head.weight")
-
-
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """A predicted token, and how probable the head holds it."""
-
-    token: int
-    probability: float
 
 
 class Head:
@@ -99,12 +90,12 @@ class HeadText:
             self._output = output[:, -1:]
         return self._output is not None
 
-    def guess(self) -> Guess:
-        """Return the next token, after `begin` and each `follow`."""
+    def guess(self) -> tuple[int, float]:
+        """Return the next token, and how probable the head holds it, after `begin` and each `follow`."""
         assert self._output is not None
         chances = self._logits(self._head.before_logits(self._output))[0, 0].float().softmax(-1)
         probability, token = chances.max(-1)
-        return Guess(int(token), float(probability))
+        return int(token), float(probability)
 
     def follow(self, token: int) -> None:
         """Go on with a drafted token."""
@@ -137,7 +128,7 @@ def load_head(checkpoint: Checkpoint, dtype: torch.dtype) -> Head | None:
         )
     last = Span(checkpoint.num_blocks - 1, checkpoint.num_blocks)
     decoder, _, stack_name, _ = build_empty(checkpoint, last, dtype)
-    rebuild_buffers(decoder, checkpoint.text_config, "cpu")
+    rebuild_buffers(decoder, "cpu")
     filler = Filler(decoder, dtype, "cpu", stored_format(checkpoint.config))
     filler.fill({f"{stack_name}.0.{name}": tensor for name, tensor in named.items() if name not in _COPIES})
     filler.finish()

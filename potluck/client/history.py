@@ -1,17 +1,95 @@
 """Records what one server of a session was given so far, so that another server can be given the same.
 
+A history stands at a boundary between blocks. Whatever depends on it is attached to it: cursors, which say what a
+server has of it, the histories of later boundaries, and what audits keep of the outputs. A session changes its first
+history alone, which hands each rollback and reorder on.
+
 Appending is only a list append, because it happens for each token and server. Beam reorders are noted and applied when
 the history is read. Knows nothing of servers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import weakref
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from potluck.protocol.messages import Awaited
+
 _CHUNKS_TO_MERGE = 256  # so that a long generation does not hold one small tensor for each token
+
+
+class Dependent(Protocol):
+    """What follows the changes of a history."""
+
+    def truncate(self, position: int) -> None:
+        """Forget the tokens from `position` on."""
+
+    def reorder(self, order: Tensor) -> None:
+        """Continue row `order[i]` as row i."""
+
+
+@dataclass(slots=True)
+class Piece:
+    """The tokens [start, end) on their way to a server and back.
+
+    Attributes:
+        hidden: [batch, end - start, hidden_size]; None: they come from the server before, as `awaited` says.
+        kept: the end of what has not changed since.
+        answer_tokens: how many outputs were asked for; None: all.
+    """
+
+    start: int
+    end: int
+    hidden: Tensor | None
+    awaited: Awaited | None
+    sent_s: float
+    answer_tokens: int | None
+    kept: int
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
+class Cursor:
+    """What one server has of a history.
+
+    Attributes:
+        position: tokens that the server has answered and that have not changed since.
+        flying: the pieces after these, oldest first.
+        order: [batch] int64, a reorder of rows that the server has yet to apply.
+    """
+
+    position: int = 0
+    flying: deque[Piece] = field(default_factory=deque)
+    order: Tensor | None = None
+
+    @property
+    def sent(self) -> int:
+        """Return how many tokens the server has or will have."""
+        return self.flying[-1].kept if self.flying else self.position
+
+    def land(self) -> None:
+        """Note the answer to the oldest piece."""
+        self.position = max(self.position, self.flying.popleft().kept)
+
+    def reset(self) -> None:
+        """Note that the server has nothing any more."""
+        self.position, self.order = 0, None
+        self.flying.clear()
+
+    def truncate(self, position: int) -> None:
+        self.position = min(self.position, position)
+        for piece in self.flying:
+            piece.kept = min(piece.kept, position)
+        if not self.sent:
+            self.order = None
+
+    def reorder(self, order: Tensor) -> None:
+        if self.sent:
+            self.order = order if self.order is None else self.order.index_select(0, order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,22 +101,29 @@ class _Chunk:
 class History:
     """The inputs of one span for all rows of a session, in order."""
 
-    def __init__(self, prompts: Tensor | None = None) -> None:
-        """`prompts`: deep prompts [blocks, batch or 1, prompt_tokens, hidden_size], sent with the first tokens."""
+    def __init__(self, prompts: Tensor | None = None, before: History | None = None) -> None:
+        """Begin empty, and follow the changes of the history `before` if there is one.
+
+        Args:
+            prompts: deep prompts [blocks, batch or 1, prompt_tokens, hidden_size], sent with the first tokens; there
+                may be some for blocks behind the span.
+        """
         self._chunks: list[_Chunk] = []
         self._orders: list[Tensor] = []  # [batch] int64 each: row i continues what was row order[i]
         self._merged = 0  # leading chunks that were merged already
-        self._prompts = prompts
+        self.prompts = prompts  # in their present order, cut to the present length
+        self._dependents: weakref.WeakSet[Dependent] = weakref.WeakSet()
         self.length = 0  # tokens
+        if before is not None:
+            before.attach(self)
 
-    @property
-    def prompts(self) -> Tensor | None:
-        """Return the deep prompts in their present order, cut to the present length."""
-        return self._prompts
+    def attach(self, dependent: Dependent) -> None:
+        """Let `dependent` follow the changes of this history while somebody else refers to it."""
+        self._dependents.add(dependent)
 
     @property
     def prompt_tokens(self) -> int:
-        return 0 if self._prompts is None else self._prompts.shape[2]
+        return 0 if self.prompts is None else self.prompts.shape[2]
 
     @property
     def batch(self) -> int:
@@ -56,14 +141,19 @@ class History:
             self._chunks[self._merged :] = [_Chunk(self._joined(self._chunks[self._merged :]), len(self._orders))]
             self._merged += 1
 
-    def keep_prompts(self, num_blocks: int) -> None:
-        """Keep the prompts of the first blocks only; another server has the rest now."""
-        if self._prompts is not None:
-            self._prompts = self._prompts[:num_blocks]
+    def restart(self, prompts: Tensor | None) -> None:
+        """Forget everything and begin with these prompts."""
+        self.truncate(0)
+        self._orders.clear()
+        self.prompts = prompts
 
     def truncate(self, length: int) -> None:
         """Forget everything after the first `length` tokens."""
         excess = self.length - length
+        if excess <= 0:
+            return
+        for dependent in self._dependents:
+            dependent.truncate(length)
         while excess > 0:
             last = self._chunks[-1]
             tokens = last.hidden.shape[1]
@@ -73,31 +163,17 @@ class History:
                 self._chunks[-1] = _Chunk(last.hidden[:, : tokens - excess], last.order_count)
             excess -= tokens
         self._merged = min(self._merged, len(self._chunks))
-        self.length = min(self.length, length)
-        if self._prompts is not None and length < self.prompt_tokens:
-            self._prompts = self._prompts[:, :, :length] if length else None
-
-    def head(self, length: int) -> History:
-        """Return the first `length` tokens as a history of their own, which shares their memory."""
-        head = History(self._prompts)
-        head._chunks, head._orders, head._merged, head.length = (
-            [*self._chunks],
-            [*self._orders],
-            self._merged,
-            self.length,
-        )
-        head.truncate(length)
-        return head
+        self.length = length
+        if self.prompts is not None and length < self.prompt_tokens:
+            self.prompts = self.prompts[:, :, :length] if length else None
 
     def reorder(self, order: Tensor) -> None:
         """Continue row `order[i]` as row i."""
+        for dependent in self._dependents:
+            dependent.reorder(order)
         self._orders.append(order)
-        if self._prompts is not None and self._prompts.shape[1] > 1:
-            self._prompts = self._prompts.index_select(1, order)
-
-    def since(self, start: int) -> Tensor:
-        """Return the tokens from `start` on with rows in their present order, [batch, length - start, hidden_size]."""
-        return self.between(start, self.length)
+        if self.prompts is not None and self.prompts.shape[1] > 1:
+            self.prompts = self.prompts.index_select(1, order)
 
     def between(self, start: int, end: int) -> Tensor:
         """Return the tokens [start, end) with rows in their present order, [batch, end - start, hidden_size]."""

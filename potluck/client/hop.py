@@ -1,9 +1,9 @@
-"""Runs one server of one session: its stream, its cache as the client knows it, and the history of its inputs.
+"""Runs one server of one session: its stream, and what the server has of the history of its inputs.
 
 A hop sends its server whatever is in the history and not in the server's cache. That one rule covers normal steps,
 prefill in pieces, rollback and the replay to a replacement server. The session chooses the servers. The server before
 may push what this one lacks; the hop then announces the step, and sends the hidden states only if they do not come.
-Several pieces of a long step are in flight at a time (`pieces.py`).
+A step is one piece, and a long one several, of which some are at the server at a time (`pieces.py`).
 """
 
 from __future__ import annotations
@@ -12,44 +12,32 @@ import asyncio
 import contextlib
 import time
 import uuid
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from potluck.client.calls import Calls, StepStream, Target
-from potluck.client.history import History
-from potluck.client.openings import first_to_answer
+from potluck.client.history import Cursor, History, Piece
 from potluck.client.own_adapters import AdapterPart
 from potluck.client.packing import speaks_packed
-from potluck.client.pieces import Course, Inflow, is_long, piece_tokens
+from potluck.client.pieces import IN_FLIGHT, Course, is_long, piece_tokens
 from potluck.client.receipts import Tab
 from potluck.client.report import HopReport
 from potluck.client.windows import Windows
+from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited, PushLink, SessionOpening, StepReply, StepRequest
 from potluck.routing import Pace, RouteHop, opening_silence_s
+from potluck.tasks import cancel_and_wait
 from potluck.wire.packing import pack, pack_exactly
 from potluck.wire.pushes import digest_of
 
 _MESSAGE_TOKENS = 2048  # of a prompt at once, though servers take rows without a session whole
 _SHORT_TOKENS = 32  # a decode step, with drafts; it takes a few times as long as one token at most
-_IN_FLIGHT = 8  # pieces at a server that are not answered; more would only fill the buffers of the way there
-_ANNOUNCED = 3  # of these, announced ones: a server reads four steps ahead, and must get to what the client brings
 _IDLE_S = 60.0  # a stream that ends after a longer pause was idle, which is no failure
-
-
-class _Sent(NamedTuple):
-    """A piece at the server: tokens [start, end), sent or announced, when, and how many outputs were asked for."""
-
-    start: int
-    end: int
-    awaited: Awaited | None
-    sent_s: float
-    answer_tokens: int | None
 
 
 class PushDiffers(RemoteError):  # noqa: N818 (a difference)
@@ -59,16 +47,38 @@ class PushDiffers(RemoteError):  # noqa: N818 (a difference)
         super().__init__(Code.ROLLBACK, "the server before pushed other values than it answered")
 
 
-class Overtaken(RemoteError):  # noqa: N818 (it is the success of others)
-    """Other servers answered the opening of the session first; `rivals` have it open."""
-
-    def __init__(self, rivals: list[Hop]) -> None:
-        super().__init__(Code.BUSY, "another server answered the opening of the session first")
-        self.rivals = rivals
+Race = Callable[["Hop", Coroutine[Any, Any, StepReply | None], float], Awaitable[StepReply | None]]
+"""Waits for the first answer of a hop, and for another server if the answer takes longer than so many seconds."""
 
 
-OpenRivals = Callable[["Hop"], Awaitable["list[Hop] | None"]]
-"""Opens the session of a late hop at other servers, and returns them when they have answered; None: nobody did."""
+@dataclass(slots=True)
+class Links:
+    """The pushes from and to the servers before and after one server, while its stream lasts."""
+
+    awaits: PushLink | None = None  # what the server was told, or is told next, of who pushes to it
+    pushes: PushLink | None = None  # likewise, of whom it pushes to
+    untold: dict[str, PushLink] = field(default_factory=dict)  # of these two, what the next message says
+    can_push: bool = False  # by its last answer
+    was_pushed: bool = False  # its last output, to the next server
+    missed: bool = False  # what it was to get from the server before did not come in time
+    number: int | None = None  # under which the next output is pushed
+
+
+@dataclass(slots=True)
+class _Line:
+    """A stream to a server.
+
+    Attributes:
+        rows: of the session that was opened on it; 0: none yet.
+        used_s: when something came last (monotonic).
+        yields: by the last answer, which says that the server knows spare sessions.
+    """
+
+    stream: StepStream
+    tab: Tab
+    rows: int = 0
+    used_s: float = 0.0
+    yields: bool = False
 
 
 class Hop:
@@ -88,140 +98,98 @@ class Hop:
         """`is_fed_rounded`: its inputs were rounded so that they can travel packed."""
         record = part.server.record
         self.part = part
-        self.peer_id = record.peer_id
-        self.span = part.span
-        self.pins = part.pins  # a replacement must compute exactly this
+        self.opening = opening  # how the session at this server was or will be opened
         self.history = history
-        self.is_fed_rounded = is_fed_rounded
-        self.speaks_packed = speaks_packed(record)
+        self.cursor = Cursor()
         self.windows = Windows()
+        history.attach(self.cursor)
+        history.attach(self.windows)
+        self.is_fed_rounded = is_fed_rounded
         self.report = HopReport(record.peer_id, part.span, record.public_name, record.format)
         self.pace = Pace(part.cost_s)
+        self.links = Links()
         self.is_leaving = False  # by its last answer
-        self.was_given = False  # the server got the step that failed
         self.is_spare = False  # it stands by for another server
-        self.yields = False  # by its last answer, which says that it knows that
-        self.open_rivals: OpenRivals | None = None  # asked at most once, if the first answer is late
-        self._record = record
+        self.was_given = False  # the server got the step that failed
+        self.race: Race | None = None  # for its first answer
         self._calls = calls
-        self._opening = opening
         self._is_replaceable = is_replaceable
         self._adapter = adapter  # the caller's own
-        self._stream: StepStream | None = None
-        self._is_opened = False  # the opening was sent on this stream
-        self._cached = 0  # tokens of the history that the server has
-        self._order: Tensor | None = None  # beam reorder that the server has yet to apply
-        self._last_used_s = 0.0
-        self._tab = Tab()  # what this stream costs
-        self.awaits: PushLink | None = None  # what the server was told, or is told next, of who pushes to it
-        self.pushes: PushLink | None = None  # likewise, of whom it pushes to
-        self.can_push = False  # by its last answer
-        self.was_pushed = False  # its last output, to the next server
-        self.missed_push = False  # what it was to get from the server before did not come in time
-        self._untold: set[str] = set()  # of the links
-        self._push_number: int | None = None  # under which the next output is pushed
-        self._announced: deque[_Sent] = deque()  # what was announced and not answered
+        self._line: _Line | None = None
 
     @property
-    def opening(self) -> SessionOpening:
-        """Return how the session at this server was or will be opened."""
-        return self._opening
+    def peer_id(self) -> PeerId:
+        return self.part.peer_id
 
-    async def open(self) -> None:
+    @property
+    def span(self) -> Span:
+        return self.part.span
+
+    @property
+    def speaks_packed(self) -> bool:
+        return speaks_packed(self.part.server.record)
+
+    @property
+    def yields(self) -> bool:
+        """Tell whether the session lets all others go first, as the server said."""
+        return self._line is not None and self._line.yields
+
+    async def open(self) -> _Line:
         """Open the stream if there is none. Raises RemoteError UNREACHABLE."""
-        if self._stream is None:
+        if self._line is None:
+            record = self.part.server.record
             if self._adapter is not None:
-                await self._calls.bring(self._record, Target(self._opening.prefix, self.span), self._adapter)
-            self._stream = await self._calls.open_steps(self._record)
-            self._last_used_s = time.monotonic()
-            self._tab = self._calls.open_tab(self.part)
-
-    def restart(self, prompts: Tensor | None) -> None:
-        """Start again at position 0 in the same session at the server."""
-        self.history = History(prompts)
-        self.windows.truncate(0)
-        self._cached = 0
-        self._order = None
-
-    def roll_back(self, position: int) -> None:
-        """Forget the tokens from `position` on, here and, with the next step, at the server."""
-        if position < self.history.length:
-            self.history.truncate(position)
-            self.windows.truncate(position)
-            self._cached = min(self._cached, position)
-
-    def reorder(self, order: Tensor) -> None:
-        """Continue row `order[i]` as row i; another number of rows needs a new session at the server."""
-        if self.history.length == 0:
-            return
-        is_same_size = self.history.batch == order.shape[0]
-        self.history.reorder(order)
-        self.windows.clear()
-        if not is_same_size:
-            self.abandon()
-        elif self._cached:
-            self._order = order if self._order is None else self._order.index_select(0, order)
+                await self._calls.bring(record, Target(self.opening.prefix, self.span), self._adapter)
+            stream = await self._calls.open_steps(record)
+            self._line = _Line(stream, self._calls.open_tab(self.part), used_s=time.monotonic())
+        return self._line
 
     def enlarge(self, max_length: int) -> None:
         """Open a session of `max_length` tokens a row with the next `catch_up`, which replays the history."""
         self.abandon()
-        self._opening = replace(self._opening, max_length=max_length, session_id=str(uuid.uuid4()))
+        self.opening = replace(self.opening, max_length=max_length, session_id=str(uuid.uuid4()))
 
-    def link_from(self, link: PushLink) -> None:
-        """Tell the server with the next message who pushes to it."""
-        self.awaits = link
-        self._untold.add("pushed_by")
+    def abandon(self) -> None:
+        """Drop the stream without a message; the next `catch_up` replays the history."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.stream.drop()
+            line.tab.close()
+        self.windows.clear()  # the server computes all of it anew
+        self.cursor.reset()
+        self.links = Links()
 
-    def link_to(self, link: PushLink) -> None:
-        """Tell the server with the next message whom it pushes to."""
-        self.pushes, self.can_push = link, False
-        self._untold.add("push_to")
-
-    @property
-    def is_told(self) -> bool:
-        """Tell whether the server knows its links."""
-        return not self._untold
+    async def close(self) -> None:
+        """End the session at the server, so that it frees the cache at once."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.tab.close()
+            await line.stream.finish()
 
     def can_take_whole(self, position: int, num_tokens: int) -> bool:
         """Tell whether a step from `position` on needs one message and nothing before it, so that it may be pushed."""
-        return self.continues_at(position) and num_tokens <= min(self._record.max_batch_tokens, _MESSAGE_TOKENS)
+        is_plain = position > 0 or self.history.prompts is None
+        is_next = self.cursor.position == position and self.cursor.order is None and is_plain
+        return is_next and self._line is not None and self._line.rows > 0 and num_tokens <= self._largest_message
 
-    def continues_at(self, position: int) -> bool:
-        """Tell whether the server has exactly the tokens before `position`, so that the next ones may be pushed."""
-        is_first_of_prompts = position == 0 and self.history.prompts is not None
-        return self._is_opened and self._cached == position and self._order is None and not is_first_of_prompts
+    def lacks_much(self, end: int, rows: int) -> bool:
+        """Tell whether the server lacks so many of the tokens before `end` that they should come in pieces."""
+        is_alone = self.opening.exact or not self.part.server.record.is_ours  # the former would be computed otherwise
+        return not is_alone and is_long(end - self.cursor.position, rows)
 
-    def lacks_much(self, end: int, *, at_once: int) -> bool:
-        """Tell whether the server lacks so many of the tokens before `end` that they should come in pieces.
-
-        Args:
-            at_once: the rows.
-        """
-        is_alone = self._opening.exact or not self._record.is_ours  # the former would be computed otherwise
-        is_cut = bool(self._announced) and self._announced[0].end < end
-        return is_cut or (not is_alone and is_long(end - self._cached, at_once))
+    @property
+    def _largest_message(self) -> int:
+        return min(self.part.server.record.max_batch_tokens, _MESSAGE_TOKENS)
 
     def largest_piece(self, rows: int) -> int:
         """Return how many tokens of each row the server takes at once."""
-        return max(min(self._record.max_batch_tokens, _MESSAGE_TOKENS) // rows, 1)
+        return max(self._largest_message // rows, 1)
 
-    def lacking_from(self) -> int:
-        """Return the position of the first token that the server lacks."""
-        return self._cached
-
-    def push_next(self, number: int) -> None:
-        """Have the server push the output of the next step."""
-        self._push_number = number
-
-    async def announce(self, awaited: Awaited, position: int) -> None:
+    async def announce(self, awaited: Awaited) -> None:
         """Tell the server that its next inputs come from the server before; `catch_up` waits for the answer."""
-        sent = _Sent(position, position + awaited.tokens, awaited, time.monotonic(), None)
-        await self._announce(sent, self._push_number)
-
-    @property
-    def is_announced(self) -> bool:
-        """Tell whether a step was announced and not answered."""
-        return bool(self._announced)
+        assert self._line is not None
+        start, end = self.cursor.position, self.cursor.position + awaited.tokens
+        await self._launch(self._line, Piece(start, end, None, awaited, time.monotonic(), None, end), self.links.number)
 
     async def catch_up(self, start: int, *, is_pushed: bool = False) -> Tensor:
         """Send the server what it lacks and return the outputs of tokens [start, history.length).
@@ -230,331 +198,203 @@ class Hop:
             is_pushed: the server before has sent what was announced.
 
         Returns: [batch, history.length - start, hidden_size], in the dtype of the history.
-        Raises:
-            RemoteError: the session at this server is gone; the history is intact.
+        Raises: as `follow`.
         """
         outputs: list[Tensor] = []
-        end, rows = self.history.length, self.history.batch
-        if self.lacks_much(end, at_once=rows):
-            course = Course(start, end, rows, piece_tokens(end - self._cached, rows))
-            await self.flow(course, Inflow(self.history, end), lambda _, output, __: outputs.append(output))
-        else:
-            async with self._attempt(start):
-                outputs = await self._feed(start, is_pushed=is_pushed)
+        course = self.course(start, self.history.length, lambda _, output, __: outputs.append(output))
+        if is_pushed:
+            course.pushed.add(self.cursor.position)
+        await self.follow(course)
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=1)
 
-    async def flow(self, course: Course, inflow: Inflow, take: Callable[[int, Tensor, bool], None]) -> None:
-        """Send the server what it lacks while it comes, in pieces of which several are in flight.
+    def course(self, start: int, end: int, take: Callable[[int, Tensor, bool], None]) -> Course:
+        """Return how the server catches up with the first `end` tokens, of which it gets all from here."""
+        rows = self.history.batch
+        if not self.lacks_much(end, rows):
+            return Course(self.history, rows, start, end, _MESSAGE_TOKENS, take)
+        tokens = piece_tokens(end - self.cursor.position, rows)
+        return Course(self.history, rows, start, end, tokens, take, IN_FLIGHT)
+
+    async def follow(self, course: Course) -> None:
+        """Send the server what it lacks while it comes, and hand on the outputs.
 
         Ends early, with the server as it is known here, if nothing more comes.
 
-        Args:
-            take: called with a position, the outputs of the tokens from there on, and whether they were pushed on.
-
-        Raises: as `catch_up`.
+        Raises:
+            RemoteError: the session at this server is gone; the history is intact.
         """
-        async with self._attempt(course.start):
-            sent: asyncio.Queue[_Sent | Exception | None] = asyncio.Queue()
-            flying = _Flying(_ANNOUNCED if course.is_pushed else _IN_FLIGHT)
-            sending = asyncio.create_task(self._send_pieces(course, inflow, flying, sent))
-            try:
-                await self._read_pieces(course, inflow, flying, sent, take)
-                flying.stop()
-                await sending
-            finally:
-                sending.cancel()
-
-    def abandon(self) -> None:
-        """Drop the stream without a message; the next `catch_up` replays the history."""
-        if self._stream is not None:
-            self._stream.drop()
-            self._stream = None
-            self._tab.close()
-        self._is_opened = False
-        self.windows.clear()  # the server computes all of it anew
-        self._cached = 0
-        self._order = None
-        self.awaits = self.pushes = self._push_number = None
-        self._announced.clear()
-        self.can_push = self.was_pushed = False
-        self._untold.clear()
-
-    async def close(self) -> None:
-        """End the session at the server, so that it frees the cache at once."""
-        if self._stream is not None:
-            self._tab.close()
-            await self._stream.finish()
-            self._stream = None
-
-    @contextlib.asynccontextmanager
-    async def _attempt(self, start: int) -> AsyncIterator[None]:
-        """Open the stream, and drop it if the body fails, with what the server has of this session."""
-        if self._cached > start:  # those outputs are gone: compute them again
-            self.abandon()
-        self.was_given = self.missed_push = False
+        began_s = time.monotonic()
+        has_other_rows = self._line is not None and self._line.rows not in (0, course.rows)
+        if self.cursor.position > course.start or has_other_rows:
+            self.abandon()  # those outputs are gone, so they are computed again
+        self.was_given = self.links.missed = False
+        sending: asyncio.Task[None] | None = None
         try:
-            await self.open()
-            yield
-        except RemoteError as error:
-            if error.code is Code.NO_ADAPTER and self._adapter is not None:
-                self._calls.note_missing(self._record, self._adapter.id.digest)
+            line = await self.open()
+            if course.in_flight > 1:
+                sending = asyncio.create_task(self._send_ahead(line, course))
+                sending.add_done_callback(lambda _: course.wake())
+            await self._pass(line, course, sending)
+        except BaseException as error:
+            was_idle = self._line is not None and began_s - self._line.used_s > _IDLE_S
             self.abandon()
-            raise
-        except BaseException:
-            self.abandon()
+            await cancel_and_wait(sending)
+            if isinstance(error, RemoteError):
+                if error.code is Code.NO_ADAPTER and self._adapter is not None:
+                    self._calls.note_missing(self.part.server.record, self._adapter.id.digest)
+                if error.code is Code.UNREACHABLE and was_idle:
+                    raise RemoteError(Code.ROLLBACK, "the session was closed in a pause") from error
             raise
 
-    async def _feed(self, start: int, *, is_pushed: bool) -> list[Tensor]:
-        """Send the rest of the history in pieces, and return the outputs for the tokens from `start` on."""
-        outputs: list[Tensor] = []
-        pieces = self._pieces(self.history.since(self._cached))
-        for piece in pieces:
-            if self._announced:
-                reply = await self._collect(piece, self._announced[0], is_pushed=is_pushed)
-                self._announced.popleft()
+    async def _pass(self, line: _Line, course: Course, sending: asyncio.Task[None] | None) -> None:
+        """Send and read piece after piece; `sending` sends them ahead if several may be in flight."""
+        cursor = self.cursor
+        while cursor.position < course.end:
+            if not cursor.flying and sending is None and not await self._send_piece(line, course):
+                return
+            if not cursor.flying and sending is not None:
+                await course.until(lambda: bool(cursor.flying) or sending.done())
+            if not cursor.flying or not await course.reaches(cursor.flying[0].kept):
+                break  # an announced piece stays announced
+            await self._read_piece(line, course, cursor.flying[0])
+            course.wake()
+        if sending is not None:
+            await sending
+
+    async def _send_ahead(self, line: _Line, course: Course) -> None:
+        cursor = self.cursor
+        while cursor.sent < course.end and not course.is_cut_short:
+            if len(cursor.flying) < course.in_flight:
+                if not await self._send_piece(line, course, has_reader=True):
+                    return
             else:
-                push_number = self._push_number if len(pieces) == 1 else None
-                asked = 1 if self.is_spare and piece.shape[1] > 1 else None  # nobody needs its outputs yet
-                reply = await self._exchange(self._request(piece, self._cached, push_number, asked))
-            self._is_opened = True
-            self._order = self._push_number = None
-            self._cached += piece.shape[1]
-            wanted = min(self._cached - start, piece.shape[1])
-            if wanted > 0:
-                outputs.append(self._taken(reply.hidden[:, -wanted:], piece.dtype))
-        return outputs
+                await course.until(lambda: len(cursor.flying) < course.in_flight or course.is_cut_short)
 
-    def _taken(self, output: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return an output as the session goes on with it; rounded, even if an older server didn't do it."""
-        output = output if output.dtype is dtype else output.to(dtype)
-        return pack(output).values if self._opening.packs and not self.speaks_packed else output
+    async def _send_piece(self, line: _Line, course: Course, *, has_reader: bool = False) -> bool:
+        """Send or announce the next piece; return False if its inputs will not come."""
+        start, rows = self.cursor.sent, course.rows
+        tokens = min(course.tokens, self.largest_piece(rows))
+        end = min(start + (tokens if start else max(tokens, self.history.prompt_tokens)), course.end)
+        number = course.numbers.get(start)
+        hidden = awaited = None
+        if course.is_pushed and number is not None:
+            awaited = Awaited(number, rows, end - start)
+        elif await course.reaches(end):
+            hidden = self.history.between(start, end)
+        else:
+            return False
+        wanted = max(end - max(course.start, start), 0)
+        asked = wanted if wanted < end - start and self.part.server.record.is_ours else None
+        piece = Piece(start, end, hidden, awaited, time.monotonic(), asked, end)
+        push_number = number if course.pushes else self.links.number
+        await self._launch(line, piece, push_number, course, has_reader=has_reader)
+        return True
 
-    def _packed(self, piece: Tensor) -> Tensor | None:
-        return pack_exactly(piece) if self.is_fed_rounded and self.speaks_packed else None
-
-    async def _send_pieces(
-        self, course: Course, inflow: Inflow, flying: _Flying, sent: asyncio.Queue[_Sent | Exception | None]
-    ) -> None:
-        """Send or announce piece after piece, and tell the reader of each."""
-        position = self._cached
-        try:
-            for each in self._announced:  # of a flow that ended early
-                flying.take_now()
-                sent.put_nowait(each)
-                position = each.end
-            while position < course.end and await flying.take():
-                tokens = self._limit(course.piece_tokens, course.rows, position)
-                end = min(position + tokens, course.end)
-                wanted = max(end - max(course.start, position), 0)
-                asked = wanted if wanted < end - position else None
-                number = course.numbers.get(position)
-                push_number = number if course.pushes else None
-                if course.is_pushed and number is not None:
-                    awaited = Awaited(number, course.rows, end - position)
-                    piece = _Sent(position, end, awaited, time.monotonic(), asked)
-                    await self._announce(piece, push_number)
-                elif await inflow.reaches(end):
-                    piece = _Sent(position, end, None, time.monotonic(), asked)
-                    request = self._request(self.history.between(position, end), position, push_number, asked)
-                    self._is_opened, self._order = True, None
-                    sent.put_nowait(piece)  # first: the answer may come before the last byte has left
-                    await self._send(request, has_reader=True)
-                else:
-                    break
-                if piece.awaited is not None:
-                    sent.put_nowait(piece)
-                position = end
-            sent.put_nowait(None)
-        except Exception as error:  # whatever it is, the reader must not wait
-            sent.put_nowait(error)
-
-    async def _read_pieces(
+    async def _launch(
         self,
-        course: Course,
-        inflow: Inflow,
-        flying: _Flying,
-        sent: asyncio.Queue[_Sent | Exception | None],
-        take: Callable[[int, Tensor, bool], None],
+        line: _Line,
+        piece: Piece,
+        push_number: int | None,
+        course: Course | None = None,
+        *,
+        has_reader: bool = False,
     ) -> None:
-        """Read the answer to each piece in order; bring pieces that are not pushed."""
-        while (piece := await sent.get()) is not None:
-            if isinstance(piece, Exception):
-                raise piece
-            if not await inflow.reaches(piece.end):
-                return  # it stays announced
-            hidden = self.history.between(piece.start, piece.end)
-            if piece.awaited is None:
-                reply = await self._answer(hidden, piece.sent_s, answer_tokens=piece.answer_tokens, is_prompt=True)
-            else:
-                is_pushed = inflow.was_pushed(piece.start) and not self.missed_push
-                reply = await self._collect(hidden, piece, is_pushed=is_pushed)
-                self._announced.popleft()
-            flying.land()
-            self._cached = piece.end
-            wanted = piece.end - max(course.start, piece.start)
-            if wanted > 0:
-                output = reply.hidden[:, -wanted:]
-                take(piece.end - wanted, self._taken(output, hidden.dtype), reply.was_pushed)
-
-    def _request(
-        self, piece: Tensor, position: int, push_number: int | None, answer_tokens: int | None = None
-    ) -> StepRequest:
-        untold, self._untold = self._untold, set()
-        return StepRequest(
-            hidden=piece,
-            opening=None if self._is_opened else self._opening,
-            prompts=self.history.prompts if position == 0 else None,
-            hypo_ids=self._order,
-            start_from_position=position,
-            receipt=self._tab.due(),
-            push_number=push_number,
-            push_to=self.pushes if "push_to" in untold else None,
-            pushed_by=self.awaits if "pushed_by" in untold else None,
-            answer_tokens=answer_tokens,
-            is_spare=self.is_spare,
-            packed=self._packed(piece),
-        )
-
-    async def _announce(self, piece: _Sent, push_number: int | None) -> None:
-        assert self._stream is not None
-        self._announced.append(piece)
+        cursor, links, prompts = self.cursor, self.links, self.history.prompts
         request = StepRequest(
-            None,
+            piece.hidden,
+            opening=None if line.rows else self.opening,
+            prompts=prompts[: len(self.span)] if prompts is not None and piece.start == 0 else None,
+            hypo_ids=cursor.order,
             start_from_position=piece.start,
-            receipt=self._tab.due(),
+            receipt=line.tab.due(),
             awaited=piece.awaited,
             push_number=push_number,
+            push_to=links.untold.pop("push_to", None),
+            pushed_by=links.untold.pop("pushed_by", None),
             answer_tokens=piece.answer_tokens,
+            packed=self._packed(piece.hidden),
+            is_spare=self.is_spare,
         )
-        with contextlib.suppress(RemoteError):  # the end of the stream is seen when the answer is read
-            await self._stream.send(request, has_reader=True)
-
-    def _pieces(self, rest: Tensor) -> tuple[Tensor, ...]:
-        """Cut `rest` into messages of a size that the server takes; deep prompts have to fit into the first."""
-        first = self._limit(_MESSAGE_TOKENS, rest.shape[0], self._cached)
-        if rest.shape[1] <= first:
-            return (rest,)
-        limit = self._limit(_MESSAGE_TOKENS, rest.shape[0], self._cached + first)
-        return rest[:, :first], *torch.split(rest[:, first:], limit, dim=1)
-
-    def _limit(self, wanted: int, rows: int, position: int) -> int:
-        """Return how many tokens a row a message from `position` on may have; deep prompts have to fit into it."""
-        limit = min(wanted, self.largest_piece(rows))
-        return limit if position else max(limit, self.history.prompt_tokens)
-
-    async def _exchange(self, request: StepRequest) -> StepReply:
-        assert self._stream is not None
-        assert request.hidden is not None
-        began_s = time.monotonic()
-        await self._send(request)
-        is_prompt = request.opening is not None
-        return await self._answer(request.hidden, began_s, is_prompt=is_prompt, answer_tokens=request.answer_tokens)
-
-    async def _collect(self, piece: Tensor, announced: _Sent, *, is_pushed: bool) -> StepReply:
-        """Wait for the answer of an announced step; bring its hidden states if the server before does not."""
-        awaited = announced.awaited
-        assert awaited is not None
-        assert (awaited.rows, awaited.tokens) == piece.shape[:2]
-        began_s = time.monotonic()
-
-        async def bring() -> None:
-            self.missed_push |= is_pushed
-            await self._send(StepRequest(piece, awaited=awaited, packed=self._packed(piece)))
-
-        if not is_pushed:
-            await bring()
-        on_late = bring if is_pushed else None
-        reply = await self._answer(piece, began_s, on_late=on_late, answer_tokens=announced.answer_tokens)
-        if reply.input_digest is not None:
-            self.report.pushed_steps += 1
-            if reply.input_digest != digest_of(piece):
-                raise PushDiffers
-        return reply
-
-    async def _send(self, request: StepRequest, *, has_reader: bool = False) -> None:
-        assert self._stream is not None
+        line.rows = line.rows or self.history.batch  # the first message is no announcement
+        cursor.order = links.number = None
+        cursor.flying.append(piece)  # first: the answer may come before the last byte has left
+        if course is not None:
+            course.wake()
         self.was_given = True
-        with self._forgiving_pauses():
-            await self._stream.send(request, has_reader=has_reader)
+        if piece.awaited is None:
+            await line.stream.send(request, has_reader=has_reader)
+        else:
+            with contextlib.suppress(RemoteError):  # the end of the stream is seen when the answer is read
+                await line.stream.send(request, has_reader=True)
+
+    async def _read_piece(self, line: _Line, course: Course, piece: Piece) -> None:
+        """Read the answer to the oldest piece; bring what the server before does not."""
+        hidden = self.history.between(piece.start, piece.end) if piece.hidden is None else piece.hidden
+        awaited = piece.awaited
+        is_short = piece.start > 0 and piece.end - piece.start <= _SHORT_TOKENS and course.in_flight == 1
+        if awaited is None:
+            reply = await self._answer(line, piece, hidden, is_short=is_short)
+        else:
+            is_pushed = piece.start in course.pushed and not self.links.missed
+
+            async def bring() -> None:
+                self.links.missed |= is_pushed
+                await line.stream.send(StepRequest(hidden, awaited=awaited, packed=self._packed(hidden)))
+
+            if not is_pushed:
+                await bring()
+            piece.sent_s = time.monotonic()
+            on_late = bring if is_pushed else None
+            reply = await self._answer(line, piece, hidden, is_short=is_short, on_late=on_late)
+            if reply.input_digest is not None:
+                self.report.pushed_steps += 1
+                if reply.input_digest != digest_of(hidden):
+                    raise PushDiffers
+        self.cursor.land()
+        first = max(course.start, piece.start)
+        if piece.kept > first:
+            output = reply.hidden
+            if output.shape[1] != piece.kept - first:  # slicing costs microseconds
+                output = output[:, first - piece.end :][:, : piece.kept - first]
+            if output.dtype is not hidden.dtype:
+                output = output.to(hidden.dtype)
+            if self.opening.packs and not self.speaks_packed:  # an older server doesn't round it
+                output = pack(output).values
+            course.take(first, output, reply.was_pushed)
+
+    def _packed(self, hidden: Tensor | None) -> Tensor | None:
+        return pack_exactly(hidden) if hidden is not None and self.is_fed_rounded and self.speaks_packed else None
 
     async def _answer(
         self,
-        piece: Tensor,
-        began_s: float,
+        line: _Line,
+        piece: Piece,
+        hidden: Tensor,
         *,
-        is_prompt: bool = False,
+        is_short: bool,
         on_late: Callable[[], Awaitable[None]] | None = None,
-        answer_tokens: int | None = None,
     ) -> StepReply:
-        assert self._stream is not None
         self.was_given = True
-        is_short = not is_prompt and piece.shape[1] <= _SHORT_TOKENS
+        rows, tokens, _ = like = tuple(hidden.shape)
         patience = self.pace.patience(self._calls.patience) if is_short else self._calls.patience
-        with self._forgiving_pauses():
-            answering = self._stream.answer(
-                tuple(piece.shape), patience, lambda: self._is_replaceable(self), on_late, answer_tokens=answer_tokens
-            )
-            open_rivals, self.open_rivals = self.open_rivals, None
-            if open_rivals is None:
-                reply = await answering
-            else:
-                late_s = self._opening_silence_s(piece)
-                reply, rivals = await first_to_answer(answering, late_s, lambda: open_rivals(self))
-                if rivals is not None:
-                    raise Overtaken(rivals)
-            if reply is None:
-                raise RemoteError(Code.UNREACHABLE, "the server closed the session")
-        began_s = max(began_s, self._last_used_s)  # several may be in flight
-        self._last_used_s = time.monotonic()
-        self.is_leaving = reply.timing.is_leaving
-        self.can_push, self.was_pushed, self.yields = reply.can_push, reply.was_pushed, reply.yields
-        batch, tokens = piece.shape[:2]
-        self._tab.note(batch * tokens, reply.timing)
+        answering = line.stream.answer(
+            like, patience, lambda: self._is_replaceable(self), on_late, answer_tokens=piece.answer_tokens
+        )
+        race, self.race = self.race, None
+        reply = await (answering if race is None else race(self, answering, self._opening_silence_s(hidden)))
+        if reply is None:
+            raise RemoteError(Code.UNREACHABLE, "the server closed the session")
+        began_s, line.used_s = max(piece.sent_s, line.used_s), time.monotonic()  # several may be in flight
+        self.is_leaving, line.yields = reply.timing.is_leaving, reply.yields
+        self.links.can_push, self.links.was_pushed = reply.can_push, reply.was_pushed
+        line.tab.note(rows * tokens, reply.timing)
+        took_s = line.used_s - began_s
         if is_short and tokens == 1:
-            self.pace.add(self._last_used_s - began_s)
-        self.report.add(tokens=tokens, wall_ms=1000 * (self._last_used_s - began_s), timing=reply.timing)
+            self.pace.add(took_s)
+        self.report.add(tokens=tokens, wall_ms=1000 * took_s, timing=reply.timing)
         return reply
 
-    def _opening_silence_s(self, piece: Tensor) -> float:
-        compute_s = piece.shape[0] * piece.shape[1] * len(self.span) / max(self._record.forward_tps, 1.0)
-        return opening_silence_s(self.part.cost_s, compute_s, piece.nbytes)
-
-    @contextlib.contextmanager
-    def _forgiving_pauses(self) -> Iterator[None]:
-        """Take the loss of a stream that was idle for long for the end of a pause, which is no failure."""
-        idle_s = time.monotonic() - self._last_used_s
-        try:
-            yield
-        except RemoteError as error:
-            if error.code is Code.UNREACHABLE and idle_s > _IDLE_S:
-                raise RemoteError(Code.ROLLBACK, "the session was closed in a pause") from error
-            raise
-
-
-class _Flying:
-    """Bounds the pieces that are in flight."""
-
-    def __init__(self, most: int) -> None:
-        self._room = most
-        self._is_stopped = False
-        self._news = asyncio.Event()
-
-    def take_now(self) -> None:
-        """Count a piece that is in flight already."""
-        self._room -= 1
-
-    async def take(self) -> bool:
-        """Wait for room for one more piece; return False if no more should be sent."""
-        while self._room <= 0 and not self._is_stopped:
-            self._news.clear()
-            await self._news.wait()
-        self._room -= 1
-        return not self._is_stopped
-
-    def land(self) -> None:
-        self._room += 1
-        self._news.set()
-
-    def stop(self) -> None:
-        self._is_stopped = True
-        self._news.set()
+    def _opening_silence_s(self, hidden: Tensor) -> float:
+        forward_tps = self.part.server.record.forward_tps
+        compute_s = hidden.shape[0] * hidden.shape[1] * len(self.span) / max(forward_tps, 1.0)
+        return opening_silence_s(self.part.cost_s, compute_s, hidden.nbytes)

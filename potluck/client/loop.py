@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Generic, TypeVar
 
 from potluck.errors import NetworkError, UsageError
+from potluck.leaving import ends_with_caller
 from potluck.tasks import cancel_and_wait
 
 T = TypeVar("T")
@@ -54,35 +55,24 @@ class LoopThread:
         ready.wait()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run `work` in the loop and wait for its result; Ctrl-C cancels it.
+        """Run `work` in the loop and wait for its result; Ctrl-C cancels it, and so does the caller's leaving.
 
         Raises:
             NetworkError: the loop is stopped.
             RuntimeError: called from the loop's own thread, which would wait for itself.
             UsageError: called in a fork.
+            BrokenPipeError: the caller has left (`Leaving`).
         """
         loop = self._loop
-        if self.is_elsewhere:
+        if self.is_elsewhere or loop is None or self.is_current:
             work.close()
-            raise UsageError(
-                "this model was loaded before this process was forked",
-                hint="load it in the child process, or start the process with spawn",
-            )
-        if loop is None or self.is_current:
-            work.close()
-            if loop is None:
-                raise NetworkError("this model is closed", hint="load it again with from_pretrained")
-            raise RuntimeError("a blocking call from within the client's own event loop")
+            raise self._refusal()
         call = _Call(work)
         self._calls.add(call)
         try:
-            loop.call_soon_threadsafe(call.begin, loop)
-            return call.wait()
-        except BaseException:
-            if not call.is_done and not loop.is_closed():  # Ctrl-C in the waiting thread
-                loop.call_soon_threadsafe(call.cancel)
-                call.wait_quietly(_JOIN_TIMEOUT_S)
-            raise
+            with ends_with_caller(lambda: self.post(lambda: call.cancel(BrokenPipeError("the caller is gone")))):
+                loop.call_soon_threadsafe(call.begin, loop)
+                return call.wait(self.post)
         finally:
             self._calls.discard(call)
 
@@ -90,6 +80,11 @@ class LoopThread:
         """Call `function` in the loop soon; do nothing if the loop is stopped."""
         if self._loop is not None and not self.is_elsewhere:
             self._loop.call_soon_threadsafe(function)
+
+    async def end_calls(self) -> None:
+        """Cancel the calls of all threads but the caller's own, and wait until they have ended."""
+        tasks = [call.task for call in list(self._calls)]
+        await cancel_and_wait(*(task for task in tasks if task is not asyncio.current_task()))
 
     def stop(self) -> None:
         """Cancel what still runs, stop the loop and join the thread."""
@@ -106,8 +101,18 @@ class LoopThread:
             self._loop = runner.get_loop()
             self._loop.call_soon(ready.set)
             self._loop.run_forever()
-        for call in list(self._calls):  # calls that came too late to be cancelled
+        for call in list(self._calls):
             call.abandon()
+
+    def _refusal(self) -> Exception:
+        if self.is_elsewhere:
+            return UsageError(
+                "this model was loaded before this process was forked",
+                hint="load it in the child process, or start the process with spawn",
+            )
+        if self._loop is None:
+            return NetworkError("this model is closed", hint="load it again with from_pretrained")
+        return RuntimeError("a blocking call from within the client's own event loop")
 
 
 async def side_by_side(works: Iterable[Coroutine[Any, Any, T]], *, max_parallel: int | None = None) -> list[T]:
@@ -130,37 +135,42 @@ class _Call(Generic[T]):
     """One call that is handed to the loop, and its result."""
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self.task: asyncio.Task[T] | None = None
         self._work = work
-        self._task: asyncio.Task[T] | None = None
         self._returned = threading.Lock()
         self._returned.acquire()
-        self.is_done = False
+        self._why: Exception | None = None  # it was cancelled
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._task = loop.create_task(self._work)
-        self._task.add_done_callback(self._end)
+        self.task = loop.create_task(self._work)
+        self.task.add_done_callback(self._end)
+        if self._why is not None:
+            self.task.cancel()
 
-    def cancel(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+    def cancel(self, why: Exception | None = None) -> None:
+        self._why = why
+        if self.task is not None:
+            self.task.cancel()
 
     def abandon(self) -> None:
-        if not self.is_done:
-            self.is_done = True
+        """Let the thread go if the loop ended before it began this."""
+        if self.task is None:
+            self._work.close()
             self._returned.release()
 
-    def wait(self) -> T:
-        while not self._returned.acquire(timeout=_SIGNALS_S):
-            pass
-        if self._task is None or not self._task.done() or self._task.cancelled():
-            raise NetworkError("the model was closed while it worked")
-        return self._task.result()
-
-    def wait_quietly(self, timeout_s: float) -> None:
-        self._returned.acquire(timeout=timeout_s)
+    def wait(self, post: Callable[[Callable[[], object]], object]) -> T:
+        try:
+            while not self._returned.acquire(timeout=_SIGNALS_S):
+                pass
+        except BaseException:  # Ctrl-C
+            post(self.cancel)
+            self._returned.acquire(timeout=_JOIN_TIMEOUT_S)
+            raise
+        if self.task is None or self.task.cancelled():
+            raise self._why or NetworkError("the model was closed while it worked")
+        return self.task.result()
 
     def _end(self, task: asyncio.Task[T]) -> None:
-        self.is_done = True
         if not task.cancelled():
             task.exception()  # marks the error as seen, even if nobody waits any more
         self._returned.release()

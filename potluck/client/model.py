@@ -6,13 +6,13 @@ and the rest of transformers work on it unchanged.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -21,18 +21,17 @@ from transformers.generation.candidate_generator import AssistedCandidateGenerat
 
 from potluck.blocks.cache import rolls_back
 from potluck.checkpoint import Checkpoint, load_ends, open_checkpoint
-from potluck.checkpoint.families import cache_name, can_audit, depends_on_length, has_experts
-from potluck.checkpoint.parameters import block_parameters
+from potluck.checkpoint.families import cache_name, can_audit, has_experts
 from potluck.checkpoint.remote_layers import RemoteLayers
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
-from potluck.client.drafts import StepTimes
+from potluck.client.drafts import MAX_DRAFT, StepTimes
 from potluck.client.head import Head, HeadText, load_head
 from potluck.client.outages import OnWait
 from potluck.client.own_adapters import remote_places
 from potluck.client.remote import RemoteBlocks, refuse_copies
 from potluck.client.report import AuditReport, RouteReport
-from potluck.client.speculation import Drafter, ModelDrafter, OwnDrafter, speculate
+from potluck.client.speculation import Drafter, SmallModel, speculate
 from potluck.client.swarm_client import SwarmClient
 from potluck.client.together import Together
 from potluck.errors import CheckpointError, UsageError
@@ -41,21 +40,20 @@ from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 
-_LOCAL_ONLY = {  # options of transformers' `from_pretrained` -> why they are refused
-    "device_map": "the blocks are at the servers, and the ends are loaded on the processor",
-    "attn_implementation": "each server chooses its own attention",
-    "trust_remote_code": "Potluck never runs code that comes with a checkpoint",
-    "quantization_config": "give quantization= to demand a format of every server",
-    "cache_dir": "set HF_HOME or HF_HUB_CACHE before Python starts",
+_LOCAL = "for local models"
+_OF_PETALS = "an option of Petals"
+_REFUSED = {  # options of `from_pretrained` -> whose they are, and why they are refused
+    "device_map": (_LOCAL, "the blocks are at the servers, and the ends are loaded on the processor"),
+    "attn_implementation": (_LOCAL, "each server chooses its own attention"),
+    "trust_remote_code": (_LOCAL, "Potluck never runs code that comes with a checkpoint"),
+    "quantization_config": (_LOCAL, "give quantization= to demand a format of every server"),
+    "cache_dir": (_LOCAL, "set HF_HOME or HF_HUB_CACHE before Python starts"),
+    "tuning_mode": (_OF_PETALS, "make PromptTuning(model, prompt_tokens, deep=...) of the loaded model"),
+    "pre_seq_len": (_OF_PETALS, "give it to PromptTuning(model, prompt_tokens)"),
+    "initial_peers": (_OF_PETALS, "give an invite as swarm="),
 }
 
-
-_OF_PETALS = {  # likewise of Petals' `from_pretrained`
-    "tuning_mode": "make PromptTuning(model, prompt_tokens, deep=...) of the loaded model",
-    "pre_seq_len": "give it to PromptTuning(model, prompt_tokens)",
-    "initial_peers": "give an invite as swarm=",
-}
-
+_this_thread = threading.local()  # `made`: by the generation that runs now. Tasks would keep a context variable
 _HELPERS = ("synced_gpus", "inputs_tensor", "assistant_model", "assistant_tokenizer", "tokenizer")  # of drafting
 
 
@@ -83,7 +81,7 @@ class _AutoDistributedModel:
         max_wait_s: float | None = None,
         config: ClientConfig | None = None,
         num_labels: int | None = None,
-        **local_only: Any,
+        **refused: Any,
     ) -> Any:
         """Load a model. Close it after use, or use it as a context manager.
 
@@ -102,7 +100,7 @@ class _AutoDistributedModel:
             compute_dtype: demanded of every server; None takes what most servers have.
             max_wait_s: how long a generation waits for blocks that nobody serves; None takes `ClientConfig.max_wait_s`.
             num_labels: of a classifier; None takes the configuration's.
-            local_only: options of transformers for local models, and of Petals. They are refused with a reason, unless
+            refused: options of transformers for local models, and of Petals. They are refused with a reason, unless
                 they are None, False or "auto", or `device_map="cpu"`.
 
         Raises:
@@ -110,13 +108,13 @@ class _AutoDistributedModel:
             CheckpointError: the ends cannot be loaded.
             NetworkError: nobody of the swarm answers.
         """
-        _refuse_local_only(local_only)
+        _refuse_options(refused)
         if num_labels is not None and not cls._is_classifier:
             raise UsageError("num_labels is for classifiers", hint="use AutoDistributedModelForSequenceClassification")
         ends_dtype = _dtype(dtype, torch_dtype)
         membership = swarm if isinstance(swarm, Membership) else JoinedSwarms().find(swarm)
         joined = membership.swarm
-        revision = revision or _hub_revision(joined)
+        revision = revision or (None if joined.revision == LOCAL_REVISION else joined.revision)
         checkpoint = open_checkpoint(model or joined.model, revision=revision, token=token, progress=True)
         _check_fits(checkpoint, joined)
         config = config or ClientConfig()
@@ -131,14 +129,13 @@ class _AutoDistributedModel:
         client = SwarmClient(
             membership,
             demanding,
-            block_parameters=block_parameters(checkpoint),
+            block_parameters=checkpoint.block_parameters(),
             has_experts=has_experts(checkpoint.text_config),
         )
         client.start()
         try:
-            if not cls._is_classifier:
-                return attach(checkpoint, client, ends_dtype)
-            return attach(checkpoint, client, ends_dtype, num_labels=num_labels or checkpoint.text_config.num_labels)
+            labels = num_labels or checkpoint.text_config.num_labels if cls._is_classifier else None
+            return attach(checkpoint, client, ends_dtype, num_labels=labels)
         except BaseException:
             client.close()
             raise
@@ -184,7 +181,7 @@ class SwarmModel:
 
     _client: SwarmClient
     _routes: list[RouteReport]
-    _may_speculate: bool  # the family's sessions go back cheaply, and steps of several tokens give the same
+    _may_speculate: bool  # the family's sessions go back cheaply
     _step_times: StepTimes
     _checkpoint: Checkpoint
     _head: Head | None  # loaded by the first generation with drafts
@@ -202,7 +199,15 @@ class SwarmModel:
             raise UsageError("a classifier generates no text", hint="use AutoDistributedModelForCausalLM")
         if session is not None:
             kwargs[self._cache_name] = session.cache
-        return super().generate(*args, **kwargs)  # type: ignore[misc]
+        made, _this_thread.made = getattr(_this_thread, "made", None), None
+        try:
+            return super().generate(*args, **kwargs)  # type: ignore[misc]
+        except BaseException:  # the traceback refers to the cache, and whoever keeps it would keep servers busy
+            if _this_thread.made is not None:
+                _this_thread.made.close()
+            raise
+        finally:
+            _this_thread.made = made
 
     @contextmanager
     def session(
@@ -224,10 +229,8 @@ class SwarmModel:
                 faster from two threads on, and any of them then calls the others' processors and streamers.
             sharing: for whom it is; servers share beginnings only among sessions with the same text.
         """
-        made = RemoteCache(
-            self._client, max_length, exact=exact, max_wait_s=max_wait_s, is_together=together, sharing=sharing
-        )
-        self._routes = made.routes
+        config = self._config_with(exact, max_wait_s)
+        made = self._cache(max_length, config=config, is_together=together, sharing=sharing)
         try:
             yield Session(made)
         finally:
@@ -237,15 +240,7 @@ class SwarmModel:
 
     def new_cache(self, max_length: int, *, exact: bool | None = None, max_wait_s: float | None = None) -> RemoteCache:
         """Return a cache for `past_key_values=` (Mamba: `cache_params=`); its sessions end with it or its `close()`."""
-        made = RemoteCache(self._client, max_length, exact=exact, max_wait_s=max_wait_s)
-        self._routes = made.routes
-        return made
-
-    def _growing_cache(self, max_length: int) -> RemoteCache:
-        """Return a cache for a generation, whose helpers may look further ahead than its last token."""
-        made = RemoteCache(self._client, max_length, may_grow=True)
-        self._routes = made.routes
-        return made
+        return self._cache(max_length, config=self._config_with(exact, max_wait_s))
 
     def longest_session(self) -> int:
         """Return the tokens of the longest session that servers announce for all blocks; 0: not all are served."""
@@ -270,13 +265,25 @@ class SwarmModel:
     def __enter__(self) -> SwarmModel:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __reduce_ex__(self, protocol: object) -> Any:
         refuse_copies()
+
+    def _cache(self, max_length: int, **options: Any) -> RemoteCache:
+        """Return a cache whose servers `last_route` reports."""
+        made = RemoteCache(self._client, max_length, **options)
+        self._routes = made.routes
+        return made
+
+    def _config_with(self, exact: bool | None, max_wait_s: float | None) -> ClientConfig:
+        config = self._client.config
+        return replace(
+            config,
+            exact=config.exact if exact is None else exact,
+            max_wait_s=config.max_wait_s if max_wait_s is None else max_wait_s,
+        )
 
     def _prepare_cache_for_generation(
         self,
@@ -299,7 +306,9 @@ class SwarmModel:
                 hint="leave it out: the servers hold the cache",
             )
         elif generation_config.use_cache is not False:
-            model_kwargs[self._cache_name] = self._growing_cache(max_cache_length + 1)
+            # Helpers may look further ahead than the last token.
+            made = model_kwargs[self._cache_name] = self._cache(max_cache_length + 1, may_grow=True)
+            _this_thread.made = made
 
     def _assisted_decoding(
         self,
@@ -318,30 +327,25 @@ class SwarmModel:
             )
         helpers = {name: kwargs.pop(name, None) for name in _HELPERS}
         given = (input_ids, logits_processor, stopping_criteria, generation_config)
-        if generation_config.assistant_ensemble_weight is not None:  # tokens are drawn from both models
-            return super()._assisted_decoding(*given, streamer=streamer, **helpers, **kwargs)  # type: ignore[misc]
         cache = kwargs.get(self._cache_name)
-        if isinstance(cache, RemoteCache) and (cache.is_exact or not self._may_speculate):
-            return self._sample(*given, streamer=streamer, **kwargs)  # type: ignore[attr-defined]
+        draws_from_both = generation_config.assistant_ensemble_weight is not None
         drafter = None
-        if isinstance(cache, RemoteCache) and input_ids.shape[0] == 1:
-            drafter = self._drafter(*given, helpers, kwargs)
+        if isinstance(cache, RemoteCache) and not draws_from_both:
+            if cache.is_exact or not self._may_speculate:
+                return self._sample(*given, streamer=streamer, **kwargs)  # type: ignore[attr-defined]
+            drafter = self._drafter(input_ids, logits_processor, generation_config, helpers, kwargs)
         if drafter is None:
             return super()._assisted_decoding(*given, streamer=streamer, **helpers, **kwargs)  # type: ignore[misc]
         return speculate(self, drafter, *given, streamer, kwargs, self._together)
 
     def _drafter(
-        self,
-        ids: Tensor,
-        processors: Any,
-        criteria: Any,
-        config: Any,
-        helpers: dict[str, Any],
-        model_kwargs: dict[str, Any],
+        self, ids: Tensor, processors: Any, config: Any, helpers: dict[str, Any], model_kwargs: dict[str, Any]
     ) -> Drafter | None:
-        """Return who drafts; None for ways of drafting that need more of the model than a swarm gives."""
+        """Return who drafts; None for several rows, and ways of drafting that need more than a swarm gives."""
+        if ids.shape[0] > 1:
+            return None
         if config.prompt_lookup_num_tokens is not None:
-            return OwnDrafter(self._step_times, config.prompt_lookup_num_tokens, self._own_head())
+            return Drafter(self._step_times, config.prompt_lookup_num_tokens, head=self._own_head())
         candidates = self._get_candidate_generator(  # type: ignore[attr-defined]
             generation_config=config,
             input_ids=ids,
@@ -354,7 +358,7 @@ class SwarmModel:
         )
         if type(candidates) is not AssistedCandidateGenerator:
             return None
-        return ModelDrafter(self._step_times, candidates, ids.shape[1])
+        return Drafter(self._step_times, MAX_DRAFT, small=SmallModel(candidates, ids.shape[1]))
 
     def _own_head(self) -> HeadText | None:
         """Return the checkpoint's own head for further tokens, ready for a text; None if there is none."""
@@ -373,8 +377,7 @@ def attach(
     model.__class__ = _swarm_class(model.__class__)
     model._client, model._routes, model._step_times = client, [], StepTimes()
     model._checkpoint, model._head = checkpoint, None
-    config = checkpoint.text_config
-    model._may_speculate = rolls_back(config) and not depends_on_length(config)
+    model._may_speculate = rolls_back(checkpoint.text_config)
     model.eval()
     decoder, layers = _around(model, blocks)
     blocks.places = remote_places(layers.shown)
@@ -385,15 +388,14 @@ def attach(
     return model
 
 
-def _refuse_local_only(given: dict[str, Any]) -> None:
+def _refuse_options(given: dict[str, Any]) -> None:
     """Raise UsageError for options that change nothing here, and TypeError for those that transformers lacks too."""
     for name, value in given.items():
-        why = _LOCAL_ONLY.get(name) or _OF_PETALS.get(name)
-        if why is None:
+        if name not in _REFUSED:
             raise TypeError(f"from_pretrained() got an unexpected keyword argument {name!r}")
         is_cpu = name == "device_map" and isinstance(value, str | torch.device) and str(value) == "cpu"
         if not (value is None or value is False or value == "auto" or is_cpu):
-            whose = "for local models" if name in _LOCAL_ONLY else "an option of Petals"
+            whose, why = _REFUSED[name]
             raise UsageError(f"{name} is {whose}: {why}", hint="leave it out")
 
 
@@ -412,10 +414,6 @@ def _dtype(dtype: torch.dtype | str | None, older: torch.dtype | str | None) -> 
 
 def _name_of(dtype: torch.dtype | None) -> str | None:
     return None if dtype is None else str(dtype).removeprefix("torch.")
-
-
-def _hub_revision(swarm: Swarm) -> str | None:
-    return None if swarm.revision == LOCAL_REVISION else swarm.revision
 
 
 @cache

@@ -75,7 +75,7 @@ def remote_places(blocks: list[nn.Module]) -> tuple[RemotePlace, ...]:
 
 def gather(
     places: tuple[RemotePlace, ...], span: Span, prefix: Cache | None = None
-) -> tuple[AdapterLayout, Tensor] | None:
+) -> tuple[OwnAdapter, Tensor] | tuple[None, None]:
     """Return the adapter that is active in these blocks, and its values [num_values], through which gradients flow.
 
     Args:
@@ -83,49 +83,42 @@ def gather(
 
     Raises UsageError for anything but one plain LoRA.
     """
-    found: list[AdapterPlace | PrefixPlace] = []
-    values: list[Tensor] = []
+    found = [] if prefix is None else _prefix_of(prefix, span)
     for place in places:
         module = place.parent._modules[place.name]
         if type(module) is RemoteLinear or place.block not in span:
             continue
         matrices = _active_lora(module, place)
-        if matrices is None:
-            continue
-        down, up, scale = matrices
-        rank, in_features = down.shape
-        found.append(AdapterPlace(place.block, place.path, rank, in_features, up.shape[0], scale))
-        values += [down.reshape(-1).to("cpu"), up.reshape(-1).to("cpu")]
-    if prefix is not None:
-        before, tensors = prefix_of(prefix, span)
-        pairs = sorted(zip([*before, *found], _pairs([*tensors, *values]), strict=True), key=lambda pair: pair[0].block)
-        found, values = [place for place, _ in pairs], [each for _, both in pairs for each in both]
+        if matrices is not None:
+            down, up, scale = matrices
+            rank, in_features = down.shape
+            found.append((AdapterPlace(place.block, place.path, rank, in_features, up.shape[0], scale), (down, up)))
     if not found:
-        return None
-    return AdapterLayout(tuple(found)), torch.cat(values)
+        return None, None
+    found.sort(key=lambda pair: pair[0].block)
+    values = torch.cat([each.reshape(-1).to("cpu") for _, pair in found for each in pair])
+    return OwnAdapter(AdapterLayout(tuple(place for place, _ in found)), values.detach()), values
 
 
-def prefix_of(cache: Cache, span: Span) -> tuple[list[PrefixPlace], list[Tensor]]:
-    """Return the trained keys and values in a cache, as peft's prefix tuning fills it, and what shapes they have.
+_Found = list[tuple[AdapterPlace | PrefixPlace, tuple[Tensor, Tensor]]]
+
+
+def _prefix_of(cache: Cache, span: Span) -> _Found:
+    """Return the trained keys and values in a cache, as peft's prefix tuning fills it.
 
     Raises UsageError for a cache of another model, or for rows that differ.
     """
-    places, tensors = [], []
+    found: _Found = []
     layers = cache.layers
-    if len(layers) <= span.end - 1 or any(not getattr(layer, "is_initialized", False) for layer in layers):
+    if len(layers) < span.end or any(not getattr(layer, "is_initialized", False) for layer in layers):
         raise UsageError("the trained keys and values do not fit the blocks", hint="train them for this model")
     for block in span:
         keys, values = layers[block].keys, layers[block].values
-        if not (torch.equal(keys, keys[:1].expand_as(keys)) and torch.equal(values, values[:1].expand_as(values))):
+        if any(not torch.equal(each, each[:1].expand_as(each)) for each in (keys, values)):
             raise UsageError("keys and values that were made here differ between rows", hint=_PREFIX_HINT)
         _, heads, tokens, key_size = keys.shape
-        places.append(PrefixPlace(block, tokens, heads, key_size, values.shape[-1]))
-        tensors += [keys[0].reshape(-1).to("cpu"), values[0].reshape(-1).to("cpu")]
-    return places, tensors
-
-
-def _pairs(tensors: list[Tensor]) -> list[tuple[Tensor, Tensor]]:
-    return list(zip(tensors[::2], tensors[1::2], strict=True))
+        found.append((PrefixPlace(block, tokens, heads, key_size, values.shape[-1]), (keys[0], values[0])))
+    return found
 
 
 def _active_lora(module: Any, place: RemotePlace) -> tuple[Tensor, Tensor, float] | None:

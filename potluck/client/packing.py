@@ -48,7 +48,7 @@ class Load:
 
 
 def speaks_packed(record: ServerRecord) -> bool:
-    """Tell whether a server reads and writes packed hidden states; older versions don't."""
+    """Tell whether a server reads and writes packed hidden states; those of other implementations don't."""
     return record.packing_error is not None
 
 

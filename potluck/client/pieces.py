@@ -1,9 +1,9 @@
-"""The pieces of a long step: how it is cut, and how one server's inputs come while it computes."""
+"""The pieces of a step: how it is cut, and how one server's inputs come while it computes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +19,11 @@ pieces; each piece costs a server one reading of its weights."""
 _LEAST_TOKENS: Final = 128
 """Of a piece, all rows together. For fewer, a server reads weights about as long as it computes with them."""
 
+IN_FLIGHT: Final = 8  # pieces at a server that are not answered; more would only fill the buffers of the way there
+ANNOUNCED: Final = (
+    3  # of these, announced ones: a server reads four steps ahead, and must get to what the client brings
+)
+
 
 def piece_tokens(tokens: int, rows: int) -> int:
     """Return into how many tokens of each row a step of `tokens` should be cut: whole pages, which servers can keep."""
@@ -31,57 +36,70 @@ def is_long(tokens: int, rows: int) -> bool:
     return 2 * tokens > 3 * piece_tokens(tokens, rows)
 
 
-class Inflow:
-    """The inputs of one server while they come: its history, and whether it grows any further."""
+@dataclass(slots=True, eq=False)
+class Course:
+    """How one server takes part in a step.
 
-    def __init__(self, history: History, end: int) -> None:
-        self._history = history
-        self._pushed: set[int] = set()  # positions of pieces that the server before pushed
-        self._is_over = history.length >= end
-        self._news = asyncio.Event()
+    Attributes:
+        history: the server's inputs.
+        rows: of the session.
+        start: position of the first token whose output is wanted.
+        end: where the step ends.
+        tokens: of a piece, for each row.
+        take: called with a position, the outputs of the tokens from there on, and whether they were pushed on.
+        in_flight: how many pieces may be at the server.
+        grows: the history does not reach `end` yet, and more of it comes.
+        is_pushed: the server before pushes the pieces that have numbers.
+        pushes: this server pushes on what it computes of those pieces.
+        numbers: of pushes, by the position of a piece.
+        pushed: positions of pieces that the server before has pushed.
+    """
 
-    def add(self, hidden: Tensor, *, was_pushed: bool) -> None:
-        """Append a piece."""
+    history: History
+    rows: int
+    start: int
+    end: int
+    tokens: int
+    take: Callable[[int, Tensor, bool], None]
+    in_flight: int = 1
+    grows: bool = False
+    is_pushed: bool = False
+    pushes: bool = False
+    numbers: Mapping[int, int] = field(default_factory=dict)
+    pushed: set[int] = field(default_factory=set)
+    _news: asyncio.Event | None = None
+
+    def bring(self, hidden: Tensor, *, was_pushed: bool) -> None:
+        """Append an input."""
         if was_pushed:
-            self._pushed.add(self._history.length)
-        self._history.append(hidden)
-        self._news.set()
+            self.pushed.add(self.history.length)
+        self.history.append(hidden)
+        self.wake()
 
     def stop(self) -> None:
         """Say that nothing more will come."""
-        self._is_over = True
-        self._news.set()
+        self.grows = False
+        self.wake()
 
-    def was_pushed(self, position: int) -> bool:
-        """Tell whether the server has, or will have, the piece that begins there."""
-        return position in self._pushed
+    @property
+    def is_cut_short(self) -> bool:
+        """Tell whether the step cannot reach its end any more."""
+        return not self.grows and self.history.length < self.end
 
     async def reaches(self, end: int) -> bool:
         """Wait until the tokens before `end` are here; return False if they will not come."""
-        while self._history.length < end and not self._is_over:
+        if self.history.length < end:
+            await self.until(lambda: self.history.length >= end or not self.grows)
+        return self.history.length >= end
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until `holds`, which is asked again whenever something happened."""
+        while not holds():
+            self._news = self._news or asyncio.Event()
             self._news.clear()
             await self._news.wait()
-        return self._history.length >= end
 
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """How one server takes part in a flow.
-
-    Attributes:
-        start: position of the first token whose output is wanted.
-        end: where the step ends.
-        rows: of the session.
-        piece_tokens: of a piece, for each row.
-        numbers: of pushes, by the position of a piece; empty if nothing is pushed.
-        is_pushed: the server before pushes the pieces that have numbers.
-        pushes: this server pushes on what it computes of those pieces.
-    """
-
-    start: int
-    end: int
-    rows: int
-    piece_tokens: int
-    numbers: Mapping[int, int] = field(default_factory=dict)
-    is_pushed: bool = False
-    pushes: bool = False
+    def wake(self) -> None:
+        """Say that something happened."""
+        if self._news is not None:
+            self._news.set()

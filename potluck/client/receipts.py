@@ -50,47 +50,32 @@ class Tab:
         """Settle the tab in the background. Idempotent."""
 
 
-class Unsigned:
-    """The signer of a client that does not know the size of the model's blocks: signs nothing."""
-
-    async def close(self) -> None:
-        """Settle all open tabs and record their receipts. Never raises for what others do."""
-
-    def open_tab(self, server: PeerId, span: Span) -> Tab:
-        """Return a new tab for one stream."""
-        return Tab()
-
-    def tab_of_calls(self, server: PeerId, span: Span) -> Tab:
-        """Return the tab that all stateless calls through `span` share."""
-        return Tab()
-
-
-class Signer(Unsigned):
+class Signer:
     """Counts the work of servers and signs receipts with the key that the client's node has in the network.
 
     Lives in the client's event loop. Servers of the client's own person keep no tab.
 
     Args:
-        parameters: of each block of the model.
+        parameters: of each block of the model; empty: nothing is signed.
     """
 
     def __init__(
         self, host: Host, swarm: Swarm, settle: Settle, parameters: tuple[int, ...], record: Record | None
     ) -> None:
         self._host = host
-        self._swarm = swarm
+        self._model = swarm.model
         self._swarm_id = swarm_id(swarm)
         self._settle = settle
         self._record = record
         self._parameters = parameters
-        self._tabs: dict[SignedTab, None] = {}
+        self._tabs: set[SignedTab] = set()
         self._calls: dict[tuple[PeerId, Span], Tab] = {}
         self._settling = BackgroundTasks()
-        self._done = Work()
         self._to_record: dict[tuple[bytes, bytes], Booking] = {}  # by server and tab
         self._recording: asyncio.TimerHandle | None = None
 
     async def close(self) -> None:
+        """Settle all open tabs and record their receipts. Never raises for what others do."""
         for tab in list(self._tabs):
             tab.close()
         await self._settling.wait(_GOODBYE_S)
@@ -99,20 +84,18 @@ class Signer(Unsigned):
             self._recording.cancel()
         await self._hand_in()
 
-    @property
-    def total(self) -> Work:
-        """The work of servers that keep tabs, as this client counts it."""
-        return _sum((self._done, *(tab.work for tab in self._tabs if tab.name is not None)))
-
     def open_tab(self, server: PeerId, span: Span) -> Tab:
+        """Return a new tab for one stream."""
         person = self._host.person_of(server)
-        if person is None or person == self._host.person_of(self._host.peer_id, self._host.ticket):
+        is_own = person == self._host.person_of(self._host.peer_id, self._host.ticket)
+        if person is None or is_own or not self._parameters:
             return Tab()
         tab = SignedTab(self, server, person, span, sum(self._parameters[span.start : span.end]))
-        self._tabs[tab] = None
+        self._tabs.add(tab)
         return tab
 
     def tab_of_calls(self, server: PeerId, span: Span) -> Tab:
+        """Return the tab that all stateless calls through `span` share."""
         tab = self._calls.get((server, span))
         if tab is None:
             tab = self._calls[server, span] = self.open_tab(server, span)
@@ -133,21 +116,14 @@ class Signer(Unsigned):
                 self._recording = loop.call_later(_RECORD_EVERY_S, lambda: self._settling.start(self._hand_in()))
         return data
 
-    def add_done(self, work: Work) -> None:
-        """Count the work of a tab that gets no more receipts."""
-        self._done = _sum((self._done, work))
-
     def settle(self, tab: SignedTab) -> None:
         """Send the last receipt of `tab` by itself, in the background."""
         if tab in self._tabs:
-            del self._tabs[tab]
+            self._tabs.discard(tab)
             self._settling.start(self._settle_tab(tab))
 
     async def _settle_tab(self, tab: SignedTab) -> None:
-        if tab.name is None or not tab.tokens:
-            return
-        self.add_done(tab.work)
-        receipt = tab.sign()
+        receipt = tab.sign() if tab.tokens else None
         if receipt is None:
             return
         try:
@@ -162,7 +138,7 @@ class Signer(Unsigned):
         if self._record is None or not waiting:
             return
         try:
-            await asyncio.to_thread(self._record, list(waiting.values()), self._swarm.model)
+            await asyncio.to_thread(self._record, list(waiting.values()), self._model)
         except PotluckError as error:
             _log.debug("the work of others was not recorded: %s", error.message)
             return
@@ -209,8 +185,9 @@ class SignedTab(Tab):
         return self.signer.sign(self)
 
     def note(self, tokens: int, timing: Timing, *, is_backward: bool = False) -> None:
-        if timing.tab is not None and timing.tab != self.name:
-            self._begin(timing.tab)
+        if timing.tab is not None and timing.tab != self.name:  # one that the server forgot gets no more receipts
+            self.name, self.seq = timing.tab, 0
+            self.forward_tokens = self.backward_tokens = self.signed_tokens = 0
         if is_backward:
             self.backward_tokens += tokens
         else:
@@ -218,15 +195,3 @@ class SignedTab(Tab):
 
     def close(self) -> None:
         self.signer.settle(self)
-
-    def _begin(self, name: bytes) -> None:
-        """Start from zero under a name that the server gave; a name that it forgot gets no more receipts."""
-        self.signer.add_done(self.work)
-        self.name, self.seq = name, 0
-        self.forward_tokens = self.backward_tokens = self.signed_tokens = 0
-
-
-def _sum(works: Sequence[Work]) -> Work:
-    return Work(
-        sum(work.forward for work in works), sum(work.backward for work in works), sum(work.tokens for work in works)
-    )

@@ -21,7 +21,6 @@ from potluck.client.own_adapters import OwnAdapter, RemotePlace, gather
 from potluck.client.rows import RowGroup, group_rows
 from potluck.client.together import JointCache
 from potluck.errors import UsageError
-from potluck.protocol.adapters import AdapterLayout
 from potluck.protocol.blocks import Span
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ _OTHER_ATTENTION = ("is_causal", "cu_seq_lens_q", "cu_seq_lens_k", "seq_idx")  #
 # Inputs of the model that its layers do not get. Context variables keep threads apart.
 _mask: ContextVar[Tensor | None] = ContextVar("attention_mask", default=None)
 _prompts: ContextVar[Tensor | None] = ContextVar("deep_prompts", default=None)
-_kept: ContextVar[list[Tensor] | None] = ContextVar("kept_outputs", default=None)
 
 
 class RemoteBlocks(nn.Module):
@@ -89,7 +87,7 @@ class RemoteBlocks(nn.Module):
         if isinstance(past_key_values, JointCache):
             return past_key_values.step(hidden_states)
         device = hidden_states.device
-        hidden = hidden_states if device.type == "cpu" else hidden_states.to("cpu")
+        hidden = hidden_states.to("cpu")
         mask, prompts = _mask.get() if attention_mask is None else attention_mask, _prompts.get()
         _mask.set(None)  # it applies to this call only
         if prompts is not None:
@@ -101,16 +99,12 @@ class RemoteBlocks(nn.Module):
                 raise UsageError(f"a cache of blocks {cache.span} for blocks {self.span}", hint="use their new_cache()")
             if hidden.requires_grad and torch.is_grad_enabled():
                 raise UsageError("no gradients flow through a cache", hint="use torch.no_grad(), or no cache")
-            own = None if cache.is_initialized else _adapter_of(gather(self.places, self.span, cache.prefix))
-            output = cache.step(hidden, mask, None if prompts is None else prompts.detach(), own)
-            if (kept := _kept.get()) is not None:
-                kept.append(output)
-            return output if device.type == "cpu" else output.to(device)
+            own = None if cache.is_initialized else gather(self.places, self.span, cache.prefix)[0]
+            return cache.step(hidden, mask, None if prompts is None else prompts.detach(), own).to(device)
         if not hidden.numel():
             raise UsageError("there are no tokens to compute")
         groups = group_rows(mask, hidden.shape[0], hidden.shape[1])
-        gathered = gather(self.places, self.span, None if cache is None else cache.prefix)
-        own, values = _adapter_of(gathered), None if gathered is None else gathered[1]
+        own, values = gather(self.places, self.span, None if cache is None else cache.prefix)
         is_trained = torch.is_grad_enabled() and any(
             each is not None and each.requires_grad for each in (hidden, prompts, values)
         )
@@ -163,16 +157,6 @@ class RemoteBlocks(nn.Module):
         finally:
             _prompts.reset(token)
 
-    @contextmanager
-    def kept_outputs(self) -> Iterator[list[Tensor]]:
-        """Keep the outputs of the steps within this context, [batch, tokens, hidden_size] each."""
-        kept: list[Tensor] = []
-        token = _kept.set(kept)
-        try:
-            yield kept
-        finally:
-            _kept.reset(token)
-
     def _check_prompts(self, prompts: Tensor, hidden: Tensor) -> None:
         blocks, rows, _, size = prompts.shape
         batch, _, hidden_size = hidden.shape
@@ -190,10 +174,6 @@ def refuse_copies() -> NoReturn:
     )
 
 
-def _adapter_of(gathered: tuple[AdapterLayout, Tensor] | None) -> OwnAdapter | None:
-    return None if gathered is None else OwnAdapter(gathered[0], gathered[1].detach())
-
-
 class _ThroughTheSwarm(torch.autograd.Function):
     """A differentiable pass for hidden states, deep prompts and the values of an adapter."""
 
@@ -209,16 +189,15 @@ class _ThroughTheSwarm(torch.autograd.Function):
         groups: tuple[RowGroup, ...],
         is_trained: bool,
     ) -> Tensor:
-        work = client.pipeline.forward(hidden, prompts, span, groups, adapter, is_trained=is_trained)
+        work = client.passes.forward(hidden, prompts, span, groups, adapter, is_trained=is_trained)
         output, ctx.passed = client.run(work)
-        ctx.client, ctx.span, ctx.prompts, ctx.adapter = client, span, prompts, adapter
+        ctx.client = client
         return output
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        client: SwarmClient = ctx.client
-        found = client.run(client.pipeline.backward(grads[0], ctx.passed, ctx.prompts, ctx.span, ctx.adapter))
+        found = ctx.client.run(ctx.client.passes.backward(grads[0], ctx.passed))
         return *found, None, None, None, None, None
 
 

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from potluck.client.calls import Calls
 from potluck.client.servers import Servers
@@ -34,15 +34,6 @@ _MOST_KEPT = 4  # windows whose inputs are kept, of at most
 _MOST_BYTES = 16 << 20
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
-    """What a leader's server needs to repeat a window: a forward with its inputs, and demands on servers."""
-
-    span: Span
-    request: ForwardRequest
-    needs: Needs
-
-
 class Reports:
     """The reports of one client. Lives in the client's event loop.
 
@@ -57,52 +48,49 @@ class Reports:
         self._calls = calls
         self._used = used
         self._audits = audits
-        self._num_kept = 0
         self._background = BackgroundTasks()
 
-    def send(self, found: WrongResults, evidence: Evidence) -> None:
-        """Tell the swarm what was found. The evidence follows in the background."""
+    def send(self, found: WrongResults, request: ForwardRequest, needs: Needs) -> None:
+        """Tell the swarm what was found. Leaders' servers get `request`, which repeats the window, in the background.
+
+        Args:
+            needs: of servers that can repeat it.
+        """
         members, record = self._host.members, b""
         try:
             record = b"" if members is None else members.report(found)
         except RecordError as error:  # such as by a clock in 1970
             _log.warning("a server that returned wrong results cannot be reported: %s", error)
-        is_small = evidence.request.hidden.nbytes <= _MOST_BYTES
-        if record and is_small and self._num_kept < _MOST_KEPT:
-            self._num_kept += 1
-            self._background.start(self._let_leaders_repeat(found.peer_id, record, evidence))
+        if record and request.hidden.nbytes <= _MOST_BYTES and len(self._background) < _MOST_KEPT:
+            request = replace(request, report=record)
+            self._background.start(self._let_leaders_repeat(found.peer_id, request, needs))
 
     async def close(self) -> None:
         """Keep no inputs any longer."""
         await self._background.cancel()
 
-    async def _let_leaders_repeat(self, accused: PeerId, record: bytes, evidence: Evidence) -> None:
+    async def _let_leaders_repeat(self, accused: PeerId, request: ForwardRequest, needs: Needs) -> None:
         loop, ask_at = asyncio.get_running_loop(), {accused: math.inf}
         until_s = loop.time() + _KEPT_S
-        try:
-            while loop.time() < until_s:
-                for hop in self._leaders(evidence):
-                    if loop.time() >= ask_at.get(hop.peer_id, 0.0):
-                        wait_s = await self._let_repeat(hop, record, evidence.request)
-                        ask_at[hop.peer_id] = loop.time() + wait_s
-                await asyncio.sleep(_AGAIN_S)
-        finally:
-            self._num_kept -= 1
+        while loop.time() < until_s:
+            for hop in self._leaders(request.span, needs):
+                if loop.time() >= ask_at.get(hop.peer_id, 0.0):
+                    ask_at[hop.peer_id] = await self._let_repeat(hop, request) + loop.time()
+            await asyncio.sleep(_AGAIN_S)
 
-    def _leaders(self, evidence: Evidence) -> Iterable[RouteHop]:
+    def _leaders(self, span: Span, needs: Needs) -> Iterable[RouteHop]:
         """Return the servers of leaders that can repeat the window and may see its inputs."""
         members = self._host.members
         assert members is not None
-        for hop in self._servers.replicas(evidence.span, evidence.needs):
+        for hop in self._servers.replicas(span, needs):
             owner = members.member(hop.peer_id)
             if owner is not None and owner.may_lead and (self._audits == "on" or hop.peer_id in self._used):
                 yield hop
 
-    async def _let_repeat(self, hop: RouteHop, record: bytes, request: ForwardRequest) -> float:
+    async def _let_repeat(self, hop: RouteHop, request: ForwardRequest) -> float:
         """Have a leader's server repeat a window. Return in how many seconds to ask it again; infinite: never."""
-        caller = self._calls.caller_for(hop.server.record, hop.span)
         try:
-            await self._calls.compute(hop.server.record, replace(request, caller=caller, report=record))
+            await self._calls.compute(hop, request)
         except RemoteError as error:
             _log.info("a leader's server did not repeat a window of blocks %s: %s", hop.span, error.message)
             if error.code in _FOR_NOW:

@@ -45,12 +45,13 @@ class Ring:
             pair = self._pair(sender, receiver)
             if now < pair.rests_until:
                 continue
-            if receiver.awaits is None or receiver.awaits.peer != sender.peer_id:
-                receiver.link_from(PushLink(sender.peer_id, os.urandom(SECRET_BYTES)))
-            elif receiver.is_told and (sender.pushes is None or sender.pushes.secret != receiver.awaits.secret):
-                sender.link_to(PushLink(receiver.peer_id, receiver.awaits.secret))
-                pair.told_at = now
-            elif sender.is_told and not sender.can_push and now - pair.told_at > _OPENING_S:
+            out, into = sender.links, receiver.links
+            if into.awaits is None or into.awaits.peer != sender.peer_id:
+                into.awaits = into.untold["pushed_by"] = PushLink(sender.peer_id, os.urandom(SECRET_BYTES))
+            elif not into.untold and (out.pushes is None or out.pushes.secret != into.awaits.secret):
+                out.pushes = out.untold["push_to"] = PushLink(receiver.peer_id, into.awaits.secret)
+                out.can_push, pair.told_at = False, now
+            elif not out.untold and not out.can_push and now - pair.told_at > _OPENING_S:
                 self.note_failure(sender, receiver, now)
 
     def open_links(self, hops: Sequence[Hop], position: int, num_tokens: int) -> list[tuple[Hop, Hop]]:
@@ -72,20 +73,21 @@ class Ring:
         pair = self._pair(sender, receiver)
         pair.rests_until = now + pair.rest_s
         pair.rest_s = min(2 * pair.rest_s, _MAX_REST_S)
-        sender.pushes = receiver.awaits = None
+        sender.links.pushes = receiver.links.awaits = None
 
     def distrust(self, sender: Hop, receiver: Hop) -> None:
         """Never use a link again over which other values came than to the client."""
         self._pair(sender, receiver).rests_until = math.inf
-        sender.pushes = receiver.awaits = None
+        sender.links.pushes = receiver.links.awaits = None
 
     def _pair(self, sender: Hop, receiver: Hop) -> _Pair:
         return self._pairs.setdefault((sender.peer_id, receiver.peer_id), _Pair())
 
 
 def _is_open(sender: Hop, receiver: Hop) -> bool:
-    if sender.pushes is None or receiver.awaits is None or sender.pushes.secret != receiver.awaits.secret:
+    out, into = sender.links, receiver.links
+    if out.pushes is None or into.awaits is None or out.pushes.secret != into.awaits.secret:
         return False
     if sender.opening.packs and not (sender.speaks_packed and receiver.speaks_packed):
         return False
-    return sender.can_push and sender.is_told and receiver.is_told
+    return out.can_push and not out.untold and not into.untold

@@ -14,13 +14,14 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import itemgetter
 
 import numpy as np
 
+from potluck import routing
 from potluck.audit.track_records import has_record
 from potluck.client.config import ClientConfig
 from potluck.client.outages import Outages
@@ -32,38 +33,17 @@ from potluck.errors import NetworkError, UsageError
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import RemoteError
-from potluck.protocol.records import LiveServer, ServerRecord
+from potluck.protocol.records import LiveServer
 from potluck.protocol.swarm import Swarm
-from potluck.routing import (
-    DRAWS,
-    MOST_ASKED,
-    STICKINESS,
-    UNKNOWN_RTT_S,
-    Affinity,
-    Needs,
-    NoRouteError,
-    Parts,
-    Route,
-    RouteHop,
-    ServerColumns,
-    Slowness,
-    Vantage,
-    choose_adapter,
-    draw_routes,
-    estimate_rtts,
-    exclusion,
-    find_route,
-    reprice,
-    shortlist,
-)
+from potluck.routing import Affinity, Needs, NoRouteError, Route, RouteHop, ServerColumns, Slowness, Vantage
 from potluck.routing.latency import between_servers
-from potluck.tasks import BackgroundTasks, cancel_and_wait
+from potluck.routing.servers import Ints
+from potluck.tasks import BackgroundTasks
 
 _log = logging.getLogger(__name__)
 
 _FIRST_PINGS_S = 0.5  # that the first route waits at most for measured distances
 _MIN_MORE_PINGS_S = 0.02  # that it waits for nearer servers after it has met some
-_MAX_COMPARISONS = 3  # of quotes; after them the cheapest route by present knowledge is taken
 _MAX_PINGS = 32  # at a time
 _RTT_LIVES_S = 300.0
 _DOUBTED_VOTE = 1e-6  # for blocks that nobody else has
@@ -87,14 +67,6 @@ class RouteRequest:
     tokens: int
     beginning: Sequence[bytes] = ()
     may_stay: bool = False
-
-
-def _session_limit(record: ServerRecord) -> int:
-    return record.max_length
-
-
-def _call_limit(record: ServerRecord) -> int:
-    return record.max_batch_tokens
 
 
 def boot_s() -> float:
@@ -150,14 +122,14 @@ class Servers:
         self._attempts = self._directory.attempts
         self._columns = ServerColumns.of(())
         self._strays: frozenset[PeerId] = frozenset()  # servers with other weights than the swarm's
-        self._rtts: dict[PeerId, tuple[float, float]] = {}  # seconds and time of measurement
+        self.round_trips_s: dict[PeerId, float] = {}  # measured or estimated
+        self._measured_at: dict[PeerId, float] = {}  # those that were measured, and when
         self._places: Mapping[PeerId, str] = {}  # where servers of a public swarm are
-        self._distances: dict[PeerId, float] = {}  # seconds, measured or estimated
         self._pinged: set[PeerId] = set()  # servers whose answers are awaited
         self._examined: set[PeerId] = set()  # after a call failed; many may fail at once
         self._answered = asyncio.Event()  # set with each answer, and when no more are awaited
         self._bans = Bans(config)
-        self._clean: Counter[PersonId] = Counter()
+        self._clean: Counter[PersonId] = Counter()  # audits
         self._withholding: set[PersonId] = set()
         self._distrusted = set(config.distrusted)  # people whose servers computed wrongly
         self._slowness = Slowness()
@@ -166,15 +138,14 @@ class Servers:
         self._read_at_s = boot_s()  # when the directory was read last
         self._rng = rng
         self.adapter = config.adapter  # with its hash once a server has it
-        self._watching: asyncio.Task[None] | None = None
         self._pinging: asyncio.Task[None] | None = None
-        self._background = BackgroundTasks()  # pings and reports
+        self._background = BackgroundTasks()
         self._has_met_servers = False
 
     async def start(self) -> None:
         """Read the directory, and keep reading it in the background."""
         await self.refresh()
-        self._watching = asyncio.create_task(self._watch())
+        self._background.start(self._watch())
         assert self._pinging is not None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FIRST_PINGS_S):
@@ -186,13 +157,11 @@ class Servers:
         while missing and not pinging.done():
             await self._answered.wait()
             self._answered.clear()
-            missing -= {
-                block for server in self._columns.servers if server.peer_id in self._rtts for block in server.span
-            }
+            met = [server.span for server in self._columns.servers if server.peer_id in self._measured_at]
+            missing.difference_update(*met)
         await asyncio.wait({pinging}, timeout=max(time.monotonic() - began_s, _MIN_MORE_PINGS_S))
 
     async def stop(self) -> None:
-        await cancel_and_wait(self._watching, self._pinging)
         await self._background.cancel()
 
     async def find_route(
@@ -211,18 +180,16 @@ class Servers:
         Raises:
             NoRouteError: names the missing blocks.
         """
-        if wait is None:
-            wait = Wait(self._config.max_wait_s)
-            try:
-                return await self.find_route(span, needs, unwanted=unwanted, wait=wait)
-            finally:
-                self.end_wait(wait)
+        is_own, wait = wait is None, wait or Wait(self._config.max_wait_s)
         if boot_s() - self._read_at_s > _OUTDATED * self._config.refresh_period_s:
             await self.refresh()
         try:
             for attempt in itertools.count():
                 try:
-                    return self._draw(span, needs, unwanted, draws=1)[0]
+                    route = self._draw(span, needs, unwanted, draws=1)[0]
+                    if is_own:
+                        self.end_wait(wait)
+                    return route
                 except NoRouteError as error:
                     if attempt:  # the directory was read again
                         self._refuse_too_long(span, needs)
@@ -244,11 +211,11 @@ class Servers:
 
     def _refuse_too_long(self, span: Span, needs: Needs) -> None:
         """Raise UsageError if the blocks are served, but to nobody who wants so many tokens; it names the limit."""
-        for wanted, limit_of, where in (
-            (needs.max_length, _session_limit, ""),
-            (needs.call_tokens, _call_limit, " in one row without a cache"),
+        for wanted, limits, where in (
+            (needs.max_length, self._columns.max_length, ""),
+            (needs.call_tokens, self._columns.max_call, " in one row without a cache"),
         ):
-            most, server = self._most_tokens(span, limit_of)
+            most, server = self._most_tokens(span, limits)
             if server is not None and most < wanted:
                 record = server.record
                 raise UsageError(
@@ -275,18 +242,8 @@ class Servers:
 
         A route that has computed the same beginning is preferred if it costs little more. Raises: as `find_route`.
         """
-        for _ in range(_MAX_COMPARISONS):
-            best = await self._compare_once(span, needs, request, unwanted, wait)
-            if best is not None:
-                return best
-        return await self.find_route(span, needs, unwanted=unwanted, wait=wait)
-
-    async def _compare_once(
-        self, span: Span, needs: Needs, request: RouteRequest, unwanted: Collection[PeerId], wait: Wait | None
-    ) -> Route | None:
-        """Return the best route through servers that gave quotes; None if they make none."""
         await self.find_route(span, needs, unwanted=unwanted, wait=wait)  # waits until there is one
-        routes = self._draw(span, needs, unwanted, draws=DRAWS)
+        routes = self._draw(span, needs, unwanted, draws=routing.DRAWS)
         pins = {block: variant for hop in routes[0].hops for block, variant in hop.pins.items()}
         pinned = replace(needs, pins=pins)  # the variants of most servers, not of most servers that are asked
         known = self._known_route(span, pinned, request, unwanted)
@@ -294,17 +251,19 @@ class Servers:
             routes.insert(0, known)
         if len({each.parts for each in routes}) == 1 and not request.may_stay:
             return routes[0]
-        asked = shortlist(routes, MOST_ASKED)
+        asked = routing.shortlist(routes, routing.MOST_ASKED)
         quotes = await self._quoting.ask(asked, span, rows=request.rows, tokens=request.tokens)
         for peer, error in quotes.refused.items():
             self.note_failure(peer, judge(error))
-        for peer in quotes.rtts_s.keys() - self._rtts.keys():
+        for peer in quotes.rtts_s.keys() - self._measured_at.keys():
+            self.round_trips_s[peer] = quotes.rtts_s[peer]  # until it is measured
             self._background.start(self._ping(peer))
         for peer in quotes.silent:
             self._attempts.note(peer, time.monotonic(), answered=False)
-        return self._best_of(quotes, span, pinned, unwanted, known)
+        best = self._best_of(quotes, span, pinned, unwanted, known)
+        return best or await self.find_route(span, needs, unwanted=unwanted, wait=wait)
 
-    def remember(self, beginning: Sequence[bytes], parts: Parts) -> None:
+    def remember(self, beginning: Sequence[bytes], parts: routing.Parts) -> None:
         """Note that the servers of `parts` computed this beginning."""
         self._affinity.remember(beginning, parts, time.monotonic())
 
@@ -315,7 +274,7 @@ class Servers:
     def best_known(self, span: Span, needs: Needs, *, unwanted: Collection[PeerId]) -> Route | None:
         """Return the cheapest route by present knowledge without the `unwanted` servers, or None."""
         try:
-            return find_route(self._columns, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
+            return routing.find_route(self._columns, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
         except NoRouteError:
             return None
 
@@ -324,11 +283,6 @@ class Servers:
         route = self.best_known(span, _NO_NEEDS, unwanted=())
         return 1 if route is None else len(route.hops)
 
-    @property
-    def round_trips_s(self) -> dict[PeerId, float]:
-        """Seconds to each server whose distance is measured or estimated."""
-        return {**self._distances, **self._measured()}
-
     def replicas(self, span: Span, needs: Needs) -> list[RouteHop]:
         """Return the usable servers that can each serve all of `span` alone."""
         vantage, demands = self._vantage(()), self._demands(needs)
@@ -336,7 +290,7 @@ class Servers:
         return [
             hop
             for hop in found
-            if exclusion(hop.server, vantage, demands) is None
+            if routing.exclusion(hop.server, vantage, demands) is None
             and all(variant.can_replace(needs.pins.get(block, variant)) for block, variant in hop.pins.items())
         ]
 
@@ -361,27 +315,24 @@ class Servers:
     def distrust(self, person: PersonId) -> None:
         """Never use the servers of a person again."""
         self._distrusted.add(person)
-        self._clean.pop(person, None)
 
     def is_distrusted(self, peer: PeerId) -> bool:
         return bool(self._distrusted) and self._host.person_of(peer) in self._distrusted
 
     def longest(self, span: Span) -> int:
         """Return the tokens of the longest session that servers announce for every block of `span`; 0: none."""
-        return self._most_tokens(span, _session_limit)[0]
+        return self._most_tokens(span, self._columns.max_length)[0]
 
     def largest_call(self, span: Span) -> int:
         """Return the rows x tokens of the largest call that servers announce for every block of `span`; 0: none."""
-        return self._most_tokens(span, _call_limit)[0]
+        return self._most_tokens(span, self._columns.max_call)[0]
 
-    def _most_tokens(self, span: Span, limit_of: Callable[[ServerRecord], int]) -> tuple[int, LiveServer | None]:
+    def _most_tokens(self, span: Span, limits: Ints) -> tuple[int, LiveServer | None]:
         """Return the tokens that some server takes at every block, and who takes no more; None: a block has nobody."""
         most: dict[int, tuple[int, LiveServer | None]] = dict.fromkeys(span, (0, None))
-        for server in self._columns.servers:
-            limit = limit_of(server.record)
-            for block in range(max(server.span.start, span.start), min(server.span.end, span.end)):
-                if limit > most[block][0]:
-                    most[block] = (limit, server)
+        for server, limit in zip(self._columns.servers, limits.tolist(), strict=True):
+            for block in most.keys() & set(server.span):
+                most[block] = max(most[block], (limit, server), key=itemgetter(0))
         return min(most.values(), key=itemgetter(0))
 
     def serves(self, peer: PeerId, span: Span) -> bool:
@@ -394,7 +345,7 @@ class Servers:
             self._examined.add(peer)
             self._background.start(self._examine(peer))
         if verdict.is_fault:
-            self._rtts.pop(peer, None)
+            self._measured_at.pop(peer, None)
             self._attempts.note(peer, time.monotonic(), answered=False)
             self._background.start(self._directory.report(peer))
 
@@ -442,17 +393,17 @@ class Servers:
         except NetworkError as error:
             _log.warning("the directory does not answer: %s", error)
         if self._pinging is None or self._pinging.done():
-            self._pinging = asyncio.create_task(self._measure_distances())
+            self._pinging = self._background.start(self._measure_distances())
             self._pinging.add_done_callback(lambda _: self._answered.set())
 
     async def _measure_distances(self) -> None:
         now = time.monotonic()
-        known = {peer for peer, (_, when) in self._rtts.items() if now - when < _RTT_LIVES_S}
-        avoided = self._bans.current(now)
-        unknown = [peer for peer in self._columns.index if peer not in known and peer not in avoided]
+        known = {peer for peer, when in self._measured_at.items() if now - when < _RTT_LIVES_S}
+        unknown = sorted(self._columns.index.keys() - known - self._bans.current(now))
         ordered = self._attempts.order(random.sample(unknown, len(unknown)), now)
         await asyncio.gather(*(self._ping(peer) for peer in ordered[:_MAX_PINGS]))
-        self._distances = estimate_rtts(self._columns.servers, self._measured())
+        measured_s = {peer: self.round_trips_s[peer] for peer in self._measured_at}
+        self.round_trips_s = routing.estimate_rtts(self._columns.servers, measured_s)
         with contextlib.suppress(NetworkError):
             self._places = await self._host.places()
 
@@ -461,8 +412,7 @@ class Servers:
 
         A server measures its link to the internet, and some links to other servers.
         """
-        known = {**self._distances, **self._measured()}
-        rtts_s = np.array([known.get(server.peer_id, UNKNOWN_RTT_S) for server in servers])
+        rtts_s = np.array([self.round_trips_s.get(server.peer_id, routing.UNKNOWN_RTT_S) for server in servers])
         links = [server.record.network_tps * 16e-6 * hidden_size or math.inf for server in servers]
         places = np.arange(len(servers))
         between = between_servers(servers, rtts_s, places[:-1], places[1:])
@@ -472,27 +422,24 @@ class Servers:
         ]
         return [Way(links[0], float(rtts_s[0])), *pairs, Way(links[-1], float(rtts_s[-1]))]
 
-    def _measured(self) -> dict[PeerId, float]:
-        return {peer: rtt_s for peer, (rtt_s, _) in self._rtts.items()}
-
     async def _ping(self, peer: PeerId) -> bool:
         self._pinged.add(peer)
         try:
             rtt_s = await self._host.ping(peer, timeout_s=self._config.ping_timeout_s)
         except RemoteError:
-            self._rtts.pop(peer, None)
+            self._measured_at.pop(peer, None)
             self._attempts.note(peer, time.monotonic(), answered=False)
             return False
         finally:
             self._pinged.discard(peer)
-        self._rtts[peer] = (rtt_s, time.monotonic())
+        self.round_trips_s[peer], self._measured_at[peer] = rtt_s, time.monotonic()
         self._attempts.note(peer, time.monotonic(), answered=True)
         self._answered.set()
         return True
 
     def _draw(self, span: Span, needs: Needs, unwanted: Collection[PeerId], *, draws: int) -> list[Route]:
         vantage, demands = self._vantage(unwanted), self._demands(needs)
-        return draw_routes(self._columns, span, self._rng, draws=draws, vantage=vantage, needs=demands)
+        return routing.draw_routes(self._columns, span, self._rng, draws=draws, vantage=vantage, needs=demands)
 
     def _known_route(
         self, span: Span, needs: Needs, request: RouteRequest, unwanted: Collection[PeerId]
@@ -500,7 +447,7 @@ class Servers:
         parts = self._affinity.find(request.beginning, time.monotonic())
         if parts is None or (parts[0][1].start, parts[-1][1].end) != (span.start, span.end):
             return None
-        return reprice(self._columns, parts, vantage=self._vantage(unwanted), needs=self._demands(needs))
+        return routing.reprice(self._columns, parts, vantage=self._vantage(unwanted), needs=self._demands(needs))
 
     def _best_of(
         self, quotes: Quotes, span: Span, needs: Needs, unwanted: Collection[PeerId], known: Route | None
@@ -508,14 +455,13 @@ class Servers:
         """Return the cheapest route through servers with quotes, or the known one; None if they make no route."""
         columns, demands = ServerColumns.of(quotes.servers, self._columns), self._demands(needs)
         vantage = self._vantage({*unwanted, *quotes.silent})
-        vantage = replace(vantage, rtts_s={**self._distances, **quotes.rtts_s, **self._measured()})
         try:
-            best = find_route(columns, span, vantage=vantage, needs=demands)
+            best = routing.find_route(columns, span, vantage=vantage, needs=demands)
         except NoRouteError:
             return None
         if known is not None:
-            known = reprice(columns, known.parts, vantage=vantage, needs=demands)
-        return known if known is not None and known.cost_s * STICKINESS <= best.cost_s else best
+            known = routing.reprice(columns, known.parts, vantage=vantage, needs=demands)
+        return known if known is not None and known.cost_s * routing.STICKINESS <= best.cost_s else best
 
     def _vantage(self, unwanted: Collection[PeerId]) -> Vantage:
         now = time.monotonic()
@@ -543,7 +489,7 @@ class Servers:
         It or its person's others failed us, it has not answered a ping yet, its person doesn't let it be audited, or is
         on probation. For this client, ten clean audits end that.
         """
-        is_silent = peer in self._pinged and peer not in self._rtts
+        is_silent = peer in self._pinged and peer not in self._measured_at
         person = self._host.person_of(peer)
         is_new = self._host.is_on_probation(peer) and (person is None or not has_record(self._clean[person]))
         return is_silent or self._attempts.is_doubtful(peer, now) or is_new or person in self._withholding
@@ -551,7 +497,7 @@ class Servers:
     def _demands(self, needs: Needs) -> Needs:
         """Add the user's demands on every server to a session's needs."""
         if self.adapter is not None:
-            self.adapter = choose_adapter(self._columns.servers, self.adapter)
+            self.adapter = routing.choose_adapter(self._columns.servers, self.adapter)
         config = self._config
         return replace(
             needs,

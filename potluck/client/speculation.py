@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,73 +28,84 @@ from potluck.client.together import Decoding, Stepped, Together
 _KEPT = 0.8  # of what is known of the time that drafting takes
 
 
-class Took(NamedTuple):
-    """The seconds of a step, and of these, what all servers together computed by their reports."""
+class Drafter:
+    """Guesses how a text goes on: what followed its last tokens where they occurred before, or what a model guesses.
 
-    seconds: float
-    compute_s: float
+    A model is asked as long as that pays.
+    """
 
+    def __init__(
+        self, times: StepTimes, most: int, *, head: HeadText | None = None, small: SmallModel | None = None
+    ) -> None:
+        """Store the settings.
 
-class Drafter(Protocol):
-    """Guesses how a text goes on."""
-
-    def draft(self, ids: Tensor, most: int) -> Sequence[int]:
-        """Return at most `most` tokens that may follow `ids` [1, tokens]."""
-
-    def note(self, ids: Tensor, drafted: int, right: int, took: Took) -> None:
-        """Note how many of the drafted tokens were right, and what the step took. `ids`: with the new tokens."""
-
-    def see(self, hidden: Tensor) -> None:
-        """See the last block's outputs [1, tokens, hidden_size] for the next tokens of the text, but the very last."""
-
-    def note_prompt(self, tokens: int, compute_s: float) -> None:
-        """Note how long all servers together computed the tokens of a prompt."""
-
-
-class OwnDrafter:
-    """Drafts what followed the last tokens where they occurred before, or what the model's own head guesses."""
-
-    def __init__(self, times: StepTimes, most: int, head: HeadText | None = None) -> None:
-        """`times`: of this model's steps; `most`: tokens in a draft."""
+        Args:
+            times: of this model's steps.
+            most: tokens in a draft.
+            head: the model's own, for further tokens.
+            small: another model, which drafts alone.
+        """
         self._lookup = Lookup()
         self._payoff = Payoff(times)
         self._times = times
         self._most = most
         self._head = head
+        self._small = small
         self._guess_s = self._draft_s = 0.0  # that a guess of the head takes, and all those of a draft
         self._alike = 0  # first tokens of the draft that would have been looked up, too
         self._asked = False
         self._drafted: Sequence[Drafted] = ()
 
     def draft(self, ids: Tensor, most: int) -> Sequence[int]:
-        self._lookup.extend(ids[0, self._lookup.length :].tolist())
+        """Return at most `most` tokens that may follow `ids` [1, tokens]."""
         most = min(most, self._most, self._times.longest)
-        self._asked = self._head is not None and self._payoff.is_ready and self._payoff.asks(self._draft_s)
-        drafted = self._guessed(ids, most) if self._asked else self._lookup.draft(most)
-        self._drafted = self._payoff.worth(drafted)
+        if self._small is None:
+            self._lookup.extend(ids[0, self._lookup.length :].tolist())
+        has_model = self._head is not None or self._small is not None
+        self._asked = has_model and self._payoff.is_ready and self._payoff.asks(self._draft_s)
+        found = self._ask(ids, most) if self._asked else self._lookup.draft(most)
+        self._drafted = self._payoff.worth(found)
         return [token for token, _ in self._drafted]
 
-    def note(self, ids: Tensor, drafted: int, right: int, took: Took) -> None:
-        self._times.note(drafted, *took)
+    def note(self, ids: Tensor, drafted: int, right: int, seconds: float, compute_s: float) -> None:
+        """Note how many of the drafted tokens were right, and what the step took.
+
+        Args:
+            ids: with the new tokens.
+            compute_s: of the step's seconds, what all servers together computed by their reports.
+        """
+        self._times.note(drafted, seconds, compute_s)
         self._payoff.note(self._drafted, right, gained=max(right - self._alike, 0) if self._asked else None)
+        if self._small is not None and self._drafted:
+            self._small.note(ids, drafted, right)
 
     def see(self, hidden: Tensor) -> None:
+        """See the last block's outputs [1, tokens, hidden_size] for the next tokens of the text, but the very last."""
         if self._head is not None:
             self._head.note(hidden)
 
     def note_prompt(self, tokens: int, compute_s: float) -> None:
+        """Note how long all servers together computed the tokens of a prompt."""
         self._times.note_prompt(tokens, compute_s)
+
+    def _ask(self, ids: Tensor, most: int) -> list[Drafted]:
+        began_s = time.perf_counter()
+        drafted = self._small.draft(ids, most) if self._small is not None else self._guessed(ids, most)
+        if drafted:
+            taken_s = time.perf_counter() - began_s
+            self._draft_s = _faded(self._draft_s, taken_s)
+            self._guess_s = _faded(self._guess_s, taken_s / len(drafted))
+        return drafted
 
     def _guessed(self, ids: Tensor, most: int) -> list[Drafted]:
         """Return a draft whose tokens come from the head or from a match, whichever is more often right."""
         head = self._head
         assert head is not None
         drafted: list[Drafted] = []
-        last, chance, began_s = self._lookup.last(), 1.0, time.perf_counter()
+        last, chance = self._lookup.last(), 1.0
         is_able, self._alike = head.begin(ids), 0
         while len(drafted) < most and is_able and self._payoff.goes_on(chance, self._guess_s):
-            guess = head.guess()
-            best = guessed(guess.token, guess.probability)
+            best = guessed(*head.guess())
             found = self._lookup.next(last)
             if found is not None and self._payoff.likely(found) > self._payoff.likely(best):
                 best = found
@@ -104,50 +115,26 @@ class OwnDrafter:
             last.append(best.token)
             chance *= self._payoff.likely(best)
             head.follow(best.token)
-        if drafted:
-            taken_s = time.perf_counter() - began_s
-            self._draft_s = _faded(self._draft_s, taken_s)
-            self._guess_s = _faded(self._guess_s, taken_s / len(drafted))
         return drafted
 
 
-class ModelDrafter:
-    """Drafts with a small model, by a candidate generator of transformers that has it, where that pays."""
+class SmallModel:
+    """A small model that drafts, within a candidate generator of transformers."""
 
-    def __init__(self, times: StepTimes, candidates: Any, prompt_tokens: int) -> None:
+    def __init__(self, candidates: Any, prompt_tokens: int) -> None:
         candidates.generation_config.do_sample = False  # the likeliest token is the best guess of a drawn one, too
         self._candidates = candidates
         self._prompt_tokens = prompt_tokens
-        self._times = times
-        self._payoff = Payoff(times)
-        self._draft_s = 0.0  # that a draft takes
-        self._asked = False
-        self._drafted: Sequence[Drafted] = ()
 
-    def draft(self, ids: Tensor, most: int) -> Sequence[int]:
-        self._asked, self._drafted = self._payoff.is_ready and self._payoff.asks(self._draft_s), ()
-        if not self._asked:
-            return ()
-        began_s = time.perf_counter()
+    def draft(self, ids: Tensor, most: int) -> list[Drafted]:
         given = self._candidates.assistant_kwargs
         if all(given.get(name) is None for name in CACHE_NAMES):  # later it goes on by itself
             self._candidates.assistant_kwargs = lengthened(given, ids.shape[1] - self._prompt_tokens)
         drafted: list[int] = self._candidates.get_candidates(ids)[0][0, ids.shape[1] :].tolist()
-        self._draft_s = _faded(self._draft_s, time.perf_counter() - began_s)
-        self._drafted = self._payoff.worth([Drafted(token, OF_A_MODEL) for token in drafted[:most]])
-        return [token for token, _ in self._drafted]
+        return [Drafted(token, OF_A_MODEL) for token in drafted[:most]]
 
-    def note(self, ids: Tensor, drafted: int, right: int, took: Took) -> None:
-        self._times.note(drafted, *took)
-        self._payoff.note(self._drafted, right, gained=right if self._asked else None)
-        if self._drafted:
-            self._candidates.update_candidate_strategy(ids, torch.empty(1, drafted + 1, 0), right)
-
-    def see(self, hidden: Tensor) -> None:
-        """Do nothing: the small model computes its own hidden states."""
-
-    def note_prompt(self, tokens: int, compute_s: float) -> None:
-        self._times.note_prompt(tokens, compute_s)
+    def note(self, ids: Tensor, drafted: int, right: int) -> None:
+        self._candidates.update_candidate_strategy(ids, torch.empty(1, drafted + 1, 0), right)
 
 
 def speculate(
@@ -170,18 +157,16 @@ def speculate(
     """
     cache = model_kwargs[model._cache_name]
     chosen = _Chosen(ids, processors, criteria, config, streamer)
-    computed_s = _compute_s(cache)
-    with model.blocks.kept_outputs() as hidden:
-        outputs = model._prefill(ids, config, model_kwargs)
-    for piece in hidden:
-        drafter.see(piece)
-    drafter.note_prompt(sum(piece.shape[1] for piece in hidden), max(_compute_s(cache) - computed_s, 0.0))
+    computed_s, length = _compute_s(cache), cache.get_seq_length()
+    outputs = model._prefill(ids, config, model_kwargs)
+    drafter.see(cache.output)
+    drafter.note_prompt(cache.get_seq_length() - length, max(_compute_s(cache) - computed_s, 0.0))
     chosen.choose((), outputs.logits[:, -1:])
     steps = _decode(drafter, chosen, cache, config.max_length)
     if together.takes(cache):
         together.run(steps, cache)
     else:
-        _decode_alone(model, steps, chosen, model._update_model_kwargs_for_generation(outputs, model_kwargs))
+        _decode_alone(model, steps, chosen, cache, model._update_model_kwargs_for_generation(outputs, model_kwargs))
     if streamer is not None:
         streamer.end()
     if not config.return_dict_in_generate:
@@ -201,25 +186,26 @@ def _decode(drafter: Drafter, chosen: _Chosen, cache: RemoteCache, max_length: i
         drafted = drafter.draft(chosen.ids, max_length - before - 1)
         began_s, computed_s = time.perf_counter(), _compute_s(cache)
         stepped = yield [int(chosen.ids[0, -1]), *drafted]
-        took = Took(time.perf_counter() - began_s, max(_compute_s(cache) - computed_s, 0.0))
+        step_s, compute_s = time.perf_counter() - began_s, max(_compute_s(cache) - computed_s, 0.0)
         try:
             chosen.choose(drafted, stepped.logits)
         finally:
             cache.crop(min(chosen.ids.shape[1] - 1 - cache.get_seq_length(), 0))
         new = chosen.ids.shape[1] - before
         drafter.see(stepped.hidden[:, :new])
-        drafter.note(chosen.ids, len(drafted), new - 1, took)
+        drafter.note(chosen.ids, len(drafted), new - 1, step_s, compute_s)
 
 
-def _decode_alone(model: Any, steps: Decoding, chosen: _Chosen, model_kwargs: dict[str, Any]) -> None:
+def _decode_alone(
+    model: Any, steps: Decoding, chosen: _Chosen, cache: RemoteCache, model_kwargs: dict[str, Any]
+) -> None:
     """Run the steps of a text one by one, with the inputs that `generate` would give the model."""
     tokens = next(steps, None)
     while tokens is not None:
         before = chosen.ids.shape[1]
-        with model.blocks.kept_outputs() as hidden:
-            outputs = model(**_inputs(model, chosen.ids, tokens[1:], model_kwargs), return_dict=True)
+        outputs = model(**_inputs(model, chosen.ids, tokens[1:], model_kwargs), return_dict=True)
         try:
-            tokens = steps.send(Stepped(outputs.logits[:, -len(tokens) :], hidden[0]))
+            tokens = steps.send(Stepped(outputs.logits[:, -len(tokens) :], cache.output))
         except StopIteration:
             return
         new = chosen.ids.shape[1] - before

@@ -3,6 +3,12 @@
 Servers may forget everything between the two passes: the client keeps the input of each server and sends it again with
 the gradient. In the forward pass a new route for the rest replaces a failed server; in the backward pass other servers
 recompute its part. Over slow links hidden states and gradients travel packed; gradients are rounded by chance.
+
+A batch goes as a pipeline: while one micro-batch is at the second server, the first server computes the next one.
+Micro-batches are whole rows, so each row gets the numbers that it would get by itself.
+
+Source of the pipeline: Huang et al. 2019 (GPipe). Servers that kept too little for a backward pass compute the forward
+again, as in its checkpoints.
 """
 
 from __future__ import annotations
@@ -11,62 +17,66 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass, replace
+from typing import Final
 
 import torch
 from torch import Tensor
 
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
-from potluck.client.own_adapters import OwnAdapter
+from potluck.client.loop import side_by_side
+from potluck.client.own_adapters import AdapterPart, OwnAdapter
 from potluck.client.packing import Load, choose_ways
 from potluck.client.recovery import Action, FaultCount, judge
+from potluck.client.rows import RowGroup, put_back
 from potluck.client.servers import Servers, Wait
 from potluck.errors import SwarmError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
-from potluck.protocol.messages import BackwardRequest, ForwardRequest
+from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest
 from potluck.protocol.records import LiveServer
 from potluck.routing import Needs, RouteHop
 from potluck.wire.packing import pack, pack_exactly, pack_gradient, scaled
 
-_NO_NEEDS = Needs()
+_PER_SERVER: Final = 4
+"""Micro-batches of a batch for each server of its route. With two servers, both are busy for 8/9 of the time."""
+
+_LEAST_TOKENS: Final = 128
+"""Of a micro-batch, if the batch has so many. For fewer, a server reads weights about as long as it computes with them,
+on processors and on graphics cards alike."""
+
+_IN_FLIGHT_PER_SERVER: Final = 2  # one that is computed and one on its way
+_NO_NEEDS: Final = Needs()
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One server's part of a forward pass with its input, hidden [batch, tokens, hidden_size]."""
+    """One server's part of a forward pass, and what its backward pass needs.
+
+    Shapes: hidden [batch, tokens, hidden_size], the input; prompts [blocks, batch or 1, prompt_tokens, hidden_size].
+    """
 
     hop: RouteHop
     hidden: Tensor
+    prompts: Tensor | None
+    adapter: OwnAdapter | None  # the caller's own, of all blocks
+
+    @property
+    def own(self) -> AdapterPart | None:
+        return None if self.adapter is None else self.adapter.part(self.hop.span)
 
 
-async def forward_at(
-    calls: Calls,
-    part: RouteHop,
-    prefix: str,
-    hidden: Tensor,
-    prompts: Tensor | None = None,
-    adapter: OwnAdapter | None = None,
-    *,
-    is_trained: bool = False,
-    packed: Tensor | None = None,
-    packs: bool = False,
-) -> Tensor:
-    """Run `hidden` through one server's part of a route, in one call. Raises RemoteError.
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A batch after its forward pass, as `backward` takes it: micro-batches of rows, the legs of each, and prompts."""
 
-    Args:
-        packed, packs: see `ForwardRequest`.
-        is_trained: whether its backward follows, for which the server may keep what it needs.
-    """
-    own = None if adapter is None else adapter.part(part.span)
-    introduced = calls.caller_for(part.server.record, part.span)
-    caller = replace(introduced, private=None if own is None else own.id)
-    request = ForwardRequest(prefix, part.span, hidden, prompts, caller, is_trained, packed, packs)
-    return (await calls.forward(part, request, own)).tensors[0].to(hidden.dtype)
+    pieces: list[RowGroup]
+    legs: list[list[Leg]]
+    prompts: Tensor | None
 
 
-class StatelessCalls:
+class StatelessPasses:
     """Passes through the swarm for one client. Lives in the client's event loop; passes may run in parallel."""
 
     def __init__(self, servers: Servers, calls: Calls, config: ClientConfig, prefix: str, *, seed: int) -> None:
@@ -82,22 +92,73 @@ class StatelessCalls:
         hidden: Tensor,
         prompts: Tensor | None,
         span: Span,
+        groups: tuple[RowGroup, ...],
         adapter: OwnAdapter | None = None,
         *,
-        needs: Needs = _NO_NEEDS,
-        is_trained: bool = False,
-    ) -> tuple[Tensor, list[Leg]]:
-        """Run [batch, tokens, hidden_size] through `span`.
+        is_trained: bool = True,
+    ) -> tuple[Tensor, Passed]:
+        """Run [batch, tokens, hidden_size] through `span`; return the output and what `backward` takes.
 
         Args:
             prompts: deep prompts [blocks of the span, batch or 1, prompt_tokens, hidden_size] or None.
+            groups: the real tokens of the rows.
             adapter: the caller's own.
-            needs: demands on the servers, such as the same weights as before.
             is_trained: whether `backward` follows.
-        Returns: the output and the legs that `backward` needs.
         Raises:
             UsageError: no server takes so many tokens at once.
             SwarmError: nobody could be found to do it. RemoteError: the request itself is wrong.
+        """
+        num_servers = self._servers.expected_servers(span)
+        most = min(self._config.micro_batch_tokens, self._servers.largest_call(span) or self._config.micro_batch_tokens)
+        pieces = cut(groups, hidden.shape[0], num_servers, most)
+        passes = [
+            self._forward(
+                piece.take(hidden, piece.start, piece.end),
+                None if prompts is None else _prompts_for(piece, prompts),
+                span,
+                adapter,
+                is_trained=is_trained,
+            )
+            for piece in pieces
+        ]
+        results = await side_by_side(passes, max_parallel=self._in_flight(num_servers))
+        output = put_back([(piece, out, piece.start) for piece, (out, _) in zip(pieces, results, strict=True)], hidden)
+        return output, Passed(pieces, [legs for _, legs in results], prompts)
+
+    async def backward(self, grad: Tensor, passed: Passed) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Return the gradients of the input, of the prompts and of the adapter's values.
+
+        Args:
+            grad: of the output, [batch, tokens, hidden_size].
+        Raises: as `forward`.
+        """
+        passes = [
+            self._backward(piece.take(grad, piece.start, piece.end), legs)
+            for piece, legs in zip(passed.pieces, passed.legs, strict=True)
+        ]
+        results = await side_by_side(passes, max_parallel=self._in_flight(max(map(len, passed.legs), default=1)))
+        parts = [(piece, out, piece.start) for piece, (out, _, _) in zip(passed.pieces, results, strict=True)]
+        of_adapter = [found for _, _, found in results if found is not None]
+        return (
+            put_back(parts, grad),
+            _sum_prompt_grads(passed, [found for _, found, _ in results]),
+            sum(of_adapter[1:], of_adapter[0]) if of_adapter else None,
+        )
+
+    async def _forward(
+        self,
+        hidden: Tensor,
+        prompts: Tensor | None,
+        span: Span,
+        adapter: OwnAdapter | None,
+        *,
+        is_trained: bool,
+        needs: Needs = _NO_NEEDS,
+    ) -> tuple[Tensor, list[Leg]]:
+        """Run a micro-batch through `span`; return the output and the legs that its backward pass needs.
+
+        Args:
+            needs: demands on the servers, such as the same weights as before.
         """
         legs: list[Leg] = []
         failures = _Failures(self._servers, self._config)
@@ -106,75 +167,50 @@ class StatelessCalls:
         route = list((await self._servers.find_route(span, needs)).hops)
         while route:
             part = route.pop(0)
-            own_prompts = None if prompts is None else _cut(prompts, part.span, span)
             packed, (there, back) = None, self._ways(hidden, part.server)
             if there:
                 hidden, packed = await asyncio.to_thread(pack, hidden)
+            own_prompts = (
+                None if prompts is None else prompts[part.span.start - span.start : part.span.end - span.start]
+            )
+            leg = Leg(part, hidden, own_prompts, adapter)
+            request = ForwardRequest(self._prefix, part.span, hidden, own_prompts, Caller(), is_trained, packed, back)
             try:
-                output = await forward_at(
-                    self._calls,
-                    part,
-                    self._prefix,
-                    hidden,
-                    own_prompts,
-                    adapter,
-                    is_trained=is_trained,
-                    packed=packed,
-                    packs=back,
-                )
+                reply = await self._calls.compute(part, request, leg.own)
             except RemoteError as error:
                 failures.note(part, error)
                 rest = Span(part.span.start, span.end)
                 again = await self._servers.find_route(rest, needs, unwanted=failures.unwanted, wait=failures.wait)
                 route = list(again.hops)
                 continue
-            self._servers.note_success(part.peer_id)
-            failures.note_success()
-            legs.append(Leg(part, hidden))
-            hidden = output
+            failures.note_success(part)
+            legs.append(leg)
+            hidden = reply.tensors[0].to(hidden.dtype)
         return hidden, legs
 
-    async def backward(
-        self, grad: Tensor, legs: list[Leg], prompts: Tensor | None, span: Span, adapter: OwnAdapter | None = None
-    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """Return the gradients of the input, the prompts and the adapter's values of the pass with these legs.
-
-        Args:
-            grad: of the output, [batch, tokens, hidden_size].
-            prompts, adapter: as given to `forward`.
-        Raises: as `forward`.
-        """
+    async def _backward(self, grad: Tensor, legs: list[Leg]) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Return the gradients of a micro-batch's input, the prompts and the adapter's values."""
         failures = _Failures(self._servers, self._config)
         todo = list(legs)
         prompt_grads: list[Tensor] = []
         adapter_grads: list[Tensor] = []
         while todo:
             leg = todo.pop()
-            own_prompts = None if prompts is None else _cut(prompts, leg.hop.span, span)
-            tab = self._calls.tab_of_calls(leg.hop)
-            own = None if adapter is None else adapter.part(leg.hop.span)
-            introduced = self._calls.caller_for(leg.hop.server.record, leg.hop.span)
-            caller = replace(introduced, receipt=tab.due(), private=None if own is None else own.id)
-            request = BackwardRequest(self._prefix, leg.hop.span, leg.hidden, grad, prompts=own_prompts, caller=caller)
+            request = BackwardRequest(self._prefix, leg.hop.span, leg.hidden, grad, leg.prompts)
             request, power = await self._packed(request, leg.hop.server)
             try:
-                reply = await self._calls.compute(leg.hop.server.record, request, own)
-                tab.note(grad.shape[0] * grad.shape[1], reply.timing, is_backward=True)
+                reply = await self._calls.compute(leg.hop, request, leg.own)
             except RemoteError as error:
                 failures.note(leg.hop, error)
-                needs = Needs(pins=leg.hop.pins)
-                _, again = await self.forward(
-                    leg.hidden, own_prompts, leg.hop.span, adapter, needs=needs, is_trained=True
-                )
-                todo += again
+                given, needs = (leg.hidden, leg.prompts, leg.hop.span, leg.adapter), Needs(pins=leg.hop.pins)
+                todo += (await self._forward(*given, needs=needs, is_trained=True))[1]
                 continue
-            self._servers.note_success(leg.hop.peer_id)
-            failures.note_success()
+            failures.note_success(leg.hop)
             grad = _times(reply.tensors[0], power, leg.hidden.dtype)
-            if own_prompts is not None:
-                prompt_grads.append(_times(reply.tensors[1], power, own_prompts.dtype))
-            if own is not None and reply.adapter_grad is not None:
-                adapter_grads.append(_times(reply.adapter_grad, power, own.values.dtype))
+            if leg.prompts is not None:
+                prompt_grads.append(_times(reply.tensors[1], power, leg.prompts.dtype))
+            if leg.adapter is not None and reply.adapter_grad is not None:
+                adapter_grads.append(_times(reply.adapter_grad, power, leg.adapter.values.dtype))
         return (
             grad,
             torch.cat(prompt_grads[::-1]) if prompt_grads else None,
@@ -202,6 +238,49 @@ class StatelessCalls:
         load = Load(rows * tokens, size, values.element_size())
         return choose_ways(self._config, load, [server.record], self._servers.ways([server], size))
 
+    def _in_flight(self, num_servers: int) -> int:
+        return max(self._config.max_parallel_calls, _IN_FLIGHT_PER_SERVER * num_servers)
+
+
+def cut(groups: tuple[RowGroup, ...], batch: int, num_servers: int, most: int) -> list[RowGroup]:
+    """Cut groups into micro-batches of whole rows, enough of them to keep `num_servers` busy one after the other.
+
+    Args:
+        batch: rows of the whole batch.
+        most: tokens of a micro-batch, unless a single row has more.
+    """
+    rows_of = [torch.arange(batch) if group.rows is None else group.rows for group in groups]
+    tokens = sum(len(rows) * (group.end - group.start) for group, rows in zip(groups, rows_of, strict=True))
+    wanted = min(max(tokens // (_PER_SERVER * num_servers), _LEAST_TOKENS), most)
+    pieces: list[RowGroup] = []
+    for group, rows in zip(groups, rows_of, strict=True):
+        rows_at_once = max(1, wanted // (group.end - group.start))
+        if len(rows) <= rows_at_once:
+            pieces.append(group)
+        else:
+            pieces += [RowGroup(some, group.start, group.end) for some in torch.split(rows, rows_at_once)]
+    return pieces
+
+
+def _prompts_for(piece: RowGroup, prompts: Tensor) -> Tensor:
+    if piece.rows is None or prompts.shape[1] == 1:
+        return prompts.detach()
+    return prompts.detach().index_select(1, piece.rows)
+
+
+def _sum_prompt_grads(passed: Passed, grads: list[Tensor | None]) -> Tensor | None:
+    if passed.prompts is None:
+        return None
+    total = torch.zeros_like(passed.prompts)
+    for piece, grad in zip(passed.pieces, grads, strict=True):
+        if grad is None:
+            continue
+        if piece.rows is None or total.shape[1] == 1:
+            total += grad
+        else:
+            total.index_add_(1, piece.rows, grad)
+    return total
+
 
 class _Failures:
     """The failures of one pass; raises an error when another attempt is pointless."""
@@ -212,7 +291,8 @@ class _Failures:
         self.wait = Wait(config.max_wait_s)
         self._attempts = FaultCount(config)
 
-    def note_success(self) -> None:
+    def note_success(self, hop: RouteHop) -> None:
+        self._servers.note_success(hop.peer_id)
         if self.wait.why is not None:
             self._servers.end_wait(self.wait)
 
@@ -237,7 +317,3 @@ class _Failures:
 def _times(grad: Tensor, power: int, dtype: torch.dtype) -> Tensor:
     grad = grad.to(dtype)
     return torch.ldexp(grad, torch.tensor(power)) if power else grad
-
-
-def _cut(prompts: Tensor, span: Span, whole: Span) -> Tensor:
-    return prompts[span.start - whole.start : span.end - whole.start]

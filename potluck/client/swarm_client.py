@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, TypeVar
 
@@ -17,12 +17,10 @@ from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.loop import LoopThread
 from potluck.client.own_adapters import OwnAdapter
-from potluck.client.pipeline import Pipeline
 from potluck.client.quoting import Quoting
-from potluck.client.receipts import Signer
 from potluck.client.servers import Servers
 from potluck.client.session import InferenceSession
-from potluck.client.stateless import StatelessCalls
+from potluck.client.stateless import StatelessPasses
 from potluck.directory import record_checks
 from potluck.errors import NetworkError, PotluckError
 from potluck.membership.joined import remember, remember_met
@@ -34,7 +32,7 @@ from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Caller
 from potluck.protocol.records import ServerRecord, span_digest
-from potluck.tasks import BackgroundTasks, cancel_and_wait, in_thread
+from potluck.tasks import BackgroundTasks, in_thread
 
 _log = logging.getLogger(__name__)
 
@@ -50,7 +48,7 @@ class SwarmClient:
 
     servers: Servers
     calls: Calls
-    stateless: StatelessCalls
+    passes: StatelessPasses
     audits: Audits
 
     def __init__(
@@ -78,9 +76,8 @@ class SwarmClient:
         self._has_experts = has_experts
         self._rng = rng or np.random.default_rng()
         self._loop = LoopThread()
-        self._host: Host | None = None
-        self._reviving: asyncio.Task[None] | None = None
-        self._background = BackgroundTasks()
+        self._background = BackgroundTasks()  # goodbyes
+        self._parts = AsyncExitStack()  # that have been started
         self._is_closed = False
 
     def start(self) -> None:
@@ -106,8 +103,7 @@ class SwarmClient:
         *,
         span: Span | None = None,
         may_grow: bool = False,
-        exact: bool | None = None,
-        max_wait_s: float | None = None,
+        config: ClientConfig | None = None,
         adapter: OwnAdapter | None = None,
         sharing: str = "",
     ) -> InferenceSession:
@@ -116,23 +112,16 @@ class SwarmClient:
         Args:
             span: the blocks; None takes all.
             may_grow: whether it is opened again, larger, when it is full.
-            exact: whether servers must not batch it with other sessions; None takes the configuration.
-            max_wait_s: for servers of blocks that nobody serves; None takes the configuration.
+            config: its own; None takes the client's.
             adapter: the caller's own, of this moment.
             sharing: servers share beginnings only among sessions with the same text.
         """
-        span = span or Span(0, self.swarm.num_blocks)
-        config = replace(
-            self.config,
-            exact=self.config.exact if exact is None else exact,
-            max_wait_s=self.config.max_wait_s if max_wait_s is None else max_wait_s,
-        )
         return InferenceSession(
             self.servers,
             self.calls,
-            config,
+            config or self.config,
             self.swarm.prefix,
-            span,
+            span or Span(0, self.swarm.num_blocks),
             max_length,
             self.audits,
             may_grow=may_grow,
@@ -156,35 +145,29 @@ class SwarmClient:
             self._loop.stop()
 
     async def _start(self) -> None:
-        self._host = await self._start_host(self._membership, self.config)
-        self._reviving = asyncio.create_task(self._revive(self._host))
-        quoting = Quoting(self._host, self.swarm.prefix, self._caller_for)
-        self.servers = Servers(self._host, self.swarm, self.config, quoting, self._rng)
-        self.calls = Calls(self._host, self.config, self._caller_for, adapter_for(self.swarm))
-        if self._block_parameters:
-            self.calls.signer = Signer(
-                self._host, self.swarm, self.calls.settle, self._block_parameters, self.config.record
-            )
-        self.stateless = StatelessCalls(
-            self.servers, self.calls, self.config, self.swarm.prefix, seed=int(self._rng.integers(1 << 63))
-        )
-        self.pipeline = Pipeline(self.servers, self.stateless, self.config)
+        host, config = await self._start_host(self._membership, self.config), self.config
+        self._parts.push_async_callback(host.close)
+        watching = BackgroundTasks()
+        watching.start(self._revive(host))
+        self._parts.push_async_callback(watching.cancel)
+        quoting = Quoting(host, self.swarm.prefix, self._introduce)
+        self.servers = Servers(host, self.swarm, config, quoting, self._rng)
+        foreign = adapter_for(self.swarm)
+        self.calls = Calls(host, self.swarm, config, self._introduce, self._block_parameters, foreign)
+        self._parts.push_async_callback(self.calls.close)
+        seed = int(self._rng.integers(1 << 63))
+        self.passes = StatelessPasses(self.servers, self.calls, config, self.swarm.prefix, seed=seed)
         windows = np.random.default_rng()
-        self.audits = Audits(self.servers, self.calls, self.config, self._host, windows, has_experts=self._has_experts)
+        self.audits = Audits(self.servers, self.calls, config, host, windows, has_experts=self._has_experts)
+        self._parts.push_async_callback(self.servers.stop)
+        self._parts.push_async_callback(self.audits.close)
         await self.servers.start()
 
     async def _stop(self) -> None:
+        await self._loop.end_calls()
         await self._background.wait(_GOODBYE_S)
-        await cancel_and_wait(self._reviving)
-        if self._host is None:
-            return
-        if hasattr(self, "audits"):
-            await self.audits.close()
-        if hasattr(self, "servers"):
-            await self.servers.stop()
-        if hasattr(self, "calls"):
-            await self.calls.signer.close()
-        await self._host.close()
+        await self._background.cancel()
+        await self._parts.aclose()
 
     async def _revive(self, host: Host) -> None:
         """Restart the node whenever it is lost. Sessions go on as after the loss of all their servers."""
@@ -201,13 +184,12 @@ class SwarmClient:
         await self._stop()
         self._loop.stop()
 
-    def _caller_for(self, record: ServerRecord, span: Span) -> Caller:
+    def _introduce(self, record: ServerRecord, span: Span) -> Caller:
         """Return what a computing server is told about this client."""
-        assert self._host is not None
-        digests = record.digests_of(span)
+        wanted = self.servers.adapter
         return Caller(
-            adapter=find_adapter(record.adapters, self.servers.adapter) if self.servers.adapter else None,
-            revision_digest=span_digest(digests) if record.is_ours else None,
+            adapter=find_adapter(record.adapters, wanted) if wanted else None,
+            revision_digest=span_digest(record.digests_of(span)) if record.is_ours else None,
         )
 
 

@@ -25,6 +25,8 @@ from transformers import Cache
 
 from potluck.client.cache import RemoteCache
 from potluck.client.swarm_client import SwarmClient
+from potluck.leaving import ends_with_caller
+from potluck.tasks import cancel_and_wait
 
 _log = logging.getLogger(__name__)
 
@@ -45,15 +47,16 @@ Decoding = Generator[Sequence[int], Stepped, None]
 
 
 class JointCache(Cache):  # type: ignore[misc]
-    """Stands for the caches of all texts in a packed step. `step` takes the place of the blocks."""
+    """Stands for the caches of all texts in a packed step. `step` takes the place of the blocks.
 
-    def __init__(self, length: int = 0) -> None:
+    Args:
+        step: returns the last block's outputs for inputs [1, tokens, hidden_size]; None: the inputs, for a trial.
+    """
+
+    def __init__(self, length: int = 0, step: Callable[[Tensor], Tensor] | None = None) -> None:
         super().__init__(layers=[])
         self._length = length
-
-    def step(self, hidden: Tensor) -> Tensor:
-        """Return the last block's outputs [1, tokens, hidden_size]; here the inputs themselves, as the trial needs."""
-        return hidden
+        self.step = step or (lambda hidden: hidden)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return self._length
@@ -81,7 +84,7 @@ class Together:
         self._cache_name = cache_name
         self._takes_positions = "position_ids" in signature(decoder.forward).parameters
         self._packs: bool | None = None  # found by the trial
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()  # a text has ended, or nobody leads
         self._texts: list[_Text] = []  # that have not ended
         self._is_led = False
         self._newcomers = asyncio.Event()
@@ -91,60 +94,53 @@ class Together:
         """Tell whether the session of `cache` can go on here: one row without padding, in a family that passes."""
         if not cache.is_together or not cache.is_one_row:
             return False
-        with self._lock:
+        with self._changed:
             if self._packs is None:
                 self._packs = self._try_to_pack()
             return self._packs
 
     def run(self, steps: Decoding, cache: RemoteCache) -> None:
-        """Decode a text to its end. Other threads may run its `steps` meanwhile. Raises what `steps` raises."""
+        """Decode a text to its end. Other threads may run its `steps` meanwhile.
+
+        Raises: what `steps` raises; BrokenPipeError if the caller leaves.
+        """
         text = _Text(steps, cache)
         text.begin()
-        if text.is_done:
-            return text.raise_error()
-        with self._lock:
-            self._texts.append(text)
-            leads, self._is_led = not self._is_led, True
-        if not leads:
-            self._client.run_soon(self._note_newcomer)
-            text.turn.acquire()
         if not text.is_done:
-            self._lead(text)
-        return text.raise_error()
+            with ends_with_caller(lambda: self._client.post(text.leave)):
+                self._decode(text)
+        if text.error is not None:
+            raise text.error
 
-    async def _note_newcomer(self) -> None:
-        self._newcomers.set()
-
-    def _lead(self, own: _Text) -> None:
-        """Decode all texts until the leader's own ends, and wake the next leader."""
+    def _decode(self, own: _Text) -> None:
+        """Wait until the text has ended or nobody leads; then decode all texts until it has ended."""
+        leads = False
         try:
+            with self._changed:
+                self._texts.append(own)
+                self._client.post(self._newcomers.set)
+                self._changed.wait_for(lambda: own.is_done or not self._is_led)
+                if not own.is_done:
+                    leads = self._is_led = True
             while not own.is_done:
-                with self._lock:
+                with self._changed:
                     texts = list(self._texts)
                 self._step(texts)
-                self._let_go(own)
+                if any(text.is_done for text in texts):
+                    self._forget_ended()
         finally:
-            if own.answer is not None:  # Ctrl-C
-                self._client.post(own.answer.cancel)
             own.is_done = True
-            self._let_go(own)
-            with self._lock:
-                heir = next(iter(self._texts), None)
-                self._is_led = heir is not None
-            if heir is not None:
-                heir.turn.release()
+            self._client.post(own.leave)  # after Ctrl-C
+            self._forget_ended(ends_leading=leads)
 
-    def _let_go(self, own: _Text) -> None:
-        """Wake the threads whose texts have ended."""
-        with self._lock:
-            ended = [text for text in self._texts if text.is_done]
+    def _forget_ended(self, *, ends_leading: bool = False) -> None:
+        with self._changed:
+            self._is_led = self._is_led and not ends_leading
             self._texts = [text for text in self._texts if not text.is_done]
-        for text in ended:
-            if text is not own:
-                text.turn.release()
+            self._changed.notify_all()
 
     def _step(self, texts: Sequence[_Text]) -> None:
-        cache = _Packed(texts, lambda inputs: self._client.run(self._answer(texts, inputs)))
+        cache = JointCache(step=lambda hidden: self._through_the_swarm(texts, hidden))
         try:
             tokens = [token for text in texts for token in text.tokens]
             positions = [text.position + index for text in texts for index in range(len(text.tokens))]
@@ -153,12 +149,17 @@ class Together:
             for text in texts:
                 text.fail(error)
             return
-        start = 0
-        for text in texts:
-            end = start + len(text.tokens)
-            if text.is_answered:
-                text.go_on(logits[:, start:end])
-            start = end
+        for text, part in zip(texts, torch.split(logits, [len(text.tokens) for text in texts], dim=1), strict=True):
+            text.go_on(part)
+
+    def _through_the_swarm(self, texts: Sequence[_Text], hidden: Tensor) -> Tensor:
+        """Send each text's part of a packed row to its session; return the outputs, or the inputs where none came."""
+        parts = torch.split(hidden.to("cpu"), [len(text.tokens) for text in texts], dim=1)
+        self._client.run(self._answer(texts, parts))
+        outputs = [
+            text.outcome if isinstance(text.outcome, Tensor) else part for text, part in zip(texts, parts, strict=True)
+        ]
+        return (outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=1)).to(hidden.device)
 
     def _logits(self, tokens: Sequence[int], positions: Sequence[int], cache: JointCache) -> Tensor:
         device = self._model.device
@@ -185,100 +186,88 @@ class Together:
         began_s = time.monotonic()
         self._newcomers.clear()
         for text, hidden in zip(texts, inputs, strict=True):
-            if text.answer is None:
-                text.answer = asyncio.ensure_future(text.cache.step_row(hidden))
+            text.send(hidden)
         await self._wait(texts, began_s)
         for text in texts:  # an answer that comes from now on is not in the packed row
-            text.is_answered = text.answer is not None and text.answer.done()
+            text.take_answer()
 
     async def _wait(self, texts: Sequence[_Text], began_s: float) -> None:
         answers = [text.answer for text in texts if text.answer is not None]
-        with self._lock:
-            is_joined = len(self._texts) > len(texts)  # before the event was cleared
-        if is_joined:
-            return  # their tokens go to the servers at once
+        if len(self._texts) > len(texts):  # newcomers since, whose tokens go to the servers at once
+            return
         if not any(answer.done() for answer in answers):
             newcomer = asyncio.ensure_future(self._newcomers.wait())
-            waiting: list[asyncio.Future[Any]] = [*answers, newcomer]
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            newcomer.cancel()
+            await asyncio.wait([*answers, newcomer], return_when=asyncio.FIRST_COMPLETED)
+            await cancel_and_wait(newcomer)
             if not any(answer.done() for answer in answers):
                 return
             first_s = time.monotonic() - began_s
             self._step_s = _KEPT * self._step_s + (1 - _KEPT) * first_s if self._step_s else first_s
-        expected = [text for text in texts if text.answer is not None and not text.answer.done() and not text.is_late]
+        expected = {text.answer: text for text in texts if text.answer is not None and not text.is_late}
         if expected:
-            await asyncio.wait([text.answer for text in expected if text.answer is not None], timeout=self._step_s)
-        for text in expected:
-            text.is_late = text.answer is not None and not text.answer.done()
+            _, late = await asyncio.wait(expected, timeout=self._step_s)
+            for answer in late:
+                expected[answer].is_late = True
 
 
 class _Text:
-    """A text that is being decoded."""
+    """A text that is being decoded. What is about its answer belongs to the client's event loop."""
 
     def __init__(self, steps: Decoding, cache: RemoteCache) -> None:
-        self.cache = cache
-        self.turn = threading.Semaphore(0)  # its thread's: the text has ended, or the thread leads now
         self.tokens: Sequence[int] = ()  # of the step
         self.position = 0  # of the first one
-        self.answer: asyncio.Future[Tensor] | None = None  # to the step; belongs to the client's event loop
-        self.is_answered = False  # the answer is in the packed row
-        self.is_late = False  # others have waited for it once
+        self.answer: asyncio.Task[Tensor] | None = None  # to the step, unless it is in `outcome`
+        self.outcome: Tensor | BaseException | None = None  # of the step, for which the thread that leads has waited
+        self.is_late = False  # others have waited for the answer once
         self.is_done = False
+        self.error: BaseException | None = None
+        self._cache = cache
         self._steps = steps
-        self._error: BaseException | None = None
+        self._has_left = False
 
     def begin(self) -> None:
         self._take(lambda: next(self._steps))
 
-    def go_on(self, logits: Tensor) -> None:
-        """Choose tokens with the answer that came, or raise its error within `steps`."""
-        assert self.answer is not None
-        answer, self.answer, self.is_answered, self.is_late = self.answer, None, False, False
-        try:
-            hidden = answer.result()
-        except Exception as error:
-            self.fail(error)
-        else:
-            self._take(lambda: self._steps.send(Stepped(logits, hidden)))
+    def send(self, hidden: Tensor) -> None:
+        """Send the step, unless its answer is awaited already."""
+        if self.answer is None:
+            self.answer = asyncio.ensure_future(self._cache.step_row(hidden))
+            if self._has_left:
+                self.answer.cancel()
 
-    def fail(self, error: Exception) -> None:
+    def leave(self) -> None:
+        """End the text with this step."""
+        self._has_left = True
+        if self.answer is not None:
+            self.answer.cancel()
+
+    def take_answer(self) -> None:
+        if self.answer is None or not self.answer.done():
+            return
+        if self.answer.cancelled():
+            self.outcome = BrokenPipeError("the caller is gone")
+        else:
+            self.outcome = self.answer.exception() or self.answer.result()
+        self.answer, self.is_late = None, False
+
+    def go_on(self, logits: Tensor) -> None:
+        """Choose tokens with the answer that came, or raise its error within `steps`; wait if none came."""
+        outcome, self.outcome = self.outcome, None
+        if isinstance(outcome, Tensor):
+            self._take(lambda: self._steps.send(Stepped(logits, outcome)))
+        elif outcome is not None:
+            self.fail(outcome)
+
+    def fail(self, error: BaseException) -> None:
         if not self.is_done:
             self._take(lambda: self._steps.throw(error))
 
-    def raise_error(self) -> None:
-        if self._error is not None:
-            raise self._error
-
     def _take(self, advance: Callable[[], Sequence[int]]) -> None:
         try:
-            self.tokens, self.position = advance(), self.cache.get_seq_length()
+            self.tokens, self.position = advance(), self._cache.get_seq_length()
         except StopIteration:
             self.is_done = True
         except BaseException as error:
-            self._error, self.is_done = error, True
+            self.error, self.is_done = error, True
             if not isinstance(error, Exception):  # Ctrl-C, which ends the leader's own text, too
                 raise
-
-
-class _Packed(JointCache):
-    """Sends the tokens of each text to its own session, with `exchange`, which waits for answers."""
-
-    def __init__(self, texts: Sequence[_Text], exchange: Callable[[Sequence[Tensor]], None]) -> None:
-        super().__init__()
-        self._texts = texts
-        self._exchange = exchange
-
-    def step(self, hidden: Tensor) -> Tensor:
-        parts = torch.split(hidden.to("cpu"), [len(text.tokens) for text in self._texts], dim=1)
-        self._exchange(parts)
-        outputs = [_output(text, part) for text, part in zip(self._texts, parts, strict=True)]
-        return (outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=1)).to(hidden.device)
-
-
-def _output(text: _Text, like: Tensor) -> Tensor:
-    """Return what the servers answered, or `like` if the answer isn't there or is an error."""
-    answer = text.answer
-    if answer is None or not text.is_answered or answer.cancelled() or answer.exception() is not None:
-        return like
-    return answer.result()

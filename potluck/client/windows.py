@@ -82,8 +82,12 @@ class Windows:
         self._end = min(self._end, position)
         self._start, self._drop = min(self._start, self._end), min(self._drop, self._end)
 
+    def reorder(self, order: Tensor) -> None:
+        """Forget everything, because a window is of one row."""
+        self.clear()
+
     def clear(self) -> None:
-        """Forget everything, because the rows have changed, or the server computes all of it anew."""
+        """Forget everything, because the server computes all of it anew."""
         self._end_watches(0)
         self._chunks.clear()
         self._start = self._drop = self._end

@@ -10,7 +10,7 @@ from dataclasses import replace
 from potluck.directory.directory import HEARTBEAT_INTERVAL_S, RECORD_INTERVAL_S, Directory
 from potluck.errors import PotluckError
 from potluck.protocol.records import Heartbeat, ServerRecord
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, keep_running, start_task
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class Announcer:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._run())
+        self._task = start_task(keep_running(self._run))
 
     def update(self, *, record: ServerRecord | None = None, heartbeat: Heartbeat | None = None) -> None:
         """Announce a new state or other blocks at once, and other figures of a heartbeat with the next one.

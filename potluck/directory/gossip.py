@@ -40,7 +40,7 @@ from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.records import Heartbeat
 from potluck.protocol.swarm import Swarm
-from potluck.tasks import BackgroundTasks
+from potluck.tasks import BackgroundTasks, keep_running
 
 log = logging.getLogger(__name__)
 
@@ -108,8 +108,8 @@ class Gossip:
         await self._host.serve_unary(FETCH, self._answer_fetch)
         await self._host.serve_unary(PUSH, self._answer_push)
         await self._host.serve_unary(REPORT, self._answer_report)
-        self._tasks.start(self._spread())
-        self._tasks.start(self._keep_comparing())
+        self._tasks.start(keep_running(self._spread))
+        self._tasks.start(keep_running(self._keep_comparing))
 
     async def stop(self) -> None:
         await self._tasks.cancel()

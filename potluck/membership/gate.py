@@ -63,7 +63,7 @@ from potluck.membership.records import (
 from potluck.membership.reports import WrongResults, write_report
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.tasks import BackgroundTasks, cancel_and_wait
+from potluck.tasks import BackgroundTasks, cancel_and_wait, keep_running
 
 log = logging.getLogger(__name__)
 
@@ -241,7 +241,7 @@ class MembersGate:
     def start(self) -> None:
         """Begin to compare with others; call it in the event loop."""
         self._started_s = asyncio.get_running_loop().time()
-        self._tasks.start(self._keep_comparing())
+        self._tasks.start(keep_running(self._keep_comparing))
 
     async def stop(self) -> None:
         await self._tasks.cancel()

@@ -14,6 +14,7 @@ from pathlib import Path
 from potluck.errors import NetworkError
 from potluck.p2p.joining import TryAgainError
 from potluck.processes import tied_to_parent
+from potluck.tasks import start_task
 
 log = logging.getLogger(__name__)
 
@@ -30,8 +31,8 @@ class DaemonProcess:
         self._process = process
         self._ready = ready
         self._said = "nothing"
-        self._reader = asyncio.create_task(self._read_output())
-        self.exited = asyncio.create_task(process.wait())
+        self._reader = start_task(self._read_output())
+        self.exited = start_task(process.wait())
 
     @classmethod
     async def start(cls, arguments: Sequence[str], *, timeout_s: float) -> DaemonProcess:

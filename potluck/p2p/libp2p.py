@@ -46,7 +46,7 @@ from potluck.p2p.runtime_dir import RuntimeDir
 from potluck.p2p.silence import keep_out
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck.wire.protocols import DIAL_BACK
 from potluck.wire.refusals import encode_refusal
 
@@ -146,17 +146,17 @@ class Libp2pHost:
                 await self._go_behind(relays)
             await self._patiently(self._enter_dht)
             if self._bootstrap:
-                self._rejoining = asyncio.create_task(self._rejoin_forever())
+                self._rejoining = start_task(keep_running(self._rejoin_forever))
         except BaseException:
             await self.close()
             raise
-        self._meeting = asyncio.create_task(self._meet_members())
+        self._meeting = start_task(keep_running(self._meet_members))
         if self.members is not None:
-            looking = keep_out(self._look_at_neighbours, self.members.knows, self.disconnect, self._ask_seen)
-            self._looking = asyncio.create_task(looking)
+            asked = self._look_at_neighbours, self.members.knows, self.disconnect, self._ask_seen
+            self._looking = start_task(keep_running(partial(keep_out, *asked)))
         if self._nearby is not None:
             self._nearby.is_joined = bool(self._bootstrap)
-            self._greeting = asyncio.create_task(self._greet_neighbours(self._nearby))
+            self._greeting = start_task(keep_running(partial(self._greet_neighbours, self._nearby)))
         return self
 
     @property

@@ -32,7 +32,7 @@ from potluck.membership.identity import base58_decode, base58_encode
 from potluck.p2p.config import OnNearby, ignore_nearby
 from potluck.p2p.joining import delays_s
 from potluck.protocol.blocks import PeerId
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, keep_running, start_task
 
 log = logging.getLogger(__name__)
 
@@ -193,7 +193,7 @@ class NearbySearch:
             return
         self._on_change("", ())
         self._listen()
-        self._sending = asyncio.create_task(self._announce_forever())
+        self._sending = start_task(keep_running(self._announce_forever))
 
     async def close(self) -> None:
         await cancel_and_wait(self._sending)

@@ -167,8 +167,7 @@ class BlockServer:
             opening = opening or request.opening
             assert opening is not None
             blocks = blocks or self._part(opening.span)
-            if cache is None:
-                cache = blocks.new_cache()
+            cache = cache or blocks.new_cache()
             self.steps.append(request)
             self.on_step(self, request)
             await asyncio.sleep(self.delay_s(self))

@@ -15,7 +15,7 @@ from helpers.golden import CHECKPOINT
 from potluck_control.launch_spec import ServingLimits
 from potluck_engine.compute.threads import Threads
 from potluck_engine.handlers import Handlers
-from potluck_engine.span_state import SpanState
+from potluck_engine.service import Service
 
 from potluck.blocks import BlockSpan, load_span
 from potluck.checkpoint import open_checkpoint
@@ -54,7 +54,7 @@ class Server:
     """Handlers of one span on a node of the fake network."""
 
     host: FakeHost
-    serving: SpanState
+    serving: Service
     handlers: Handlers
 
     @property
@@ -79,7 +79,7 @@ async def serve(
     threads = Threads.of(limits, threads=1)
     host = network.start()
     loaded = blocks or load(span)
-    serving = SpanState.of(
+    serving = Service.of(
         loaded,
         swarm,
         limits,

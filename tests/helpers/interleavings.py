@@ -23,11 +23,9 @@ from helpers.engine_peers import HIDDEN, SWARM, load
 from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_control.launch_spec import ServingLimits
 from potluck_engine import admission, inference
-from potluck_engine.compute.call_thread import CallThread
-from potluck_engine.compute.step_loop import StepLoop
-from potluck_engine.compute.threads import StepThread, Threads
+from potluck_engine.compute.threads import Threads
 from potluck_engine.handlers import Handlers
-from potluck_engine.span_state import SpanState
+from potluck_engine.service import Service
 from torch import Tensor
 
 from potluck.blocks import BlockSpan
@@ -84,9 +82,8 @@ class _Server:
         self.world = world
         self.span = span
         self.host = world.network.start()
-        compute = StepLoop(limits, clock=world.clock)
-        threads = Threads(compute, CallThread(limits, threads=1), StepThread(compute, threads=1))
-        self.serving = SpanState.of(_blocks(span), SWARM, limits, threads, spill_folder=folder)
+        threads = Threads.of(limits, threads=1, clock=world.clock)  # not started: the world turns the loop
+        self.serving = Service.of(_blocks(span), SWARM, limits, threads, spill_folder=folder)
         self.handlers = Handlers(self.serving, self.host, "0", None, _no_format, lambda _: None)
 
     async def start(self) -> None:

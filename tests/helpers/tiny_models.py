@@ -112,12 +112,13 @@ FAMILIES: dict[str, Callable[[], Any]] = {
             "rope_theta": 10000.0,
             "short_factor": [1.0] * 8,
             "long_factor": [4.0] * 8,
-            "original_max_position_embeddings": 16,
+            "original_max_position_embeddings": 32,
             "factor": 16.0,
         },
     ),
     "llama_dynamic": lambda: hf.LlamaConfig(
-        **_COMMON, rope_parameters={"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}
+        **{**_COMMON, "max_position_embeddings": 32},
+        rope_parameters={"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0},
     ),
     "llama_tied": lambda: hf.LlamaConfig(**_COMMON, tie_word_embeddings=True),
     "qwen3_next": lambda: hf.Qwen3NextConfig(

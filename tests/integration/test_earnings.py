@@ -3,8 +3,8 @@
 import csv
 import json
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 from unittest.mock import ANY
@@ -20,8 +20,9 @@ from potluck_control.states import State
 
 from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
+from potluck.client.receipts import Record
 from potluck.membership.membership import Membership
-from potluck.protocol.receipts import Work
+from potluck.protocol.receipts import Booking, Receipt, Work, read_receipt
 
 SETTINGS = """
 [serve]
@@ -60,15 +61,34 @@ def guest(swarm: LocalSwarm) -> Membership:
     return swarm.join("Ana")[0]
 
 
-def generate(membership: Membership, tokens: int, *, config: ClientConfig | None = None) -> Work:
+class Counted:
+    """What a client counted, by the last receipt of each tab; they are passed on to `record`."""
+
+    def __init__(self, record: Record | None = None) -> None:
+        self._record = record
+        self._receipts: dict[bytes, Receipt] = {}
+
+    def __call__(self, bookings: Sequence[Booking], model: str) -> None:
+        for receipt in (read_receipt(booking.receipt) for booking in bookings):
+            self._receipts[receipt.tab] = receipt
+        if self._record is not None:
+            self._record(bookings, model)
+
+    @property
+    def work(self) -> Work:
+        works = [astuple(receipt.work) for receipt in self._receipts.values()]
+        return Work(*(sum(part) for part in zip(*works, strict=True)))
+
+
+def generate(membership: Membership, tokens: int, *, record: Record | None = None) -> Work:
     """Use the swarm from a new client; all that it counted, settled."""
     prompt = torch.randint(3, 256, (2, 9), generator=torch.Generator().manual_seed(0))
     options = {"max_new_tokens": tokens, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+    counted = Counted(record)
+    config = ClientConfig(record=counted)
     with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=membership, config=config) as model:
         model.generate(prompt, **options)
-        signer = model._client.calls.signer
-    total: Work = signer.total
-    return total
+    return counted.work
 
 
 def booked(daemon: DaemonProcess, tokens: int) -> Earned:
@@ -105,11 +125,11 @@ def test_what_is_earned_is_what_the_client_counts_to_the_token_and_what_commands
 
 def test_training_is_signed_for_and_backward_counts_double(daemon: DaemonProcess, guest: Membership) -> None:
     before = daemon.client.call(earnings.SUMMARY).total
-    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=guest) as model:
+    config = ClientConfig(record=(counted := Counted()))
+    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=guest, config=config) as model:
         embedded = model.get_input_embeddings()(torch.arange(3, 53).reshape(2, 25)).detach().requires_grad_()
         model(inputs_embeds=embedded).logits.sum().backward()
-        signer = model._client.calls.signer
-    work: Work = signer.total
+    work = counted.work
     after = booked(daemon, before.tokens + work.tokens)
     assert work.backward == work.forward > 0
     assert after.earned - before.earned == work.points
@@ -121,7 +141,7 @@ def test_a_clients_user_knows_whose_servers_worked_for_it(
 ) -> None:
     before = daemon.client.call(earnings.SUMMARY).total
     with DaemonProcess() as mine:
-        work = generate(guest, 20, config=ClientConfig(record=partial(record_work, socket=mine.socket)))
+        work = generate(guest, 20, record=partial(record_work, socket=mine.socket))
         total = mine.client.call(earnings.SUMMARY).total
         assert (total.received, total.earned) == (work.points, 0)
         (group,) = mine.client.call(earnings.BY_PERSON, earnings.GroupParams()).groups
@@ -134,6 +154,5 @@ def test_a_clients_user_knows_whose_servers_worked_for_it(
 
 def test_own_computers_earn_nothing_from_each_other(daemon: DaemonProcess, swarm: LocalSwarm) -> None:
     before = daemon.client.call(earnings.SUMMARY).total
-    config = ClientConfig(record=partial(record_work, socket=daemon.socket))
-    assert generate(swarm.membership, 20, config=config) == Work()
+    assert generate(swarm.membership, 20, record=partial(record_work, socket=daemon.socket)) == Work()
     assert daemon.client.call(earnings.SUMMARY).total == replace(before, end=ANY)

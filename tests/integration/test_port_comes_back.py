@@ -11,6 +11,7 @@ from helpers.own_address import PORT, own_address
 from potluck_control import engine_messages as messages
 from potluck_control.launch_spec import LaunchSpec
 from potluck_engine import standby
+from potluck_engine.daemon_pipe import DaemonPipe
 
 from potluck.membership.membership import Membership
 from potluck.p2p.ports import tcp_ports
@@ -25,6 +26,8 @@ class Pipe:
 
     async def read(self) -> messages.Message | None:
         return await self.orders.get()
+
+    launch = DaemonPipe.launch
 
     def send(self, message: messages.Message) -> None:
         if isinstance(message, messages.Reachable):
@@ -47,7 +50,7 @@ async def test_a_standby_node_returns_to_its_port_when_that_is_free_again(monkey
         spec = LaunchSpec(Membership(SWARM), "", Path(folder), listen=(address,), may_move_port=True)
         pipe = Pipe()
         await pipe.orders.put(spec)
-        node = asyncio.create_task(standby._work(pipe))  # type: ignore[arg-type]
+        node = asyncio.create_task(standby.stand_by(pipe))  # type: ignore[arg-type]
         async with asyncio.timeout(150):
             assert PORT not in tcp_ports((await pipe.told.get()).addresses)
         other.close()

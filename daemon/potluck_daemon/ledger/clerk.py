@@ -28,7 +28,7 @@ from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.receipts import Booking, swarm_id
 from potluck.protocol.swarm import Swarm
-from potluck.tasks import BackgroundTasks
+from potluck.tasks import BackgroundTasks, keep_running
 from potluck_daemon.ledger.ledger import Ledger
 from potluck_daemon.ledger.tables import LedgerError
 
@@ -70,8 +70,8 @@ class Clerk:
             self.notice = f"earnings are not booked: {error.message}"
             log.error("%s", self.notice)
             return
-        for work in (self._keep_booking(), self._keep_telling(), self._keep_in_order()):
-            self._background.start(work)
+        for work in (self._keep_booking, self._keep_telling, self._keep_in_order):
+            self._background.start(keep_running(work))
 
     async def close(self) -> None:
         """Book what is waiting and close the file."""

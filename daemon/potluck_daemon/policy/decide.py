@@ -5,7 +5,7 @@ The first row that applies wins. The rung says how far down the ladder the engin
     known                                    state      reason                       rung
     the daemon is ending                     draining   shutdown                     ended
     asked to finish open sessions and end   draining   shutdown                     finishing
-    paused by the user                       paused     user, timer                  offloaded, then ended
+    paused by the user                       paused     user, timer                  ended
     no swarm joined / serving switched off   idle       no_swarm, switched_off       ended
     removed from the swarm by somebody       idle       removed                      ended
     no environment for the engine            idle       no_engine                    ended
@@ -273,16 +273,13 @@ def _switched_off(inputs: Inputs) -> Decision | None:
 
 
 def _paused(inputs: Inputs) -> Decision:
-    """Free the memory first, which takes a fraction of a second, and end the engine after that."""
-    has_weights = inputs.engine.phase in (Phase.ONLINE, Phase.FINISHING, Phase.OFFLOADING)
-    rung = Rung.OFFLOADED if has_weights else Rung.ENDED
     if inputs.is_pause_of_game:
         text = "Paused by you until the game ends"
-        return Decision(State.PAUSED, Reason.USER, text, rung, "when the game ends, or when you resume")
+        return Decision(State.PAUSED, Reason.USER, text, Rung.ENDED, "when the game ends, or when you resume")
     if inputs.pause_left_s is None:
-        return Decision(State.PAUSED, Reason.USER, "Paused by you", rung, "when you resume")
+        return Decision(State.PAUSED, Reason.USER, "Paused by you", Rung.ENDED, "when you resume")
     ends = "when the time is over, or when you resume"
-    return Decision(State.PAUSED, Reason.TIMER, "Paused by you", rung, ends, left_s=inputs.pause_left_s)
+    return Decision(State.PAUSED, Reason.TIMER, "Paused by you", Rung.ENDED, ends, left_s=inputs.pause_left_s)
 
 
 def _without_engine(inputs: Inputs) -> Decision | None:

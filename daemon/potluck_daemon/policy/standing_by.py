@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from potluck_control.states import Reason
+from potluck_control.states import Reason, State
 
-from potluck_daemon.policy.decide import Decision, Rung
+from potluck_daemon.policy.decide import PREPARE_S, Decision, Rung
 
 ENOUGH = 2.0  # times the reserve of memory, before a node that left because of memory returns
 
@@ -22,6 +22,11 @@ def stands_by(decision: Decision, *, is_memory_short: bool) -> bool:
     While an engine is on its way, the answer is yes too, so that the node stays until the engine takes over.
     """
     return decision.rung in (Rung.ENDED, Rung.ONLINE) and decision.reason not in _AWAY and not is_memory_short
+
+
+def is_worth_a_start(decision: Decision) -> bool:
+    """Return whether a node should begin: not while an engine starts, or if it would have to leave again at once."""
+    return decision.state is not State.STARTING and (decision.left_s is None or decision.left_s > PREPARE_S)
 
 
 def is_short(available_bytes: int, reserve_bytes: int, *, was_short: bool) -> bool:

@@ -13,6 +13,7 @@ from enum import Enum
 from potluck_control.schema import ProbeState, ProbeStatus
 from potluck_control.states import Reason
 
+from potluck.tasks import start_task
 from potluck_daemon.policy.decide import SETTLE_S, Presence
 from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Sighting, Situation
 from potluck_daemon.presence.tracking import Track, forget_quiet, observe
@@ -83,7 +84,7 @@ class Watch:
             self._end_tasks()
         elif not self._tasks:
             self._woken_at = self._clock()
-            self._tasks = [asyncio.create_task(self._run(probe)) for probe in self._probes]
+            self._tasks = [start_task(self._run(probe)) for probe in self._probes]
 
     def forget_quiet(self) -> None:
         self._track = forget_quiet(self._track)

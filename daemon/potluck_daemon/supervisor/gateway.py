@@ -16,7 +16,7 @@ from potluck_control.schema import AuditStatus
 from potluck.errors import PotluckError
 from potluck.p2p.runtime_dir import remove_dead
 from potluck.protocol.swarm import Swarm
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.child import Child, started
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class Gateway:
         self._token, self._end_after_s, self._stays = token, end_after_s, stays
         self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step="Starting")
         command = (python, "-m", "potluck_gateway")
-        self._task = asyncio.create_task(self._life(command, environment, opening))
+        self._task = start_task(self._life(command, environment, opening))
 
     def stay(self) -> None:
         """Keep the process that runs, even if nobody uses it."""
@@ -126,7 +126,7 @@ class Gateway:
         """Return why it failed; empty if it ended because nobody used it."""
         try:
             async with started(command, environment) as child:
-                telling = asyncio.create_task(self._tell_opening(child, opening))
+                telling = start_task(self._tell_opening(child, opening))
                 try:
                     was_idle = await self._follow(child)
                 finally:

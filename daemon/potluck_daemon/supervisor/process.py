@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from potluck_control.codec import CodecError
 from potluck_control.engine_messages import MAX_LINE_BYTES, Command, Failed, Message, decode, encode
 
+from potluck.tasks import start_task
 from potluck_daemon.supervisor.diagnosis import Exit
 
 log = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class EngineProcess:
             theirs.close()
         pipe, writer = await asyncio.open_connection(sock=ours, limit=MAX_LINE_BYTES)
         engine = cls(process, pipe, writer)
-        engine.ended = asyncio.create_task(engine._run(on_message))
+        engine.ended = start_task(engine._run(on_message))
         return engine
 
     @property
@@ -96,8 +97,8 @@ class EngineProcess:
                 os.killpg(self._process.pid, number)
 
     async def _run(self, on_message: Callable[[Message], None]) -> Exit:
-        output = asyncio.create_task(self._read_output())
-        messages = asyncio.create_task(self._read_messages(on_message))
+        output = start_task(self._read_output())
+        messages = start_task(self._read_messages(on_message))
         try:
             returncode = await self._process.wait()
         finally:

@@ -12,11 +12,12 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from potluck_control import engine_messages as messages
 from potluck_control.launch_spec import LaunchSpec
 
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.supervisor.diagnosis import diagnose
 from potluck_daemon.supervisor.process import EngineProcess
@@ -57,9 +58,9 @@ class Standby:
         self._held = held
         before = self._life
         if launch is None:
-            self._life = asyncio.create_task(cancel_and_wait(before))
+            self._life = start_task(cancel_and_wait(before))
         else:
-            self._life = asyncio.create_task(self._keep(before, launch, command, environment))
+            self._life = start_task(keep_running(partial(self._keep, before, launch, command, environment)))
 
     async def leave(self) -> None:
         """End the node, and return when its identity and port are free."""

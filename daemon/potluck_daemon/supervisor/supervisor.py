@@ -34,6 +34,7 @@ from potluck_control.schema import EngineStatus
 
 from potluck.p2p.ports import tcp_ports
 from potluck.protocol.blocks import Span
+from potluck.tasks import start_task
 from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.supervisor.diagnosis import Exit, diagnose
@@ -275,7 +276,7 @@ class Supervisor:
         self._retry_at = None
         self._duty = 1.0
         self._caps = None
-        self._task = asyncio.create_task(self._life(_command(python), environment))
+        self._task = start_task(self._life(_command(python), environment))
 
     async def _life(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """Run one engine from its start to its end."""
@@ -384,7 +385,7 @@ class Supervisor:
     def _tell_launch(self) -> None:
         """Send the launch once the engine has said hello and something is to be served."""
         if self._is_greeted and self._engine is not None and self._launch is not None:
-            self._handing_over = asyncio.create_task(self._hand_over(self._engine, self._launch))
+            self._handing_over = start_task(self._hand_over(self._engine, self._launch))
 
     async def _hand_over(self, engine: EngineProcess, launch: LaunchSpec) -> None:
         """Send the launch when the standby node has left identity and port to the engine."""

@@ -11,7 +11,7 @@ from potluck_control.method import Empty
 from potluck_control.methods import health
 from potluck_control.places import Places
 
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.topics.topic import Topic, answers
 from potluck_daemon.view import DaemonView
 
@@ -30,7 +30,7 @@ class HealthTopic(Topic):
             from potluck_daemon.doctor.checks import CHECKS
 
             self._examination = health.Examination(num_checks=len(CHECKS), is_running=True, at=time.time())
-            self._running = asyncio.create_task(self._examine_each())
+            self._running = start_task(self._examine_each())
         return self._examination
 
     @answers(health.FINDINGS)

@@ -14,7 +14,7 @@ from potluck_control.methods.models import ModelsFolder, StoredModel
 
 from potluck.errors import PotluckError, UsageError
 from potluck.model_folder import hub_cache
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.metering.meters import free_bytes, taken_bytes
 from potluck_daemon.reporting.display import needs
@@ -120,7 +120,7 @@ class ModelsTopic(Topic):
         await asyncio.to_thread(check_target, source, target, total)
         if params.moves_files:
             self._moving = ModelMover(source, target, total)
-            self._task = asyncio.create_task(self._move_all(self._moving, params.folder))
+            self._task = start_task(self._move_all(self._moving, params.folder))
         else:
             await self._configuration.change({"serve.models_folder": params.folder or None})
         return await self._list(Empty())

@@ -13,6 +13,7 @@ from potluck_control.methods import setup
 from potluck_control.methods.setup import BeginParams, SetupState
 
 from potluck.errors import PotluckError, UsageError
+from potluck.tasks import start_task
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.machine import Hardware, look
 from potluck_daemon.environment.setup_process import SetupProcess
@@ -99,7 +100,7 @@ class SetupTopic(Topic):
     async def _start(self, arguments: Sequence[str], asked: BeginParams) -> SetupState:
         await self._refuse_second()  # another one may have begun while `_look` waited
         self._asked = asked
-        self._task = asyncio.create_task(self._make(arguments))
+        self._task = start_task(self._make(arguments))
         return self._with_progress(await self._look(asked))
 
     async def _make(self, arguments: Sequence[str]) -> None:

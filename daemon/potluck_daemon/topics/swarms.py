@@ -21,7 +21,7 @@ from potluck.membership.leadership import choose_model, public_seats, require_le
 from potluck.membership.membership import Membership
 from potluck.membership.records import Content
 from potluck.protocol.swarm import new_swarm
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.metering.meters import taken_bytes
 from potluck_daemon.settings.state import StateFile
@@ -83,7 +83,7 @@ class SwarmsTopic(Topic):
         await asyncio.to_thread(require_leader, membership)
         model = await self._find_model(params.model)
         self._change = swarms.ModelChange(membership.swarm.name, model.name, is_done=False)
-        self._task = asyncio.create_task(self._change_model(membership, model))
+        self._task = start_task(self._change_model(membership, model))
         return self._change
 
     @answers(swarms.MODEL_CHANGE)

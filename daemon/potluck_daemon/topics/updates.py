@@ -23,7 +23,7 @@ from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesState
 
 from potluck.errors import PotluckError, UsageError
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.child import started
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.settings.schema import UpdateSettings
@@ -115,7 +115,7 @@ class UpdatesTopic(Topic):
     def _begin_check(self) -> asyncio.Task[None]:
         """Start a check, unless one runs already, and return its task."""
         if self._checking is None or self._checking.done():
-            self._checking = asyncio.create_task(self._ask_publisher())
+            self._checking = start_task(self._ask_publisher())
         return self._checking
 
     async def _ask_publisher(self) -> None:
@@ -152,7 +152,7 @@ class UpdatesTopic(Topic):
 
     def _show_while_locked(self) -> None:
         if self._showing is None or self._showing.done():
-            self._showing = asyncio.create_task(self._keep_showing())
+            self._showing = start_task(self._keep_showing())
 
     async def _keep_showing(self) -> None:
         while await asyncio.to_thread(self._file.is_locked):

@@ -8,12 +8,12 @@ MAX_REST_S = 1.0  # after one step, so that the thread can stop soon
 
 
 class DutyCycle:
-    """The share of time that one thread computes; other threads may set `duty`."""
+    """The share of time that a thread computes; other threads may set `duty`."""
 
     def __init__(self) -> None:
         self.duty = 1.0
 
     def rest(self, worked_s: float) -> None:
-        """Sleep as long as keeps the share of work at `duty`; call after each step, when its results are out."""
+        """Sleep as long as keeps the share of work at `duty`; call after each turn, when its results are out."""
         if self.duty < 1.0:
             time.sleep(min(worked_s * (1.0 / self.duty - 1.0), MAX_REST_S))

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from potluck.blocks import BlockSpan
-from potluck.blocks.kv import KvMemory
+from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.plans import StepRow, plan_step
 from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.memory.session_memory import SessionStep
 
 
 class SpanExecutor:
-    """Runs steps over the served blocks, on the compute thread.
+    """Runs steps over the served blocks, in turns of the step loop.
 
     Attributes:
         has_set_up: the last step also recorded a CUDA graph, so its time says nothing about later steps.
@@ -25,6 +25,18 @@ class SpanExecutor:
         self._served = served
         self._memory = memory
         self.has_set_up = False
+        self._decoded: list[StepRow] = []  # the rows of the last step, if each of them had one token
+
+    @property
+    def can_look_ahead(self) -> bool:
+        """True if rows were decoded since the last `look_ahead`."""
+        return bool(self._decoded)
+
+    def look_ahead(self) -> None:
+        """Prepare the step that most likely comes next: one more token of the rows that were decoded last."""
+        rows, memory, self._decoded = self._decoded, self._memory, []
+        if memory is not None and all(_has_room(memory, row.sequence) for row in rows):
+            self._blocks.look_ahead(plan_step(memory, rows), memory)
 
     @property
     def _blocks(self) -> BlockSpan:
@@ -33,8 +45,11 @@ class SpanExecutor:
     def run(self, parts: Sequence[tuple[SessionStep, int]]) -> None:
         """Run the next `count` tokens of each row of these steps together; all have their pages.
 
-        If it raises, the steps are as they were.
+        If it raises, the steps are as they were. A step of a session with a cache of its own is the only one.
         """
+        if parts[0][0].is_alone:
+            self._run_alone(*parts[0])
+            return
         blocks, memory = self._blocks, self._memory
         assert memory is not None
         ordered = sorted(parts, key=_adapter_of)
@@ -63,9 +78,9 @@ class SpanExecutor:
             step.add_output(own.view(step.rows, count, -1), experts)
             for sequence in step.memory.sequences:
                 memory.advance(sequence, count)
+        self._decoded = rows if plan.num_tokens == len(rows) else []
 
-    def run_alone(self, step: SessionStep, count: int) -> None:
-        """Run the next `count` tokens of a step of a session with a cache of its own."""
+    def _run_alone(self, step: SessionStep, count: int) -> None:
         alone, blocks = step.memory.alone, self._blocks
         assert alone is not None
         hidden, prompts = step.hidden, step.prompts
@@ -89,6 +104,11 @@ class SpanExecutor:
         part = step.prompts[:, :, step.computed : step.computed + count].to(self._blocks.device, self._blocks.dtype)
         rows = part.expand(-1, step.rows, -1, -1)
         return {first_row + row: rows[:, row] for row in range(step.rows)}
+
+
+def _has_room(memory: KvMemory, sequence: KvSequence) -> bool:
+    """Return whether a sequence still has tokens, and room for one more."""
+    return sequence.length > 0 and not memory.pages_needed(sequence, sequence.length + 1)
 
 
 def _of_rows(chosen: Tensor, step: SessionStep, blocks: BlockSpan) -> Tensor:

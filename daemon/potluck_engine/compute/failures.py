@@ -13,8 +13,6 @@ from potluck.protocol.codes import Code, RemoteError
 
 log = logging.getLogger(__name__)
 
-LOST = RemoteError(Code.DRAINING, "the GPU of this server failed; it comes back", retry_after_s=10.0)
-
 IsLost = Callable[[Exception], bool]
 """Returns whether after this error the device can compute nothing any more in this process."""
 

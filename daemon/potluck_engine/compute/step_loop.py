@@ -1,17 +1,15 @@
-"""Runs the steps of sessions, turn by turn; `threads.py` calls the turns in a thread, tests call them as they like.
+"""Runs steps of sessions and stateless calls, turn by turn; `threads.py` calls the turns in two threads.
 
-The asyncio side submits steps. A turn asks `Paging` for their memory and `StepScheduler` what to run, runs it, and
-delivers all finished steps together. A batch that fails is tried again in halves, so that only steps that cannot be
-computed alone are refused.
-
-Forward and backward have a thread of their own, see `call_thread.py`.
+The asyncio side submits jobs. A turn asks `Paging` for the memory of steps and `StepScheduler` what to run, runs it,
+and delivers all finished steps together. A batch that fails is tried again in halves, so that only steps that cannot be
+computed alone are refused. Calls have turns of their own, because one block's backward over one row of 128 tokens takes
+as long as ten decode steps and cannot be cut further. Tests call the turns as they like.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 import threading
 import time
@@ -19,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from potluck_control.engine_metrics import PageCounts, StepCounts
 from potluck_control.launch_spec import ServingLimits
@@ -28,9 +26,9 @@ from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.compute.duty_cycle import DutyCycle
 from potluck_engine.compute.executor import SpanExecutor
-from potluck_engine.compute.failures import LOST, IsLost, is_out_of_memory, never_lost, refusal_of
+from potluck_engine.compute.failures import IsLost, is_out_of_memory, never_lost, refusal_of
 from potluck_engine.compute.step_scheduler import StepScheduler
-from potluck_engine.compute.steps import Alone, Batch, CostMeter, Hold, StepCost
+from potluck_engine.compute.steps import Batch, Call, CostMeter, Hold, StepCost, StepJob
 from potluck_engine.compute.turns import Shares, equal_shares
 from potluck_engine.memory.paging import Admitted, Paging
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
@@ -38,11 +36,10 @@ from potluck_engine.memory.session_memory import SessionMemory, SessionStep
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Outcome = tuple[SessionStep, PotluckError | None]
+Outcome = tuple[StepJob, PotluckError | None]
 _Part = tuple[SessionStep, int]
 
-_EXPIRY_S = 0.5  # interval of looking for expired steps
-_LEAVING = RemoteError(Code.DRAINING, "this engine is leaving")
+_ANSWERS_S = 0.001  # for the answers of a step to leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +52,27 @@ class Stage:
 
 
 def tell(outcomes: list[Outcome]) -> None:
-    """Tell sessions how their steps ended."""
-    for step, error in outcomes:
-        if not step.is_cancelled:
-            step.on_done(step, error)
+    """Tell everybody how their jobs ended; whoever fails at that is told of a failure."""
+    for job, error in outcomes:
+        if job.is_cancelled:
+            continue
+        try:
+            job.on_done(job, error)
+        except Exception:  # one session's error is no other session's trouble
+            log.exception("an answer cannot be given")
+            with contextlib.suppress(Exception):
+                job.on_done(job, RemoteError(Code.INTERNAL, "the answer cannot be given"))
 
 
 class StepLoop:
-    """The queue of steps and what is done with it. Steps wait until `perform()` gives it a span.
+    """The queue of jobs and what is done with it. Jobs wait until `perform()` gives it a span.
 
-    Any thread may submit, close and command; one thread calls `turn`.
+    Any thread may submit, drop, close and command; one thread calls `turn`, and one `turn_of_calls`.
 
     Attributes:
         deliver: called in a turn with what ended in it, and by `refuse`.
-        wake: called when a turn has something new to do.
+        wake: called when `turn` has something new to do.
+        wake_calls: called when `turn_of_calls` has something new to do.
     """
 
     def __init__(
@@ -84,6 +88,7 @@ class StepLoop:
         self.throttle = DutyCycle()
         self.deliver: Callable[[list[Outcome]], None] = tell
         self.wake: Callable[[], None] = _nothing
+        self.wake_calls: Callable[[], None] = _nothing
         self.num_waiting_for_pages = 0
         self._scheduler = StepScheduler(
             max_queued_jobs=limits.max_queued_jobs,
@@ -98,8 +103,8 @@ class StepLoop:
         self._stage: Stage | None = None
         self._meter = CostMeter()
         self._cost = StepCost()
-        self._expired_at = 0.0
-        self._stopping = False
+        self.is_stopping = False
+        self._has_paused = False  # since the last step
 
     @property
     def queued_steps(self) -> int:
@@ -117,7 +122,7 @@ class StepLoop:
     @property
     def is_over(self) -> bool:
         """True if nothing is left to do after `refuse`."""
-        return self._stopping and not self._commands
+        return self.is_stopping and not self._commands
 
     async def run(self, work: Callable[[], T]) -> T:
         """Call `work` in the next turn. Raises its errors, and DRAINING after `refuse`."""
@@ -125,26 +130,43 @@ class StepLoop:
         future: asyncio.Future[T] = loop.create_future()
 
         def call() -> None:
+            value, error = None, None
             try:
-                outcome = functools.partial(_set_result, future, work())
-            except BaseException as error:  # the caller gets every error
-                outcome = functools.partial(_set_exception, future, error)
+                value = work()
+            except BaseException as raised:  # the caller gets every error
+                error = raised
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(outcome)
+                loop.call_soon_threadsafe(_resolve, future, value, error)
 
-        if self._stopping:
-            raise _LEAVING
+        if self.is_stopping:
+            raise _leaving()
         self.command(call)
         return await future
 
-    async def perform(self, stage: Stage | None) -> None:
-        """Serve with these blocks and pages from now on; None lets all steps wait."""
+    async def call(self, call: Call) -> Any:
+        """Run a call and return its result; cancelling it drops the pieces that have not begun.
+
+        Raises:
+            RemoteError: as `submit`; BUSY after the call's deadline, NO_MEMORY, INTERNAL, or whatever the pieces raise.
+        """
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        call.on_done = lambda done, error: _resolve(future, done.result, error)
+        self.submit(call)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self.drop(call)
+            raise
+
+    async def perform(self, stage: Stage) -> None:
+        """Serve with these blocks and pages from now on."""
 
         def change() -> None:
             self._stage = stage
-            self.page_counts = PageCounts() if stage is None else stage.paging.counts()
+            self.page_counts = stage.paging.counts()
 
         await self.run(change)
+        self.wake_calls()
 
     def learn(self, tokens: int, seconds: float) -> None:
         """Take the measured time of a step into account before the first real one."""
@@ -161,34 +183,44 @@ class StepLoop:
         self._meter.scale(factor)
         self._cost = self._meter.cost()
 
-    def submit(self, step: SessionStep) -> None:
-        """Queue a step. `step.on_done` is called when it is over, unless it is cancelled before.
+    def submit(self, job: StepJob) -> None:
+        """Queue a job. `job.on_done` is called when it is over, unless it is dropped before.
 
         Raises:
             RemoteError: BUSY, or DRAINING after `refuse()`.
         """
         with self._lock:
-            if self._stopping:
-                raise _LEAVING
-            is_news = self._scheduler.add(step, step.submitted_at, self._cost)
+            if self.is_stopping:
+                raise _leaving()
+            is_news = self._scheduler.add(job, job.submitted_at, self._cost)
+        if isinstance(job, Call):
+            self.wake_calls()
         if is_news:
             self.wake()
+
+    def drop(self, job: StepJob) -> None:
+        """Forget a job, of which at most the running piece goes on."""
+        with self._lock:
+            job.is_cancelled = True
+            self._scheduler.discard(job)
 
     def close(self, memory: SessionMemory, step: SessionStep | None) -> None:
         """Free the memory of a session, and drop the step that it waits for."""
         if step is not None:
-            with self._lock:
-                step.is_cancelled = True
-                self._scheduler.discard(step)
+            self.drop(step)
         self.command(lambda: self._close(memory))
 
     def refuse(self) -> None:
         """Refuse what waits and what comes from now on."""
         with self._lock:
-            self._stopping = True
+            self.is_stopping = True
             waiting = self._scheduler.expired(float("inf"))
-        self._deliver([(step, _LEAVING) for step in waiting if isinstance(step, SessionStep)])
+        for job in waiting:
+            if isinstance(job, Call):
+                job.pieces = None  # what it keeps between pieces refers to weights, which are about to be freed
+        self._deliver([(job, _leaving()) for job in waiting])
         self.wake()
+        self.wake_calls()
 
     def command(self, command: Callable[[], None]) -> None:
         """Call `command` in the next turn."""
@@ -199,31 +231,59 @@ class StepLoop:
         """Do one thing. Return how many seconds nothing more is to be done; None until `wake` is called."""
         while self._commands:
             self._commands.popleft()()
-        stage = self._stage
-        if stage is None or self._stopping:
+        if self.is_stopping:
             return None
+        stage = self._stage
         self._expire(stage, now)
+        if stage is None:
+            return self._idle_s(None, now)
         self._admit(stage, now)
         with self._lock:
             action = self._scheduler.next(now, self._cost)
         if action is None:
-            return self._until_something_changes(stage, now)
+            return self._look_ahead(stage, now) if stage.executor.can_look_ahead else self._idle_s(stage, now)
         if isinstance(action, Hold):
             return action.until - now
         self._act(stage, action)
         return 0.0
 
-    def _expire(self, stage: Stage, now: float) -> None:
-        if now - self._expired_at < _EXPIRY_S:
-            return
-        self._expired_at = now
+    def turn_of_calls(self, now: float) -> float | None:
+        """Run one piece of a call. Return as `turn` does."""
+        stage = self._stage
         with self._lock:
-            late = [step for step in self._scheduler.expired(now) if isinstance(step, SessionStep)]
-        for step in late:
-            stage.paging.withdraw(step.memory)
-            stage.paging.finished(step, now, ok=False)
+            part = None if stage is None or self.is_stopping else self._scheduler.next_call()
+        if part is None or stage is None:
+            return None
+        call = part.job
+        assert isinstance(call, Call)
+        error = None
+        try:
+            with stage.gate:
+                is_over = call.run_piece()
+        except Exception as raised:  # no error of a call may end the thread
+            error, is_over = self._refusal(raised, f"a call of {call.tokens} tokens"), True
+        call.compute_s += self._clock() - now
+        with self._lock:
+            is_waited_for = call in self._scheduler
+            if is_over:
+                self._scheduler.discard(call)
+        if is_over or not is_waited_for:
+            call.pieces = None  # closes the generator on the thread that ran it
+        if is_over and is_waited_for:
+            self._deliver([(call, error)])
+        return 0.0
+
+    def _expire(self, stage: Stage | None, now: float) -> None:
+        with self._lock:
+            late = self._scheduler.expired(now)
+        if not late:
+            return
+        for job in late:
+            if stage is not None and isinstance(job, SessionStep):
+                stage.paging.withdraw(job.memory)
+                self._finished(stage, job, now, ok=False)
         busy = RemoteError(Code.BUSY, "not done in time", retry_after_s=self._scheduler.retry_after_s(self._cost))
-        self._deliver([(step, busy) for step in late])
+        self._deliver([(job, busy) for job in late])
 
     def _admit(self, stage: Stage, now: float) -> None:
         """Give memory to the steps that arrived and to those that waited for it."""
@@ -232,52 +292,64 @@ class StepLoop:
         if not arrived and not stage.paging.admission.num_waiting:
             return
         admitted = Admitted()
-        for step in arrived:
-            assert isinstance(step, SessionStep)
-            stage.paging.ask(step, admitted)
-        stage.paging.settle(now, admitted)
-        over: list[Outcome] = list(admitted.refused)
-        with self._lock:
-            for step in admitted.ready:
-                if step.left > 0:
-                    self._scheduler.make_ready(step)
-                else:  # nothing to compute: an empty step, or one that a kept beginning answers completely
-                    over.append((step, None))
-            for step, _ in over:
-                self._scheduler.discard(step)
-        self._settle(stage, over, now)
+        try:
+            for step in arrived:
+                assert isinstance(step, SessionStep)
+                try:
+                    stage.paging.ask(step, admitted)
+                except Exception as error:
+                    admitted.refused.append((step, self._refusal(error, "the beginning of a step")))
+            stage.paging.settle(now, admitted)
+        finally:  # whatever happens with one step, the others go on
+            over: list[Outcome] = list(admitted.refused)
+            with self._lock:
+                for step in admitted.ready:
+                    if step.left > 0:
+                        self._scheduler.make_ready(step)
+                    else:  # nothing to compute: an empty step, or one that a kept beginning answers completely
+                        over.append((step, None))
+                for job, _ in over:
+                    self._scheduler.discard(job)
+            self._settle(stage, over, now)
 
-    def _until_something_changes(self, stage: Stage, now: float) -> float | None:
+    def _look_ahead(self, stage: Stage, now: float) -> float | None:
+        """Prepare the next step while the rows are away. Return as `turn` does."""
+        if not self._has_paused:
+            self._has_paused = True  # the answers leave first: both threads need the interpreter
+            return _ANSWERS_S
+        stage.executor.look_ahead()
+        return self._idle_s(stage, now)
+
+    def _idle_s(self, stage: Stage | None, now: float) -> float | None:
         with self._lock:
             deadline = self._scheduler.earliest_deadline
-        times = [at for at in (deadline, stage.paging.wake_at(now)) if at is not None]
+        wake_at = None if stage is None else stage.paging.wake_at(now)
+        times = [at for at in (deadline, wake_at) if at is not None]
         return max(min(times) - now, 0.001) if times else None
 
-    def _act(self, stage: Stage, action: Batch | Alone) -> None:
-        parts = action.parts if isinstance(action, Batch) else (action.part,)
+    def _act(self, stage: Stage, batch: Batch) -> None:
+        self._has_paused = False
+        parts = batch.parts
         mine = [(part.job, part.count) for part in parts if isinstance(part.job, SessionStep)]
         begin = self._clock()
         with stage.gate:
-            failed = self._run(stage, mine) if isinstance(action, Batch) else self._run_alone(stage, *mine[0])
+            failed = self._run(stage, mine)
         now = self._clock()
-        tokens, seconds = sum(part.total for part in parts), now - begin
-        if isinstance(action, Batch) and not failed and not stage.executor.has_set_up:
-            self._meter.add(tokens, seconds)
-            self._cost = self._meter.cost()
+        seconds = now - begin
+        if not failed and not mine[0][0].is_alone and not stage.executor.has_set_up:
+            self.learn(batch.tokens, seconds)
+        self.counts.add_step(batch.rows, seconds)
         self._count(mine, seconds)
         over: list[Outcome] = list(failed.items())
         with self._lock:
             for part in parts:
-                assert isinstance(part.job, SessionStep)
                 if part.job in failed:
                     self._scheduler.discard(part.job)
                 elif self._scheduler.advance(part, now):
                     over.append((part.job, None))
         self._settle(stage, over, now)
-        self.throttle.rest(seconds)
 
     def _count(self, parts: Sequence[_Part], seconds: float) -> None:
-        self.counts.add_step(sum(step.rows for step, _ in parts), seconds)
         for step, count in parts:
             step.compute_s += seconds
             if step.is_decode:
@@ -285,43 +357,46 @@ class StepLoop:
             else:
                 self.counts.prefill_tokens += step.rows * count
 
-    def _run(self, stage: Stage, parts: Sequence[_Part]) -> dict[SessionStep, PotluckError]:
+    def _run(self, stage: Stage, parts: Sequence[_Part]) -> dict[StepJob, PotluckError]:
         """Run parts together, and again in halves if that fails. Return the steps that fail alone, with the error."""
-        if not parts:
-            return {}
-        try:
-            stage.executor.run(parts)
-            return {}
-        except Exception as error:  # the edge of the computation
-            if self._is_lost(error):
-                return dict.fromkeys((step for step, _ in parts), LOST)
-            halves = _halves(parts, is_out_of_memory(error))
-            if not halves:
-                return {parts[0][0]: refusal_of(error, f"a step of {_tokens_of(parts)} tokens")}
-            if is_out_of_memory(error):
-                log.warning("out of memory in a step of %d tokens, which is tried in halves", _tokens_of(parts))
-                stage.paging.drop_prefixes()
-        failed: dict[SessionStep, PotluckError] = {}
-        for half in halves:
-            failed |= self._run(stage, [part for part in half if part[0] not in failed])
+        failed: dict[StepJob, PotluckError] = {}
+        groups = [parts]
+        while groups:
+            group = [part for part in groups.pop() if part[0] not in failed]
+            if not group:
+                continue
+            try:
+                stage.executor.run(group)
+            except Exception as error:  # the edge of the computation
+                tokens = sum(step.rows * count for step, count in group)
+                halves = [] if self._is_lost(error) else _halves(group, is_out_of_memory(error))
+                if not halves:
+                    failed |= {step: self._refusal(error, f"a step of {tokens} tokens") for step, _ in group}
+                elif is_out_of_memory(error):
+                    log.warning("out of memory in a step of %d tokens, which is tried in halves", tokens)
+                    stage.paging.drop_prefixes()
+                groups += reversed(halves)
         return failed
 
-    def _run_alone(self, stage: Stage, step: SessionStep, count: int) -> dict[SessionStep, PotluckError]:
-        try:
-            stage.executor.run_alone(step, count)
-            return {}
-        except Exception as error:  # the edge of the computation
-            if self._is_lost(error):
-                return {step: LOST}
-            return {step: refusal_of(error, f"a step of {count * step.rows} tokens, alone")}
+    def _refusal(self, error: Exception, what: str) -> PotluckError:
+        if self._is_lost(error):
+            return RemoteError(Code.DRAINING, "the GPU of this server failed; it comes back", retry_after_s=10.0)
+        return refusal_of(error, what)
 
     def _settle(self, stage: Stage, outcomes: list[Outcome], now: float) -> None:
         """Mark the sessions of finished steps as idle, and deliver the outcomes."""
         for step, error in outcomes:
-            stage.paging.finished(step, now, ok=error is None)
+            assert isinstance(step, SessionStep)
+            self._finished(stage, step, now, ok=error is None)
         self.page_counts = stage.paging.counts()
         self.num_waiting_for_pages = stage.paging.admission.num_waiting
         self._deliver(outcomes)
+
+    def _finished(self, stage: Stage, step: SessionStep, now: float, *, ok: bool) -> None:
+        try:
+            stage.paging.finished(step, now, ok=ok)
+        except Exception:  # its answer, and those of others, are there
+            log.exception("the beginning of a session cannot be kept")
 
     def _close(self, memory: SessionMemory) -> None:
         with self._lock:
@@ -342,26 +417,28 @@ def _nothing() -> None:
     pass
 
 
-def _set_result(future: asyncio.Future[T], value: T) -> None:
-    if not future.done():
+def _leaving() -> RemoteError:
+    return RemoteError(Code.DRAINING, "this engine is leaving")
+
+
+def _resolve(future: asyncio.Future[Any], value: object, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
         future.set_result(value)
-
-
-def _set_exception(future: asyncio.Future[T], error: BaseException) -> None:
-    if not future.done():
+    else:
         future.set_exception(error)
 
 
 def _halves(parts: Sequence[_Part], is_out_of_memory: bool) -> list[Sequence[_Part]]:
-    """Return two halves; a single part is cut between its tokens if memory was short. Empty if it cannot be halved."""
+    """Return two halves; empty if there are none.
+
+    A single part is cut between its tokens if memory was short, unless other pieces would compute other numbers.
+    """
     if len(parts) > 1:
         middle = len(parts) // 2
         return [parts[:middle], parts[middle:]]
     step, count = parts[0]
-    if not is_out_of_memory or count < 2:
+    if not is_out_of_memory or count < 2 or step.is_alone:
         return []
     return [[(step, count // 2)], [(step, count - count // 2)]]
-
-
-def _tokens_of(parts: Sequence[_Part]) -> int:
-    return sum(step.rows * count for step, count in parts)

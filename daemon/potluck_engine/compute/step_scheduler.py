@@ -1,12 +1,21 @@
-"""Chooses the steps that run next. Pure: no lock, no clock, no torch; the compute thread acts on it.
+"""Chooses the work that runs next: steps of sessions, and stateless calls. Pure: no lock, no clock, no torch.
 
 One step of the engine is one forward over the span for the decode rows of all ready sessions and pieces of prefills, up
 to a budget of tokens. While nobody decodes, the budget is full. While others decode, prefill runs in the pauses in
 which their rows are away, in pieces that end when the first row is expected back; after such a piece, decode rows get a
 step to themselves. Where the pauses are too short, prefill joins the decode rows, and the step may cost
-`PREFILL_STRETCH` times as much as it would without prefill. Steps that have to run alone take turns with batches.
+`PREFILL_STRETCH` times as much as it would without prefill.
 
-Clients (people), not sessions, share the prefill budget by `Shares`, so that opening more sessions gains nothing.
+Steps that share no forward take turns with those that do. Their pieces of prefill have one size, because other pieces
+would compute other numbers. As long as others' decode rows waited for such a piece, so long the next one waits for
+them, and ordinary prefill doesn't join them.
+
+Calls run in pieces of their own. At most one forward and one backward have begun, because each keeps intermediate
+results.
+
+Clients (people), not sessions, take turns with prefills, with steps that share no forward, and with calls, by `Shares`,
+so that opening more sessions gains nothing. What a client computes with calls counts in its turns with steps, and the
+other way round, but only so far that it is never kept out for long.
 
 Rows that were answered together tend to come back together. A step waits for rows that are expected within the time
 that it saves to run one step instead of two; otherwise sixteen sessions fall into two convoys that wait for each other.
@@ -19,14 +28,15 @@ Sources: continuous batching as in Orca and vLLM, chunked prefill as in Sarathi.
 
 from __future__ import annotations
 
+import math
 from bisect import insort
-from collections import deque
-from collections.abc import Hashable, Iterable, Mapping
+from collections import Counter, deque
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
-from potluck_engine.compute.steps import Action, Alone, Batch, Hold, Part, StepCost, StepJob
+from potluck_engine.compute.steps import Action, Batch, Call, Hold, Part, StepCost, StepJob
 from potluck_engine.compute.turns import Shares, Turns, equal_shares
 
 PREFILL_STRETCH = 2.0  # largest slowdown of a decoding session by prefill; gives prefill at least half of the time
@@ -35,6 +45,7 @@ _PAUSES = 8  # recent ones of a session that predict its next one
 _PATIENCE = 2.0  # times the second longest pause; after that, a session is not waited for
 _DECODING_S = 0.5  # silence after which a session no longer counts as decoding, unless it is always that slow
 _SLOW_RETURNS = 3.0  # times its usual pause
+_MOST_ELSEWHERE = 4096  # tokens by which calls put off a client's steps, and steps its calls
 _RETRY_AFTER_MIN_S, _RETRY_AFTER_MAX_S = 0.1, 30.0
 
 
@@ -44,6 +55,7 @@ class _Pace:
 
     rows: int
     answered_at: float
+    is_alone: bool
     is_away: bool = True  # answered, and not back yet
     pauses_s: deque[float] = field(default_factory=lambda: deque(maxlen=_PAUSES))
     ranked_s: list[float] = field(default_factory=list)  # the same, ascending
@@ -56,8 +68,9 @@ class _Pace:
         insort(self.ranked_s, now - self.answered_at)
 
     @property
-    def is_known(self) -> bool:
-        return bool(self.ranked_s)
+    def is_awaited(self) -> bool:
+        """True if a step may wait for it."""
+        return self.is_away and not self.is_alone and bool(self.ranked_s)
 
     @property
     def usual_s(self) -> float:
@@ -78,10 +91,14 @@ class _Pace:
         return self.answered_at + _PATIENCE * self.ranked_s[-2 if len(self.ranked_s) > 2 else -1]
 
 
-class StepScheduler:
-    """Steps from arrival to answer: `add`, `arrived`, `make_ready`, then `next` and `advance` until a step is done.
+_Lines = dict[PersonId, list[StepJob]]
 
-    The caller makes a step ready when it has its memory.
+
+class StepScheduler:
+    """Jobs from arrival to answer.
+
+    A step goes through `add`, `arrived`, `make_ready` (when it has its memory), then `next` and `advance` until it is
+    done. A call goes through `add`, then `next_call` until it is discarded.
     """
 
     def __init__(
@@ -92,21 +109,32 @@ class StepScheduler:
         self._max_step_tokens = max_step_tokens
         self._jobs: dict[StepJob, None] = {}  # all, by arrival
         self._arrived: list[StepJob] = []
-        self._ready: dict[PersonId, list[StepJob]] = {}
+        self._ready: _Lines = {}
+        self._alone: _Lines = {}  # ready, too
+        self._calls: _Lines = {}
+        self._begun: dict[bool, Call] = {}  # the call of each kind that has more pieces, by whether it is a backward
         self._turns = Turns(shares)
-        self._ready_alone: list[StepJob] = []
+        self._turns_of_calls = Turns(shares)
         self._is_turn_of_alone = False
         self._is_turn_of_decode = False  # prefill just had a step of its own
+        self._is_turn_of_backward = False
+        self._spared_until = (
+            0.0  # when those that decode have had as much time as the last prefill alone took from them
+        )
         self._paces: dict[Hashable, _Pace] = {}
         self._awaited: set[Hashable] = set()  # sessions that the last `Hold` waits for
+        self._began_at = 0.0  # when the running step began
         self._ended_at = 0.0  # when the last step ended
         self.queued_tokens = 0
 
     def __len__(self) -> int:
         return len(self._jobs)
 
+    def __contains__(self, job: StepJob) -> bool:
+        return job in self._jobs
+
     def add(self, job: StepJob, now: float, cost: StepCost) -> bool:
-        """Queue a step; an empty queue takes any step.
+        """Queue a job; an empty queue takes any, and one that others filled the equal share of a client once more.
 
         Returns: whether `next` has to be asked again. While other rows are awaited with this one it would say the same,
             and asking costs about as much as a row.
@@ -114,12 +142,15 @@ class StepScheduler:
             RemoteError: BUSY, with when to come back.
         """
         tokens = job.rows * job.tokens
-        if self._jobs and (len(self._jobs) >= self._max_jobs or self.queued_tokens + tokens > self._max_tokens):
-            text = f"{len(self._jobs)} steps are waiting"
+        if self._is_full(job.client, tokens):
+            text = f"{len(self._jobs)} requests are waiting"
             raise RemoteError(Code.BUSY, text, retry_after_s=self.retry_after_s(cost))
         self._jobs[job] = None
-        self._arrived.append(job)
         self.queued_tokens += tokens
+        if isinstance(job, Call):
+            self.make_ready(job)
+            return True
+        self._arrived.append(job)
         if not job.is_decode:  # a session is not waited for, nor spared, because of its own prefill
             self._paces.pop(job.session, None)
         elif (pace := self._paces.get(job.session)) is not None and pace.is_away:
@@ -129,7 +160,7 @@ class StepScheduler:
         return not (was_awaited and self._awaited)
 
     def retry_after_s(self, cost: StepCost) -> float:
-        """Return how long the waiting steps are likely to take."""
+        """Return how long the waiting jobs are likely to take."""
         return min(max(cost.of(self.queued_tokens), _RETRY_AFTER_MIN_S), _RETRY_AFTER_MAX_S)
 
     def arrived(self) -> list[StepJob]:
@@ -139,64 +170,79 @@ class StepScheduler:
 
     def make_ready(self, job: StepJob) -> None:
         """Note that the step has its memory, unless it was discarded meanwhile."""
-        if job not in self._jobs:
-            return
-        if job.is_alone:
-            self._ready_alone.append(job)
-        else:
-            self._ready.setdefault(job.client, []).append(job)
+        if job in self._jobs:
+            self._lines_of(job).setdefault(job.client, []).append(job)
 
     def next(self, now: float, cost: StepCost) -> Action | None:
         """Return what to do now; None if nothing is ready."""
+        self._began_at = now
         self._awaited.clear()
-        if self._ready_alone and (self._is_turn_of_alone or not self._ready):
+        job = self._next_alone(now)
+        if job is not None:
             self._is_turn_of_alone = False
-            return Alone(self._piece_alone())
+            part = Part(job, min(job.left, max(self._max_step_tokens // job.rows, 1)))
+            self._charge([part], self._turns, {*self._alone, *self._prefills()})
+            return Batch((part,))
         if not self._ready:
-            return None
+            return Hold(self._spared_until) if self._alone else None
         hold = self._worth_waiting_for(now, cost)
         if hold is not None:
             return hold
         self._is_turn_of_alone = True
         return Batch(tuple(self._form(now, cost)))
 
+    def next_call(self) -> Part | None:
+        """Return the call whose next piece should run now; None if none waits."""
+        if not self._calls:
+            return None
+        client = self._turns_of_calls.first(self._calls)
+        own = {call.is_backward: call for call in reversed(self._calls[client]) if isinstance(call, Call)}
+        is_backward = self._is_turn_of_backward if len(own) > 1 else True in own
+        self._is_turn_of_backward = not is_backward
+        call = self._begun.setdefault(is_backward, own[is_backward])
+        part = Part(call, max(min(call.left, self._max_step_tokens), 1))
+        call.done += part.count
+        self._charge([part], self._turns_of_calls, self._calls)
+        return part
+
     def advance(self, part: Part, now: float) -> bool:
-        """Note that the part was computed. Return whether its step is done."""
+        """Note that the part was computed. Return whether its step is done; one that was dropped never is."""
         job = part.job
         job.done += part.count
         self._ended_at = now
-        if job.left > 0:
+        if job.is_alone and not job.is_decode:
+            self._spared_until = now + now - max(min(self._decode_due(self._began_at), now), self._began_at)
+        if job.left > 0 or job not in self._jobs:
             return False
         self.discard(job)
-        if job.is_decode and not job.is_alone:
-            pace = self._paces.setdefault(job.session, _Pace(job.rows, now))
+        if job.is_decode:
+            pace = self._paces.setdefault(job.session, _Pace(job.rows, now, job.is_alone))
             pace.answered_at, pace.is_away = now, True
-        else:
-            self._paces.pop(job.session, None)
         return True
 
     def discard(self, job: StepJob) -> None:
-        """Drop a step in any state. Idempotent."""
+        """Drop a job in any state. Idempotent."""
         if job not in self._jobs:
             return
         del self._jobs[job]
         self.queued_tokens -= job.rows * job.tokens
         if job in self._arrived:
             self._arrived.remove(job)
-        if job in self._ready_alone:
-            self._ready_alone.remove(job)
-        waiting = self._ready.get(job.client, [])
-        if job in waiting:
-            waiting.remove(job)
-            if not waiting:
-                del self._ready[job.client]
+        lines = self._lines_of(job)
+        line = lines.get(job.client, [])
+        if job in line:
+            line.remove(job)
+            if not line:
+                del lines[job.client]
+        if isinstance(job, Call) and self._begun.get(job.is_backward) is job:
+            del self._begun[job.is_backward]
 
     def forget(self, session: Hashable) -> None:
         """Expect nothing more of a session that ended."""
         self._paces.pop(session, None)
 
     def expired(self, now: float) -> list[StepJob]:
-        """Discard and return the steps whose deadline is over."""
+        """Discard and return the jobs whose deadline is over."""
         late = [job for job in self._jobs if job.deadline <= now]
         for job in late:
             self.discard(job)
@@ -206,15 +252,60 @@ class StepScheduler:
     def earliest_deadline(self) -> float | None:
         return min((job.deadline for job in self._jobs), default=None)
 
-    def _piece_alone(self) -> Part:
-        """Return the next part of the step that has waited longest, and move the step to the end of the line."""
-        job = self._ready_alone.pop(0)
-        self._ready_alone.append(job)
-        return Part(job, min(job.left, max(self._max_step_tokens // job.rows, 1)))
+    def _is_full(self, client: PersonId, tokens: int) -> bool:
+        most_jobs, most_tokens = self._max_jobs, self._max_tokens
+        num_jobs, all_tokens = len(self._jobs), self.queued_tokens + tokens
+        if not num_jobs or (num_jobs < most_jobs and all_tokens <= most_tokens):
+            return False
+        if num_jobs >= 2 * most_jobs or all_tokens > 2 * most_tokens:
+            return True
+        own = [job for job in self._jobs if job.client == client]
+        own_tokens = tokens + sum(job.rows * job.tokens for job in own)
+        num_clients = len({client, *(job.client for job in self._jobs)})
+        return bool(own) and (num_clients * len(own) >= most_jobs or num_clients * own_tokens > most_tokens)
+
+    def _lines_of(self, job: StepJob) -> _Lines:
+        if isinstance(job, Call):
+            return self._calls
+        return self._alone if job.is_alone else self._ready
+
+    def _next_alone(self, now: float) -> StepJob | None:
+        """Return the step that should run by itself now, at the end of its client's line; None if others go first."""
+        if not self._alone:
+            return None
+        found = None
+        decode = [client for client, jobs in self._alone.items() if any(job.is_decode for job in jobs)]
+        if decode and (self._is_turn_of_alone or not self._ready):
+            jobs = self._alone[self._turns.order(decode)[0]]
+            found = next(job for job in jobs if job.is_decode)
+        elif now >= self._spared_until or math.isinf(self._decode_due(now)):
+            prefills = {client: job for client, jobs in self._alone.items() for job in jobs[::-1] if not job.is_decode}
+            others = self._prefills()
+            client = self._turns.first([*prefills, *others]) if prefills else None
+            if client in prefills and (self._is_turn_of_alone or client not in others):
+                found = prefills[client]
+        if found is not None:
+            self._alone[found.client].remove(found)
+            self._alone[found.client].append(found)
+        return found
+
+    def _decode_due(self, now: float) -> float:
+        """Return since when a decode row waits, or from when one is expected; infinity if nobody decodes."""
+        due = [job.submitted_at for job in self._jobs if job.is_decode]
+        due += [pace.soon_at for pace in self._paces.values() if pace.is_away and _is_decoding(pace, now)]
+        return min(due, default=math.inf)
+
+    def _charge(self, parts: Iterable[Part], turns: Turns, rivals: Collection[PersonId]) -> None:
+        """Charge clients for what they are about to compute."""
+        given = Counter[PersonId]()
+        for part in parts:
+            given[part.job.client] += part.total
+        for each in (self._turns, self._turns_of_calls):
+            each.charge(given, rivals, math.inf if each is turns else _MOST_ELSEWHERE)
 
     def _worth_waiting_for(self, now: float, cost: StepCost) -> Hold | None:
         """Return a `Hold` if waiting for rows that are away saves time, and note the awaited sessions."""
-        away = {session: pace for session, pace in self._paces.items() if pace.is_away and pace.is_known}
+        away = {session: pace for session, pace in self._paces.items() if pace.is_awaited}
         if not away:
             return None
         jobs = [job for jobs in self._ready.values() for job in jobs]
@@ -228,17 +319,18 @@ class StepScheduler:
     def _form(self, now: float, cost: StepCost) -> list[Part]:
         """Compose the next batch; it is never empty."""
         decode = self._decode_parts()
-        prefills = {
-            client: wanted
-            for client, jobs in self._ready.items()
-            if (wanted := [job for job in jobs if not job.is_decode])
-        }
-        if not prefills or (decode and self._is_turn_of_decode):
+        prefills = self._prefills()
+        if not prefills or (decode and (self._is_turn_of_decode or now < self._spared_until)):
             self._is_turn_of_decode = False
             return decode
         self._is_turn_of_decode = not decode and bool(self._paces)
         budget = self._prefill_budget(sum(part.total for part in decode), now, cost)
         return decode + self._prefill_parts(prefills, budget)
+
+    def _prefills(self) -> _Lines:
+        """Return the prefills that share steps."""
+        lines = {client: [job for job in jobs if not job.is_decode] for client, jobs in self._ready.items()}
+        return {client: jobs for client, jobs in lines.items() if jobs}
 
     def _decode_parts(self) -> list[Part]:
         """Take the clients' decode steps in turn; if not all fit, clients that are behind with their share go first."""
@@ -253,10 +345,7 @@ class StepScheduler:
             parts.append(Part(job, 1))
             room -= job.rows
         if is_contested:
-            given: dict[PersonId, int] = dict.fromkeys(clients, 0)
-            for part in parts:
-                given[part.job.client] += part.total
-            self._turns.charge(given)
+            self._charge(parts, self._turns, clients)
         return parts
 
     def _prefill_budget(self, decode_tokens: int, now: float, cost: StepCost) -> int:
@@ -275,6 +364,7 @@ class StepScheduler:
         parts = []
         for client, share in self._turns.divide(wanted, budget, MIN_PIECE_TOKENS).items():
             parts += _first_tokens(prefills[client], share)
+        self._charge(parts, self._turns, prefills)
         return parts
 
 

@@ -1,13 +1,22 @@
-"""Defines what the step scheduler works on: waiting steps of sessions, its decisions, and the cost of steps."""
+"""Defines what the scheduler works on: steps of sessions, stateless calls, its decisions, and the cost of steps."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Hashable
+from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Any
 
+from potluck.errors import PotluckError
 from potluck.protocol.blocks import PersonId
+
+OnDone = Callable[[Any, PotluckError | None], None]
+"""Called with the job and why it failed, once it is over, unless it was cancelled before."""
+
+
+def _nobody(_: object, __: PotluckError | None) -> None:
+    pass
 
 
 @dataclass(slots=True, eq=False)
@@ -23,6 +32,8 @@ class StepJob:
     is_alone: bool = False  # never shares a step: it is `exact`, or the model's family cannot
     done: int = 0
     is_cancelled: bool = field(default=False, repr=False)
+    compute_s: float = 0.0
+    on_done: OnDone = field(default=_nobody, repr=False)
 
     @property
     def left(self) -> int:
@@ -32,6 +43,31 @@ class StepJob:
     @property
     def is_decode(self) -> bool:
         return self.tokens <= 1
+
+
+@dataclass(slots=True, eq=False)
+class Call(StepJob):
+    """A stateless forward or backward: a generator, of which each `next()` is one bounded piece.
+
+    It belongs to no session. Its `tokens` are those of a step through the whole span that takes as much work.
+    """
+
+    pieces: Generator[None, None, Any] | None = field(kw_only=True, repr=False)  # None: there are no more
+    is_backward: bool = field(kw_only=True)
+    result: Any = field(default=None, repr=False)
+
+    @property
+    def is_decode(self) -> bool:
+        return False
+
+    def run_piece(self) -> bool:
+        """Run the next piece. Return whether it was the last one, so that `result` is there."""
+        try:
+            next(self.pieces or iter(()))
+        except StopIteration as done:
+            self.result = done.value
+            return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +84,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Run these together, as one forward over the span."""
+    """Run these together, as one forward over the span; a job that shares no step is the only one."""
 
     parts: tuple[Part, ...]
 
@@ -62,20 +98,13 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
-    """Run this part by itself."""
-
-    part: Part
-
-
-@dataclass(frozen=True, slots=True)
 class Hold:
     """Start nothing before this time unless a step arrives: it saves time to wait for rows that are due."""
 
     until: float
 
 
-Action = Batch | Alone | Hold
+Action = Batch | Hold
 
 
 @dataclass(frozen=True, slots=True)

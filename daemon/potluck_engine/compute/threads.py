@@ -1,77 +1,89 @@
-"""Groups the two computing threads of an engine: one for the steps of sessions, one for stateless calls."""
+"""Calls the turns of a step loop in two threads: one for the steps of sessions, one for stateless calls.
+
+On Linux the second one has the lowest priority (nice 19), so that a decode step takes the processor from it at once
+instead of waiting for a piece.
+
+The user's setting `threads` bounds what each of the two computes with. While sessions are open the second one uses a
+single CPU thread: at most one more than the user allowed, and only when nobody else wants the processor.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
+import os
 import queue
+import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from potluck_control.launch_spec import ServingLimits
 
-from potluck_engine.compute.call_thread import CallThread
+from potluck_engine.compute.duty_cycle import DutyCycle
 from potluck_engine.compute.failures import IsLost, never_lost
 from potluck_engine.compute.step_loop import Outcome, StepLoop, tell
 from potluck_engine.compute.turns import Shares, equal_shares
 
 log = logging.getLogger(__name__)
 
+_LOWEST_NICE = 19
 _AFTER_ERROR_S = 0.5
 
 
-class StepThread:
-    """Calls the turns of a step loop in a thread: `start()` first, `stop()` once."""
+@dataclass(slots=True)
+class _Worker:
+    """A thread that calls turns until `is_over`.
 
-    def __init__(self, steps: StepLoop, *, threads: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._steps = steps
-        self._num_threads = threads
-        self._clock = clock
-        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="compute", daemon=True)
+    Attributes:
+        turn: given the time; returns how many seconds nothing more is to be done, None until `wake`.
+        num_threads: returns with how many CPU threads the next turn may compute.
+    """
+
+    name: str
+    turn: Callable[[float], float | None]
+    is_over: Callable[[], bool]
+    num_threads: Callable[[], int]
+    throttle: DutyCycle
+    nice: int | None = None
+    _news: queue.SimpleQueue[None] = field(default_factory=queue.SimpleQueue)
+    _thread: threading.Thread | None = None
 
     def start(self) -> None:
-        loop = asyncio.get_running_loop()
-
-        def deliver(outcomes: list[Outcome]) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(tell, outcomes)
-
-        self._steps.deliver = deliver
-        self._steps.wake = lambda: self._wake.put(None)
+        self._thread = threading.Thread(target=self._work, name=self.name, daemon=True)
         self._thread.start()
 
-    async def stop(self) -> None:
-        """Refuse what waits, let the running step end, join the thread."""
-        self._steps.refuse()
-        if self._thread.is_alive():
+    def wake(self) -> None:
+        self._news.put(None)
+
+    async def join(self) -> None:
+        if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
     def _work(self) -> None:
-        torch.set_num_threads(self._num_threads)
-        while True:
+        if self.nice is not None and sys.platform == "linux":  # where threads have priorities of their own
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self.nice)
+        now_threads = 0
+        while not self.is_over():
             try:
-                wait_s = self._steps.turn(self._clock())
+                before, now_threads = now_threads, self.num_threads()
+                if now_threads != before:  # it clears caches of kernels, also of those that run now
+                    torch.set_num_threads(now_threads)
+                begin = time.monotonic()
+                wait_s = self.turn(begin)
+                self.throttle.rest(time.monotonic() - begin)
+                if wait_s != 0.0 and not self.is_over():
+                    with contextlib.suppress(queue.Empty):
+                        self._news.get(timeout=wait_s)
+                        while not self._news.empty():
+                            self._news.get_nowait()
             except Exception:  # no unforeseen error may end the thread
-                log.exception("an error in the compute thread")
-                wait_s = _AFTER_ERROR_S
-            if self._steps.is_over:
-                return
-            if wait_s != 0.0:
-                self._sleep(wait_s)
-
-    def _sleep(self, wait_s: float | None) -> None:
-        """Sleep until something is submitted, or for `wait_s`."""
-        try:
-            self._wake.get(timeout=wait_s)
-            while not self._wake.empty():
-                self._wake.get_nowait()
-        except queue.Empty:
-            pass
+                log.exception("an error in a computing thread")
+                time.sleep(_AFTER_ERROR_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,28 +91,50 @@ class Threads:
     """The computing threads of one engine."""
 
     compute: StepLoop
-    calls: CallThread
-    steps: StepThread
+    _workers: tuple[_Worker, _Worker]
 
     @classmethod
     def of(
-        cls, limits: ServingLimits, *, threads: int, shares: Shares = equal_shares, is_lost: IsLost = never_lost
+        cls,
+        limits: ServingLimits,
+        *,
+        threads: int,
+        clock: Callable[[], float] = time.monotonic,
+        shares: Shares = equal_shares,
+        is_lost: IsLost = never_lost,
     ) -> Threads:
-        """Make both threads, not started; both call `shares` for clients that compete."""
-        compute = StepLoop(limits, shares=shares, is_lost=is_lost)
-        calls = CallThread(
-            limits, threads=threads, is_shared=lambda: compute.has_sessions, shares=shares, is_lost=is_lost
+        """Make both threads, not started; the scheduler calls `shares` for clients that compete."""
+        compute = StepLoop(limits, clock=clock, shares=shares, is_lost=is_lost)
+        throttle = compute.throttle
+        steps = _Worker("compute", compute.turn, lambda: compute.is_over, lambda: threads, throttle)
+        calls = _Worker(
+            "calls",
+            compute.turn_of_calls,
+            lambda: compute.is_stopping,
+            lambda: 1 if compute.has_sessions else threads,
+            throttle,
+            nice=_LOWEST_NICE,
         )
-        return cls(compute, calls, StepThread(compute, threads=threads))
+        return cls(compute, (steps, calls))
 
     def start(self) -> None:
-        self.steps.start()
-        self.calls.start()
+        """Begin; whoever submitted a job is told in the running event loop how it ended."""
+        loop, compute = asyncio.get_running_loop(), self.compute
+
+        def deliver(outcomes: list[Outcome]) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(tell, outcomes)
+
+        compute.deliver = deliver
+        compute.wake, compute.wake_calls = (worker.wake for worker in self._workers)
+        for worker in self._workers:
+            worker.start()
 
     def throttle(self, duty: float) -> None:
         """Compute in this share of the time."""
-        self.compute.throttle.duty = self.calls.throttle.duty = duty
+        self.compute.throttle.duty = duty
 
     async def stop(self) -> None:
         """Refuse what waits, let running pieces end, and join both threads."""
-        await asyncio.gather(self.steps.stop(), self.calls.stop())
+        self.compute.refuse()
+        await asyncio.gather(*(worker.join() for worker in self._workers))

@@ -7,6 +7,7 @@ next. A client that was away begins at the present time, so nothing can be saved
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 
 from potluck.protocol.blocks import PersonId
@@ -48,13 +49,16 @@ class Turns:
         self._times: dict[PersonId, float] = {}
         self._now = 0.0
 
-    def first(self, wanted: Mapping[PersonId, int]) -> PersonId:
-        """Choose the next client and charge it what it wants; of equals, the first one."""
-        times = self._current(wanted)
-        chosen = min(wanted, key=times.__getitem__)
+    def first(self, clients: Collection[PersonId]) -> PersonId:
+        """Return the client that is furthest behind of all that want something now; of equals, the first one."""
+        times = self._current(clients)
+        chosen = min(clients, key=times.__getitem__)
         self._now = times[chosen]
-        times[chosen] += wanted[chosen] / self._shares(wanted)[chosen]
         return chosen
+
+    def order(self, clients: Collection[PersonId]) -> list[PersonId]:
+        """Return the clients, the one that is furthest behind first."""
+        return sorted(clients, key=self._current(clients).__getitem__)
 
     def divide(self, wanted: Mapping[PersonId, int], budget: int, piece: int) -> dict[PersonId, int]:
         """Divide `budget`, each part to the client that is furthest behind; clients that get nothing are left out.
@@ -64,12 +68,12 @@ class Turns:
         """
         left = dict(wanted)
         given: dict[PersonId, int] = {}
-        times = self._current(left)
+        times = dict(self._current(left))
+        self._now = min(times[client] for client in left)
         shares = self._shares(left)
         while budget > 0 and left:
             client = min(left, key=times.__getitem__)
             part = min(left[client], _FINE if client in given else piece, budget)
-            self._now = times[client]
             times[client] += part / shares[client]
             given[client] = given.get(client, 0) + part
             budget -= part
@@ -78,16 +82,18 @@ class Turns:
                 del left[client]
         return given
 
-    def order(self, clients: Collection[PersonId]) -> list[PersonId]:
-        """Return the clients, the one that is furthest behind first."""
-        return sorted(clients, key=self._current(clients).__getitem__)
+    def charge(self, given: Mapping[PersonId, int], rivals: Collection[PersonId], most: float = math.inf) -> None:
+        """Charge clients for what they were given.
 
-    def charge(self, given: Mapping[PersonId, int]) -> None:
-        """Charge clients that were served outside their turn."""
-        shares = self._shares(given)
+        Args:
+            rivals: all clients that want something now.
+            most: beyond this amount they are charged nothing.
+        """
+        shares = self._shares({*rivals, *given})
         times = self._current(given)
         for client, amount in given.items():
-            times[client] += amount / shares[client]
+            limit = max(self._now + most / shares[client], times[client])
+            times[client] = min(times[client] + amount / shares[client], limit)
 
     def _current(self, clients: Collection[PersonId]) -> dict[PersonId, float]:
         """Return the virtual times, with those of `clients` brought to the present and old ones dropped."""

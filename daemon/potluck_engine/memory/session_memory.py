@@ -95,7 +95,6 @@ class SessionStep(StepJob):
     outputs: list[Tensor] = field(default_factory=list, repr=False)
     chosen: list[Tensor] = field(default_factory=list, repr=False)  # of experts; empty in models without
     computed: int = 0  # tokens of each row that are in `outputs`
-    compute_s: float = 0.0
 
     @property
     def end(self) -> int:

@@ -6,7 +6,7 @@ in the swarm. In the simulated swarm of volunteers the bound on unmeasured claim
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -32,15 +32,12 @@ def believed_tps(claimed: Floats, measured: Floats) -> Floats:
     return np.where(claimed > 0, np.minimum(claimed, most), usual)
 
 
-def measured_tps(
-    servers: Sequence[LiveServer], own_links_mbps: Mapping[PeerId, float], token_bits: float
-) -> dict[PeerId, float]:
+def measured_tps(servers: Sequence[LiveServer], token_bits: float) -> dict[PeerId, float]:
     """Return the tokens a second that a link carries, for servers that enough others measured.
 
     The second best report counts: a slow reporter or an enemy cannot lower it, one accomplice cannot raise it.
 
     Args:
-        own_links_mbps: measurements of the deciding server itself.
         token_bits: of the hidden states of one token.
     """
     reports: dict[PeerId, list[float]] = {}
@@ -48,6 +45,4 @@ def measured_tps(
         for peer, mbps in reporter.heartbeat.links_mbps.items():
             if peer != reporter.peer_id:
                 reports.setdefault(peer, []).append(mbps)
-    for peer, mbps in own_links_mbps.items():
-        reports.setdefault(peer, []).append(mbps)
     return {peer: sorted(links)[-2] * 1e6 / token_bits for peer, links in reports.items() if len(links) >= _WITNESSES}

@@ -30,19 +30,9 @@ _MENDED = 0.92  # of the mean coverage; hundreds of servers that plan together s
 _MOST_MENDERS = 200  # above, a plan takes longer than a decision may
 _MOST_REPAIRS = 10  # in one plan
 _SHARE_AT_A_TIME = 0.5  # of the missing coverage, because all servers that wish to move choose the same place
+_LEAST_GAIN = 0.14  # of a server's mean throughput; a smaller gain is not worth the move
+_LEAST_MENDING_GAIN, _MENDING_HORIZON_S = 0.07, 10.0  # small gains count while blocks are thin, but only near files
 _ASKED = 128  # servers whose wish to move is computed; a sample of that size is enough
-
-
-@dataclass(frozen=True, slots=True)
-class _Worthwhile:
-    """The limits within which a move is worthwhile."""
-
-    min_share: float  # of a server's mean throughput; a smaller gain is not worth the move
-    horizon_s: float  # a place that takes so long to fetch is worth half, because the swarm changes meanwhile
-
-
-_QUIET = _Worthwhile(min_share=0.14, horizon_s=HORIZON_S)
-_MENDING = _Worthwhile(min_share=0.07, horizon_s=10.0)  # small gains count while blocks are thin, but only near files
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +48,8 @@ class PlannedMove:
 def choose_span(swarm_map: SwarmMap) -> Span:
     """Return where a server that joins should serve."""
     rows = np.array([swarm_map.me])
-    start = best_places(swarm_map.coverage(swarm_map.servers.spans), swarm_map.servers.rows(rows)).start[0]
-    return _span(swarm_map, swarm_map.me, int(start))
+    start, _ = best_places(swarm_map.coverage(swarm_map.servers.spans), swarm_map.servers.rows(rows))
+    return _span(swarm_map, swarm_map.me, int(start[0]))
 
 
 def next_move(swarm_map: SwarmMap) -> PlannedMove | None:
@@ -123,7 +113,7 @@ def _mending_moves(swarm_map: SwarmMap) -> dict[int, PlannedMove]:
     servers, coverage = swarm_map.servers, swarm_map.coverage(swarm_map.soon)
     rows, moves = np.flatnonzero(swarm_map.at_rest), dict[int, PlannedMove]()
     while len(rows) and len(moves) < _MOST_REPAIRS and coverage.min() < _MENDED * coverage.mean():
-        start, gain = _wishes(swarm_map, coverage, rows, _MENDING)
+        start, gain = _wishes(swarm_map, coverage, rows, _LEAST_MENDING_GAIN, _MENDING_HORIZON_S)
         best = int(gain.argmax())
         if not gain[best]:
             break
@@ -168,11 +158,17 @@ def rarest_missing(coverage: Floats, fetch_s: Floats) -> list[int]:
     return [int(block) for block in np.argsort(coverage, kind="stable") if fetch_s[block] > 0]
 
 
-def _wishes(swarm_map: SwarmMap, coverage: Floats, rows: Ints, worthwhile: _Worthwhile = _QUIET) -> tuple[Ints, Floats]:
+def _wishes(
+    swarm_map: SwarmMap,
+    coverage: Floats,
+    rows: Ints,
+    least_gain: float = _LEAST_GAIN,
+    horizon_s: float = HORIZON_S,
+) -> tuple[Ints, Floats]:
     """Return where these servers would go and what they gain; a gain of 0 is not worth a move."""
-    places = best_places(coverage, swarm_map.servers.rows(rows), worthwhile.horizon_s)
-    least = worthwhile.min_share * float(swarm_map.servers.throughput_tps.mean()) / mean_of(coverage)
-    return places.start, np.where(places.gain > least, places.gain, 0.0)
+    start, gain = best_places(coverage, swarm_map.servers.rows(rows), horizon_s)
+    least = least_gain * float(swarm_map.servers.throughput_tps.mean()) / mean_of(coverage)
+    return start, np.where(gain > least, gain, 0.0)
 
 
 def _is_thin(coverage: Floats) -> bool:

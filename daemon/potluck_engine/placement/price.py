@@ -49,16 +49,10 @@ class ServerTable:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BestPlaces:
-    """The best place of each server and what the swarm gains if it goes there, in mean coverage. Shapes: [servers]."""
+def best_places(coverage: Floats, servers: ServerTable, horizon_s: float = HORIZON_S) -> tuple[Ints, Floats]:
+    """Return the best place of each server while all others stay, and what the swarm gains by it, in mean coverage.
 
-    start: Ints
-    gain: Floats
-
-
-def best_places(coverage: Floats, servers: ServerTable, horizon_s: float = HORIZON_S) -> BestPlaces:
-    """Return the best place of each server while all others stay.
+    Shapes: both [servers].
 
     Args:
         coverage: [blocks], tokens a second, including these servers' own spans.
@@ -70,7 +64,7 @@ def best_places(coverage: Floats, servers: ServerTable, horizon_s: float = HORIZ
     fetch_s = fetch_s_of_windows(servers)
     gain = np.where(worth > 0, (worth - now[:, None]) * horizon_s / (horizon_s + fetch_s), -np.inf)
     start = np.argmax(gain, axis=1)
-    return BestPlaces(start, gain[np.arange(len(start)), start])
+    return start, gain[np.arange(len(start)), start]
 
 
 def worth_of_windows(others: Floats, servers: ServerTable, mean: float) -> tuple[Floats, Floats]:

@@ -6,8 +6,8 @@ only those that are soon kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,14 +30,14 @@ class ModelSize:
 
 @dataclass(frozen=True, slots=True)
 class OwnServer:
-    """The deciding server, as it knows itself."""
+    """A server as placement counts it: the deciding one by what it knows, the others by what they announce."""
 
     peer_id: PeerId
-    window: int  # blocks that it can hold
+    window: int  # blocks that it can hold; 0: it stays where it is
     throughput_tps: float  # 0: not known
     stored: frozenset[int] = frozenset()  # blocks whose files are on its disk
     download_bps: float = 0.0  # 0: not known
-    span: Span | None = None  # what it serves; None: it joins
+    span: Span | None = None  # what it serves or is about to; None: it joins
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,39 +53,36 @@ class SwarmMap:
     me: int  # the row of the server that decides
 
     @classmethod
-    def of(
-        cls,
-        others: Iterable[LiveServer],
-        model: ModelSize,
-        own: OwnServer,
-        links_mbps: Mapping[PeerId, float] | None = None,
-    ) -> SwarmMap:
+    def of(cls, others: Iterable[LiveServer], model: ModelSize, own: OwnServer) -> SwarmMap:
         """Return the map of what the directory knows.
 
         Args:
             others: may contain the deciding server's own record; `own` replaces it.
-            links_mbps: measurements of the deciding server itself.
         """
         known = [server for server in others if _counts(server, own.peer_id)]
-        rows = [_Row.of_own(own, model.num_blocks), *(_Row.of(server, model.num_blocks) for server in known)]
+        online = (server for server in known if server.heartbeat.state is ServerState.ONLINE)
+        served = {own.peer_id: own.span} | {server.peer_id: server.record.span for server in online}
+        rows = [replace(own, window=max(own.window, 1)), *map(_as_announced, known)]
         rows.sort(key=lambda row: row.peer_id)  # the same order everywhere, so that all servers find the same plan
         peers = tuple(row.peer_id for row in rows)
         me = peers.index(own.peer_id)
-        measured = measured_tps(known, links_mbps or {}, model.token_bits)
+        measured = measured_tps(known, model.token_bits)
         tps = believed_tps(
             np.array([row.throughput_tps for row in rows]), np.array([measured.get(peer, np.nan) for peer in peers])
         )
         tps[me] = own.throughput_tps or tps[me]
+        spans = np.array([_cut(row.span, model.num_blocks) for row in rows])
         servers = ServerTable(
-            start=np.array([row.start for row in rows]),
-            length=np.array([row.length for row in rows]),
-            window=np.array([row.window for row in rows]),
+            start=spans[:, 0],
+            length=spans[:, 1],
+            window=np.array([min(row.window, model.num_blocks) for row in rows]),
             throughput_tps=tps,
             fetch_s=_fetch_s(rows, model),
         )
         live = np.zeros((len(rows), model.num_blocks), bool)
-        for row, blocks in zip(live, rows, strict=True):
-            row[blocks.live] = True
+        for blocks, peer in zip(live, peers, strict=True):
+            start, length = _cut(served.get(peer), model.num_blocks)
+            blocks[start : start + length] = True
         return cls(peers, servers, live, me)
 
     @property
@@ -127,46 +124,23 @@ def _counts(server: LiveServer, me: PeerId) -> bool:
     return server.peer_id != me and server.heartbeat.state is not ServerState.OFFLINE
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    peer_id: PeerId
-    start: int
-    length: int
-    window: int
-    throughput_tps: float
-    live: slice
-    stored: frozenset[int]
-    download_bps: float
-
-    @classmethod
-    def of(cls, server: LiveServer, num_blocks: int) -> _Row:
-        record = server.record
-        live = slice(record.span.start, record.span.end)
-        return cls(
-            server.peer_id,
-            *_cut(record.target, num_blocks),
-            min(record.window, num_blocks) if record.moves else 0,
-            record.throughput_tps,
-            live if server.heartbeat.state is ServerState.ONLINE else slice(0),
-            record.stored,
-            record.download_bps,
-        )
-
-    @classmethod
-    def of_own(cls, own: OwnServer, num_blocks: int) -> _Row:
-        start, length = _cut(own.span, num_blocks) if own.span else (0, 0)
-        live = slice(start, start + length)
-        window = min(max(own.window, 1), num_blocks)
-        return cls(own.peer_id, start, length, window, own.throughput_tps, live, own.stored, own.download_bps)
+def _as_announced(server: LiveServer) -> OwnServer:
+    record = server.record
+    window = record.window if record.moves else 0
+    return OwnServer(
+        server.peer_id, window, record.throughput_tps, record.stored, record.download_bps, span=record.target
+    )
 
 
-def _cut(span: Span, num_blocks: int) -> tuple[int, int]:
+def _cut(span: Span | None, num_blocks: int) -> tuple[int, int]:
     """Return start and length of the part inside the model."""
+    if span is None:
+        return 0, 0
     start = min(span.start, num_blocks)
     return start, min(span.end, num_blocks) - start
 
 
-def _fetch_s(rows: list[_Row], model: ModelSize) -> Floats:
+def _fetch_s(rows: list[OwnServer], model: ModelSize) -> Floats:
     """Return the seconds to fetch each block. Shape: [servers, blocks]."""
     each_s = [8 * model.block_bytes / (row.download_bps or _UNKNOWN_DOWNLOAD_BPS) for row in rows]
     fetch_s = np.repeat(np.array(each_s)[:, None], model.num_blocks, axis=1)

@@ -1,18 +1,18 @@
-"""Summarises a swarm for people: for `potluck swarm show` and the status that the app shows. Imports numpy."""
+"""Computes what the swarm can do and what it lacks, for people: `potluck swarm show` and the app's status. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
 
+import numpy as np
 from potluck_control.schema import SwarmOutlook
 
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import LiveServer, ServerState
-from potluck_engine.placement.outlook import outlook
+from potluck_engine.placement.choose import choose_span
+from potluck_engine.placement.price import Bools
 from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
-
-_ONE_MORE = PeerId("")
 
 
 def swarm_outlook(servers: Sequence[LiveServer], num_blocks: int) -> SwarmOutlook | None:
@@ -24,10 +24,25 @@ def swarm_outlook(servers: Sequence[LiveServer], num_blocks: int) -> SwarmOutloo
     throughput_tps = median(server.record.throughput_tps for server in online)
     # The sizes of files and hidden states are not known here, so fetching and measured links don't count.
     size = ModelSize(num_blocks, block_bytes=1.0, token_bits=1.0)
-    seen = outlook(SwarmMap.of(online, size, OwnServer(_ONE_MORE, window, throughput_tps)))
+    return outlook(SwarmMap.of(online, size, OwnServer(PeerId(""), window, throughput_tps)))
+
+
+def outlook(swarm_map: SwarmMap) -> SwarmOutlook:
+    """Return the outlook of the live servers; the map's own server is the additional one and must serve nothing yet."""
+    coverage = swarm_map.coverage(swarm_map.live)
+    lowest = float(coverage.min())
+    span = choose_span(swarm_map)
+    with_it = coverage.copy()
+    with_it[span.start : span.end] += swarm_map.servers.throughput_tps[swarm_map.me]
     return SwarmOutlook(
-        tokens_per_s=round(seen.tokens_per_s, 3),
-        bottlenecks=tuple((span.start, span.end) for span in seen.bottlenecks),
-        one_more_tokens_per_s=round(seen.one_more_tokens_per_s, 3),
-        one_more_span=(seen.one_more_span.start, seen.one_more_span.end),
+        tokens_per_s=round(lowest, 3),
+        bottlenecks=_runs(coverage <= lowest * (1 + 1e-9)),
+        one_more_tokens_per_s=round(float(with_it.min()), 3),
+        one_more_span=(span.start, span.end),
     )
+
+
+def _runs(mask: Bools) -> tuple[tuple[int, int], ...]:
+    """Return the runs [start, end) of neighbouring blocks where the mask holds."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], mask.astype(np.int8), [0]))))
+    return tuple((int(start), int(end)) for start, end in zip(edges[::2], edges[1::2], strict=True))

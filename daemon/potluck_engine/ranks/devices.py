@@ -62,14 +62,3 @@ _UNITS = {"b": 1} | {
     for power, prefix in enumerate("kmgt", start=1)
     for suffix, base in (("b", 1000), ("ib", 1024))
 }
-
-
-def threads_each(threads: int, devices: Sequence[str]) -> int:
-    """Return the CPU threads of one rank; ranks on a CPU share those of the engine."""
-    shares = sum(device == "cpu" for device in devices) or 1
-    return max(threads // shares, 1)
-
-
-def num_memories(devices: Sequence[str]) -> int:
-    """Return how many memories the devices have; ranks on a CPU share one."""
-    return max(len(set(devices)), 1)

@@ -10,22 +10,21 @@ from potluck_control.launch_spec import LaunchSpec
 from torch import Tensor
 
 from potluck.blocks import KvCache
-from potluck.blocks.kv import KvMemory, KvSequence
+from potluck.blocks.kv import KvMemory
 from potluck.blocks.parallel import Ranks, join_ranks
 from potluck.blocks.plans import StepPlan
 from potluck.protocol.blocks import Span
 from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.loading import load, open_for_swarm
-from potluck_engine.ranks.mailbox import RankInbox, SharedMemory
+from potluck_engine.ranks.mailbox import RankInbox
 from potluck_engine.ranks.processes import EXCHANGE_TIMEOUT_S, MEETING_TIMEOUT_S
 
 
 class Mirror:
     """One rank's part of a span. Rank 0 may call the public methods; tensors come on the CPU."""
 
-    def __init__(self, rank: int, shared: SharedMemory, config: LaunchSpec, meeting: Path) -> None:
+    def __init__(self, rank: int, config: LaunchSpec, meeting: Path) -> None:
         self._rank = rank
-        self._shared = shared
         self._config = replace(config, device=config.devices[rank])
         self._meeting = meeting
         self._ranks: Ranks | None = None
@@ -36,8 +35,8 @@ class Mirror:
     def follow(self, letters: RankInbox) -> None:
         """Make the calls of rank 0. Raises EOFError when it is gone, and any error of a call."""
         while True:
-            call = letters.next()
-            getattr(self, call.name)(*call.args)
+            name, args = letters.next()
+            getattr(self, name)(*args)
 
     def load(self, span: Span) -> None:
         """Load this rank's part; meet the other ranks the first time."""
@@ -65,19 +64,6 @@ class Mirror:
 
     def give_back(self, arena: int, runs: list[tuple[int, int]]) -> None:
         self._pages.arenas[arena].give_back(runs)
-
-    def save(self, sequence: KvSequence, size: int) -> None:
-        """Write this rank's `size` bytes of a sequence to its place in the shared memory."""
-        assert self._ranks is not None
-        shared = self._shared.of(size * (self._ranks.size - 1))
-        self._pages.save(sequence, shared[size * (self._rank - 1) :])
-        self._ranks.meet()
-
-    def load_sequence(self, sequence: KvSequence, *tensors: Tensor) -> None:
-        assert self._ranks is not None
-        each = len(tensors) // (self._ranks.size - 1)
-        self._pages.write(sequence, tensors[each * (self._rank - 1) :][:each])
-        self._ranks.meet()
 
     def run_step(self, plan: StepPlan, hidden: Tensor, rows: tuple[int, ...], *prompts: Tensor) -> None:
         of_rows = {row: self._here(prompt) for row, prompt in zip(rows, prompts, strict=True)}

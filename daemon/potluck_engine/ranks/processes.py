@@ -1,6 +1,6 @@
 """Starts, directs, watches and ends the processes that hold a span on several devices. Rank 0 is the engine itself.
 
-start:  a process for each further device, each with a pipe and the memory that all share
+start:  a process for each further device, each with a pipe
 work:   `together` sends the other ranks a call that rank 0 makes
 lost:   a rank ended, or an exchange failed or took too long: every rank is killed, `wait_lost` returns, and later
         calls are refused; the engine closes this set and starts another
@@ -32,7 +32,7 @@ from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.loading import load
-from potluck_engine.ranks.mailbox import Mailbox, SharedMemory
+from potluck_engine.ranks.mailbox import Mailbox
 
 log = logging.getLogger(__name__)
 
@@ -44,18 +44,13 @@ _numbers = itertools.count()
 
 
 class RankProcesses:
-    """The processes of one engine's further devices. Use `load` and `together` in other threads than the loop's.
-
-    Attributes:
-        memory: mapped by all ranks; the body of `together` may use it if its call has no tensors.
-    """
+    """The processes of one engine's further devices. Use `load` and `together` in other threads than the loop's."""
 
     def __init__(self, config: LaunchSpec, meeting: Path) -> None:
         self._config = config
         self._meeting = meeting
-        self.memory = SharedMemory()
         self._processes: list[asyncio.subprocess.Process] = []
-        self._mailbox = Mailbox(self.memory)
+        self._mailbox = Mailbox()
         self._group: Ranks | None = None
         self._is_lost = False
         self._lock = threading.Lock()  # steps and calls have threads of their own, but an exchange is one at a time
@@ -123,11 +118,6 @@ class RankProcesses:
             self._lose()
             raise _lost() from error
 
-    def meet(self) -> None:
-        """Wait for the other ranks, which do the same."""
-        assert self._group is not None
-        self._group.meet()
-
     def post(self, name: str, *args: Any) -> None:
         """Queue a call without tensors that the other ranks make before the next one; any thread may do so."""
         self._mailbox.post(name, *args)
@@ -154,31 +144,24 @@ class RankProcesses:
         self._kill()
         await asyncio.gather(*(process.wait() for process in self._processes))
         await asyncio.to_thread(leave_ranks)
-        self.memory.close()
         self._meeting.unlink(missing_ok=True)
 
     async def _start_one(self, rank: int) -> None:
         ours, theirs = socket.socketpair()
         try:
             process = await asyncio.create_subprocess_exec(
-                *(
-                    sys.executable,
-                    "-m",
-                    "potluck_engine.ranks.rank",
-                    f"--rank={rank}",
-                    f"--parent={os.getpid()}",
-                ),
-                *(f"--pipe={theirs.fileno()}", f"--memory={self.memory.handle}"),
+                *(sys.executable, "-m", "potluck_engine.ranks.rank"),
+                *(str(number) for number in (rank, theirs.fileno(), os.getpid())),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(), self.memory.handle),
+                pass_fds=(theirs.fileno(),),
             )
         except BaseException:
             ours.close()
             raise
         finally:
             theirs.close()
-        self._mailbox.add(ours)
+        self._mailbox.add(ours, timeout_s=int(EXCHANGE_TIMEOUT_S))
         self._processes.append(process)
 
     def _lose(self) -> None:

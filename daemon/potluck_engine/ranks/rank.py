@@ -1,4 +1,4 @@
-"""Runs one rank of a span on several devices, but never rank 0: `python -m potluck_engine.ranks.rank`.
+"""Runs one rank of a span on several devices, but never rank 0: `python -m potluck_engine.ranks.rank RANK PIPE PARENT`.
 
 Makes the calls of rank 0 in its order on its own part of the weights, and drops the results, which are the same on all
 ranks. Errors end this process, which rank 0 notices in its next exchange at the latest. It ends with rank 0, too.
@@ -6,7 +6,6 @@ ranks. Errors end this process, which rank 0 notices in its next exchange at the
 
 from __future__ import annotations
 
-import argparse
 import faulthandler
 import logging
 import os
@@ -20,28 +19,21 @@ log = logging.getLogger(__name__)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m potluck_engine.ranks.rank")
-    parser.add_argument("--rank", type=int, required=True, help="its place in the list of devices")
-    parser.add_argument("--pipe", type=int, required=True, help="file descriptor of a socket to rank 0")
-    parser.add_argument("--memory", type=int, required=True, help="file descriptor of the memory shared with it")
-    parser.add_argument("--parent", type=int, required=True, help="process id of rank 0")
-    args = parser.parse_args()
+    """Run the rank that the arguments name: its place, the file descriptor of a socket to rank 0, rank 0's process."""
+    rank, pipe, parent = map(int, sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; rank 0 ends the ranks
     if sys.platform == "linux":
-        exit_with_parent(args.parent)
+        exit_with_parent(parent)
     faulthandler.enable()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s rank: %(message)s", stream=sys.stderr)
 
-    from potluck_engine.ranks.mailbox import (  # imports torch, so only after the parent is watched
-        RankInbox,
-        SharedMemory,
-    )
+    from potluck_engine.ranks.mailbox import RankInbox  # imports torch, so only after the parent is watched
     from potluck_engine.ranks.mirror import Mirror
 
-    memory = SharedMemory(args.memory)
-    letters = RankInbox(socket.socket(fileno=args.pipe), memory)
+    letters = RankInbox(socket.socket(fileno=pipe))
     try:
-        Mirror(args.rank, memory, *letters.next().args).follow(letters)
+        _, config = letters.next()
+        Mirror(rank, *config).follow(letters)
     except EOFError:
         return 0
     except Exception:  # rank 0 notices the end of this process

@@ -12,13 +12,12 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from potluck.blocks import BlockSpan, KvCache
 from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.arenas import KvArena
-from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, SavedSequence
+from potluck.blocks.kv import KvLayout, KvMemory
 from potluck.blocks.plans import StepPlan
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
@@ -89,39 +88,12 @@ class RankedCache(KvCache):
 
 
 class RankedMemory(KvMemory):
-    """Pages whose keys and values are spread over the ranks by heads; a saved sequence holds those of all ranks."""
+    """Pages whose keys and values are spread over the ranks by heads; nothing is saved or loaded."""
 
     def __init__(self, layout: KvLayout, num_tokens: int, ranks: RankProcesses) -> None:
         super().__init__(layout, num_tokens)
         self.arenas: list[KvArena] = [_RankedArena(arena, i, ranks) for i, arena in enumerate(self.arenas)]
         self.page_bytes *= ranks.size
-        self._ranks = ranks
-
-    def saved_bytes(self, sequence: KvSequence) -> int:
-        return super().saved_bytes(sequence) * self._ranks.size
-
-    def save(self, sequence: KvSequence, into: Tensor | None = None) -> SavedSequence:
-        size = super().saved_bytes(sequence)
-        buffer = torch.empty(size * self._ranks.size, dtype=torch.uint8) if into is None else into
-        own = super().save(sequence, buffer[:size])
-        others = buffer[size : size * self._ranks.size]
-        with self._ranks.together("save", sequence, size):
-            self._ranks.meet()
-            others.copy_(self._ranks.memory.of(len(others))[: len(others)])
-        tensors = list(own.tensors)
-        for _ in range(1, self._ranks.size):
-            for tensor in own.tensors:
-                tensors.append(others[: tensor.nbytes].view(tensor.dtype).view(tensor.shape))
-                others = others[tensor.nbytes :]
-        return SavedSequence(own.span, own.length, own.firsts, tuple(tensors))
-
-    def load(self, saved: SavedSequence) -> KvSequence:
-        each = len(saved.tensors) // self._ranks.size
-        own = SavedSequence(saved.span, saved.length, saved.firsts, saved.tensors[:each])
-        sequence = super().load(own)
-        with self._ranks.together("load_sequence", sequence, *saved.tensors[each:]):
-            self._ranks.meet()  # so that the next tensors don't overwrite these
-        return sequence
 
 
 class _RankedArena(KvArena):

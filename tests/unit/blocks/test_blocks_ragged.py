@@ -7,17 +7,19 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.spans import FolderOf, span_of, step
+from helpers.tiny_models import whole_model
 from torch import Tensor
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.trial import try_alone, try_ragged
 from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
 
 SPAN = Span(1, 5)
 RAGGED = ("mistral_sliding", "qwen3_moe", "gemma2", "gemma3", "glm4", "gpt_oss", "smollm3", "gpt2", "deepseek_v3")
-ALONE = ("bloom", "llama4", "qwen3_next", "gptj", "llama_dynamic")
-"""They have ALiBi, chunks, states, attention of their own, or rope that looks at the whole batch."""
+ALONE = ("bloom", "llama4", "qwen3_next", "gptj")
+"""They have ALiBi, chunks, states or attention of their own."""
 
 
 @cache  # spans keep nothing between tests
@@ -66,6 +68,33 @@ def test_rows_in_one_step_give_what_each_gives_alone(family: str, family_folder:
                 outputs[i].append(output)
     for hidden, found in zip(inputs, outputs, strict=True):
         assert_close(torch.cat(found), alone(blocks, hidden))
+
+
+@pytest.mark.parametrize("family", ["llama_longrope", "llama_dynamic"])
+def test_positions_depend_on_no_text_and_texts_end_where_they_would(family: str, family_folder: FolderOf) -> None:
+    """A long text and a short one in the same steps and after each other, against a fresh model for each."""
+    folder, span = family_folder(family), Span(0, 5)
+    blocks, inputs, wanted = span_of(folder, span), [], []
+    for length in (32, 6):
+        with torch.inference_mode():
+            made = whole_model(folder)(torch.arange(3, 3 + length)[None], output_hidden_states=True)
+        inputs.append(made.hidden_states[0][0])
+        wanted.append(made.hidden_states[span.end][0])
+    memory = blocks.new_memory(100)
+    long, short = memory.new_sequence(), memory.new_sequence()
+    found = step(blocks, memory, [(long, inputs[0][:31])])
+    found += step(blocks, memory, [(long, inputs[0][31:]), (short, inputs[1][:5])])
+    found += step(blocks, memory, [(short, inputs[1][5:])])
+    assert_close(torch.cat(found[:2]), wanted[0])
+    assert_close(torch.cat(found[2:]), wanted[1])
+    with torch.inference_mode():
+        cache = blocks.new_cache()
+        assert_close(blocks.forward(inputs[0][None], cache)[0], wanted[0])
+        for refused in (lambda: blocks.forward(inputs[1][None], cache), lambda: blocks.forward(hidden_of(33, 0)[None])):
+            with pytest.raises(RemoteError, match="too many: texts of this model end at 32") as refusal:
+                refused()
+            assert refusal.value.code is Code.TOO_LONG
+        assert_close(alone(blocks, inputs[1]), wanted[1])
 
 
 def test_prompts_are_added_to_the_first_tokens_of_their_row(family_folder: FolderOf) -> None:

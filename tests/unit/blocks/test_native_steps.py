@@ -271,6 +271,36 @@ def test_a_memory_of_other_blocks_is_refused(family_folder: FolderOf) -> None:
         whole_of(blocks).run(Span(1, 2), rows, random_hidden(1, blocks), memory)
 
 
+def test_what_was_prepared_for_a_step_serves_that_step_alone(family_folder: FolderOf) -> None:
+    blocks = span_of(family_folder("llama"), SPAN, dtype=torch.float32)
+    hidden = random_hidden(6, blocks)
+
+    def decoded(*, looks_ahead: bool) -> list[Tensor]:
+        memory, other = (blocks.new_memory(64) for _ in range(2))
+        row, beside = (memory.new_sequence() for _ in range(2))
+        outputs = []
+        for at in range(6):
+            if looks_ahead:  # only the first of these steps comes, then one of another row, position, memory or place
+                memory.reserve(row, row.length + 1)
+                blocks.look_ahead(plan_step(memory, [StepRow(row, 1)]), memory)
+            if at == 2:
+                outputs += step(blocks, memory, [(beside, hidden[:1])])
+            elif at == 3:
+                memory.crop(row, 1)
+            elif at == 4:
+                outputs += step(blocks, other, [(other.new_sequence(), hidden[:1])])
+            elif at == 5:
+                blocks.weights.free()
+                taken.append(torch.full((1 << 16,), 7.0))
+                blocks.weights.restore()
+            outputs += step(blocks, memory, [(row, hidden[at : at + 1])])
+        return outputs
+
+    taken: list[Tensor] = []
+    wanted = decoded(looks_ahead=False)
+    assert all(map(torch.equal, decoded(looks_ahead=True), wanted))
+
+
 def test_weights_that_moved_are_found_again(family_folder: FolderOf) -> None:
     blocks = span_of(family_folder("llama"), SPAN, dtype=torch.float32)
     wanted = together(blocks)

@@ -17,4 +17,4 @@ def test_files_beside_the_blocks_are_those_with_embeddings_and_head(tmp_path: Pa
     checkpoint = Checkpoint("model", "local", tmp_path, AutoConfig.from_pretrained(CHECKPOINT))
     files = BlockFiles.of(checkpoint, "layers")
     assert files.files[1] == {"block-1.safetensors"}
-    assert files.beside() == {"ends.safetensors", "block-3.safetensors"}
+    assert files.beside == {"ends.safetensors", "block-3.safetensors"}

@@ -9,11 +9,16 @@ from typing import Any
 
 import pytest
 import torch
+from helpers.tiny_models import save_random, whole_model
 from safetensors.torch import load_file, save_file
 from torch import nn
+from transformers import LlamaConfig, LlamaPreTrainedModel
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from potluck.blocks import load_span
-from potluck.checkpoint import building, load_ends, open_checkpoint
+from potluck.checkpoint import load_ends, open_checkpoint
+from potluck.checkpoint.building import Filler
+from potluck.checkpoint.families import SAME_LAYERS
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 
@@ -103,6 +108,75 @@ def test_a_tensor_that_the_model_does_not_know_is_named(folder: Path) -> None:
         load(folder)
 
 
+EXTRAS = {
+    "llama": {"self_attn.rotary_emb.inv_freq": torch.ones(8)},
+    "gpt2": {"attn.bias": torch.ones(1, 1, 9, 9, dtype=torch.bool), "attn.masked_bias": torch.tensor(-1e4)},
+    "gptj": {"attn.bias": torch.ones(1, 1, 9, 9, dtype=torch.uint8), "attn.masked_bias": torch.tensor(-1e4)},
+}
+"""What earlier versions of Transformers stored in each block, by family."""
+
+
+@pytest.mark.parametrize("family", EXTRAS)
+def test_masks_and_frequencies_of_older_checkpoints_are_named_once_and_ignored(
+    family: str, tmp_path: Path, family_folder: Callable[[str], Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    plain, folder = family_folder(family), save_random(family, tmp_path, shard="1GB")
+    before = "model.layers" if family == "llama" else "transformer.h"
+    old = {f"{before}.{block}.{name}": tensor.clone() for block in range(6) for name, tensor in EXTRAS[family].items()}
+    rewrite(folder / "model.safetensors", lambda tensors: tensors.update(old))
+    with caplog.at_level("INFO", "potluck.checkpoint"):
+        blocks, wanted = (load_span(open_checkpoint(str(each)), Span(0, 3)) for each in (folder, plain))
+        load_ends(open_checkpoint(str(folder)), nn.Identity())
+    hidden = torch.randn(1, 5, 64)
+    assert torch.equal(blocks.forward(hidden), wanted.forward(hidden))
+    assert blocks.weights.placement == wanted.weights.placement
+    (line,) = (message for message in caplog.messages if "are ignored" in message)
+    assert all(f".*.{name}" in line for name in EXTRAS[family])
+
+
+class Biased(LlamaPreTrainedModel):
+    """A model that has, or has not, a projection called `attn`, as masks were."""
+
+    def __init__(self, *, bias: bool) -> None:
+        super().__init__(LlamaConfig())
+        self.attn = nn.Linear(2, 2, bias=bias, device="meta")
+
+
+def test_a_real_bias_with_the_name_of_a_mask_is_loaded_or_refused() -> None:
+    tensors = {"attn.weight": torch.ones(2, 2), "attn.bias": torch.full((2,), 3.0)}
+    model = Biased(bias=True)
+    Filler(model, torch.float32, "cpu").fill(tensors)
+    assert model.attn.bias.tolist() == [3.0, 3.0]
+    with pytest.raises(CheckpointError, match=r"has attn\.bias, which the model does not know"):
+        Filler(Biased(bias=False), torch.float32, "cpu").fill(tensors)
+
+
+@pytest.mark.parametrize("name", ["lm_head.bias", "model.norm.bias"])
+def test_an_unknown_tensor_of_the_ends_is_refused(folder: Path, name: str) -> None:
+    path = folder / "model.safetensors.index.json"
+    index = json.loads(path.read_text())
+    index["weight_map"][name] = "more.safetensors"
+    path.write_text(json.dumps(index))
+    save_file({name: torch.ones(64)}, folder / "more.safetensors")
+    with pytest.raises(CheckpointError, match=f"has {name}, which the model does not know"):
+        load_ends(open_checkpoint(str(folder)), nn.Identity())
+
+
+@pytest.mark.parametrize("name", SAME_LAYERS)
+def test_another_name_of_a_known_family_loads_as_that_family(
+    name: str, tmp_path: Path, family_folder: Callable[[str], Path]
+) -> None:
+    plain = family_folder(SAME_LAYERS[name])
+    folder = Path(shutil.copytree(plain, tmp_path / name))
+    edit_config(folder, model_type=name, auto_map={"AutoConfig": "own.Config"}, architectures=["Own"])
+    (folder / "own.py").write_text("raise SystemExit")
+    assert name not in CONFIG_MAPPING, "Transformers knows it now"
+    blocks, wanted = (load_span(open_checkpoint(str(each)), Span(1, 4)) for each in (folder, plain))
+    hidden = torch.randn(1, 5, 64)
+    assert torch.equal(blocks.forward(hidden), wanted.forward(hidden))
+    assert type(load_ends(open_checkpoint(str(folder)), nn.Identity())) is type(whole_model(plain))
+
+
 def test_a_wrong_shape_is_told_with_both_shapes(folder: Path) -> None:
     rewrite(shard_of(folder), lambda tensors: tensors.update({SHARD: torch.zeros(96, 32)}))
     with pytest.raises(CheckpointError, match=r"up_proj.*\[96, 32\].*\[96, 64\]"):
@@ -119,7 +193,6 @@ def test_a_buffer_that_nothing_computes_is_refused_not_served(folder: Path, monk
     from transformers import LlamaModel
 
     monkeypatch.setattr(LlamaModel, "_init_weights", lambda self, module: None)
-    monkeypatch.setattr(building, "_take_from_fresh", lambda *args: None)
     with pytest.raises(CheckpointError, match=r"rotary_emb.inv_freq cannot be computed"):
         load(folder)
 

@@ -1,11 +1,13 @@
 """Families whose layers differ, or are called in unusual ways: their parts give what the whole model gives."""
 
+from types import SimpleNamespace
+
 import pytest
 from helpers.tiny_models import FAMILIES
 from transformers import AutoConfig
 
 from benchmarks.families import judge_all
-from potluck.checkpoint.families import depends_on_length, has_experts, refuse_start, refuse_unsplittable, slice_config
+from potluck.checkpoint.families import has_experts, longest_text, refuse_start, refuse_unsplittable, slice_config
 from potluck.errors import CheckpointError
 
 
@@ -58,9 +60,11 @@ def test_a_span_cannot_start_at_a_block_that_uses_anothers_choice() -> None:
 # -- from the configuration alone --------------------------------------------------------------------------------------
 
 
-def test_positions_of_some_families_depend_on_the_length() -> None:
+def test_texts_end_where_positions_would_depend_on_their_length() -> None:
     families = ("llama_longrope", "llama_dynamic", "llama", "gemma3", "bloom", "gpt2", "gpt_oss", "qwen3_next")
-    assert [family for family in families if depends_on_length(FAMILIES[family]())] == [*families[:2]]
+    assert [longest_text(FAMILIES[family]()) for family in families] == [32, 32, *[None] * 6]
+    by_layer = {"full_attention": {"rope_type": "longrope", "original_max_position_embeddings": 7}, "other": {}}
+    assert longest_text(SimpleNamespace(rope_parameters=by_layer)) == 7
 
 
 def test_experts_are_known_whatever_a_family_calls_their_number() -> None:

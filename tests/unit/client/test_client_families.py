@@ -36,3 +36,16 @@ def test_generation_with_padding_and_in_a_session_is_the_local_one(
         first = there.model(ids[1:, :6])
         rest = there.model(ids[1:, 6:], **{name: first[name]}).logits
         torch.testing.assert_close(rest, local(ids[1:]).logits[:, 6:], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["llama_longrope", "llama_dynamic"])
+def test_a_long_text_changes_no_positions_of_a_short_one(family: str, family_folder: Callable[[str], Path]) -> None:
+    folder = family_folder(family)
+    ids = prompt(batch=1, tokens=24, vocab=128)
+    wanted = [local_model(folder).generate(ids[:, :n], max_new_tokens=8, do_sample=False) for n in (24, 5)]
+    with world("0:2", "2:6", folder=folder, num_blocks=NUM_BLOCKS) as there, there.model.session(max_length=32) as long:
+        there.model.generate(ids[:, :20], session=long, max_new_tokens=4, do_sample=False)
+        short = there.model.generate(ids[:, :5], max_new_tokens=8, do_sample=False)
+        long.rewind(20)
+        found = there.model.generate(ids, session=long, max_new_tokens=8, do_sample=False)
+    assert [found.tolist(), short.tolist()] == [each.tolist() for each in wanted]

@@ -5,7 +5,7 @@ import random
 import pytest
 import torch
 
-from potluck.client.history import History
+from potluck.client.history import Cursor, History, Piece
 
 
 def tokens(batch: int, count: int, first: int) -> torch.Tensor:
@@ -19,7 +19,7 @@ def test_the_latest_chunk_is_handed_out_without_a_copy() -> None:
     history.append(tokens(1, 4, 0))
     step = tokens(1, 1, 4)
     history.append(step)
-    assert history.since(4).data_ptr() == step.data_ptr()
+    assert history.between(4, 5).data_ptr() == step.data_ptr()
 
 
 def test_random_reorders_and_rollbacks_equal_doing_them_at_once() -> None:
@@ -43,7 +43,41 @@ def test_random_reorders_and_rollbacks_equal_doing_them_at_once() -> None:
         if plain.shape[1]:
             assert history.batch == plain.shape[0]
             start = rng.choice([0, plain.shape[1] - 1, rng.randrange(plain.shape[1])])
-            assert torch.equal(history.since(start), plain[:, start:])
+            assert torch.equal(history.between(start, history.length), plain[:, start:])
+
+
+def test_a_cursor_says_what_a_server_has_whatever_changes_while_pieces_are_on_their_way() -> None:
+    """Random steps, rollbacks and reorders around a server that answers late."""
+    rng = random.Random(1)
+    before, cursor = History(), Cursor()
+    history = History(before=before)  # changes come from the boundary before
+    history.attach(cursor)
+    server, sent = torch.zeros(3, 0, 2), list[tuple[int, torch.Tensor, torch.Tensor | None]]()
+    for _ in range(2000):
+        match rng.random():
+            case chance if chance < 0.4:
+                chunk = torch.rand(3, rng.choice([1, 1, 5]), 2)
+                before.append(chunk)
+                history.append(chunk)
+            case chance if chance < 0.6 and cursor.sent < history.length:
+                start, end = cursor.sent, rng.randint(cursor.sent + 1, history.length)
+                sent.append((start, history.between(start, end), cursor.order))
+                cursor.order = None
+                cursor.flying.append(Piece(start, end, None, None, 0.0, None, end))
+            case chance if chance < 0.8 and cursor.flying:
+                start, hidden, order = sent.pop(0)
+                kept = server[:, :start] if order is None else server[order][:, :start]
+                server = torch.cat([kept, hidden], dim=1)
+                cursor.land()
+            case chance if chance < 0.9:
+                before.truncate(max(0, before.length - rng.choice([0, 1, 2, 5])))
+            case _ if not cursor.flying and history.length:  # a session whose rows change drops understudies
+                before.reorder(torch.tensor([rng.randrange(3) for _ in range(3)]))
+        assert history.length == before.length
+        assert cursor.position <= cursor.sent <= history.length
+        if cursor.position and not cursor.flying:
+            has = server if cursor.order is None else server[cursor.order]
+            assert torch.equal(has[:, : cursor.position], history.between(0, cursor.position))
 
 
 def test_many_small_chunks_are_merged() -> None:
@@ -51,7 +85,7 @@ def test_many_small_chunks_are_merged() -> None:
     for position in range(1000):
         history.append(tokens(1, 1, position))
     assert len(history._chunks) < 300
-    assert torch.equal(history.since(0), tokens(1, 1000, 0))
+    assert torch.equal(history.between(0, 1000), tokens(1, 1000, 0))
 
 
 def test_deep_prompts_are_cut_and_reordered_with_the_tokens() -> None:
@@ -62,8 +96,6 @@ def test_deep_prompts_are_cut_and_reordered_with_the_tokens() -> None:
     assert torch.equal(history.prompts, prompts[:, [1, 0]])
     history.truncate(3)
     assert history.prompts.shape[2] == 3
-    history.keep_prompts(1)
-    assert torch.equal(history.prompts, prompts[:1, [1, 0], :3])
     history.truncate(0)
     assert history.prompts is None
 
@@ -72,4 +104,4 @@ def test_nothing_after_the_end_is_a_mistake_of_ours() -> None:
     history = History()
     history.append(tokens(1, 2, 0))
     with pytest.raises(ValueError, match="nothing after"):
-        history.since(2)
+        history.between(2, 3)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from potluck.client import AutoDistributedModelForCausalLM
-from potluck.client.model import _dtype, _refuse_local_only
+from potluck.client.model import _dtype, _refuse_options
 from potluck.errors import UsageError
 
 
@@ -47,9 +47,9 @@ def test_an_option_of_petals_is_refused_with_what_to_do_instead(option: dict[str
 
 
 def test_options_that_ask_for_nothing_special_are_taken() -> None:
-    _refuse_local_only({"device_map": "auto", "trust_remote_code": False, "cache_dir": None})
-    _refuse_local_only({"device_map": "cpu"})
-    _refuse_local_only({"device_map": torch.device("cpu")})
+    _refuse_options({"device_map": "auto", "trust_remote_code": False, "cache_dir": None})
+    _refuse_options({"device_map": "cpu"})
+    _refuse_options({"device_map": torch.device("cpu")})
 
 
 def test_an_unknown_option_is_a_mistake() -> None:

@@ -4,11 +4,13 @@ import asyncio
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from potluck.client.loop import LoopThread, side_by_side
 from potluck.errors import NetworkError
+from potluck.leaving import Leaving
 
 
 @pytest.fixture
@@ -80,6 +82,47 @@ def test_stopping_wakes_those_who_wait(loop: LoopThread) -> None:
     waiter.join(60)
     assert not waiter.is_alive()
     assert len(errors) == 1
+
+
+def test_a_caller_that_leaves_ends_its_call_and_all_later_ones(loop: LoopThread) -> None:
+    caller, began, cancelled = Leaving(), threading.Event(), threading.Event()
+
+    async def hang() -> None:
+        began.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            cancelled.set()
+
+    def work() -> None:
+        with caller.working():
+            loop.run(hang())
+
+    with ThreadPoolExecutor(1) as threads:
+        working = threads.submit(work)
+        began.wait()
+        caller.leave()
+        with pytest.raises(BrokenPipeError):
+            working.result()
+        assert cancelled.is_set()
+        with pytest.raises(BrokenPipeError):
+            threads.submit(work).result()
+    assert loop.run(answer(1)) == 1, "others go on"
+
+
+def test_the_calls_of_other_threads_can_be_ended(loop: LoopThread) -> None:
+    began = threading.Event()
+
+    async def hang() -> None:
+        began.set()
+        await asyncio.get_running_loop().create_future()
+
+    with ThreadPoolExecutor(1) as threads:
+        working = threads.submit(loop.run, hang())
+        began.wait()
+        loop.run(loop.end_calls())
+        with pytest.raises(NetworkError, match="closed"):
+            working.result()
 
 
 def test_a_stopped_loop_refuses_work(loop: LoopThread) -> None:

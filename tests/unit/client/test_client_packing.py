@@ -18,6 +18,7 @@ from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import BackwardRequest
 from potluck.protocol.records import NumberFormat, ServerRecord
+from potluck.routing import RouteHop
 from potluck.wire.calls import CallRequest
 from potluck.wire.packing import pack_exactly
 
@@ -147,9 +148,9 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[CallRequest]:
     found: list[CallRequest] = []
     compute = Calls.compute
 
-    def watch(calls: Calls, record: ServerRecord, request: CallRequest, *others: Any) -> Any:
+    def watch(calls: Calls, part: RouteHop, request: CallRequest, *others: Any) -> Any:
         found.append(request)
-        return compute(calls, record, request, *others)
+        return compute(calls, part, request, *others)
 
     monkeypatch.setattr(Calls, "compute", watch)
     return found

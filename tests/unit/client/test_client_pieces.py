@@ -1,5 +1,6 @@
 """Long steps in pieces, several in flight at all servers: the local model's tokens, whatever fails."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from transformers import PreTrainedModel
 
 from potluck.client import pieces
 from potluck.client.history import History
-from potluck.client.pieces import Inflow, is_long, piece_tokens
+from potluck.client.pieces import Course, is_long, piece_tokens
 from potluck.protocol.messages import StepRequest
 
 GREEDY = {"max_new_tokens": 4, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
@@ -34,16 +35,18 @@ def test_pieces_are_whole_pages_and_not_too_many() -> None:
     assert [is_long(tokens, 1) for tokens in (1, 24, 25, 4000)] == [False, False, True, True]
 
 
-async def test_an_inflow_says_whether_its_tokens_come() -> None:
+async def test_a_course_says_whether_its_inputs_come() -> None:
     history = History()
-    inflow = Inflow(history, 5)
-    inflow.add(torch.zeros(1, 2, 4), was_pushed=False)
-    inflow.add(torch.zeros(1, 2, 4), was_pushed=True)
-    assert await inflow.reaches(4)
-    assert [inflow.was_pushed(position) for position in (0, 2)] == [False, True]
-    inflow.stop()
-    assert not await inflow.reaches(5)
-    assert await Inflow(history, 4).reaches(4)
+    course = Course(history, 1, 0, 5, 2, lambda *_: None, grows=True)
+    course.bring(torch.zeros(1, 2, 4), was_pushed=False)
+    course.bring(torch.zeros(1, 2, 4), was_pushed=True)
+    assert await course.reaches(4)
+    assert course.pushed == {2}
+    waiting = asyncio.create_task(course.reaches(5))
+    await asyncio.sleep(0)
+    course.stop()
+    assert not await waiting
+    assert course.is_cut_short
 
 
 def test_every_server_gets_the_prompt_in_pieces(local: PreTrainedModel) -> None:

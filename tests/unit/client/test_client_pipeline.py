@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from potluck.client.pipeline import cut
 from potluck.client.rows import RowGroup, group_rows
+from potluck.client.stateless import cut
 
 
 def sizes(batch: int, tokens: int, num_servers: int, most: int = 1024) -> list[int]:

@@ -75,6 +75,24 @@ def test_beams_are_replayed_in_their_present_order(local: PreTrainedModel) -> No
         assert torch.equal(got, local.generate(prompt(batch=2), **options))
 
 
+def test_deep_prompts_go_along_to_several_replacement_servers() -> None:
+    hidden, prompts = torch.rand(1, 9, 64), torch.rand(4, 1, 3, 64)
+    outputs = []
+    for is_lost in (False, True):
+        with world("0:4") as there:
+            session = there.client.new_session(40)
+            there.client.run(session.step(hidden[:, :6], 0, prompts=prompts))
+            for lost, spans in (("0:4", ("0:1", "1:4")), ("1:4", ("1:2", "2:4"))) if is_lost else ():
+                disturb(there, lost, 1, kill)
+                for span in spans:
+                    there.add_server(Span.parse(span))
+                there.client.run(session.step(hidden[:, 6:7], 6))
+            outputs.append(there.client.run(session.step(hidden[:, 6:], 6)))
+            assert len(session.route.hops) == (3 if is_lost else 1)
+            there.client.run(session.close())
+    torch.testing.assert_close(*outputs, rtol=1e-5, atol=1e-5)
+
+
 def test_a_rollback_that_a_cache_cannot_do_is_replayed_at_the_same_server(local: PreTrainedModel) -> None:
     def refuse_rollbacks(server: BlockServer, request: StepRequest) -> None:
         before = server.steps[-2] if len(server.steps) > 1 else None
@@ -168,9 +186,11 @@ def test_a_server_that_comes_while_one_waits_is_used(local: PreTrainedModel) -> 
         assert told == [(Span(2, 4),), ()]
 
 
-def test_the_only_server_comes_back_and_is_given_everything_again(local: PreTrainedModel) -> None:
+def test_the_only_server_that_leaves_and_comes_back_is_given_everything_again(local: PreTrainedModel) -> None:
     with world("0:2", "2:4") as there:
         disturb(there, "2:4", 4, refuse(Code.DRAINING))
         assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+        (route,) = there.model.last_route()
+        assert [hop.replayed_tokens for hop in route.hops] == [0, 7 + 3]
         tokens = [step.hidden.shape[1] for step in there.servers[1].steps]
         assert tokens == [7, 1, 1, 1, 7 + 3, 1, 1, 1, 1]

@@ -9,7 +9,6 @@ import torch
 from helpers.block_server import BlockServer
 from helpers.client_world import PATIENT, World, world
 
-from potluck.client.reports import Evidence
 from potluck.membership.reports import WrongResults
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
@@ -59,7 +58,7 @@ def told(there: World, members: FakeMembers, *used: BlockServer) -> None:
     request = ForwardRequest(there.client.swarm.prefix, SPAN, hidden)
 
     async def send() -> None:
-        audits._reports.send(found, Evidence(SPAN, request, Needs()))
+        audits._reports.send(found, request, Needs())
         await audits._reports._background.wait()
 
     there.client.run(send())

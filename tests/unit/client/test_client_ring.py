@@ -18,10 +18,10 @@ from potluck_engine import inference
 from potluck_engine.pushing import Pusher, SessionPushes
 from transformers import PreTrainedModel
 
-from potluck.client import hop as hops
 from potluck.client import pieces
+from potluck.client.calls import StepStream
 from potluck.client.config import ClientConfig
-from potluck.client.hop import Hop
+from potluck.client.hop import Links
 from potluck.client.ring import Ring
 from potluck.directory import Directory
 from potluck.directory.directory import HEARTBEAT_INTERVAL_S
@@ -90,11 +90,12 @@ class Seen:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sent: list[StepRequest] = []
         self.pushed = self.packed = 0
-        real_send, real_push = hops.Hop._send, Pusher.push
+        real_send, real_push = StepStream.send, Pusher.push
 
-        async def send(hop: Hop, request: StepRequest, *, has_reader: bool = False) -> None:
-            self.sent.append(request)
-            await real_send(hop, request, has_reader=has_reader)
+        async def send(stream: StepStream, request: StepRequest, *, has_reader: bool = False) -> None:
+            if request.hidden is not None:
+                self.sent.append(request)
+            await real_send(stream, request, has_reader=has_reader)
 
         def push(pusher: Pusher, number: int, output: torch.Tensor, packed: torch.Tensor | None) -> bool:
             was_pushed = real_push(pusher, number, output, packed)
@@ -102,7 +103,7 @@ class Seen:
             self.packed += was_pushed and packed is not None
             return was_pushed
 
-        monkeypatch.setattr(hops.Hop, "_send", send)
+        monkeypatch.setattr(StepStream, "send", send)
         monkeypatch.setattr(Pusher, "push", push)
 
 
@@ -127,7 +128,7 @@ def test_prompts_of_later_turns_rewinds_and_rows_are_pushed_too(local: PreTraine
         first = there.model.generate(text, session=session, **GREEDY)
         longer = torch.cat([first, prompt(batch=2, tokens=9, seed=1)], dim=1)
         assert torch.equal(there.model.generate(longer, session=session, **GREEDY), local.generate(longer, **GREEDY))
-        assert any(request.hidden is not None and request.hidden.shape[1] == 10 for request in seen.sent)
+        assert any(request.hidden.shape[1] == 10 for request in seen.sent)
         session.rewind(5)
         other = torch.cat([text[:, :5], prompt(batch=2, tokens=4, seed=2)], dim=1)
         before = len(seen.sent)
@@ -197,8 +198,7 @@ def test_a_server_that_dies_between_pushing_servers_changes_no_token(
     assert torch.equal(*generated)
     assert seen.pushed > 10
     assert seen.packed == (seen.pushed if packing == "on" else 0)
-    sent = [request for request in seen.sent if request.hidden is not None]
-    assert all((request.packed is not None) == (packing == "on") for request in sent)
+    assert all((request.packed is not None) == (packing == "on") for request in seen.sent)
 
 
 def test_a_push_that_does_not_come_is_brought_by_the_client_and_its_link_rests(
@@ -260,17 +260,8 @@ class Told:
 
     def __init__(self, name: str) -> None:
         self.peer_id = PeerId(name)
-        self.awaits: PushLink | None = None
-        self.pushes: PushLink | None = None
-        self.can_push = False
-        self.is_told = True
+        self.links = Links()
         self.speaks_packed, self.opening = False, SimpleNamespace(packs=False)
-
-    def link_from(self, link: PushLink) -> None:
-        self.awaits, self.is_told = link, False
-
-    def link_to(self, link: PushLink) -> None:
-        self.pushes, self.is_told, self.can_push = link, False, False
 
     def can_take_whole(self, position: int, num_tokens: int) -> bool:
         return num_tokens < 10
@@ -279,19 +270,19 @@ class Told:
 def told(ring: Ring, *hops: Any, now: float) -> None:
     ring.tell(hops, now)
     for hop in hops:
-        hop.is_told = True
+        hop.links.untold.clear()
 
 
 def test_the_receiver_is_told_first_and_both_with_one_secret() -> None:
     ring, one, other = Ring(), Told("a"), Told("b")
     told(ring, one, other, now=0)
-    assert other.awaits is not None
-    assert (other.awaits.peer, one.pushes) == ("a", None)
+    assert other.links.awaits is not None
+    assert (other.links.awaits.peer, one.links.pushes) == ("a", None)
     told(ring, one, other, now=1)
-    assert one.pushes == PushLink(PeerId("b"), other.awaits.secret)
+    assert one.links.pushes == PushLink(PeerId("b"), other.links.awaits.secret)
     hops: list[Any] = [one, other]
     assert ring.open_links(hops, 5, 1) == []
-    one.can_push = True
+    one.links.can_push = True
     assert ring.open_links(hops, 5, 1) == [(one, other)]
     assert ring.open_links(hops, 5, 10) == []
 
@@ -299,21 +290,21 @@ def test_the_receiver_is_told_first_and_both_with_one_secret() -> None:
 def test_a_link_that_fails_or_does_not_open_rests_twice_as_long_each_time_and_gets_another_secret() -> None:
     ring, one, other = Ring(), Told("a"), Told("b")
     told(ring, one, other, now=0)
-    first = other.awaits
+    first = other.links.awaits
     told(ring, one, other, now=0)
     told(ring, one, other, now=10)
-    assert one.pushes is not None
+    assert one.links.pushes is not None
     told(ring, one, other, now=11)  # it has not opened
-    assert (one.pushes, other.awaits) == (None, None)
+    assert (one.links.pushes, other.links.awaits) == (None, None)
     told(ring, one, other, now=40)
-    assert other.awaits is None
+    assert other.links.awaits is None
     told(ring, one, other, now=42)
-    assert other.awaits not in (None, first)
+    assert other.links.awaits not in (None, first)
     ring.note_failure(one, other, 50)  # type: ignore[arg-type]
     told(ring, one, other, now=109)
-    assert other.awaits is None
+    assert other.links.awaits is None
     told(ring, one, other, now=110)
-    assert other.awaits is not None
+    assert other.links.awaits is not None
 
 
 def test_a_link_that_carried_other_values_is_never_used_again() -> None:
@@ -321,4 +312,4 @@ def test_a_link_that_carried_other_values_is_never_used_again() -> None:
     told(ring, one, other, now=0)
     ring.distrust(one, other)  # type: ignore[arg-type]
     told(ring, one, other, now=1e9)
-    assert other.awaits is None
+    assert other.links.awaits is None

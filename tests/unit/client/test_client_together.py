@@ -18,6 +18,7 @@ from transformers.generation.streamers import BaseStreamer
 from potluck.client.loop import LoopThread
 from potluck.client.together import Decoding, JointCache, Together
 from potluck.errors import PotluckError
+from potluck.leaving import Leaving
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 
@@ -148,9 +149,7 @@ def loop() -> Iterator[LoopThread]:
 
 
 def together(loop: LoopThread, model: Ends) -> Together:
-    client = SimpleNamespace(
-        run=loop.run, post=loop.post, run_soon=lambda make: loop.post(lambda: asyncio.ensure_future(make()))
-    )
+    client = SimpleNamespace(run=loop.run, post=loop.post)
     return Together(model, model, client, "past_key_values")  # type: ignore[arg-type]
 
 
@@ -171,6 +170,32 @@ def test_a_late_answer_holds_nobody_up(loop: LoopThread) -> None:
         other.result()
         late.result()
     assert done == ["other", "late"]
+
+
+def test_a_text_whose_caller_leaves_ends_and_the_others_go_on(loop: LoopThread) -> None:
+    texts, caller, has_begun = together(loop, Ends()), Leaving(), threading.Event()
+
+    def unanswered() -> Decoding:
+        has_begun.set()
+        yield [1]
+
+    def leave() -> None:
+        with caller.working():
+            texts.run(unanswered(), Cache(asyncio.Event()))  # type: ignore[arg-type]
+
+    def other() -> Decoding:
+        for token in range(5):
+            stepped = yield [token]
+            assert stepped.hidden.item() == token + 1
+
+    with ThreadPoolExecutor(2) as threads:
+        leaving = threads.submit(leave)
+        assert has_begun.wait(60)
+        threads.submit(texts.run, other(), Cache()).result()  # type: ignore[arg-type]
+        caller.leave()
+        with pytest.raises(BrokenPipeError):
+            leaving.result(20)
+    assert not texts._texts
 
 
 def test_an_answer_that_comes_within_a_step_counts_in_the_next_one(loop: LoopThread) -> None:

@@ -1,8 +1,18 @@
-"""Ending tasks, and keeping those that nobody awaits."""
+"""Tasks in the background: what ends them is logged, what should go on begins again."""
 
+import ast
 import asyncio
+import logging
+from collections.abc import Iterator
+from pathlib import Path
 
-from potluck.tasks import BackgroundTasks, cancel_and_wait
+import pytest
+
+from potluck import tasks
+from potluck.errors import PotluckError
+from potluck.tasks import BackgroundTasks, cancel_and_wait, in_thread, keep_running, start_task
+
+ROOT = Path(__file__).parents[3]
 
 
 async def test_cancelled_tasks_have_ended_and_what_they_raise_is_dropped() -> None:
@@ -38,3 +48,57 @@ async def test_a_background_task_may_wait_for_all_others_and_end_them() -> None:
     background.start(end_others())
     await background.wait()
     assert ended == ["other", "self"]
+
+
+async def test_what_fails_in_the_background_is_logged_once_and_a_loop_begins_again_after_growing_pauses(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    async def watch() -> None:
+        if len(pauses) < 8:
+            raise ValueError
+
+    async def fail() -> None:
+        raise PotluckError("no answer")
+
+    monkeypatch.setattr(tasks.asyncio, "sleep", pause)
+    await start_task(keep_running(watch))
+    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
+    with pytest.raises(PotluckError):
+        await start_task(fail())
+    assert [record.levelno for record in caplog.records] == [*[logging.ERROR] * 8, logging.WARNING]
+    caplog.clear()
+
+
+def kept_unwatched(path: Path) -> Iterator[str]:
+    """Where a task is made that outlives its function, so that nobody may ever await it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        targets = node.targets if isinstance(node, ast.Assign) else [None] if isinstance(node, ast.Expr) else []
+        if any(target is None or isinstance(target, ast.Attribute) for target in targets):
+            value = node.value
+            calls = [each.func for each in ast.walk(value) if isinstance(each, ast.Call)]
+            names = {each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in calls}
+            if names & {"create_task", "ensure_future"} and not isinstance(value, ast.Await):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def test_no_task_of_engine_and_daemon_can_end_unseen() -> None:
+    files = [*ROOT.glob("daemon/**/*.py"), *ROOT.glob("potluck/**/*.py")]
+    own = ROOT / "potluck" / "client"  # which awaits what it keeps
+    assert [place for path in files if own not in path.parents for place in kept_unwatched(path)] == []
+
+
+async def test_an_error_of_work_in_a_thread_that_nobody_awaits_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, errors = asyncio.Event(), []
+
+    def fail(what: str) -> None:
+        raise ValueError(what)
+
+    monkeypatch.setattr(tasks.log, "error", lambda *_, exc_info: (errors.append(str(exc_info)), seen.set()))
+    in_thread(fail)("in a thread")
+    await seen.wait()
+    assert errors == ["in a thread"]

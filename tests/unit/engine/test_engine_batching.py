@@ -8,7 +8,9 @@ import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, local_steps, opening, serve, until
 from helpers.fake_network import FakeHost
+from potluck_control.launch_spec import ServingLimits
 from potluck_engine.compute.executor import SpanExecutor
+from potluck_engine.memory.paging import Admitted, Paging
 from potluck_engine.memory.session_memory import SessionStep
 from torch import Tensor
 
@@ -119,3 +121,41 @@ async def test_a_step_that_no_memory_can_be_had_for_is_refused_and_its_pages_com
     await until(lambda: server.used_pages == 0)
     await open_session(host, server, hidden_states(1, 3))
     assert server.serving.metrics().refused_memory == 1
+
+
+async def test_a_step_whose_beginning_fails_does_not_take_the_others_with_it(network, monkeypatch, held, server):
+    own_ask = Paging.ask
+
+    def ask(self: Paging, step: SessionStep, admitted: Admitted) -> None:
+        if bool((step.hidden == 7.0).all()):
+            raise ZeroDivisionError("a secret")
+        own_ask(self, step, admitted)
+
+    clients = [await open_session(network.start(), server, hidden_states(1, 4)) for _ in range(3)]
+    monkeypatch.setattr(Paging, "ask", ask)
+    tokens = [torch.full((1, 1, 64), 7.0), *[hidden_states(1, 1, seed=9)] * 2]
+    bad, *good = await steps_at_once(held, server, clients, tokens)
+    assert isinstance(bad, RemoteError)
+    assert bad.code is Code.INTERNAL
+    assert all(isinstance(reply, StepReply) for reply in good)
+
+
+async def test_a_prefill_whose_session_closes_ends_after_the_piece_that_runs(network, blocks, monkeypatch, held):
+    pieces: list[int] = []
+    own_run = SpanExecutor.run
+
+    async with serve(network, blocks=blocks, limits=ServingLimits(piece_tokens=8)) as server:
+        compute = server.serving.compute
+
+        def run(self: SpanExecutor, parts: Parts) -> None:
+            step, count = parts[0]
+            pieces.append(count)
+            compute.close(step.memory, step)
+            own_run(self, parts)
+
+        client = await Client.open(network.start(), server)
+        monkeypatch.setattr(SpanExecutor, "run", run)
+        await client.send(StepRequest(hidden_states(1, 40), opening()))
+        await until(lambda: bool(pieces))
+        async with held(server):
+            assert (pieces, compute.queued_tokens, server.used_pages) == ([8], 0, 0)

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Generator
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from helpers.engine_peers import Client, Server, call, hidden_states, load, opening, refused_with, serve, until
 from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
-from potluck_engine.compute.call_scheduler import Priority
+from potluck_engine.compute.steps import Call
 from potluck_engine.kept_passes import KEEP_S, KeptPasses, PassKey
 from potluck_engine.loaded_blocks import Gradients, LoadedBlocks
 from torch import Tensor
@@ -83,7 +84,7 @@ async def test_a_forward_that_is_trained_is_not_computed_again(monkeypatch, netw
     prompts = hidden_states(2, 3, seed=2).view(2, 1, 3, 64) if has_prompts else None
     asked = BackwardRequest("golden", SPAN, hidden, grad, prompts)
     async with serve(network, blocks=blocks, limits=ServingLimits(piece_tokens=18)) as server:
-        host, calls = network.start(), server.serving.calls
+        host, calls = network.start(), server.serving.compute
         want = await ask(host, server, asked)
         plain = await ask(host, server, ForwardRequest("golden", SPAN, hidden, prompts))
         kept = server.serving.call_blocks.kept
@@ -97,7 +98,7 @@ async def test_a_forward_that_is_trained_is_not_computed_again(monkeypatch, netw
         assert kept.num_bytes == 0
         for mine, theirs in zip(got.tensors, want.tensors, strict=True):
             assert torch.equal(mine, theirs)
-        assert calls.backward_tokens == 48
+        assert calls.counts.backward_tokens == 48
 
 
 async def test_only_the_same_inputs_of_the_same_person_find_a_kept_pass(monkeypatch, network, server, host):
@@ -158,10 +159,9 @@ async def test_sessions_go_on_while_a_call_computes_and_a_cancelled_call_leaves_
         assert released.wait(120)
         yield
 
-    host, calls = network.start(), server.serving.calls
-    training = asyncio.create_task(
-        calls.run(Priority.BACKWARD, wait, client=PersonId("trainer"), tokens=1, timeout_s=120)
-    )
+    host, calls = network.start(), server.serving.compute
+    call = Call(None, PersonId("trainer"), 1, 0, 0.0, time.monotonic() + 100.0, pieces=wait(), is_backward=True)
+    training = asyncio.create_task(calls.call(call))
     await asyncio.to_thread(entered.wait)
     client = await Client.open(host, server)
     await client.step(StepRequest(hidden_states(1, 2), opening()))

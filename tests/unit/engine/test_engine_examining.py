@@ -24,7 +24,7 @@ SPAN = Span(2, 4)
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck_engine.server._EXAMINE_DELAY_S", 0.0)
+    monkeypatch.setattr("potluck_engine.examining._DELAY_S", 0.0)
 
 
 async def start_engine(there: World, folder: Path, events: list[object]) -> Engine:
@@ -44,9 +44,10 @@ async def report(engine: Engine, at_s: float) -> None:
     record = write_report(bytes(32), reporter.public_key, own, found, reporter.private_key, at_s)
     for _ in range(2):  # a node tells its engine all that it knows now and then
         engine._hear_news([record.data])
-        await engine._background.wait()
-        if engine._examined_s > -math.inf:
-            engine._examined_s = -1e9  # long ago
+        if engine._examiner.examination is not None:
+            await engine._examiner.examination
+        if engine._examiner._examined_s > -math.inf:
+            engine._examiner._examined_s = -1e9  # long ago
 
 
 def test_a_report_makes_an_engine_reload_its_weights_once(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_an_engine_that_is_drained_while_it_reloads_stays_away_afterwards(tmp_pa
     with world("0:4") as there:
         engine = there.client.run(start_engine(there, tmp_path, []))
         assert there.client.run(drained(engine))[0]
-        assert engine._in_service().state.admission.leaving
+        assert engine.service.admission.leaving
         there.client.run(engine.stop())
 
 

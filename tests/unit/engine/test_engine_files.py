@@ -1,6 +1,7 @@
 """Weights change under an engine, in files or in memory: it computes only with what it announced, and says so."""
 
 import asyncio
+import math
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable
@@ -19,6 +20,7 @@ from torch import nn
 
 from potluck.blocks import load_span
 from potluck.checkpoint import open_checkpoint
+from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 
@@ -84,7 +86,7 @@ async def test_blocks_in_memory_are_served_on_and_people_are_told(served: Callab
 
 async def test_blocks_streamed_from_a_changed_file_are_given_up(served: Callable[..., Machine], folder: Path) -> None:
     machine, content = await served(SMALL), file_in(folder).read_bytes()
-    assert machine.engine.state.blocks.whole.weights.stream is not None
+    assert machine.engine.service.blocks.whole.weights.stream is not None
     DAMAGES["rsync --inplace"](file_in(folder))
     with refused_with(Code.DRAINING):
         await output_of(machine)
@@ -117,6 +119,61 @@ async def test_nobody_resumes_with_other_weights(dtype: str, served: Callable[..
     file_in(folder).write_bytes(content)
     await until(lambda: isinstance(machine.events[-1], Online))
     assert torch.equal(await output_of(machine), before)
+
+
+class CountingLock(asyncio.Lock):
+    """Knows how many wait for it or hold it."""
+
+    users = 0
+
+    async def __aenter__(self) -> None:
+        self.users += 1
+        await super().__aenter__()
+
+    async def __aexit__(self, *why: object) -> None:
+        self.users -= 1
+        await super().__aexit__(*why)
+
+
+async def test_files_that_become_right_while_an_offload_runs_bring_no_weights_back(
+    served: Callable[..., Machine], folder: Path
+) -> None:
+    machine, content = await served(), file_in(folder).read_bytes()
+    engine, lock = machine.engine, CountingLock()
+    await engine.offload()
+    flip_bits(file_in(folder))
+    engine._changing = lock
+    await engine.restore()
+    assert engine.service.has_ended
+    engine._load_at = math.inf
+    file_in(folder).write_bytes(content)
+    while await engine._files.look(engine.service.blocks.whole.weights.origins):
+        pass
+    async with lock:
+        engine._load_at = 0.0
+        offloading = asyncio.create_task(engine.offload())
+        await until(lambda: lock.users == 4)  # this test, the offload, and behind it both watches
+    await offloading
+    async with lock:  # behind the watches
+        assert engine.service.has_ended
+    await engine.restore()
+    assert isinstance(machine.events[-1], Online)
+
+
+async def test_a_return_that_fails_for_another_reason_ends_the_engine(
+    served: Callable[..., Machine], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("no memory left")
+
+    machine, content = await served(), file_in(folder).read_bytes()
+    await machine.engine.offload()
+    flip_bits(file_in(folder))
+    await machine.engine.restore()
+    monkeypatch.setattr(machine.engine.loader, "load_same", fail)
+    file_in(folder).write_bytes(content)
+    with pytest.raises(PotluckError, match="no memory left"):
+        await machine.engine.wait_lost()
 
 
 async def test_a_file_that_was_only_touched_is_no_news(folder: Path) -> None:

@@ -18,8 +18,6 @@ from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
 
-MIB = 1 << 20
-
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
@@ -34,20 +32,21 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 @pytest.mark.parametrize(
     ("memory", "cache_tokens", "formats", "blocks"),
     [
-        (100 * MIB, 64, {"quantization": "none"}, 7),
-        (100 * MIB, 64, {"quantization": "int8"}, 14),
-        (100 * MIB, 64, {"quantization": "int4"}, 23),
-        (100 * MIB, 16384, {"cache_quantization": "none"}, 2),
-        (100 * MIB, 16384, {"cache_quantization": "int8"}, 3),
-        (1, 8192, {}, 1),
-        (1 << 40, 8192, {"quantization": "int8"}, 32),
+        ("100MiB", 64, {"quantization": "none"}, 7),
+        ("100MiB", 64, {"quantization": "int8"}, 14),
+        ("100MiB", 64, {"quantization": "int4"}, 23),
+        ("100MiB", 16384, {"cache_quantization": "none"}, 2),
+        ("100MiB", 16384, {"cache_quantization": "int8"}, 3),
+        ("1B", 8192, {}, 1),
+        ("1TiB", 8192, {"quantization": "int8"}, 32),
     ],
 )
 def test_more_blocks_fit_when_weights_and_cache_take_fewer_bits_but_one_at_least_and_no_more_than_there_are(
-    checkpoint: Checkpoint, memory: int, cache_tokens: int, formats: dict[str, str], blocks: int
+    checkpoint: Checkpoint, memory: str, cache_tokens: int, formats: dict[str, str], blocks: int
 ) -> None:
     limits = ServingLimits(cache_tokens=cache_tokens)
-    assert num_blocks_that_fit(checkpoint, "bfloat16", memory, limits, **formats) == blocks
+    spec = replace(CONFIG, dtype="bfloat16", max_memory=f"cpu={memory}", limits=limits, **formats)
+    assert num_blocks_that_fit(checkpoint, spec) == blocks
 
 
 @pytest.mark.parametrize(("max_memory", "num_from_disk"), [("", 0), ("cpu=100MiB", 26)])
@@ -126,6 +125,12 @@ def test_sessions_and_rows_are_as_long_as_the_model_and_the_memory_allow(
     config = hf.LlamaConfig(max_position_embeddings=positions)
     limits = resolved_limits(ServingLimits(), config, hidden_size, cache_tokens=pages)
     assert (limits.max_length, limits.max_batch_tokens) == (session, call)
+
+
+def test_sessions_end_where_positions_would_depend_on_their_length() -> None:
+    rope = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
+    config = hf.LlamaConfig(max_position_embeddings=256, rope_parameters=rope)
+    assert resolved_limits(ServingLimits(), config, 1024, cache_tokens=1 << 20).max_length == 256
 
 
 SPAN = Span(0, 4)

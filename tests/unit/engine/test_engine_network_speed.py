@@ -78,9 +78,8 @@ async def test_strangers_are_refused(pair: Pair) -> None:
 
 async def test_a_days_bytes_are_bounded(pair: Pair) -> None:
     for _ in range(2 * DAY_BYTES // EXCHANGE_BYTES):
-        pair.one._links.clear()
         pair.other._answered_at.clear()
-        pair.one._failed_at.clear()
+        pair.one._due_at.clear()
         await pair.look()
     assert pair.peer.calls["Potluck.bandwidth"] == DAY_BYTES // EXCHANGE_BYTES
     pair.clock.now += 86_400

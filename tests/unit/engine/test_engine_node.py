@@ -8,14 +8,15 @@ from types import SimpleNamespace
 import pytest
 from helpers.lone_engine import SWARM
 from potluck_control.launch_spec import LaunchSpec
+from potluck_control.network_report import NetworkReport, Reach
 from potluck_engine import node as engine_node
 from potluck_engine.node import Node
-from potluck_engine.reachability import Reach, Reachability, ReachFinding
+from potluck_engine.reachability import Reachability
 
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import PeerId
 
-RELAYED, DIRECT = ReachFinding(Reach.RELAYED, 2, 0), ReachFinding(Reach.DIRECT, 2, 2)
+RELAYED, DIRECT = NetworkReport(Reach.RELAYED, 2, 0), NetworkReport(Reach.DIRECT, 2, 2)
 
 
 class Host:
@@ -37,11 +38,11 @@ class Host:
 class Scripted(Reachability):
     """Finds out these things, one after the other."""
 
-    def __init__(self, *findings: ReachFinding) -> None:
+    def __init__(self, *findings: NetworkReport) -> None:
         self.finding, *self.findings = findings
         self.wants_vouching = False
 
-    async def find_out(self) -> ReachFinding:
+    async def find_out(self) -> NetworkReport:
         self.finding = self.findings.pop(0)
         return self.finding
 
@@ -51,7 +52,7 @@ def at_once() -> Iterator[float]:
         yield 0.0
 
 
-async def watched(findings: list[ReachFinding], idle: list[bool], monkeypatch: pytest.MonkeyPatch) -> tuple[Host, int]:
+async def watched(findings: list[NetworkReport], idle: list[bool], monkeypatch: pytest.MonkeyPatch) -> tuple[Host, int]:
     """Return the host and how often others were told, once the last finding is used up."""
     monkeypatch.setattr(engine_node, "pauses_s", at_once)
     node, host, told = (
@@ -75,13 +76,13 @@ async def watched(findings: list[ReachFinding], idle: list[bool], monkeypatch: p
 
 
 async def test_a_relayed_node_comes_out_once_it_is_reached_and_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    findings = [RELAYED, RELAYED, ReachFinding(), DIRECT, DIRECT]
+    findings = [RELAYED, RELAYED, NetworkReport(), DIRECT, DIRECT]
     host, told = await watched(findings, [False, True], monkeypatch)
     assert host.moves == [()]
     assert told == 1
 
 
 async def test_a_node_that_found_nobody_to_ask_is_relayed_later_and_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    host, told = await watched([ReachFinding(), RELAYED, DIRECT], [True, True], monkeypatch)
+    host, told = await watched([NetworkReport(), RELAYED, DIRECT], [True, True], monkeypatch)
     assert host.moves == [("/ip4/45.45.7.2/tcp/31330/p2p/friend",), ()]
     assert told == 2

@@ -43,7 +43,7 @@ def test_rows_that_were_quoted_are_expected_until_they_come_or_do_not() -> None:
 def test_load_is_the_median_of_recent_steps_and_forgotten_when_they_are_old() -> None:
     meter = LoadMeter()
     for number in range(9):
-        meter.add(step_ms=10.0 + number, queue_ms=number, now=number / 10)
+        meter.steps.append((number / 10, 10.0 + number, number))
     load = meter.load(1.0, rows=2.6)
     assert (load.batch, load.step_ms, load.queue_ms) == (3, 14.0, 4.0)
     assert meter.load(60.0, rows=2.6).batch == 0
@@ -54,7 +54,7 @@ def test_a_busy_link_adds_to_the_wait() -> None:
     meter = LoadMeter()
     meter.network_tps = 20.0
     for number in range(10):
-        meter.add(step_ms=5.0, queue_ms=0.0, now=number / 10)
+        meter.steps.append((number / 10, 5.0, 0.0))
     assert meter.load(1.0, rows=1).queue_ms == pytest.approx(1000 * link_wait_s(10, 20.0))
     assert link_wait_s(10, 20.0) == pytest.approx(0.05)
     assert link_wait_s(1000, 20.0) < 1.0, "a formula for what cannot go on is cut"

@@ -6,7 +6,8 @@ from itertools import islice
 import pytest
 from helpers.engine_peers import refused_with
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.reachability import Reach, Reachability, ReachFinding, is_local, judge, nearest, pauses_s, relays_of
+from potluck_control.network_report import NetworkReport, Reach
+from potluck_engine.reachability import Reachability, is_local, judge, nearest, pauses_s, relays_of
 
 from potluck.errors import NetworkError
 from potluck.membership.budgets import PERSON
@@ -77,7 +78,7 @@ async def test_a_peer_dials_the_address_it_sees_with_the_ports_that_are_told(ope
     home, public = await pair(open_port=open_port)
     await Reachability(public, relays=False).serve()
     finding = await Reachability(home, relays=False, pause_s=0.0).find_out()
-    assert finding == ReachFinding(reach, 1, int(open_port))
+    assert finding == NetworkReport(reach, 1, int(open_port))
     assert public.dialled == [(("/ip4/45.45.7.3/tcp/31330",), "")] * (1 if open_port else 3)  # to be sure
 
 
@@ -92,7 +93,7 @@ async def test_a_peer_that_is_too_busy_to_dial_does_not_count_and_is_asked_again
     home, public = await pair(open_port=False)
     public.is_busy = True
     await Reachability(public, relays=False).serve()
-    assert await Reachability(home, relays=False, pause_s=0.0).find_out() == ReachFinding()
+    assert await Reachability(home, relays=False, pause_s=0.0).find_out() == NetworkReport()
     assert len(public.dialled) == 3
 
 

@@ -125,7 +125,7 @@ class Told:
 
     @property
     def span(self) -> Span:
-        return self.engine.state.blocks.span
+        return self.engine.service.blocks.span
 
 
 @pytest.fixture
@@ -246,7 +246,7 @@ async def test_files_of_other_blocks_are_fetched_in_advance_as_far_as_the_disk_m
             await prefetching._in_advance
     assert hub.asked == ["1.safetensors", "2.safetensors"]
     assert told.stored == {0, 1, 2}
-    told.network.may_exchange = False
+    told.node.speed.may_exchange = False
     BlockFetching(told, files, disk_bytes=400).go_on(  # type: ignore[arg-type]
         SwarmMap.of((), ModelSize(4, 100.0, 1024.0), OwnServer(PeerId("me"), 1, 1.0, told.stored, span=Span(0, 1)))
     )
@@ -256,7 +256,7 @@ async def test_files_of_other_blocks_are_fetched_in_advance_as_far_as_the_disk_m
 class FakeAnnouncements:
     def __init__(self, stored: frozenset[int]) -> None:
         self.stored = stored
-        self.network = SimpleNamespace(may_exchange=True)
+        self.node = SimpleNamespace(speed=SimpleNamespace(may_exchange=True))
 
     async def tell(self) -> None:
         """Nobody listens."""

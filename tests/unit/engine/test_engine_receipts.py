@@ -14,7 +14,7 @@ from potluck_engine.receipts import NO_TAB, ServerTab, Tabs
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code
-from potluck.protocol.messages import StepRequest, Timing
+from potluck.protocol.messages import StepRequest
 from potluck.protocol.receipts import POINT, Booking, Receipt, Work, sign_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
 
@@ -38,7 +38,7 @@ class Bench:
     def opened(self) -> ServerTab:
         """The tab of a session that has got 10 tokens."""
         tab = self.tabs.open(self.client.peer_id, SPAN)
-        self.tabs.note(tab, 10)
+        tab.forward_tokens += 10
         return tab
 
     def take(self, tab: ServerTab, seq: int, tokens: int) -> bool:
@@ -61,8 +61,6 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
 def test_a_receipt_for_what_was_had_is_passed_on_with_the_clients_person(bench: Bench) -> None:
     tab = bench.opened()
-    assert bench.tabs.say(tab, Timing(queue_ms=3.0), is_named=False) == Timing(queue_ms=3.0, tab=tab.name)
-    assert bench.tabs.say(tab, Timing(), is_named=True) == Timing()
     data = bench.sign(bench.receipt(tab, 1, 10))
     assert bench.tabs.take(tab, data)
     assert bench.told == [Booking(data, BOB)]
@@ -72,10 +70,9 @@ def test_own_computers_and_strangers_get_no_tab(bench: Bench) -> None:
     own, stranger = Identity.generate().peer_id, Identity.generate().peer_id
     bench.people[own] = ANA
     for client in (own, stranger):
-        tab = bench.tabs.tab_of_calls(client, SPAN, b"a receipt")
-        bench.tabs.note(tab, 10)
-        assert tab is bench.tabs.open(client, SPAN) is NO_TAB
-        assert bench.tabs.say(tab, Timing(), is_named=False) == Timing()
+        assert bench.tabs.tab_of_calls(client, SPAN, b"a receipt") is NO_TAB
+        assert bench.tabs.open(client, SPAN) is NO_TAB
+    assert not NO_TAB.name, "which clients would be told"
     assert bench.told == []
 
 
@@ -150,7 +147,7 @@ async def test_what_was_taken_is_in_the_outbox(tmp_path: Path) -> None:
 def test_calls_of_one_client_through_one_span_share_a_tab(bench: Bench) -> None:
     client = bench.client.peer_id
     first = bench.tabs.tab_of_calls(client, SPAN, None)
-    bench.tabs.note(first, 10)
+    first.forward_tokens += 10
     assert bench.tabs.tab_of_calls(client, SPAN, bench.sign(bench.receipt(first, 1, 10))) is first
     assert len(bench.told) == 1
     assert bench.tabs.tab_of_calls(client, Span(0, 1), None) is not first
@@ -172,7 +169,7 @@ async def test_a_folder_that_cannot_be_written_stops_no_work(tmp_path: Path) -> 
     (tmp_path / "file").write_text("in the way")
     bench = Bench(tmp_path / "file")
     tab = bench.opened()
-    assert bench.tabs.say(tab, Timing(), is_named=False) == Timing()
+    assert tab is NO_TAB
     assert not bench.take(tab, 1, 10)
 
 

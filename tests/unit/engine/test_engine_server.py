@@ -28,7 +28,7 @@ async def test_engine_is_announced_while_it_serves_and_gone_afterwards(tmp_path:
         (server,) = await seen(machine)
         assert (server.span, server.heartbeat.state) == (SPAN, ServerState.ONLINE)
         assert server.record.public_name == "me"
-        assert server.record.block_digests == engine.state.blocks.whole.digests
+        assert server.record.block_digests == engine.service.blocks.whole.digests
         assert server.record.inference_tps > 0
         assert 0.001 < (server.record.packing_error or 0) < 0.02  # measured on its own blocks
         assert server.heartbeat.cache_tokens_left >= ServingLimits().cache_tokens

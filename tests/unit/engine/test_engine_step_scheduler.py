@@ -1,8 +1,10 @@
 """Which steps share a forward, how much prefill goes with them, who waits for whom, and who is refused."""
 
+from collections import Counter
+
 import pytest
 from potluck_engine.compute.step_scheduler import MIN_PIECE_TOKENS, PREFILL_STRETCH, StepScheduler
-from potluck_engine.compute.steps import Alone, Batch, CostMeter, Hold, StepCost, StepJob
+from potluck_engine.compute.steps import Batch, CostMeter, Hold, StepCost, StepJob
 from potluck_engine.compute.turns import Shares, equal_shares
 
 from potluck.protocol.blocks import PersonId
@@ -157,15 +159,70 @@ def test_steps_that_run_alone_take_turns_with_batches_and_with_each_other():
     queue = scheduler(step_tokens=10)
     ready(queue, job("batch", tokens=20), job("x", tokens=20, alone=True), job("y", alone=True))
     order = []
-    now = 0.0
-    while (action := queue.next(now, COST)) is not None:
-        if isinstance(action, Alone):
-            order.append(action.part.job.session)
-            queue.advance(action.part, now)
-        else:
-            order += counts(action)
-            run(queue, action, now)
-    assert order == ["batch", "x", "batch", "y", "x"]
+    while (action := queue.next(0.0, COST)) is not None:
+        order += counts(action)
+        run(queue, action, 0.0)
+    assert order == ["batch", "y", "batch", "x", "x"]
+
+
+def tokens_beside(*others: StepJob, seconds: float = 20.0) -> tuple[float, Counter[str]]:
+    """What decoding sessions of eight people get a second, and tokens of each other client, who has more at once."""
+    queue, now, gone = scheduler(), 0.0, [(0.0, job(f"d{i}", f"p{i}")) for i in range(8)]
+    gone += [(0.0, each) for each in others]
+    given: Counter[str] = Counter()
+    while now < seconds:
+        for back in [each for each in gone if each[0] <= now]:
+            gone.remove(back)
+            like = back[1]
+            again = StepJob(like.session, like.client, 1, like.tokens, back[0], 1e9, is_alone=like.is_alone)
+            ready(queue, again, now=back[0])
+        action = queue.next(now, COST)
+        if not isinstance(action, Batch):
+            ends = [at for at, _ in gone] + ([] if action is None else [action.until])
+            now = max(min(ends), now + 1e-6)
+            continue
+        now += COST.of(action.tokens)
+        for part in action.parts:
+            given[part.job.client] += part.total
+            if queue.advance(part, now):
+                gone.append((now + 0.01 * part.job.is_decode, part.job))
+    return sum(given.pop(f"p{i}") for i in range(8)) / seconds, given
+
+
+def test_a_prefill_alone_slows_decoding_sessions_hardly_more_than_an_ordinary_one():
+    alone, ordinary = (tokens_beside(job("x", "greedy", tokens=4000, alone=is_alone))[0] for is_alone in (True, False))
+    assert alone > 0.8 * ordinary
+    both, _ = tokens_beside(job("x", "x", tokens=4000, alone=True), job("y", "y", tokens=4000))
+    assert both > 0.8 * ordinary
+
+
+def test_people_share_prefill_equally_whether_it_runs_alone_or_not():
+    _, given = tokens_beside(*(job(name, name[0], tokens=3000, alone=name > "b") for name in ("a", "b", "c", "c2")))
+    assert max(given.values()) < 1.3 * min(given.values())
+
+
+def test_steps_alone_that_decode_are_spared_as_others_are():
+    queue = scheduler()
+    ready(queue, job("d", "d", alone=True))
+    run(queue, queue.next(0.0, COST), 0.01)
+    ready(queue, job("x", "x", tokens=4000, alone=True), now=0.01)
+    piece = queue.next(0.01, COST)
+    ready(queue, job("d", "d", alone=True), now=0.02)
+    run(queue, piece, 0.5)
+    assert counts(queue.next(0.5, COST)) == {"d": 1}
+    ready(queue, job("p", "p", tokens=500), now=0.51)
+    assert counts(queue.next(0.52, COST))["p"] < 50, "prefill of others is bounded by it, too"
+
+
+def test_nobody_is_spared_after_all_that_decoded_have_left():
+    queue = scheduler()
+    ready(queue, job("d"))
+    run(queue, queue.next(0.0, COST), 0.01)
+    ready(queue, job("x", tokens=4000, alone=True))
+    run(queue, queue.next(0.01, COST), 0.4)
+    assert isinstance(queue.next(0.4, COST), Hold)
+    queue.forget("d")
+    assert counts(queue.next(0.4, COST)) == {"x": 512}
 
 
 def test_a_step_waits_for_rows_that_are_expected_back_within_what_they_save():
@@ -216,8 +273,7 @@ def test_only_sessions_that_decode_in_batches_are_waited_for(tokens: int, is_alo
     for now in (0.0, 0.002, 0.004):
         ready(queue, job("a", tokens=tokens, alone=is_alone), now=now)
         action = queue.next(now, FREE)
-        assert isinstance(action, Alone if is_alone else Batch)
-        queue.advance(action.part if is_alone else action.parts[0], now)
+        run(queue, action, now)
     ready(queue, job("b"), now=0.005)
     assert counts(queue.next(0.005, COST)) == {"b": 1}
 

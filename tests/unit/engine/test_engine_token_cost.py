@@ -1,12 +1,13 @@
 """What a token costs on one machine and through a swarm, and where both cost the same."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from helpers.server_records import server_of
 from potluck_engine import offload_probe
-from potluck_engine.offload_probe import Probed, probe
+from potluck_engine.offload_probe import probe
 from potluck_engine.token_cost import (
     HopCost,
     MachineRates,
@@ -62,9 +63,9 @@ def test_a_step_through_the_swarm_is_the_way_around_its_ring() -> None:
 
 
 def test_the_break_even_point_makes_both_equal() -> None:
-    hops = tuple(HopCost(PeerId(peer), 0.01, 0.005, 0.02) for peer in "abc")
+    hops = (HopCost(0.01, 0.005, 0.02),) * 3
     even_s = break_even_round_trip_s(0.5, SwarmCost(hops, 0.01))
-    far = SwarmCost(tuple(HopCost(hop.peer_id, even_s / 2, 0.005, 0.02) for hop in hops), even_s / 2)
+    far = SwarmCost((HopCost(even_s / 2, 0.005, 0.02),) * 3, even_s / 2)
     assert far.step_s == pytest.approx(0.5)
     assert break_even_round_trip_s(0.07, SwarmCost(hops, 0.01)) is None
 
@@ -73,7 +74,7 @@ def test_the_probe_runs_the_engine_and_leaves_nothing_behind(tmp_path: Path, mon
     monkeypatch.setattr(offload_probe, "_HIDDEN_SIZE", 128)
     monkeypatch.setattr(offload_probe, "_LEAST_S", 0.0)
     found = probe(tmp_path, device="cpu", dtype=torch.float32, quantization="none", rows=2)
-    assert min(found.rates.resident_bps, found.rates.ram_bps, found.rates.disk_bps) > 0
+    assert min(found.resident_bps, found.ram_bps, found.disk_bps) > 0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -86,4 +87,4 @@ def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("share", "is_real"), [(None, False), (0.5, False), (0.95, True)])
 def test_a_disk_that_was_not_read_does_not_count_as_measured(share: float | None, is_real: bool) -> None:
-    assert Probed(RATES, share).is_disk_real is is_real
+    assert replace(RATES, read_share=share).is_disk_real is is_real

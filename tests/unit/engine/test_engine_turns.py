@@ -15,6 +15,7 @@ def test_a_budget_is_divided_by_shares_and_nothing_of_it_is_lost() -> None:
     total = Counter[PeerId]()
     for _ in range(50):
         given = turns.divide({A: 500, B: 500}, 100, 8)
+        turns.charge(given, (A, B))
         assert sum(given.values()) == 100
         total.update(given)
     assert total[A] / total[B] == pytest.approx(3, rel=0.05)
@@ -27,9 +28,24 @@ def test_who_wants_little_leaves_the_rest_to_others() -> None:
 def test_who_was_away_has_saved_nothing_up() -> None:
     turns = Turns()
     for _ in range(100):
-        turns.first({A: 10})
-    got = Counter(turns.first({A: 10, B: 10}) for _ in range(20))
-    assert got == {A: 10, B: 10}
+        turns.charge({turns.first([A]): 10}, [A])
+    got = Counter[PeerId]()
+    for _ in range(20):
+        chosen = turns.first([A, B])
+        turns.charge({chosen: 10}, [A, B])
+        got[chosen] += 10
+    assert got == {A: 100, B: 100}
+
+
+def test_what_is_charged_up_to_a_limit_puts_a_client_off_no_longer() -> None:
+    turns = Turns()
+    for _ in range(100):
+        turns.charge({A: 10}, [B], most=30)
+    got = []
+    for _ in range(6):
+        got.append(turns.first([A, B]))
+        turns.charge({got[-1]: 10}, [A, B])
+    assert got == [B, B, B, A, B, A]
 
 
 def test_credit_orders_and_never_shuts_out() -> None:
@@ -53,7 +69,7 @@ def test_splitting_credit_over_names_gains_nothing_but_heads_of_the_leftover() -
 def test_a_client_that_was_charged_outside_its_turn_comes_later() -> None:
     turns = Turns(lambda clients: {client: {A: 2.0, B: 1.0}[client] for client in clients})
     assert turns.order([B, A]) == [B, A]
-    turns.charge({A: 30, B: 10})
+    turns.charge({A: 30, B: 10}, (A, B))
     assert turns.order([A, B]) == [B, A]
-    turns.charge({B: 10})
+    turns.charge({B: 10}, (A, B))
     assert turns.order([B, A]) == [A, B]

@@ -1,5 +1,6 @@
 """How a conversation becomes tokens and tokens become an answer, on a small local model."""
 
+import json
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 import torch
 from helpers.golden import CHECKPOINT
+from helpers.small_model import golden_with_tokenizer
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway import model as gateway_model
 from potluck_gateway.answers import Answer, Part, TokenScore
@@ -137,6 +139,9 @@ def test_a_prompt_longer_than_the_model_is_refused_before_anything_is_computed()
     check_length(torch.zeros(1, 3), config)
     with pytest.raises(UsageError, match="4 tokens, but this model can take 3 at most"):
         complete(SimpleNamespace(config=config), torch.zeros(1, 4), Options(1), lambda _: None)
+    config.rope_parameters = {"rope_type": "longrope", "original_max_position_embeddings": 3}
+    with pytest.raises(UsageError, match="this model can take 2 at most"):
+        check_length(torch.zeros(1, 3), config)
 
 
 def test_answers_are_made_at_once_and_a_wait_is_told_to_all_but_those_who_are_gone(
@@ -305,6 +310,18 @@ def test_speed_leaves_the_prefill_out_and_the_longest_wait_is_between_tokens() -
     assert Completion([1, 2, 3], [10.0, 10.5, 11.0]).tokens_per_s == 2.0
     assert Completion([1], [10.0]).tokens_per_s == 0.0
     assert Completion([1, 2, 3], [10.0, 10.5, 12.5]).longest_wait_s == 2.0
+
+
+@pytest.mark.parametrize("said", [None, {"auto_map": {"AutoTokenizer": ["own.Tokenizer", None]}, "eos_token": "Z"}])
+def test_tokenizer_json_is_enough_and_a_checkpoints_own_code_is_never_run(tmp_path: Path, said: object) -> None:
+    folder = golden_with_tokenizer(tmp_path / "model")
+    (folder / "own.py").write_text("raise SystemExit")
+    (folder / "tokenizer_config.json").unlink()
+    if said is not None:
+        (folder / "tokenizer_config.json").write_text(json.dumps(said))
+    text = Text(folder)
+    assert text.decode(text.encode("Hello")[0].tolist()) == "Hello"
+    assert said is None or text.tokenizer.eos_token == "Z"
 
 
 def test_a_checkpoint_without_a_tokenizer_is_named(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ import http.client
 import json
 import random
 import socket
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
@@ -14,15 +15,17 @@ import pytest
 from helpers.words_model import DETAILS, TOKEN, WAITING, Words, running, server_of
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_gateway import answering
-from potluck_gateway.answers import Likely, TokenScore
+from potluck_gateway.answers import Answer, Likely, TokenScore
 from potluck_gateway.chat_format import parse_chat
 from potluck_gateway.client import CompletionOptions, ask, complete
 from potluck_gateway.door import MAX_UNPROVEN
+from potluck_gateway.embedding_format import Embeddings
 from potluck_gateway.requests import ChatMessage, ChatRequest, ContextLengthError, visible
 from potluck_gateway.scores_format import chat_scores, completion_scores
 from potluck_gateway.server import GatewayServer
 
 from potluck.errors import PotluckError, SwarmError, UsageError
+from potluck.leaving import ends_with_caller
 
 CHAT = "/v1/chat/completions"
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
@@ -250,6 +253,45 @@ def test_a_client_that_goes_away_ends_its_generation(server: GatewayServer, mode
     next(parts)
     parts.close()  # type: ignore[attr-defined]
     assert model.is_cut.wait(60)
+
+
+class Blocked(Words):
+    """Waits for servers with its first request, as a prefill or an embedding does, until the client is gone."""
+
+    def __init__(self) -> None:
+        super().__init__("Guten ", "Tag")
+        self.may_end.set()
+        self.is_blocked = threading.Event()
+
+    def answer(self, *given: Any) -> Answer:
+        self._wait()
+        return super().answer(*given)
+
+    def embed(self, texts: Sequence[str]) -> Embeddings:
+        self._wait()
+        return Embeddings(([1.0],), 1)
+
+    def _wait(self) -> None:
+        if not self.is_blocked.is_set():
+            is_over = threading.Event()
+            with ends_with_caller(is_over.set):
+                self.is_blocked.set()
+                is_over.wait()
+            raise BrokenPipeError
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [(CHAT, HELLO), (CHAT, HELLO | {"stream": True}), ("/v1/embeddings", {"input": "Hello"})],
+)
+def test_a_client_that_goes_away_while_servers_compute_frees_its_place(path: str, body: dict[str, Any]) -> None:
+    model = Blocked()
+    with running(server_of(model, at_once=1), model) as server:
+        with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+            connection.request("POST", path, json.dumps(body), {"Authorization": f"Bearer {TOKEN}"})
+            assert model.is_blocked.wait(60)
+        answer, _ = exchange(server, body, path=path)
+        assert answer.status == 200
 
 
 def test_a_request_is_read_as_the_reference_says() -> None:

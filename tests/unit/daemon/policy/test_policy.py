@@ -22,7 +22,7 @@ from potluck_daemon.policy.decide import (
     is_finished,
 )
 from potluck_daemon.policy.questions import MAX_QUESTIONS, follow
-from potluck_daemon.policy.standing_by import is_short, stands_by
+from potluck_daemon.policy.standing_by import is_short, is_worth_a_start, stands_by
 from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
 
 from potluck.membership.presentation import NOBODY_ONLINE, WAITING
@@ -68,9 +68,8 @@ def test_each_row_of_the_table() -> None:
         (inputs(Phase.OFFLOADED), State.JOINING, Reason.NONE, EngineOrder.RESTORE),
         (inputs(Phase.RESTORING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
         (inputs(Phase.STOPPING), State.STARTING, Reason.NONE, EngineOrder.NOTHING),
-        (inputs(is_paused=True), State.DRAINING, Reason.USER, EngineOrder.OFFLOAD),
-        (inputs(Phase.FINISHING, is_paused=True), State.DRAINING, Reason.USER, EngineOrder.OFFLOAD),
-        (inputs(Phase.OFFLOADING, is_paused=True), State.DRAINING, Reason.USER, EngineOrder.NOTHING),
+        (inputs(is_paused=True), State.DRAINING, Reason.USER, EngineOrder.STOP),
+        (inputs(Phase.FINISHING, is_paused=True), State.DRAINING, Reason.USER, EngineOrder.STOP),
         (inputs(Phase.STARTING, is_paused=True), State.DRAINING, Reason.USER, EngineOrder.STOP),
         (inputs(Phase.ENDED, is_paused=True), State.PAUSED, Reason.USER, EngineOrder.NOTHING),
         (inputs(Phase.ENDED, is_paused=True, pause_left_s=60.0), State.PAUSED, Reason.TIMER, EngineOrder.NOTHING),
@@ -445,3 +444,11 @@ def test_memory_that_was_short_must_be_plenty_before_it_counts() -> None:
     assert not is_short(101, 100, was_short=False)
     assert is_short(199, 100, was_short=True)
     assert not is_short(201, 100, was_short=True)
+
+
+def test_no_node_begins_before_an_engine_that_starts_in_a_moment() -> None:
+    retry = EngineView(Phase.ENDED, failure="killed", retry_at=NOW + 1)
+    assert not is_worth_a_start(decide(Inputs(SETTINGS, retry), NOW))
+    assert is_worth_a_start(decide(Inputs(SETTINGS, replace(retry, retry_at=NOW + 30)), NOW))
+    assert not is_worth_a_start(decide(inputs(Phase.ENDED), NOW))
+    assert is_worth_a_start(decide(inputs(Phase.ENDED, is_paused=True), NOW))

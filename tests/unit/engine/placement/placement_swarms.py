@@ -32,7 +32,5 @@ def own(window: int, *, tps: float = 1.0, stored: Iterable[int] = (), span: Span
     return OwnServer(PeerId("me"), window, tps, frozenset(stored), 200e6, span)
 
 
-def swarm_map(
-    *others: LiveServer, me: OwnServer, model: ModelSize = MODEL, links_mbps: dict[str, float] | None = None
-) -> SwarmMap:
-    return SwarmMap.of(others, model, me, {PeerId(peer): mbps for peer, mbps in (links_mbps or {}).items()})
+def swarm_map(*others: LiveServer, me: OwnServer, model: ModelSize = MODEL) -> SwarmMap:
+    return SwarmMap.of(others, model, me)

@@ -1,8 +1,16 @@
-"""Holds what the handlers share while an engine serves a span."""
+"""A span in service: its blocks, the threads that compute with them, its sessions and their memory.
+
+    begin:   blocks tried out and measured -> memory -> steps are computed
+    change:  between two steps, other blocks
+    end:     sessions end after their step -> threads stop -> all memory goes back to the system and the device
+
+Does not know when: the engine decides.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import threading
 from contextlib import AbstractContextManager, nullcontext
@@ -10,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from potluck_control.engine_metrics import EngineMetrics
-from potluck_control.launch_spec import ServingLimits
+from potluck_control.launch_spec import LaunchSpec, ServingLimits
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import takes_one_thread
@@ -21,44 +29,49 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.records import NumberFormat
 from potluck.protocol.swarm import Swarm
+from potluck.tasks import start_task
 from potluck.wire.limits import Limits
 from potluck_engine.admission import Admission
 from potluck_engine.choices import ChoiceBook
-from potluck_engine.compute.call_thread import CallThread
 from potluck_engine.compute.executor import SpanExecutor
+from potluck_engine.compute.failures import IsLost
 from potluck_engine.compute.step_loop import Stage, StepLoop
 from potluck_engine.compute.threads import Threads
+from potluck_engine.fitting import cache_tokens, resolved_limits
 from potluck_engine.load import Load, LoadMeter
 from potluck_engine.loaded_blocks import LoadedBlocks
+from potluck_engine.loading import check_and_measure
+from potluck_engine.measure import Speed
 from potluck_engine.memory.paging import Paging
 from potluck_engine.memory.private_adapters import PrivateAdapters
-from potluck_engine.memory.spilling import SpillStore
+from potluck_engine.memory.spilling import SpillStore, default_folder
 from potluck_engine.ranks.ranked import RankedBlocks, loaded_blocks
 from potluck_engine.receipts import Tabs
 from potluck_engine.sessions import SessionTable
 
 log = logging.getLogger(__name__)
 
+_CHECK_TIMEOUT_S = 600.0  # the first token through blocks that may have to be read from a slow disk
 _LAST_STEP_S = 2.0  # for the running step of a session that is ended
+_LAST_STEPS_S = 0.5  # the same while somebody waits for the memory; clients continue elsewhere
 _MAX_PROMPT_TOKENS = 2048  # deep prompts of one message
 _FRAME_SLACK_BYTES = 256 * 1024  # metadata and names of blocks
 
 
-@dataclass(frozen=True, slots=True)
-class SpanState:
-    """A served span: its blocks, the threads that compute with them, its sessions and their memory.
+@dataclass(slots=True, eq=False)
+class Service:
+    """One span in service. `begin` makes it and lets it compute, `end` is its end; another one follows.
 
     Attributes:
-        blocks: for the compute thread.
-        call_blocks: the same blocks for the call thread.
-        stage: what the compute thread works with.
+        blocks: for steps of sessions.
+        call_blocks: the same blocks for stateless calls, which run in another thread.
+        stage: what the step loop works with.
     """
 
     admission: Admission
     blocks: LoadedBlocks
     call_blocks: LoadedBlocks
-    compute: StepLoop
-    calls: CallThread
+    threads: Threads
     stage: Stage
     sessions: SessionTable
     meter: LoadMeter
@@ -69,6 +82,43 @@ class SpanState:
     choices: ChoiceBook = field(default_factory=ChoiceBook)
     dtype: str = "float32"
     quantization: str = "none"
+    _ending: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def begin(
+        cls, blocks: BlockSpan, spec: LaunchSpec, tabs: Tabs, budgets: Budgets, is_lost: IsLost, *, max_blocks: int
+    ) -> tuple[Service, Speed]:
+        """Send a real token through `blocks`, measure them, and compute with them from now on. Frees them if it fails.
+
+        Raises:
+            PotluckError: the blocks don't compute.
+        """
+        threads = Threads.of(spec.limits, threads=spec.threads, shares=tabs.shares, is_lost=is_lost)
+        threads.start()
+        try:
+            async with asyncio.timeout(_CHECK_TIMEOUT_S):
+                speed = await threads.compute.run(lambda: check_and_measure(blocks))
+            for tokens, seconds in speed.steps:
+                threads.compute.learn(tokens, seconds)
+            room = await asyncio.to_thread(lambda: cache_tokens(blocks, spec, max_blocks=max_blocks))
+            service = cls.of(
+                blocks,
+                spec.swarm,
+                resolved_limits(spec.limits, blocks.model_config, blocks.hidden_size, cache_tokens=room),
+                threads,
+                spill_folder=default_folder(),
+                max_blocks=max_blocks,
+                tabs=tabs,
+                budgets=budgets,
+                private_adapter_bytes=spec.private_adapters_mb << 20,
+            )
+            service.dtype, service.quantization = spec.dtype, spec.quantization
+            await threads.compute.perform(service.stage)
+        except BaseException:
+            await threads.stop()
+            await asyncio.to_thread(blocks.weights.free)
+            raise
+        return service, speed
 
     @classmethod
     def of(
@@ -83,7 +133,7 @@ class SpanState:
         tabs: Tabs | None = None,
         budgets: Budgets | None = None,
         private_adapter_bytes: int = 0,
-    ) -> SpanState:
+    ) -> Service:
         """Make what serving `loaded` needs, and start nothing; `compute.perform(stage)` begins to serve.
 
         Args:
@@ -94,13 +144,11 @@ class SpanState:
         span = loaded.span
         blocks = loaded_blocks(loaded, piece_tokens=limits.piece_tokens)
         stage = _stage(blocks, limits, threads.compute, spill_folder, max_blocks)
-        threads.calls.gate = stage.gate
         return cls(
             admission=Admission(swarm, span, loaded.digests, loaded.adapters.ids, budgets),
             blocks=blocks,
             call_blocks=loaded_blocks(blocks.new_part(span), piece_tokens=limits.piece_tokens),  # no step runs yet
-            compute=threads.compute,
-            calls=threads.calls,
+            threads=threads,
             stage=stage,
             sessions=SessionTable(max_sessions=limits.max_sessions),
             meter=LoadMeter(),
@@ -109,6 +157,38 @@ class SpanState:
             tabs=tabs or Tabs(),
             private=PrivateAdapters(0 if isinstance(blocks, RankedBlocks) else private_adapter_bytes),
         )
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether nothing can be computed any more and all memory is given back."""
+        return self._ending is not None and self._ending.done()
+
+    async def end(self, *, timeout_s: float = _LAST_STEPS_S) -> None:
+        """End the sessions after their running step, and give all memory back. Idempotent.
+
+        It goes on if the caller is cancelled, and the next caller waits for the same end.
+        """
+        if self._ending is None:
+            self._ending = start_task(self._end(timeout_s))
+        await asyncio.shield(self._ending)
+
+    async def _end(self, timeout_s: float) -> None:
+        self.admission.leaving = True
+        await self._end_sessions(timeout_s)
+        await self.threads.stop()  # the running piece still needs the weights
+        await self._end_sessions(timeout_s)  # those that waited for a step, which can't come any more
+        self.private.forget()
+        await asyncio.to_thread(self._free)
+
+    async def _end_sessions(self, timeout_s: float) -> None:
+        if not await self.sessions.end_all(self.admission.refusal(), timeout_s=timeout_s):
+            log.warning("%d sessions were cut off", len(self.sessions))
+
+    def _free(self) -> None:
+        self.stage.paging.close_all()
+        self.call_blocks.kept.forget()
+        gc.collect()  # caches of ended sessions in cycles
+        self.blocks.free()
 
     async def change(self, blocks: BlockSpan) -> None:
         """Exchange the blocks between two steps; some stay, others come or go.
@@ -141,6 +221,10 @@ class SpanState:
             log.warning("sessions were cut off that did not leave blocks in time")
 
     @property
+    def compute(self) -> StepLoop:
+        return self.threads.compute
+
+    @property
     def format(self) -> NumberFormat:
         """Return in what format this span is computed, as the server announces it."""
         layout = self.blocks.whole.layout
@@ -161,13 +245,13 @@ class SpanState:
         return self.meter.load(now, rows=self.compute.counts.recent_rows)
 
     def metrics(self) -> EngineMetrics:
-        counts, calls, weights = self.compute.counts, self.calls, self.blocks.whole.weights
+        counts, weights = self.compute.counts, self.blocks.whole.weights
         return EngineMetrics(
             decode_tokens=counts.decode_tokens,
             prefill_tokens=counts.prefill_tokens,
             shared_tokens=counts.shared_tokens,
-            forward_tokens=calls.forward_tokens,
-            backward_tokens=calls.backward_tokens,
+            forward_tokens=counts.forward_tokens,
+            backward_tokens=counts.backward_tokens,
             steps=counts.steps,
             step_rows=counts.step_rows,
             step_seconds=counts.step_seconds,
@@ -178,7 +262,7 @@ class SpanState:
             returns=counts.returns,
             sessions=len(self.sessions),
             queued_steps=self.compute.queued_steps,
-            queued_tokens=self.compute.queued_tokens + calls.queued_tokens,
+            queued_tokens=self.compute.queued_tokens,
             waiting_for_pages=self.compute.num_waiting_for_pages,
             streamed_blocks=weights.placement.num_streamed,
             streamed_bytes=weights.placement.streamed_bytes,
@@ -194,7 +278,7 @@ def _stage(
     memory = loaded.new_memory(limits.cache_tokens, max_blocks=max_blocks) if loaded.is_ragged else None
     on_cpu = loaded.device.type == "cpu"
     spills = None
-    if memory is not None and (spill_folder is not None or not on_cpu):
+    if memory is not None and not isinstance(blocks, RankedBlocks) and (spill_folder is not None or not on_cpu):
         spills = SpillStore(memory, spill_folder if on_cpu else None)
     num_pages = pages_of(limits.cache_tokens) if memory is None else memory.num_pages
     paging = Paging(blocks, num_pages, memory, spills, compute.counts, patience_s=limits.request_timeout_s)

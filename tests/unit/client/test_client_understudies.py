@@ -1,4 +1,4 @@
-"""A long session keeps a spare server warm, which takes over without a full replay."""
+"""A long session feeds an understudy, which takes over without a full replay."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from helpers.server_records import server_of
 from transformers import PreTrainedModel
 
 from potluck.client.config import ClientConfig
-from potluck.client.spares import choose_spare, replay_s
+from potluck.client.replacements import choose_idle, replay_s
 from potluck.protocol.blocks import PeerId, PersonId, Span
-from potluck.routing import RouteHop
+from potluck.routing import Pace, RouteHop
 
 LONG = 400  # tokens, whose replay takes more than a second at the speed that these servers announce
 ONE = {"max_new_tokens": 1, "do_sample": False}
@@ -26,19 +26,19 @@ def loaded_server(name: str = "a", *, free: int = 10_000, **load: float) -> Rout
     return RouteHop(server_of(name, 0, 2, forward_tps=1000.0, network_tps=1000.0, beat=beat), Span(0, 2))
 
 
-def test_a_spare_server_is_the_nearest_that_is_idle_and_has_room() -> None:
+def test_the_nearest_server_that_is_idle_and_has_room_is_chosen() -> None:
     near, far = loaded_server("near"), loaded_server("far")
     rtts_s = {PeerId("near"): 0.01, PeerId("far"): 0.05}
-    assert choose_spare([far, near], LONG, rtts_s) is near
+    assert choose_idle([far, near], LONG, rtts_s) is near
     for why in ({"free": LONG}, {"batch": 9}, {"queue_ms": 100.0}):
         unfit = loaded_server("near", **why)
-        assert choose_spare([unfit, far], LONG, rtts_s) is far
-        assert choose_spare([unfit], LONG, rtts_s) is None
+        assert choose_idle([unfit, far], LONG, rtts_s) is far
+        assert choose_idle([unfit], LONG, rtts_s) is None
 
 
 def test_a_session_whose_replay_is_quick_has_none() -> None:
     assert replay_s(loaded_server(), 100) == pytest.approx(0.3)
-    assert choose_spare([loaded_server()], 100, {}) is None
+    assert choose_idle([loaded_server()], 100, {}) is None
 
 
 def spare_of(there: World) -> BlockServer | None:
@@ -65,7 +65,7 @@ def decode_until_fed(there: World, session: object) -> torch.Tensor:
     return decode_until(there, session, prompt(tokens=LONG), is_fed)
 
 
-def test_a_spare_server_takes_over_with_what_it_has(local: PreTrainedModel) -> None:
+def test_an_understudy_takes_over_with_what_it_has(local: PreTrainedModel) -> None:
     with world("0:2", "2:4", "2:4") as there, there.model.session(max_length=500) as session:
         text = decode_until_fed(there, session)
         spare, lost = spare_of(there), there.serving()[1]
@@ -83,7 +83,24 @@ def test_a_spare_server_takes_over_with_what_it_has(local: PreTrainedModel) -> N
         )
 
 
-def test_a_spare_server_takes_over_from_a_leaving_one_before_that_is_gone(local: PreTrainedModel) -> None:
+def test_a_comparison_that_finds_nothing_else_keeps_what_the_understudy_has(
+    local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 0.0)  # an audit may open a session, too
+    with world("0:4", "0:4") as there, there.model.session(max_length=500) as session:
+        text = decode_until_fed(there, session)
+        spare, (lost,) = spare_of(there), there.serving()
+        assert spare is not None
+        monkeypatch.setattr(Pace, "is_due", lambda pace, now: True)
+        text = there.model.generate(text, session=session, max_new_tokens=3, do_sample=False)
+        lost.on_step = kill
+        text = there.model.generate(text, session=session, max_new_tokens=3, do_sample=False)
+        assert there.serving() == [spare]
+        assert sum(step.opening is not None for step in spare.steps) == 1, "it was given everything again"
+    assert torch.equal(text, local.generate(prompt(tokens=LONG), max_new_tokens=text.shape[1] - LONG, do_sample=False))
+
+
+def test_an_understudy_takes_over_from_a_leaving_one_before_that_is_gone(local: PreTrainedModel) -> None:
     with world("0:4", "0:4", "0:4", inference_tps=1.0) as there, there.model.session(max_length=500) as session:
         text = decode_until_fed(there, session)
         spare, (leaving,) = spare_of(there), there.serving()
@@ -97,7 +114,7 @@ def test_a_spare_server_takes_over_from_a_leaving_one_before_that_is_gone(local:
     assert torch.equal(text, local.generate(prompt(tokens=LONG), max_new_tokens=text.shape[1] - LONG, do_sample=False))
 
 
-def test_a_spare_server_that_leaves_too_is_left(local: PreTrainedModel) -> None:
+def test_an_understudy_that_leaves_too_is_left(local: PreTrainedModel) -> None:
     with world("0:4", "0:4", "0:4", inference_tps=1.0) as there, there.model.session(max_length=500) as session:
         text = decode_until_fed(there, session)
         spare, (leaving,) = spare_of(there), there.serving()

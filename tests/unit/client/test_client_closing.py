@@ -1,5 +1,6 @@
 """Servers that say they will leave are replaced while they still serve."""
 
+import pytest
 import torch
 from helpers.block_server import BlockServer
 from helpers.client_world import World, prompt, world
@@ -91,19 +92,24 @@ def test_a_server_that_keeps_some_of_its_blocks_succeeds_itself_with_these(local
     assert torch.equal(text, local.generate(prompt(), **greedy(text.shape[1] - 7)))
 
 
-def test_a_half_fed_successor_forgets_what_is_rewound(local: PreTrainedModel) -> None:
-    with world("0:4", "0:4") as there, there.model.session(max_length=120) as session:
+@pytest.mark.parametrize("spans", [("0:4",), ("0:2", "2:4")], ids=["one", "chain"])
+def test_a_half_fed_successor_forgets_what_is_rewound(spans: tuple[str, ...], local: PreTrainedModel) -> None:
+    with world("0:4") as there, there.model.session(max_length=120) as session:
         text = there.model.generate(prompt(), session=session, **greedy(4))
-        old = serving_span(there, "0:4")
-        old.is_leaving = True
-        new = next(server for server in there.servers if server is not old)
-        old.delay_s, new.delay_s = (lambda server: 0.01), (lambda server: 0.15)
+        (old,) = there.servers
+        new = [there.add_server(Span.parse(span)) for span in spans]
+        there.client.run(there.client.servers.refresh())
+        old.is_leaving, old.delay_s = True, lambda server: 0.01
+        for server in new:
+            server.delay_s = lambda server: 0.15 / len(spans)
         there.model.generate(text, session=session, **ONE)
         session.rewind(6)
         start = torch.cat([prompt()[:, :6], prompt(tokens=1, seed=5)], 1)
         text = there.model.generate(start, session=session, **greedy(20))
         text = text if there.replaced() else generate_until_replaced(there, session, text)
-    given = given_to(new)
+        text = there.model.generate(text, session=session, **ONE)
+    assert torch.equal(text, local.generate(start, **greedy(text.shape[1] - 7)))
+    given = given_to(new[0])
     torch.testing.assert_close(given, local.get_input_embeddings()(text[:, : given.shape[1]]))
 
 
