@@ -30,7 +30,7 @@ from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import Timing
 from potluck.protocol.swarm import Swarm
-from potluck.wire.timings import write_answer
+from potluck.wire.message import write_answer
 from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
 from tests.helpers.fake_network import FakeNetwork
 

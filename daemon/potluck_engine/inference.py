@@ -31,6 +31,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest, Timing
 from potluck.tasks import cancel_and_wait, start_task
 from potluck.wire.packing import can_pack, pack
+from potluck.wire.pushes import digest_of
 from potluck_engine.admission import Room
 from potluck_engine.in_thread import in_thread_if_large, is_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
@@ -108,7 +109,7 @@ class _Asked:
 
     request: StepRequest
     num_bytes: int
-    digest: bytes | None = None  # of the hidden states, if another server pushed them
+    was_pushed: bool = False  # its hidden states came from another server
 
     @property
     def is_awaiting(self) -> bool:
@@ -249,7 +250,7 @@ class Session:
             pushed = self._pushes.take(asked.request.awaited)
             if pushed is None:
                 return False
-            asked.request, asked.digest = replace(asked.request, hidden=pushed.hidden), pushed.digest
+            asked.request, asked.was_pushed = replace(asked.request, hidden=pushed.hidden), True
         return True
 
     def _begin(self, asked: _Asked) -> None:
@@ -325,7 +326,7 @@ class Session:
             self._pushes.can_push,
             was_pushed,
             yields=request.is_spare,
-            input_digest=asked.digest,
+            input_digest=digest_of(request.hidden) if asked.was_pushed and request.hidden is not None else None,
             packed=packed,
         )
         try:

@@ -72,13 +72,16 @@ class FrameStream(asyncio.Protocol):
 
     async def send(self, *pieces: Buffer, timeout_s: float | None = None) -> None:
         size = _size_of(pieces)
-        await self._uploads.wait(size)
+        if self._uploads.bytes_s:
+            await self._uploads.wait(size)
         async with asyncio.timeout(timeout_s):
             await self._write(_message_header(size), pieces, size)
 
     def send_now(self, *pieces: Buffer) -> bool:
         transport, size = self._open_transport(), _size_of(pieces)
-        if self._writable is not None or size > JOIN_BELOW_BYTES or not self._uploads.passes(size):
+        if self._writable is not None or size > JOIN_BELOW_BYTES:
+            return False
+        if self._uploads.bytes_s and not self._uploads.passes(size):
             return False
         transport.write(b"".join((_message_header(size), *pieces)))
         return True
@@ -88,10 +91,11 @@ class FrameStream(asyncio.Protocol):
 
     async def receive(self, *, timeout_s: float | None = None, silence_s: float | None = None) -> bytes | None:
         if not self._frames and self._last is False:
-            await self._wait_for_frame(timeout_s, silence_s)
+            await (self._wait_for_news(timeout_s) if silence_s is None else self._wait_unless_silent(silence_s))
         if self._frames:
             frame, counted = self._frames.popleft()
-            self.hold(-counted)
+            if counted:
+                self.hold(-counted)
             if not self._reading and not self._is_held and len(self._frames) < _MAX_QUEUED_FRAMES // 2:
                 self._resume_reading()
             return frame
@@ -139,7 +143,8 @@ class FrameStream(asyncio.Protocol):
         self._chunk_bytes += len(data)
         if self._chunk_bytes >= self._needed_bytes:
             self._read_chunks()
-        self._hold(self._downloads.owe(len(data)))
+        if self._downloads.bytes_s:
+            self._hold(self._downloads.owe(len(data)))
 
     def eof_received(self) -> bool:
         return False  # p2pd has no half-closed streams
@@ -218,10 +223,12 @@ class FrameStream(asyncio.Protocol):
 
     def _queue(self, marker: int, body: bytes) -> None:
         if marker == MESSAGE:
-            counted = self._reserved_bytes or (len(body) if self.hold(len(body)) else 0)
+            counted, is_taken = self._reserved_bytes, self._receiver is not None and not self._frames
+            if not counted and not is_taken:
+                counted = len(body) if self.hold(len(body)) else 0
             self._reserved_bytes = 0
             self._frames.append((body, counted))
-            if not counted and body:
+            if not counted and body and not is_taken:
                 self._pause_reading()
         elif not body and not self._is_caller:
             self._last = None
@@ -252,10 +259,7 @@ class FrameStream(asyncio.Protocol):
         if self._receiver is not None and not self._receiver.done():
             self._receiver.set_result(None)
 
-    async def _wait_for_frame(self, timeout_s: float | None, silence_s: float | None) -> None:
-        if silence_s is None:
-            await self._wait_for_news(timeout_s)
-            return
+    async def _wait_unless_silent(self, silence_s: float) -> None:
         heard_bytes = -1
         while not self._frames and self._last is False:
             if heard_bytes == self._chunk_bytes:

@@ -16,10 +16,18 @@ from potluck.wire import fields as read
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.fields import target_fields
 from potluck.wire.limits import Limits
-from potluck.wire.message import MAX_FIELD_BYTES, Message, PartJoiner, RequestParts, Role, split, write_message
+from potluck.wire.message import (
+    MAX_FIELD_BYTES,
+    Message,
+    PartJoiner,
+    RequestParts,
+    Role,
+    split,
+    write_answer,
+    write_message,
+)
 from potluck.wire.packing import CODEC
 from potluck.wire.tensors import read_choices, read_floats, read_hidden, read_prompts, to_wire
-from potluck.wire.timings import read_timing, write_answer
 
 _LARGEST: Final = 1e30  # of margins and gaps, which may be infinite elsewhere
 
@@ -132,7 +140,7 @@ class ReplyJoiner:
         if len(read_tensors) != len(self._shapes):
             raise WireError(f"an answer of {len(read_tensors)} tensors, expected {len(self._shapes)}")
         gap = read.number(message.fields, read.Field.GAP)
-        return TensorReply(read_tensors, read_timing(message), self._adapter_grad(message), gap=gap)
+        return TensorReply(read_tensors, message.timing(), self._adapter_grad(message), gap=gap)
 
     def _sent(self, size: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape that a tensor must have: earlier versions answer with all tokens."""

@@ -22,6 +22,10 @@ class WireError(Exception):
         super().__init__(message)
         self.code = code  # None: the edge decides between BAD_REQUEST and BAD_REPLY
 
+    def refusal(self, code: Code) -> RemoteError:
+        """Return what others see: `code`, or the code that the error carries."""
+        return RemoteError(self.code or code, str(self))
+
 
 def refusing(code: Code) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Turn a WireError of the decorated function into RemoteError(`code`), or into the code the error carries."""
@@ -32,7 +36,7 @@ def refusing(code: Code) -> Callable[[Callable[P, T]], Callable[P, T]]:
             try:
                 return function(*args, **kwargs)
             except WireError as error:
-                raise RemoteError(error.code or code, str(error)) from None
+                raise error.refusal(code) from None
 
         return edge
 

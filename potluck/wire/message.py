@@ -23,7 +23,10 @@ import msgpack
 
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
+from potluck.protocol.messages import Timing
+from potluck.protocol.receipts import TAB_BYTES
 from potluck.wire.errors import WireError, refusing
+from potluck.wire.fields import Field, blob
 
 VERSION: Final = 1
 _MAX_VERSIONS: Final = 10  # a tenth version would begin like a message of protobuf
@@ -90,6 +93,12 @@ class Message:
                 return tensor
         return None
 
+    def timing(self) -> Timing:
+        """Return the times and the load that an answer says. Raises WireError."""
+        tab = blob(self.fields, Field.TAB, TAB_BYTES) if self.fields else None
+        left = None if self.number < 0 else self.number
+        return Timing(self.queue_ms, self.compute_ms, left, self.flags & IS_LEAVING != 0, tab)
+
 
 def write_message(
     tensors: Sequence[WireTensor] = (),
@@ -111,6 +120,23 @@ def write_message(
     for role, dtype, shape, values, codec in tensors:
         table += (role, dtype, codec, len(shape), *shape, *_PADDING[len(shape)], len(values))
     return _LAYOUTS[len(tensors)].pack(*head, *table) + packed, *(tensor.values for tensor in tensors)
+
+
+def write_answer(
+    tensors: Sequence[WireTensor], timing: Timing, *, flags: int = 0, extra: Mapping[int, object] | None = None
+) -> tuple[Buffer, ...]:
+    """Return the message that answers with these tensors, in pieces."""
+    fields: dict[int, object] = dict(extra or {})
+    if timing.tab is not None:
+        fields[Field.TAB] = timing.tab
+    return write_message(
+        tensors,
+        fields,
+        number=-1 if timing.cache_tokens_left is None else timing.cache_tokens_left,
+        flags=flags | (IS_LEAVING if timing.is_leaving else 0),
+        queue_ms=timing.queue_ms,
+        compute_ms=timing.compute_ms,
+    )
 
 
 def read_message(body: Buffer) -> Message:

@@ -33,7 +33,6 @@ class Pushed(NamedTuple):
 
     number: int
     hidden: Tensor
-    digest: bytes  # of the decoded values
 
 
 class PushFields(TypedDict):
@@ -68,14 +67,15 @@ def encode_push(number: int, hidden: Tensor, packed: Tensor | None = None) -> tu
     return write_message((to_wire(Role.HIDDEN, hidden, packed),), number=number)
 
 
-@refusing(Code.BAD_REQUEST)
 def decode_push(body: Buffer, *, limits: Limits) -> Pushed:
     """Read an output. Raises RemoteError."""
-    message = read_message(body)
-    if message.number < 0:
-        raise WireError("a push without a number")
-    hidden = read_hidden(message.tensor(Role.HIDDEN), limits)
-    return Pushed(message.number, hidden, digest_of(hidden))
+    try:
+        message = read_message(body)
+        if message.number < 0:
+            raise WireError("a push without a number")
+        return Pushed(message.number, read_hidden(message.tensor(Role.HIDDEN), limits))
+    except WireError as error:
+        raise error.refusal(Code.BAD_REQUEST) from None
 
 
 def write_push_fields(request: StepRequest) -> dict[int, object]:

@@ -9,14 +9,13 @@ from potluck.protocol.codes import Code
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
 from potluck.protocol.receipts import RECEIPT_BYTES
 from potluck.wire import fields as read
-from potluck.wire.errors import WireError, refusing
+from potluck.wire.errors import WireError
 from potluck.wire.fields import MAX_ID_CHARS, Field, Fields, target_fields
 from potluck.wire.limits import Limits
-from potluck.wire.message import CAN_PUSH, WAS_PUSHED, YIELDS, Message, Role, read_message, write_message
+from potluck.wire.message import CAN_PUSH, WAS_PUSHED, YIELDS, Message, Role, read_message, write_answer, write_message
 from potluck.wire.packing import CODEC
 from potluck.wire.pushes import DIGEST_BYTES, read_push_fields, write_push_fields
 from potluck.wire.tensors import read_floats, read_hidden, read_order, read_prompts, to_wire
-from potluck.wire.timings import read_timing, write_answer
 
 CLOSING: Final = StepRequest(hidden=None)
 _CLOSING_MESSAGE: Final = write_message()
@@ -46,7 +45,6 @@ def encode_step(request: StepRequest) -> tuple[Buffer, ...]:
     return write_message(tensors, fields, number=-1 if start is None else start)
 
 
-@refusing(Code.BAD_REQUEST)
 def decode_step(body: Buffer, *, limits: Limits, first: bool) -> StepRequest:
     """Read a message of a session's stream.
 
@@ -58,7 +56,13 @@ def decode_step(body: Buffer, *, limits: Limits, first: bool) -> StepRequest:
     Raises:
         RemoteError: BAD_REQUEST, TOO_LONG or WRONG_VERSION.
     """
-    message = read_message(body)
+    try:
+        return _read_step(read_message(body), limits, first)
+    except WireError as error:
+        raise error.refusal(Code.BAD_REQUEST) from None
+
+
+def _read_step(message: Message, limits: Limits, first: bool) -> StepRequest:
     if not message.tensors and not first and Field.AWAITED not in message.fields:
         return CLOSING
     if message.number > limits.max_length:
@@ -104,24 +108,29 @@ def encode_step_reply(reply: StepReply) -> tuple[Buffer, ...]:
     return write_answer((to_wire(Role.HIDDEN, reply.hidden, reply.packed),), reply.timing, flags=flags, extra=extra)
 
 
-@refusing(Code.BAD_REPLY)
 def decode_step_reply(body: Buffer, *, like: tuple[int, ...], answer_tokens: int | None = None) -> StepReply:
     """Read an answer whose hidden states must have the shape `like`, or only the last `answer_tokens` of it.
 
     Raises RemoteError BAD_REPLY.
     """
-    message = read_message(body)
+    try:
+        return _read_reply(read_message(body), like, answer_tokens)
+    except WireError as error:
+        raise error.refusal(Code.BAD_REPLY) from None
+
+
+def _read_reply(message: Message, like: tuple[int, ...], answer_tokens: int | None) -> StepReply:
     hidden = message.tensor(Role.HIDDEN)
     if hidden is None:
         raise WireError("an answer without hidden states")
     short = like if answer_tokens is None else (like[0], answer_tokens, *like[2:])
     return StepReply(
         read_floats(hidden, short if hidden.shape == short else like),
-        read_timing(message),
+        message.timing(),
         can_push=message.flags & CAN_PUSH != 0,
         was_pushed=message.flags & WAS_PUSHED != 0,
         yields=message.flags & YIELDS != 0,
-        input_digest=read.blob(message.fields, Field.INPUT_DIGEST, DIGEST_BYTES),
+        input_digest=read.blob(message.fields, Field.INPUT_DIGEST, DIGEST_BYTES) if message.fields else None,
     )
 
 

@@ -23,7 +23,7 @@ PROMPT, TOKEN = hidden_states(1, 5), hidden_states(1, 1, seed=3)
 
 
 def pushed(number: int, *, tokens: int = 1) -> Pushed:
-    return Pushed(number, hidden_states(1, tokens), b"")
+    return Pushed(number, hidden_states(1, tokens))
 
 
 def test_an_output_is_taken_once_for_its_number_and_size_only() -> None:

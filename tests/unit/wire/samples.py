@@ -38,7 +38,6 @@ from potluck.wire.pushes import (
     Pushed,
     decode_push,
     decode_push_opening,
-    digest_of,
     encode_push,
     encode_push_opening,
 )
@@ -155,7 +154,7 @@ SAMPLES = {
     "answer to a pushed step": step_reply(PUSHED_ANSWER),
     "push opening": Sample(SECRET, encode_push_opening(SECRET), decode_push_opening),
     "push": Sample(
-        Pushed(4, HIDDEN, digest_of(HIDDEN)),
+        Pushed(4, HIDDEN),
         b"".join(encode_push(4, HIDDEN)),
         lambda body: decode_push(body, limits=LIMITS),
     ),
