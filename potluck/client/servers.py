@@ -26,16 +26,18 @@ from potluck.audit.track_records import has_record
 from potluck.client.config import ClientConfig
 from potluck.client.outages import Outages
 from potluck.client.packing import Way
-from potluck.client.quoting import Quotes, Quoting
+from potluck.client.quoting import Quoting
 from potluck.client.recovery import NO_ANSWER, Bans, Verdict, judge
 from potluck.directory import Directory
 from potluck.errors import NetworkError, UsageError
 from potluck.p2p.network import Host
+from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import RemoteError
-from potluck.protocol.records import LiveServer
+from potluck.protocol.messages import Caller
+from potluck.protocol.records import LiveServer, ServerRecord, span_digest
 from potluck.protocol.swarm import Swarm
-from potluck.routing import Affinity, Needs, NoRouteError, Route, RouteHop, ServerColumns, Slowness, Vantage
+from potluck.routing import Affinity, Needs, NoRouteError, Parts, Route, RouteHop, ServerColumns, Slowness, Vantage
 from potluck.routing.latency import between_servers
 from potluck.routing.servers import Ints
 from potluck.tasks import BackgroundTasks
@@ -105,19 +107,12 @@ class Wait:
 class Servers:
     """The servers of one swarm, as one client knows them. Lives in the client's event loop."""
 
-    def __init__(
-        self,
-        host: Host,
-        swarm: Swarm,
-        config: ClientConfig,
-        quoting: Quoting,
-        rng: np.random.Generator,
-    ) -> None:
+    def __init__(self, host: Host, swarm: Swarm, config: ClientConfig, rng: np.random.Generator) -> None:
         """`rng` draws the noisy routes."""
         self._host = host
         self._swarm = swarm
         self._config = config
-        self._quoting = quoting
+        self._quoting = Quoting(host, swarm.prefix, self.introduce)
         self._directory = Directory(host, swarm)
         self._attempts = self._directory.attempts
         self._columns = ServerColumns.of(())
@@ -137,7 +132,7 @@ class Servers:
         self.outages = Outages()
         self._read_at_s = boot_s()  # when the directory was read last
         self._rng = rng
-        self.adapter = config.adapter  # with its hash once a server has it
+        self._adapter = config.adapter  # with its hash once a server has it
         self._pinging: asyncio.Task[None] | None = None
         self._background = BackgroundTasks()
         self._has_met_servers = False
@@ -246,7 +241,8 @@ class Servers:
         routes = self._draw(span, needs, unwanted, draws=routing.DRAWS)
         pins = {block: variant for hop in routes[0].hops for block, variant in hop.pins.items()}
         pinned = replace(needs, pins=pins)  # the variants of most servers, not of most servers that are asked
-        known = self._known_route(span, pinned, request, unwanted)
+        parts = self._affinity.find(request.beginning, time.monotonic()) or ()
+        known = self._reprice(self._columns, span, parts, pinned, unwanted)
         if known is not None:
             routes.insert(0, known)
         if len({each.parts for each in routes}) == 1 and not request.may_stay:
@@ -260,8 +256,12 @@ class Servers:
             self._background.start(self._ping(peer))
         for peer in quotes.silent:
             self._attempts.note(peer, time.monotonic(), answered=False)
-        best = self._best_of(quotes, span, pinned, unwanted, known)
-        return best or await self.find_route(span, needs, unwanted=unwanted, wait=wait)
+        columns, avoided = ServerColumns.of(quotes.servers, self._columns), {*unwanted, *quotes.silent}
+        known = self._reprice(columns, span, parts, pinned, avoided)
+        best = self.best_known(span, pinned, unwanted=avoided, columns=columns)
+        if best is None:
+            return await self.find_route(span, needs, unwanted=unwanted, wait=wait)
+        return known if known is not None and known.cost_s * routing.STICKINESS <= best.cost_s else best
 
     def remember(self, beginning: Sequence[bytes], parts: routing.Parts) -> None:
         """Note that the servers of `parts` computed this beginning."""
@@ -271,10 +271,13 @@ class Servers:
         """Note that steps take `ratio` times as long as promised."""
         self._slowness.note(peer, ratio, time.monotonic())
 
-    def best_known(self, span: Span, needs: Needs, *, unwanted: Collection[PeerId]) -> Route | None:
-        """Return the cheapest route by present knowledge without the `unwanted` servers, or None."""
+    def best_known(
+        self, span: Span, needs: Needs, *, unwanted: Collection[PeerId], columns: ServerColumns | None = None
+    ) -> Route | None:
+        """Return the cheapest route through known servers, or those of `columns`, without the `unwanted`; or None."""
+        columns = self._columns if columns is None else columns
         try:
-            return routing.find_route(self._columns, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
+            return routing.find_route(columns, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
         except NoRouteError:
             return None
 
@@ -407,6 +410,13 @@ class Servers:
         with contextlib.suppress(NetworkError):
             self._places = await self._host.places()
 
+    def introduce(self, record: ServerRecord, span: Span) -> Caller:
+        """Return what a server is told about this client."""
+        return Caller(
+            adapter=find_adapter(record.adapters, self._adapter) if self._adapter else None,
+            revision_digest=span_digest(record.digests_of(span)) if record.is_ours else None,
+        )
+
     def ways(self, servers: Sequence[LiveServer], hidden_size: int) -> list[Way]:
         """Return the ways from here to the first server, from each to the next, and from the last one back.
 
@@ -441,27 +451,13 @@ class Servers:
         vantage, demands = self._vantage(unwanted), self._demands(needs)
         return routing.draw_routes(self._columns, span, self._rng, draws=draws, vantage=vantage, needs=demands)
 
-    def _known_route(
-        self, span: Span, needs: Needs, request: RouteRequest, unwanted: Collection[PeerId]
+    def _reprice(
+        self, columns: ServerColumns, span: Span, parts: Parts, needs: Needs, unwanted: Collection[PeerId]
     ) -> Route | None:
-        parts = self._affinity.find(request.beginning, time.monotonic())
-        if parts is None or (parts[0][1].start, parts[-1][1].end) != (span.start, span.end):
+        """Return the route of `parts` at its present cost; None if it leads through other blocks or is not possible."""
+        if not parts or (parts[0][1].start, parts[-1][1].end) != (span.start, span.end):
             return None
-        return routing.reprice(self._columns, parts, vantage=self._vantage(unwanted), needs=self._demands(needs))
-
-    def _best_of(
-        self, quotes: Quotes, span: Span, needs: Needs, unwanted: Collection[PeerId], known: Route | None
-    ) -> Route | None:
-        """Return the cheapest route through servers with quotes, or the known one; None if they make no route."""
-        columns, demands = ServerColumns.of(quotes.servers, self._columns), self._demands(needs)
-        vantage = self._vantage({*unwanted, *quotes.silent})
-        try:
-            best = routing.find_route(columns, span, vantage=vantage, needs=demands)
-        except NoRouteError:
-            return None
-        if known is not None:
-            known = routing.reprice(columns, known.parts, vantage=vantage, needs=demands)
-        return known if known is not None and known.cost_s * routing.STICKINESS <= best.cost_s else best
+        return routing.reprice(columns, parts, vantage=self._vantage(unwanted), needs=self._demands(needs))
 
     def _vantage(self, unwanted: Collection[PeerId]) -> Vantage:
         now = time.monotonic()
@@ -496,13 +492,13 @@ class Servers:
 
     def _demands(self, needs: Needs) -> Needs:
         """Add the user's demands on every server to a session's needs."""
-        if self.adapter is not None:
-            self.adapter = routing.choose_adapter(self._columns.servers, self.adapter)
+        if self._adapter is not None:
+            self._adapter = routing.choose_adapter(self._columns.servers, self._adapter)
         config = self._config
         return replace(
             needs,
             dtype=config.compute_dtype,
             quantization=config.quantization,
             cache=config.cache_quantization,
-            adapter=self.adapter,
+            adapter=self._adapter,
         )
