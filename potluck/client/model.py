@@ -31,7 +31,7 @@ from potluck.client.outages import OnWait
 from potluck.client.own_adapters import remote_places
 from potluck.client.remote import RemoteBlocks, refuse_copies
 from potluck.client.report import AuditReport, RouteReport
-from potluck.client.speculation import Drafter, SmallModel, speculate
+from potluck.client.speculation import Chosen, Drafter, SmallModel, speculate
 from potluck.client.swarm_client import SwarmClient
 from potluck.client.together import Together
 from potluck.errors import CheckpointError, UsageError
@@ -336,7 +336,7 @@ class SwarmModel:
             drafter = self._drafter(input_ids, logits_processor, generation_config, helpers, kwargs)
         if drafter is None:
             return super()._assisted_decoding(*given, streamer=streamer, **helpers, **kwargs)  # type: ignore[misc]
-        return speculate(self, drafter, *given, streamer, kwargs, self._together)
+        return speculate(self, drafter, Chosen(*given, streamer), kwargs)
 
     def _drafter(
         self, ids: Tensor, processors: Any, config: Any, helpers: dict[str, Any], model_kwargs: dict[str, Any]

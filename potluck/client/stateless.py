@@ -111,16 +111,11 @@ class StatelessPasses:
         num_servers = self._servers.expected_servers(span)
         most = min(self._config.micro_batch_tokens, self._servers.largest_call(span) or self._config.micro_batch_tokens)
         pieces = cut(groups, hidden.shape[0], num_servers, most)
-        passes = [
-            self._forward(
-                piece.take(hidden, piece.start, piece.end),
-                None if prompts is None else _prompts_for(piece, prompts),
-                span,
-                adapter,
-                is_trained=is_trained,
-            )
-            for piece in pieces
-        ]
+        passes = []
+        for piece in pieces:
+            own_prompts = None if prompts is None else prompts.detach()[:, _prompt_rows(piece, prompts)]
+            part = piece.take(hidden, piece.start, piece.end)
+            passes.append(self._forward(part, own_prompts, span, adapter, is_trained=is_trained))
         results = await side_by_side(passes, max_parallel=self._in_flight(num_servers))
         output = put_back([(piece, out, piece.start) for piece, (out, _) in zip(pieces, results, strict=True)], hidden)
         return output, Passed(pieces, [legs for _, legs in results], prompts)
@@ -141,7 +136,7 @@ class StatelessPasses:
         of_adapter = [found for _, _, found in results if found is not None]
         return (
             put_back(parts, grad),
-            _sum_prompt_grads(passed, [found for _, found, _ in results]),
+            _sum_prompt_grads(passed, [found for _, found, _ in results if found is not None]),
             sum(of_adapter[1:], of_adapter[0]) if of_adapter else None,
         )
 
@@ -164,28 +159,30 @@ class StatelessPasses:
         failures = _Failures(self._servers, self._config)
         is_own = adapter is not None and adapter.changes(span)
         needs = replace(needs, call_tokens=hidden.shape[0] * hidden.shape[1], brings_adapter=is_own)
-        route = list((await self._servers.find_route(span, needs)).hops)
-        while route:
+        route: list[RouteHop] = []
+        done = span.start  # the blocks before it have computed
+        while done < span.end:
+            if not route:
+                rest = Span(done, span.end)
+                found = await self._servers.find_route(rest, needs, unwanted=failures.unwanted, wait=failures.wait)
+                route = list(found.hops)
             part = route.pop(0)
             packed, (there, back) = None, self._ways(hidden, part.server)
             if there:
                 hidden, packed = await asyncio.to_thread(pack, hidden)
-            own_prompts = (
-                None if prompts is None else prompts[part.span.start - span.start : part.span.end - span.start]
-            )
+            first = part.span.start - span.start
+            own_prompts = None if prompts is None else prompts[first : first + len(part.span)]
             leg = Leg(part, hidden, own_prompts, adapter)
             request = ForwardRequest(self._prefix, part.span, hidden, own_prompts, Caller(), is_trained, packed, back)
             try:
                 reply = await self._calls.compute(part, request, leg.own)
             except RemoteError as error:
                 failures.note(part, error)
-                rest = Span(part.span.start, span.end)
-                again = await self._servers.find_route(rest, needs, unwanted=failures.unwanted, wait=failures.wait)
-                route = list(again.hops)
+                route.clear()
                 continue
             failures.note_success(part)
             legs.append(leg)
-            hidden = reply.tensors[0].to(hidden.dtype)
+            hidden, done = reply.tensors[0].to(hidden.dtype), part.span.end
         return hidden, legs
 
     async def _backward(self, grad: Tensor, legs: list[Leg]) -> tuple[Tensor, Tensor | None, Tensor | None]:
@@ -262,23 +259,17 @@ def cut(groups: tuple[RowGroup, ...], batch: int, num_servers: int, most: int) -
     return pieces
 
 
-def _prompts_for(piece: RowGroup, prompts: Tensor) -> Tensor:
-    if piece.rows is None or prompts.shape[1] == 1:
-        return prompts.detach()
-    return prompts.detach().index_select(1, piece.rows)
+def _prompt_rows(piece: RowGroup, prompts: Tensor) -> Tensor | slice:
+    """Return which rows of deep prompts are those of a micro-batch."""
+    return slice(None) if piece.rows is None or prompts.shape[1] == 1 else piece.rows
 
 
-def _sum_prompt_grads(passed: Passed, grads: list[Tensor | None]) -> Tensor | None:
+def _sum_prompt_grads(passed: Passed, grads: list[Tensor]) -> Tensor | None:
     if passed.prompts is None:
         return None
     total = torch.zeros_like(passed.prompts)
     for piece, grad in zip(passed.pieces, grads, strict=True):
-        if grad is None:
-            continue
-        if piece.rows is None or total.shape[1] == 1:
-            total += grad
-        else:
-            total.index_add_(1, piece.rows, grad)
+        total[:, _prompt_rows(piece, total)] += grad
     return total
 
 
@@ -293,8 +284,7 @@ class _Failures:
 
     def note_success(self, hop: RouteHop) -> None:
         self._servers.note_success(hop.peer_id)
-        if self.wait.why is not None:
-            self._servers.end_wait(self.wait)
+        self._servers.end_wait(self.wait)
 
     def note(self, hop: RouteHop, error: RemoteError) -> None:
         verdict = judge(error)
@@ -303,13 +293,11 @@ class _Failures:
         now = time.monotonic()
         self.wait.note_failure(error, now)
         self._attempts.note(verdict, was_given=True)
-        is_enough = self._attempts.is_enough(self.wait.left_s(now))
-        if is_enough or verdict.action is Action.GIVE_UP:
+        must_end = verdict.action is Action.GIVE_UP
+        if must_end or self._attempts.is_enough(self.wait.left_s(now)):
             self._servers.end_wait(self.wait)
-        if verdict.action is Action.GIVE_UP:
-            raise error
-        if is_enough:
-            raise SwarmError(f"blocks {hop.span} failed again and again; last error: {error.message}")
+            again = SwarmError(f"blocks {hop.span} failed again and again; last error: {error.message}")
+            raise error if must_end else again
         if verdict.for_this_session:
             self.unwanted |= {hop.peer_id}
 
