@@ -23,9 +23,7 @@ from potluck.checkpoint.families import CACHE_NAMES
 from potluck.client.cache import RemoteCache
 from potluck.client.drafts import OF_A_MODEL, Drafted, Lookup, Payoff, StepTimes, guessed
 from potluck.client.head import HeadText
-from potluck.client.together import Decoding, Stepped
-
-_KEPT = 0.8  # of what is known of the time that drafting takes
+from potluck.client.together import Decoding, Stepped, faded
 
 
 class Drafter:
@@ -67,34 +65,37 @@ class Drafter:
         self._drafted = self._payoff.worth(found)
         return [token for token, _ in self._drafted]
 
-    def note(self, ids: Tensor, drafted: int, right: int, seconds: float, compute_s: float) -> None:
+    def note(self, ids: Tensor, hidden: Tensor, right: int, seconds: float, compute_s: float) -> None:
         """Note how many of the drafted tokens were right, and what the step took.
 
         Args:
             ids: with the new tokens.
+            hidden: the last block's outputs [1, tokens, hidden_size] for the new tokens but the very last.
             compute_s: of the step's seconds, what all servers together computed by their reports.
         """
+        self._see(hidden)
+        drafted = len(self._drafted)
         self._times.note(drafted, seconds, compute_s)
         self._payoff.note(self._drafted, right, gained=max(right - self._alike, 0) if self._asked else None)
-        if self._small is not None and self._drafted:
+        if self._small is not None and drafted:
             self._small.note(ids, drafted, right)
 
-    def see(self, hidden: Tensor) -> None:
-        """See the last block's outputs [1, tokens, hidden_size] for the next tokens of the text, but the very last."""
+    def note_prompt(self, hidden: Tensor, tokens: int, compute_s: float) -> None:
+        """Note the last block's outputs for a prompt, and how long all servers together computed its tokens."""
+        self._see(hidden)
+        self._times.note_prompt(tokens, compute_s)
+
+    def _see(self, hidden: Tensor) -> None:
         if self._head is not None:
             self._head.note(hidden)
-
-    def note_prompt(self, tokens: int, compute_s: float) -> None:
-        """Note how long all servers together computed the tokens of a prompt."""
-        self._times.note_prompt(tokens, compute_s)
 
     def _ask(self, ids: Tensor, most: int) -> list[Drafted]:
         began_s = time.perf_counter()
         drafted = self._small.draft(ids, most) if self._small is not None else self._guessed(ids, most)
         if drafted:
             taken_s = time.perf_counter() - began_s
-            self._draft_s = _faded(self._draft_s, taken_s)
-            self._guess_s = _faded(self._guess_s, taken_s / len(drafted))
+            self._draft_s = faded(self._draft_s, taken_s)
+            self._guess_s = faded(self._guess_s, taken_s / len(drafted))
         return drafted
 
     def _guessed(self, ids: Tensor, most: int) -> list[Drafted]:
@@ -146,8 +147,7 @@ def speculate(model: Any, drafter: Drafter, chosen: Chosen, model_kwargs: dict[s
     cache = model_kwargs[model._cache_name]
     computed_s, length = _compute_s(cache), cache.get_seq_length()
     outputs = model._prefill(chosen.ids, chosen.config, model_kwargs)
-    drafter.see(cache.output)
-    drafter.note_prompt(cache.get_seq_length() - length, max(_compute_s(cache) - computed_s, 0.0))
+    drafter.note_prompt(cache.output, cache.get_seq_length() - length, max(_compute_s(cache) - computed_s, 0.0))
     chosen.choose((), outputs.logits[:, -1:])
     steps = _decode(drafter, chosen, cache)
     if model._together.takes(cache):
@@ -179,8 +179,7 @@ def _decode(drafter: Drafter, chosen: Chosen, cache: RemoteCache) -> Decoding:
         finally:
             cache.crop(min(chosen.ids.shape[1] - 1 - cache.get_seq_length(), 0))
         new = chosen.ids.shape[1] - before
-        drafter.see(stepped.hidden[:, :new])
-        drafter.note(chosen.ids, len(drafted), new - 1, step_s, compute_s)
+        drafter.note(chosen.ids, stepped.hidden[:, :new], new - 1, step_s, compute_s)
 
 
 def _decode_alone(
@@ -197,10 +196,6 @@ def _decode_alone(
             return
         new = chosen.ids.shape[1] - before
         model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs, num_new_tokens=new)
-
-
-def _faded(known_s: float, latest_s: float) -> float:
-    return _KEPT * known_s + (1 - _KEPT) * latest_s if known_s else latest_s
 
 
 def _compute_s(cache: RemoteCache) -> float:
