@@ -46,6 +46,8 @@ from potluck.protocol.records import NumberFormat
 from potluck.routing import Needs, RouteHop
 from potluck.tasks import BackgroundTasks
 from potluck.wire.packing import pack_exactly
+from potluck.wire.protocols import CHOICES
+from potluck.wire.questions import decode_choices, encode_choices_request
 
 _log = logging.getLogger(__name__)
 
@@ -120,7 +122,7 @@ class Audits:
         self._servers = servers
         self._calls = calls
         self._config = config
-        self._person_of = host.person_of
+        self._host = host
         self._rng = rng
         self._has_experts = has_experts
         self._used: set[PeerId] = set()  # servers of this client's sessions
@@ -153,7 +155,7 @@ class Audits:
         return self._config.audits != "off" and hop.history.prompts is None and hop.part.server.record.is_ours
 
     def _draw(self, hop: Hop, finished: Sequence[range]) -> None:
-        person = self._person_of(hop.peer_id)
+        person = self._host.person_of(hop.peer_id)
         if self._has_experts:
             finished = [window for window in finished if window.stop <= choice_tokens(len(hop.span))]
         if not finished or person is None or len(self._background) >= _AT_ONCE:
@@ -326,7 +328,7 @@ class Audits:
             and hop.peer_id not in self._busy
             and form in (None, hop.server.record.format)
             and (self._config.audits != "known" or hop.peer_id in self._used)
-            and (person := self._person_of(hop.peer_id)) is not None
+            and (person := self._host.person_of(hop.peer_id)) is not None
         }
         chosen = audit.choose_auditor([(peer, each.person) for peer, each in able.items()], unwanted, case.seed)
         return None if chosen is None else able[chosen]
@@ -336,8 +338,9 @@ class Audits:
     async def _choices(self, part: RouteHop, opening: SessionOpening, row: int, tokens: int) -> Tensor:
         """Return which experts a server chose for a row's first tokens. Raises RemoteError."""
         assert opening.session_id is not None
-        request = ChoicesRequest(opening.session_id, row, tokens)
-        return await self._calls.choices(part.peer_id, request, len(part.span), timeout_s=_PATIENCE_S)
+        request = encode_choices_request(ChoicesRequest(opening.session_id, row, tokens))
+        answer = await self._host.call(part.peer_id, CHOICES, request, timeout_s=_PATIENCE_S)
+        return decode_choices(answer, tokens, num_layers=len(part.span))
 
     def _request(self, case: _Case, server: _Party) -> ForwardRequest:
         """Return the forward that repeats a window at a server."""

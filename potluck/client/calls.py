@@ -13,8 +13,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-from torch import Tensor
-
 from potluck.client.config import ClientConfig
 from potluck.client.own_adapters import AdapterPart
 from potluck.client.receipts import Signer, Tab
@@ -26,7 +24,6 @@ from potluck.protocol.messages import (
     AdapterUpload,
     BackwardRequest,
     Caller,
-    ChoicesRequest,
     ForwardRequest,
     StepReply,
     StepRequest,
@@ -39,7 +36,6 @@ from potluck.tasks import BackgroundTasks, cancel_and_wait
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import encode_upload
 from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
-from potluck.wire.questions import decode_choices, encode_choices_request, encode_receipt
 
 T = TypeVar("T")
 
@@ -76,7 +72,7 @@ class Calls:
         parameters: tuple[int, ...],
         foreign: ForeignPeers | None,
     ) -> None:
-        self.signer = Signer(host, swarm, self.settle, parameters, config.record)
+        self.signer = Signer(host, swarm, parameters, config.record)
         self._introduce = introduce
         self._foreign = foreign
         self._host = host
@@ -143,11 +139,6 @@ class Calls:
         finally:
             self.close_soon(stream)
 
-    async def choices(self, peer: PeerId, request: ChoicesRequest, num_layers: int, *, timeout_s: float) -> Tensor:
-        """Return which experts a server chose, [tokens, layers, choices] int16. Raises RemoteError."""
-        body = await self._host.call(peer, protocols.CHOICES, encode_choices_request(request), timeout_s=timeout_s)
-        return decode_choices(body, request.tokens, num_layers=num_layers)
-
     async def bring(self, record: ServerRecord, target: Target, part: AdapterPart) -> None:
         """Make sure that a server has an adapter. Raises RemoteError."""
         key = record.peer_id, part.id.digest
@@ -164,10 +155,6 @@ class Calls:
     def note_missing(self, record: ServerRecord, digest: bytes) -> None:
         """Bring an adapter again before the next call, because the server has forgotten it."""
         self._brought.pop((record.peer_id, digest), None)
-
-    async def settle(self, peer: PeerId, receipt: bytes) -> None:
-        """Send a receipt by itself. Raises RemoteError."""
-        await self._host.call(peer, protocols.SETTLE, encode_receipt(receipt), timeout_s=_SETTLE_TIMEOUT_S)
 
     @property
     def patience(self) -> Patience:
@@ -330,7 +317,6 @@ class StepStream:
         self._calls.close_soon(self._stream)
 
 
-_SETTLE_TIMEOUT_S = 5.0  # nobody should wait long for a goodbye
 _SMALL_BYTES = 64 << 10  # goes into the buffers of the connection, whether or not the server reads
 _LAST_WORD_S = 0.1  # a message that was sent has arrived already
 _CLOSING_S = 2.0  # for the server's side of a goodbye

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from potluck.errors import PotluckError
@@ -21,19 +21,19 @@ from potluck.protocol.messages import Timing
 from potluck.protocol.receipts import Booking, Receipt, Work, sign_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
 from potluck.tasks import BackgroundTasks
+from potluck.wire.protocols import SETTLE
+from potluck.wire.questions import encode_receipt
 
 _log = logging.getLogger(__name__)
 
 RECEIPT_TOKENS = 64  # without a receipt, before a client signs; a signature costs a few hundredths of a millisecond
 RECEIPT_S = 5.0  # between two receipts of a slow session
 _RECORD_EVERY_S = 30.0
+_SETTLE_TIMEOUT_S = 5.0  # nobody should wait long for a goodbye
 _GOODBYE_S = 2.0  # for servers to get the last receipts; normally a few tenths
 
 Record = Callable[[Sequence[Booking], str], None]
 """Stores receipts for the work of others on the model of that name. It may block, and raise PotluckError."""
-
-Settle = Callable[[PeerId, bytes], Awaitable[None]]
-"""Sends a receipt by itself. Raises RemoteError."""
 
 
 @dataclass(slots=True, eq=False)
@@ -100,13 +100,10 @@ class Signer:
         parameters: of each block of the model; empty: nothing is signed.
     """
 
-    def __init__(
-        self, host: Host, swarm: Swarm, settle: Settle, parameters: tuple[int, ...], record: Record | None
-    ) -> None:
+    def __init__(self, host: Host, swarm: Swarm, parameters: tuple[int, ...], record: Record | None) -> None:
         self._host = host
         self._model = swarm.model
         self._swarm_id = swarm_id(swarm)
-        self._settle = settle
         self._record = record
         self._parameters = parameters
         self._tabs: set[Tab] = set()
@@ -168,7 +165,7 @@ class Signer:
         if receipt is None:
             return
         try:
-            await self._settle(tab.server, receipt)
+            await self._host.call(tab.server, SETTLE, encode_receipt(receipt), timeout_s=_SETTLE_TIMEOUT_S)
         except PotluckError as error:
             _log.debug("the last receipt of blocks %s was not taken: %s", tab.span, error.message)
 

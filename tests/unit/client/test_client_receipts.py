@@ -16,6 +16,8 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Timing
 from potluck.protocol.receipts import Booking, Receipt, new_tab, read_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
+from potluck.wire.protocols import SETTLE
+from potluck.wire.questions import decode_receipt
 
 SWARM = Swarm(name="s", model="m", num_blocks=4, prefix="s")
 SPAN = Span(1, 3)
@@ -31,11 +33,11 @@ class Server:
         self.settled: list[Receipt] = []
         self.is_gone = False
 
-    async def settle(self, peer: PeerId, data: bytes) -> None:
+    async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> None:
         if self.is_gone:
             raise RemoteError(Code.UNREACHABLE, "gone")
-        assert peer == self.identity.peer_id
-        self.settled.append(read_receipt(data))
+        assert (peer, protocol) == (self.identity.peer_id, SETTLE)
+        self.settled.append(read_receipt(decode_receipt(body)))
 
 
 class Daemon:
@@ -57,7 +59,8 @@ async def signing(server: Server, daemon: Daemon | None = None) -> AsyncIterator
     """Ana's signer with a tab at `server`; it settles at the end."""
     people = {server.identity.peer_id: BOB}
     host = FakeNetwork(person_of=lambda peer, ticket=b"", /: people.get(peer, ANA)).start()
-    signer = Signer(host, SWARM, server.settle, (EACH,) * 4, None if daemon is None else daemon.record)
+    host.call = server.call  # type: ignore[assignment, method-assign]
+    signer = Signer(host, SWARM, (EACH,) * 4, None if daemon is None else daemon.record)
     yield signer, signer.open_tab(server.identity.peer_id, SPAN)
     await signer.close()
 
@@ -105,7 +108,7 @@ async def test_a_server_that_is_gone_or_does_not_answer_holds_nothing_up(monkeyp
     monkeypatch.setattr(module, "_GOODBYE_S", 0.0)
     gone, silent = Server(), Server()
     gone.is_gone = True
-    monkeypatch.setattr(silent, "settle", lambda *_: asyncio.get_running_loop().create_future())
+    monkeypatch.setattr(silent, "call", lambda *_, **__: asyncio.get_running_loop().create_future())
     for server in (gone, silent):
         async with signing(server) as (_, tab):
             tab.note(5, Timing(tab=new_tab(0)))
