@@ -181,7 +181,6 @@ class SwarmModel:
 
     _client: SwarmClient
     _routes: list[RouteReport]
-    _may_speculate: bool  # the family's sessions go back cheaply
     _step_times: StepTimes
     _checkpoint: Checkpoint
     _head: Head | None  # loaded by the first generation with drafts
@@ -331,7 +330,7 @@ class SwarmModel:
         draws_from_both = generation_config.assistant_ensemble_weight is not None
         drafter = None
         if isinstance(cache, RemoteCache) and not draws_from_both:
-            if cache.is_exact or not self._may_speculate:
+            if cache.is_exact or not rolls_back(self._checkpoint.text_config):  # sessions would go back slowly
                 return self._sample(*given, streamer=streamer, **kwargs)  # type: ignore[attr-defined]
             drafter = self._drafter(input_ids, logits_processor, generation_config, helpers, kwargs)
         if drafter is None:
@@ -377,7 +376,6 @@ def attach(
     model.__class__ = _swarm_class(model.__class__)
     model._client, model._routes, model._step_times = client, [], StepTimes()
     model._checkpoint, model._head = checkpoint, None
-    model._may_speculate = rolls_back(checkpoint.text_config)
     model.eval()
     decoder, layers = _around(model, blocks)
     blocks.places = remote_places(layers.shown)
