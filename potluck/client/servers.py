@@ -26,15 +26,15 @@ from potluck.audit.track_records import has_record
 from potluck.client.config import ClientConfig
 from potluck.client.outages import Outages
 from potluck.client.packing import Way
-from potluck.client.quoting import Quoting
+from potluck.client.quoting import quoted
 from potluck.client.recovery import NO_ANSWER, Bans, Verdict, judge
 from potluck.directory import Directory
 from potluck.errors import NetworkError, UsageError
 from potluck.p2p.network import Host
 from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, PersonId, Span
-from potluck.protocol.codes import RemoteError
-from potluck.protocol.messages import Caller
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import Caller, QuoteRequest
 from potluck.protocol.records import LiveServer, ServerRecord, span_digest
 from potluck.protocol.swarm import Swarm
 from potluck.routing import Affinity, Needs, NoRouteError, Parts, Route, RouteHop, ServerColumns, Slowness, Vantage
@@ -112,7 +112,6 @@ class Servers:
         self._host = host
         self._swarm = swarm
         self._config = config
-        self._quoting = Quoting(host, swarm.prefix, self.introduce)
         self._directory = Directory(host, swarm)
         self._attempts = self._directory.attempts
         self._columns = ServerColumns.of(())
@@ -247,21 +246,44 @@ class Servers:
             routes.insert(0, known)
         if len({each.parts for each in routes}) == 1 and not request.may_stay:
             return routes[0]
+        avoided = set(unwanted)
         asked = routing.shortlist(routes, routing.MOST_ASKED)
-        quotes = await self._quoting.ask(asked, span, rows=request.rows, tokens=request.tokens)
-        for peer, error in quotes.refused.items():
-            self.note_failure(peer, judge(error))
-        for peer in quotes.rtts_s.keys() - self._measured_at.keys():
-            self.round_trips_s[peer] = quotes.rtts_s[peer]  # until it is measured
-            self._background.start(self._ping(peer))
-        for peer in quotes.silent:
-            self._attempts.note(peer, time.monotonic(), answered=False)
-        columns, avoided = ServerColumns.of(quotes.servers, self._columns), {*unwanted, *quotes.silent}
+        quotes = await asyncio.gather(*(self._quoted(server, span, request, avoided) for server in asked))
+        columns = ServerColumns.of([server for server in quotes if server is not None], self._columns)
+        for server in columns.servers:
+            if server.record.is_ours and server.peer_id not in avoided | self._measured_at.keys():
+                self._background.start(self._ping(server.peer_id))
         known = self._reprice(columns, span, parts, pinned, avoided)
         best = self.best_known(span, pinned, unwanted=avoided, columns=columns)
         if best is None:
             return await self.find_route(span, needs, unwanted=unwanted, wait=wait)
         return known if known is not None and known.cost_s * routing.STICKINESS <= best.cost_s else best
+
+    async def _quoted(
+        self, server: LiveServer, wanted: Span, request: RouteRequest, silent: set[PeerId]
+    ) -> LiveServer | None:
+        """Return a server with its present load; as it is known if it is silent or of another implementation.
+
+        Returns None if it refuses.
+        """
+        record, peer, began_s = server.record, server.peer_id, time.monotonic()
+        span = wanted & record.span
+        if span is None or not record.is_ours:
+            return server
+        caller = self.introduce(record, span)
+        question = QuoteRequest(self._swarm.prefix, span, request.rows, request.tokens, caller)
+        try:
+            server = await quoted(self._host, server, question)
+        except RemoteError as error:
+            if error.code is Code.UNREACHABLE:
+                silent.add(peer)
+                self._attempts.note(peer, time.monotonic(), answered=False)
+                return server
+            self.note_failure(peer, judge(error))
+            return None
+        if peer not in self._measured_at:
+            self.round_trips_s[peer] = time.monotonic() - began_s  # until it is measured
+        return server
 
     def remember(self, beginning: Sequence[bytes], parts: routing.Parts) -> None:
         """Note that the servers of `parts` computed this beginning."""

@@ -159,30 +159,28 @@ class StatelessPasses:
         failures = _Failures(self._servers, self._config)
         is_own = adapter is not None and adapter.changes(span)
         needs = replace(needs, call_tokens=hidden.shape[0] * hidden.shape[1], brings_adapter=is_own)
-        route: list[RouteHop] = []
-        done = span.start  # the blocks before it have computed
-        while done < span.end:
-            if not route:
-                rest = Span(done, span.end)
-                found = await self._servers.find_route(rest, needs, unwanted=failures.unwanted, wait=failures.wait)
-                route = list(found.hops)
+        route = list((await self._servers.find_route(span, needs)).hops)
+        while route:
             part = route.pop(0)
             packed, (there, back) = None, self._ways(hidden, part.server)
             if there:
                 hidden, packed = await asyncio.to_thread(pack, hidden)
-            first = part.span.start - span.start
-            own_prompts = None if prompts is None else prompts[first : first + len(part.span)]
+            own_prompts = (
+                None if prompts is None else prompts[part.span.start - span.start : part.span.end - span.start]
+            )
             leg = Leg(part, hidden, own_prompts, adapter)
             request = ForwardRequest(self._prefix, part.span, hidden, own_prompts, Caller(), is_trained, packed, back)
             try:
                 reply = await self._calls.compute(part, request, leg.own)
             except RemoteError as error:
                 failures.note(part, error)
-                route.clear()
+                rest = Span(part.span.start, span.end)
+                again = await self._servers.find_route(rest, needs, unwanted=failures.unwanted, wait=failures.wait)
+                route = list(again.hops)
                 continue
             failures.note_success(part)
             legs.append(leg)
-            hidden, done = reply.tensors[0].to(hidden.dtype), part.span.end
+            hidden = reply.tensors[0].to(hidden.dtype)
         return hidden, legs
 
     async def _backward(self, grad: Tensor, legs: list[Leg]) -> tuple[Tensor, Tensor | None, Tensor | None]:
@@ -284,7 +282,8 @@ class _Failures:
 
     def note_success(self, hop: RouteHop) -> None:
         self._servers.note_success(hop.peer_id)
-        self._servers.end_wait(self.wait)
+        if self.wait.why is not None:
+            self._servers.end_wait(self.wait)
 
     def note(self, hop: RouteHop, error: RemoteError) -> None:
         verdict = judge(error)
@@ -293,11 +292,13 @@ class _Failures:
         now = time.monotonic()
         self.wait.note_failure(error, now)
         self._attempts.note(verdict, was_given=True)
-        must_end = verdict.action is Action.GIVE_UP
-        if must_end or self._attempts.is_enough(self.wait.left_s(now)):
+        is_enough = self._attempts.is_enough(self.wait.left_s(now))
+        if is_enough or verdict.action is Action.GIVE_UP:
             self._servers.end_wait(self.wait)
-            again = SwarmError(f"blocks {hop.span} failed again and again; last error: {error.message}")
-            raise error if must_end else again
+        if verdict.action is Action.GIVE_UP:
+            raise error
+        if is_enough:
+            raise SwarmError(f"blocks {hop.span} failed again and again; last error: {error.message}")
         if verdict.for_this_session:
             self.unwanted |= {hop.peer_id}
 
