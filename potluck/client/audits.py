@@ -113,21 +113,20 @@ class Audits:
         calls: Calls,
         config: ClientConfig,
         host: Host,
-        rng: np.random.Generator,
         *,
         has_experts: bool,
     ) -> None:
-        """`rng` draws the windows; nobody else may know its state. `has_experts`: the model sends tokens to some."""
+        """`has_experts`: the model sends tokens to some."""
         self.report = AuditReport()
         self._servers = servers
         self._calls = calls
         self._config = config
         self._host = host
-        self._rng = rng
+        self._rng = np.random.default_rng()  # for the windows; nobody else may know its state
         self._has_experts = has_experts
         self._used: set[PeerId] = set()  # servers of this client's sessions
         self._busy: set[PeerId] = set()  # auditors that compute
-        self._reports = Reports(host, servers, calls, self._used, config.audits)
+        self._reports = Reports(host, servers, calls, self._may_see)
         self._clean: Counter[PersonId] = Counter()  # audits without a disagreement
         self._silent: defaultdict[PersonId, list[float]] = defaultdict(list)  # when, see `_SILENT`
         self._refusing: defaultdict[PersonId, set[PersonId]] = defaultdict(set)  # auditors, by whom they refuse
@@ -153,6 +152,10 @@ class Audits:
 
     def _may_audit(self, hop: Hop) -> bool:
         return self._config.audits != "off" and hop.history.prompts is None and hop.part.server.record.is_ours
+
+    def _may_see(self, peer: PeerId) -> bool:
+        """Tell whether the user lets this server see a session's inputs."""
+        return self._config.audits != "known" or peer in self._used
 
     def _draw(self, hop: Hop, finished: Sequence[range]) -> None:
         person = self._host.person_of(hop.peer_id)
@@ -327,7 +330,7 @@ class Audits:
             if hop.server.record.is_ours
             and hop.peer_id not in self._busy
             and form in (None, hop.server.record.format)
-            and (self._config.audits != "known" or hop.peer_id in self._used)
+            and self._may_see(hop.peer_id)
             and (person := self._host.person_of(hop.peer_id)) is not None
         }
         chosen = audit.choose_auditor([(peer, each.person) for peer, each in able.items()], unwanted, case.seed)

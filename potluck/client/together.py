@@ -16,6 +16,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
+from functools import cached_property
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -88,7 +89,6 @@ class Together:
         self._client = client
         self._cache_name = cache_name
         self._takes_positions = "position_ids" in signature(decoder.forward).parameters
-        self._packs: bool | None = None  # found by the trial
         self._changed = threading.Condition()  # a text has ended
         self._texts: list[_Text] = []  # that have not ended; the thread of the first one leads
         self._newcomers = asyncio.Event()
@@ -96,12 +96,8 @@ class Together:
 
     def takes(self, cache: RemoteCache) -> bool:
         """Tell whether the session of `cache` can go on here: one row without padding, in a family that passes."""
-        if not cache.is_together or not cache.is_one_row:
-            return False
         with self._changed:
-            if self._packs is None:
-                self._packs = self._try_to_pack()
-            return self._packs
+            return cache.is_together and cache.is_one_row and self._packs
 
     def run(self, steps: Decoding, cache: RemoteCache) -> None:
         """Decode a text to its end. Other threads may run its `steps` meanwhile.
@@ -168,7 +164,8 @@ class Together:
         logits: Tensor = self._model(input_ids=torch.tensor([tokens], device=device), **given).logits
         return logits
 
-    def _try_to_pack(self) -> bool:
+    @cached_property
+    def _packs(self) -> bool:
         """Tell whether the ends give packed tokens the same logits as each token alone, with blocks that do nothing."""
         try:
             packed = self._logits(_TOKENS, _POSITIONS, JointCache())
