@@ -10,7 +10,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from potluck.client.config import ClientConfig
@@ -25,6 +25,7 @@ from potluck.protocol.messages import (
     BackwardRequest,
     Caller,
     ForwardRequest,
+    SessionOpening,
     StepReply,
     StepRequest,
     TensorReply,
@@ -45,13 +46,6 @@ _KEPT_UPLOADS = 256  # that servers are known to have
 
 MAX_FRAME_BYTES = 512 << 20
 """Bounds the memory that an answer can take; its shape is checked before it is decoded."""
-
-
-class Target(NamedTuple):
-    """The blocks that a call is for."""
-
-    prefix: str
-    span: Span
 
 
 class Calls:
@@ -124,7 +118,7 @@ class Calls:
         protocol = protocols.FORWARD if isinstance(request, ForwardRequest) else protocols.BACKWARD
         try:
             if own is not None:
-                await self.bring(record, Target(request.prefix, request.span), own)
+                await self.bring(record, request, own)
             return await self._ask(record.peer_id, protocol, lambda stream: exchange(stream, request))
         except RemoteError as error:
             if own is not None and error.code is Code.NO_ADAPTER:
@@ -139,14 +133,14 @@ class Calls:
         finally:
             self.close_soon(stream)
 
-    async def bring(self, record: ServerRecord, target: Target, part: AdapterPart) -> None:
-        """Make sure that a server has an adapter. Raises RemoteError."""
+    async def bring(self, record: ServerRecord, request: CallRequest | SessionOpening, part: AdapterPart) -> None:
+        """Make sure that a server has the adapter that a request needs. Raises RemoteError."""
         key = record.peer_id, part.id.digest
         async with self._bringing.setdefault(key, asyncio.Lock()):  # whoever waits brings it if the first one leaves
             if key in self._brought:
                 return
-            caller = self.caller_for(record, target.span, part)
-            upload = AdapterUpload(target.prefix, target.span, part.layout, part.values, caller)
+            caller = self.caller_for(record, request.span, part)
+            upload = AdapterUpload(request.prefix, request.span, part.layout, part.values, caller)
             await self._ask(record.peer_id, protocols.ADAPTER, lambda stream: _send_upload(stream, upload))
             self._brought[key] = None
             while len(self._brought) > _KEPT_UPLOADS:

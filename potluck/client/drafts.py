@@ -47,8 +47,7 @@ class Drafted(NamedTuple):
 
 def guessed(token: int, probability: float) -> Drafted:
     """Return what the model's own head predicts with this probability."""
-    place = next((place for place, bound in enumerate(_GUESS_BOUNDS) if probability >= bound), len(_GUESS_BOUNDS))
-    return Drafted(token, -1 - place)
+    return Drafted(token, -1 - sum(probability < bound for bound in _GUESS_BOUNDS))
 
 
 class Lookup:

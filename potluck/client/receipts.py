@@ -52,19 +52,16 @@ class Tab:
     span: Span
     parameters: int
     name: bytes | None = None
-    forward_tokens: int = 0
+    tokens: int = 0  # forward and backward
     backward_tokens: int = 0
     seq: int = 0
     signed_tokens: int = 0
     signed_at: float = field(default_factory=time.monotonic)
 
     @property
-    def tokens(self) -> int:
-        return self.forward_tokens + self.backward_tokens
-
-    @property
     def work(self) -> Work:
-        return Work(self.forward_tokens * self.parameters, self.backward_tokens * self.parameters, self.tokens)
+        forward_tokens = self.tokens - self.backward_tokens
+        return Work(forward_tokens * self.parameters, self.backward_tokens * self.parameters, self.tokens)
 
     def due(self) -> bytes | None:
         """Return the receipt to send with the next request, if it is time for one."""
@@ -80,11 +77,10 @@ class Tab:
             return
         if timing.tab is not None and timing.tab != self.name:  # one that the server forgot gets no more receipts
             self.name, self.seq = timing.tab, 0
-            self.forward_tokens = self.backward_tokens = self.signed_tokens = 0
+            self.tokens = self.backward_tokens = self.signed_tokens = 0
+        self.tokens += tokens
         if is_backward:
             self.backward_tokens += tokens
-        else:
-            self.forward_tokens += tokens
 
     def close(self) -> None:
         """Settle the tab in the background. Idempotent."""
