@@ -9,10 +9,10 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import torch
@@ -183,7 +183,6 @@ class SwarmModel:
     _routes: list[RouteReport]
     _step_times: StepTimes
     _checkpoint: Checkpoint
-    _head: Head | None  # loaded by the first generation with drafts
     _cache_name: str  # under which the family takes its cache
     _together: Together
 
@@ -229,11 +228,8 @@ class SwarmModel:
             sharing: for whom it is; servers share beginnings only among sessions with the same text.
         """
         config = self._config_with(exact, max_wait_s)
-        made = self._cache(max_length, config=config, is_together=together, sharing=sharing)
-        try:
+        with closing(self._cache(max_length, config=config, is_together=together, sharing=sharing)) as made:
             yield Session(made)
-        finally:
-            made.close()
 
     inference_session = session  # its name in Petals
 
@@ -359,10 +355,12 @@ class SwarmModel:
             return None
         return Drafter(self._step_times, MAX_DRAFT, small=SmallModel(candidates, ids.shape[1]))
 
+    @cached_property
+    def _head(self) -> Head | None:
+        return load_head(self._checkpoint, self.dtype)  # type: ignore[attr-defined]
+
     def _own_head(self) -> HeadText | None:
         """Return the checkpoint's own head for further tokens, ready for a text; None if there is none."""
-        if self._head is None:
-            self._head = load_head(self._checkpoint, self.dtype)  # type: ignore[attr-defined]
         norm = getattr(_around(self, self.blocks)[0], "norm", None)  # type: ignore[arg-type]
         return None if self._head is None or norm is None else HeadText(self._head, self, norm)
 
@@ -375,7 +373,7 @@ def attach(
     model = load_ends(checkpoint, blocks, dtype=dtype, num_labels=num_labels)
     model.__class__ = _swarm_class(model.__class__)
     model._client, model._routes, model._step_times = client, [], StepTimes()
-    model._checkpoint, model._head = checkpoint, None
+    model._checkpoint = checkpoint
     model.eval()
     decoder, layers = _around(model, blocks)
     blocks.places = remote_places(layers.shown)
