@@ -78,12 +78,12 @@ def boot_s() -> float:
 
 @dataclass(slots=True, eq=False)
 class Wait:
-    """One wait for servers, which may span several searches. Who made it ends it with `Servers.end_wait`.
+    """How long one step or pass waits for servers, which may take several searches, each with a failure before it.
 
     Attributes:
         since_s: when it began (monotonic).
         why: the error that made it necessary, if any.
-        is_told: the caller waits too and is told for which blocks.
+        is_told: the caller waits too and is told for which blocks, as long as a search lasts.
     """
 
     max_s: float
@@ -174,16 +174,13 @@ class Servers:
         Raises:
             NoRouteError: names the missing blocks.
         """
-        is_own, wait = wait is None, wait or Wait(self._config.max_wait_s)
+        wait = wait or Wait(self._config.max_wait_s)
         if boot_s() - self._read_at_s > _OUTDATED * self._config.refresh_period_s:
             await self.refresh()
         try:
             for attempt in itertools.count():
                 try:
-                    route = self._draw(span, needs, unwanted, draws=1)[0]
-                    if is_own:
-                        self.end_wait(wait)
-                    return route
+                    return self._draw(span, needs, unwanted, draws=1)[0]
                 except NoRouteError as error:
                     if attempt:  # the directory was read again
                         self._refuse_too_long(span, needs)
@@ -198,9 +195,8 @@ class Servers:
                 pause_s = _RETRY_S[min(attempt, len(_RETRY_S) - 1)]
                 await self._look_again(pause_s, left_s)
                 wait.note_look(time.monotonic() - began_s, pause_s + self._config.refresh_period_s)
-        except BaseException:
-            self.end_wait(wait)
-            raise
+        finally:
+            self.outages.note(wait, ())
         raise AssertionError("not reached")
 
     def _refuse_too_long(self, span: Span, needs: Needs) -> None:
@@ -219,9 +215,8 @@ class Servers:
                 )
 
     def end_wait(self, wait: Wait) -> None:
-        """Tell the caller that this wait is over, one way or the other; the next failure begins another one."""
+        """Let the next failure begin to wait anew, because somebody answered."""
         wait.why = None
-        self.outages.note(wait, ())
 
     async def compare_routes(
         self,
