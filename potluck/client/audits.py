@@ -25,21 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from potluck.audit import (
-    WINDOW_TOKENS,
-    Differences,
-    Honest,
-    HonestDifferences,
-    Limit,
-    Opinion,
-    Outsider,
-    audit_chance,
-    choose_auditor,
-    choose_window,
-    compare,
-    difference,
-    settle,
-)
+from potluck import audit
 from potluck.audit.differences import Window
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
@@ -60,6 +46,8 @@ from potluck.protocol.records import NumberFormat
 from potluck.routing import Needs, RouteHop
 from potluck.tasks import BackgroundTasks
 from potluck.wire.packing import pack_exactly
+from potluck.wire.protocols import CHOICES
+from potluck.wire.questions import decode_choices, encode_choices_request
 
 _log = logging.getLogger(__name__)
 
@@ -71,11 +59,19 @@ _OUTAGE_S = 60.0  # within which that is one time
 _REFUSING = 2  # people whose servers find no such experts, until it is not their fault
 
 
-class _Auditor(NamedTuple):
-    """A server that may recompute a window, and whose it is."""
+class _Party(NamedTuple):
+    """A server that takes part in an audit, and whose it is."""
 
     hop: RouteHop
     person: PersonId
+
+    @property
+    def name(self) -> str:
+        return self.hop.server.record.public_name or f"...{self.hop.peer_id[-8:]}"
+
+    @property
+    def form(self) -> NumberFormat:
+        return self.hop.server.record.format
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,8 +82,7 @@ class _Case:
     [tokens, layers, choices] int16, of the experts that the audited server says it chose, in models with experts.
     """
 
-    part: RouteHop
-    person: PersonId
+    audited: _Party
     opening: SessionOpening
     row: int
     window: range
@@ -99,22 +94,14 @@ class _Case:
     seed: bytes  # of the draws among auditors
     choices: Tensor | None = None
 
-    @property
-    def form(self) -> NumberFormat:
-        return self.part.server.record.format
-
-    @property
-    def name(self) -> str:
-        return _name(self.part)
-
-    def kind(self, form: NumberFormat) -> tuple[Span, NumberFormat, bool]:
-        """Return what the honest difference of steps in this format depends on, besides the model."""
-        return self.part.span, form, self.opening.packs
+    def kind(self, server: _Party) -> tuple[Span, NumberFormat, bool]:
+        """Return what the honest difference of this server's steps depends on, besides the model."""
+        return self.audited.hop.span, server.form, self.opening.packs
 
     @property
     def needs(self) -> Needs:
         tokens = self.inputs.shape[1]
-        return Needs(max_length=tokens, call_tokens=tokens, pins=self.part.pins)
+        return Needs(max_length=tokens, call_tokens=tokens, pins=self.audited.hop.pins)
 
 
 class Audits:
@@ -126,25 +113,24 @@ class Audits:
         calls: Calls,
         config: ClientConfig,
         host: Host,
-        rng: np.random.Generator,
         *,
         has_experts: bool,
     ) -> None:
-        """`rng` draws the windows; nobody else may know its state. `has_experts`: the model sends tokens to some."""
+        """`has_experts`: the model sends tokens to some."""
         self.report = AuditReport()
         self._servers = servers
         self._calls = calls
         self._config = config
-        self._person_of = host.person_of
-        self._rng = rng
+        self._host = host
+        self._rng = np.random.default_rng()  # for the windows; nobody else may know its state
         self._has_experts = has_experts
         self._used: set[PeerId] = set()  # servers of this client's sessions
         self._busy: set[PeerId] = set()  # auditors that compute
-        self._reports = Reports(host, servers, calls, self._used, config.audits)
+        self._reports = Reports(host, servers, calls, self._may_see)
         self._clean: Counter[PersonId] = Counter()  # audits without a disagreement
         self._silent: defaultdict[PersonId, list[float]] = defaultdict(list)  # when, see `_SILENT`
         self._refusing: defaultdict[PersonId, set[PersonId]] = defaultdict(set)  # auditors, by whom they refuse
-        self._honest = HonestDifferences()
+        self._honest = audit.HonestDifferences()
         self._background = BackgroundTasks()
 
     def note(self, hop: Hop, start: int, outputs: Tensor) -> None:
@@ -167,22 +153,25 @@ class Audits:
     def _may_audit(self, hop: Hop) -> bool:
         return self._config.audits != "off" and hop.history.prompts is None and hop.part.server.record.is_ours
 
+    def _may_see(self, peer: PeerId) -> bool:
+        """Tell whether the user lets this server see a session's inputs."""
+        return self._config.audits != "known" or peer in self._used
+
     def _draw(self, hop: Hop, finished: Sequence[range]) -> None:
-        person = self._person_of(hop.peer_id)
+        person = self._host.person_of(hop.peer_id)
         if self._has_experts:
             finished = [window for window in finished if window.stop <= choice_tokens(len(hop.span))]
         if not finished or person is None or len(self._background) >= _AT_ONCE:
             return
-        chances = [audit_chance(self._clean[person], window) for window in finished]
-        window = choose_window(finished, chances, self._rng)
+        chances = [audit.audit_chance(self._clean[person], window) for window in finished]
+        window = audit.choose_window(finished, chances, self._rng)
         if window is not None:
             self._background.start(self._run(self._case(hop, person, window)))
 
     def _case(self, hop: Hop, person: PersonId, window: range) -> _Case:
         row = int(self._rng.integers(hop.history.batch))
         return _Case(
-            part=hop.part,
-            person=person,
+            audited=_Party(hop.part, person),
             opening=hop.opening,
             row=row,
             window=window,
@@ -204,145 +193,147 @@ class Audits:
             await self._audit(case)
         except PotluckError as error:
             self.report.unanswered += 1
-            _log.info("an audit of blocks %s was not answered: %s", case.part.span, error)
+            _log.info("an audit of blocks %s was not answered: %s", case.audited.hop.span, error)
 
     async def _choices_of(self, case: _Case) -> Tensor:
         try:
-            choices = await self._choices(case.part, case.opening, case.row, case.window.stop)
+            choices = await self._choices(case.audited.hop, case.opening, case.row, case.window.stop)
         except PotluckError:
-            times, now = self._silent[case.person], time.monotonic()
+            times, now = self._silent[case.audited.person], time.monotonic()
             if case.watch.holds and (not times or now >= times[-1] + _OUTAGE_S):
                 times.append(now)
                 if len(times) >= _SILENT:
                     self._note_withheld(case)
             raise
-        self._silent.pop(case.person, None)
+        self._silent.pop(case.audited.person, None)
         return choices
 
     def _note_withheld(self, case: _Case) -> None:
         self.report.withheld += 1
-        self._servers.note_withheld(case.person)
-        _log.info("%s does not say which experts it chose", case.name)
+        self._servers.note_withheld(case.audited.person)
+        _log.info("%s does not say which experts it chose", case.audited.name)
+
+    def _limit(self, case: _Case, server: _Party) -> audit.Limit | None:
+        return self._honest.limit(case.kind(server), server.form, packs=case.opening.packs, tokens=len(case.window))
 
     async def _audit(self, case: _Case) -> None:
-        auditor = self._choose(case, {case.person})
+        auditor = self._choose(case, {case.audited.person})
         if auditor is None:
             self.report.nobody += 1
             return
         recomputed, _ = await self._prefill(case, auditor)
-        limit = self._honest.limit(case.kind(case.form), case.form, packs=case.opening.packs, tokens=len(case.window))
-        opinion = compare(difference(case.claimed, recomputed), None if limit is None else limit.difference)
+        limit = self._limit(case, case.audited)
+        opinion = audit.compare(audit.difference(case.claimed, recomputed), None if limit is None else limit.difference)
         self.report.audited += 1
-        if opinion is Opinion.AGREES:
-            self._clean[case.person] += 1
-            self._refusing.pop(case.person, None)
-            self._servers.note_clean(case.person)
+        if opinion is audit.Opinion.AGREES:
+            self._clean[case.audited.person] += 1
+            self._refusing.pop(case.audited.person, None)
+            self._servers.note_clean(case.audited.person)
             self._servers.note_clean(auditor.person)
             await self._learn(case, auditor, recomputed)
-        elif opinion is Opinion.UNDECIDABLE or limit is None:
+        elif opinion is audit.Opinion.UNDECIDABLE or limit is None:
             self.report.undecided += 1
         else:
             await self._settle(case, auditor, recomputed, limit)
 
-    async def _learn(self, case: _Case, auditor: _Auditor, recomputed: Window) -> None:
+    async def _learn(self, case: _Case, auditor: _Party, recomputed: Window) -> None:
         """Let the auditor compute the window in steps, too, if honest differences of such windows are not known yet."""
-        kind = case.kind(auditor.hop.server.record.format)
-        if len(case.window) < WINDOW_TOKENS or not self._honest.wants(kind, auditor.person):
+        kind = case.kind(auditor)
+        if len(case.window) < audit.WINDOW_TOKENS or not self._honest.wants(kind, auditor.person):
             return
         try:
             _, honest = await self._both_ways(case, auditor, recomputed)
         except PotluckError as error:
-            _log.info("blocks %s: an auditor did not repeat the steps: %s", case.part.span, error)
+            _log.info("blocks %s: an auditor did not repeat the steps: %s", case.audited.hop.span, error)
         else:
             self._honest.note(kind, auditor.person, honest)
 
-    async def _settle(self, case: _Case, auditor: _Auditor, recomputed: Window, limit: Limit) -> None:
+    async def _settle(self, case: _Case, auditor: _Party, recomputed: Window, limit: audit.Limit) -> None:
         """Ask a third person's server who is right."""
         self.report.undecided += 1  # until it is decided
-        asked = {case.person, auditor.person}
-        third = self._choose(case, asked, case.form)
+        asked = {case.audited.person, auditor.person}
+        third = self._choose(case, asked, case.audited.form)
         if third is None:
             _log.warning(
                 "blocks %s: %s and %s computed different results, and nobody else can tell which of them is right",
-                *(case.part.span, case.name, _name(auditor.hop)),
+                *(case.audited.hop.span, case.audited.name, auditor.name),
             )
             return
         prefill, _ = await self._prefill(case, third)
         steps, honest = await self._both_ways(case, third, prefill)
         if case.choices is not None:
             steps = prefill  # its own steps chose other experts
-        found = Differences(
-            claims=difference(case.claimed, recomputed),
-            steps=difference(case.claimed, steps),
-            prefills=difference(recomputed, prefill),
+        found = audit.Differences(
+            claims=audit.difference(case.claimed, recomputed),
+            steps=audit.difference(case.claimed, steps),
+            prefills=audit.difference(recomputed, prefill),
             honest=honest.difference,
         )
-        outsider = settle(found, limit.difference, limit.times)
-        if outsider is Outsider.UNKNOWN:
-            _log.warning("blocks %s: three servers computed different results", case.part.span)
+        outsider = audit.settle(found, limit.difference, limit.times)
+        if outsider is audit.Outsider.UNKNOWN:
+            _log.warning("blocks %s: three servers computed different results", case.audited.hop.span)
             return
-        lone = case.claimed if outsider is Outsider.AUDITED else recomputed
+        lone = case.claimed if outsider is audit.Outsider.AUDITED else recomputed
         if await self._is_backed(case, asked | {third.person}, lone, limit.difference):
-            _log.warning("blocks %s: four servers are of two opinions", case.part.span)
+            _log.warning("blocks %s: four servers are of two opinions", case.audited.hop.span)
             return
         self.report.undecided -= 1
-        wrong, right = auditor, case.person
-        if outsider is Outsider.AUDITED:
-            wrong, right = _Auditor(case.part, case.person), auditor.person
-        else:
-            self._clean[case.person] += 1
+        wrong, right = case.audited, auditor
+        if outsider is audit.Outsider.AUDITOR:
+            wrong, right = auditor, case.audited
+            self._clean[right.person] += 1
         if self._servers.is_distrusted(wrong.hop.peer_id):
             return  # another audit of the same time found it
         self._leave(wrong)
         found_wrong = WrongResults(
             wrong.hop.peer_id,
-            (case.part.span.start, case.part.span.end),
+            (case.audited.hop.span.start, case.audited.hop.span.end),
             (case.window.start, case.window.stop),
-            (right, third.person),
+            (right.person, third.person),
             found.claims,
             limit.difference,
         )
-        self._reports.send(found_wrong, self._request(case, case.part), case.needs)
+        self._reports.send(found_wrong, self._request(case, case.audited), case.needs)
 
     async def _is_backed(self, case: _Case, asked: Collection[PersonId], lone: Window, limit: float) -> bool:
         """Return whether a fourth person's server computes what the lone server did: the other two may be a ring."""
-        fourth = self._choose(case, asked, case.form)
+        fourth = self._choose(case, asked, case.audited.form)
         if fourth is None:
             return False
         try:
             prefill, _ = await self._prefill(case, fourth)
         except PotluckError as error:
-            _log.info("blocks %s: a fourth server did not answer: %s", case.part.span, error)
+            _log.info("blocks %s: a fourth server did not answer: %s", case.audited.hop.span, error)
             return False
-        return compare(difference(lone, prefill), limit) is Opinion.AGREES
+        return audit.compare(audit.difference(lone, prefill), limit) is audit.Opinion.AGREES
 
-    def _leave(self, wrong: _Auditor) -> None:
+    def _leave(self, wrong: _Party) -> None:
         self._honest.forget(wrong.person)
         self._servers.distrust(wrong.person)
-        self.report.wrong.append(_name(wrong.hop))
+        self.report.wrong.append(wrong.name)
         self.report.wrong_people.append(wrong.person)
         self._config.on_wrong(
-            f"{_name(wrong.hop)} returned wrong results for blocks {wrong.hop.server.span}: two other people's servers "
+            f"{wrong.name} returned wrong results for blocks {wrong.hop.server.span}: two other people's servers "
             "agree on another one. That person's servers aren't used any more. Earlier answers may be wrong, so ask "
             "again."
         )
 
-    def _choose(self, case: _Case, unwanted: Collection[PersonId], form: NumberFormat | None = None) -> _Auditor | None:
+    def _choose(self, case: _Case, unwanted: Collection[PersonId], form: NumberFormat | None = None) -> _Party | None:
         """Return a server of somebody else that can compute the case, or None. One that computes another waits not.
 
         Args:
             form: that it must have. Auditors may hold keys and values otherwise, because a stateless call has none.
         """
         able = {
-            hop.peer_id: _Auditor(hop, person)
-            for hop in self._servers.replicas(case.part.span, case.needs)
+            hop.peer_id: _Party(hop, person)
+            for hop in self._servers.replicas(case.audited.hop.span, case.needs)
             if hop.server.record.is_ours
             and hop.peer_id not in self._busy
             and form in (None, hop.server.record.format)
-            and (self._config.audits != "known" or hop.peer_id in self._used)
-            and (person := self._person_of(hop.peer_id)) is not None
+            and self._may_see(hop.peer_id)
+            and (person := self._host.person_of(hop.peer_id)) is not None
         }
-        chosen = choose_auditor([(peer, each.person) for peer, each in able.items()], unwanted, case.seed)
+        chosen = audit.choose_auditor([(peer, each.person) for peer, each in able.items()], unwanted, case.seed)
         return None if chosen is None else able[chosen]
 
     # -- what servers compute for an audit -----------------------------------------------------------------------------
@@ -350,23 +341,23 @@ class Audits:
     async def _choices(self, part: RouteHop, opening: SessionOpening, row: int, tokens: int) -> Tensor:
         """Return which experts a server chose for a row's first tokens. Raises RemoteError."""
         assert opening.session_id is not None
-        request = ChoicesRequest(opening.session_id, row, tokens)
-        return await self._calls.choices(part.peer_id, request, len(part.span), timeout_s=_PATIENCE_S)
+        request = encode_choices_request(ChoicesRequest(opening.session_id, row, tokens))
+        answer = await self._host.call(part.peer_id, CHOICES, request, timeout_s=_PATIENCE_S)
+        return decode_choices(answer, tokens, num_layers=len(part.span))
 
-    def _request(self, case: _Case, hop: RouteHop) -> ForwardRequest:
+    def _request(self, case: _Case, server: _Party) -> ForwardRequest:
         """Return the forward that repeats a window at a server."""
-        form = hop.server.record.format
-        limit = self._honest.limit(case.kind(form), form)
+        limit = self._limit(case, server)
         return ForwardRequest(
             case.opening.prefix,
-            case.part.span,
+            case.audited.hop.span,
             case.inputs,
             last_tokens=len(case.window),
             choices=case.choices,
             margin=0.0 if limit is None else limit.gap,
         )
 
-    async def _prefill(self, case: _Case, asked: _Auditor, choices: Tensor | None = None) -> tuple[Window, float]:
+    async def _prefill(self, case: _Case, asked: _Party, choices: Tensor | None = None) -> tuple[Window, float]:
         """Return the window as a server computes it in one forward, and how far off the choices of experts were.
 
         Args:
@@ -375,7 +366,7 @@ class Audits:
         Raises:
             RemoteError: also if no server could choose so, or this one says that.
         """
-        request = self._request(case, asked.hop)
+        request = self._request(case, asked)
         if choices is not None:
             request = replace(request, choices=choices, margin=math.inf)
         if case.is_fed_rounded and speaks_packed(asked.hop.server.record):
@@ -385,15 +376,15 @@ class Audits:
                 reply = await self._calls.compute(asked.hop, request)
         except RemoteError as error:
             if error.code is Code.BAD_REQUEST and choices is None and case.choices is not None:
-                self._refusing[case.person].add(asked.person)
-                if len(self._refusing[case.person]) >= _REFUSING:
+                self._refusing[case.audited.person].add(asked.person)
+                if len(self._refusing[case.audited.person]) >= _REFUSING:
                     self._note_withheld(case)
             raise
         if request.choices is not None and reply.gap is None:
             raise RemoteError(Code.BAD_REPLY, "the server does not repeat choices of experts")
         return _numbers(reply.tensors[0][0].to(case.inputs.dtype)), reply.gap or 0.0
 
-    async def _both_ways(self, case: _Case, asked: _Auditor, prefill: Window) -> tuple[Window, Honest]:
+    async def _both_ways(self, case: _Case, asked: _Party, prefill: Window) -> tuple[Window, audit.Honest]:
         """Return the window as a server computes it in the steps of the audited one, and how far off its prefill is.
 
         Args:
@@ -404,7 +395,7 @@ class Audits:
         gap = 0.0
         if choices is not None:
             prefill, gap = await self._prefill(case, asked, choices)
-        return steps, Honest(difference(steps, prefill), gap)
+        return steps, audit.Honest(audit.difference(steps, prefill), gap)
 
     async def _repeat(self, case: _Case, part: RouteHop) -> tuple[Window, Tensor | None]:
         """Return the window as a session computes it in the steps of the audited server, and its choices of experts.
@@ -436,7 +427,7 @@ class Audits:
         return _numbers(torch.cat(outputs, dim=1)[0]), choices
 
     @asynccontextmanager
-    async def _asking(self, asked: _Auditor) -> AsyncIterator[None]:
+    async def _asking(self, asked: _Party) -> AsyncIterator[None]:
         """Give a server no other audit in the body, so that one that is slow keeps no others waiting."""
         self._busy.add(asked.hop.peer_id)
         try:
@@ -450,7 +441,3 @@ class Audits:
 
 def _numbers(outputs: Tensor) -> Window:
     return outputs.float().numpy()
-
-
-def _name(part: RouteHop) -> str:
-    return part.server.record.public_name or f"...{part.peer_id[-8:]}"

@@ -10,10 +10,8 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
-
-from torch import Tensor
 
 from potluck.client.config import ClientConfig
 from potluck.client.own_adapters import AdapterPart
@@ -26,8 +24,8 @@ from potluck.protocol.messages import (
     AdapterUpload,
     BackwardRequest,
     Caller,
-    ChoicesRequest,
     ForwardRequest,
+    SessionOpening,
     StepReply,
     StepRequest,
     TensorReply,
@@ -39,7 +37,6 @@ from potluck.tasks import BackgroundTasks, cancel_and_wait
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import encode_upload
 from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
-from potluck.wire.questions import decode_choices, encode_choices_request, encode_receipt
 
 T = TypeVar("T")
 
@@ -49,13 +46,6 @@ _KEPT_UPLOADS = 256  # that servers are known to have
 
 MAX_FRAME_BYTES = 512 << 20
 """Bounds the memory that an answer can take; its shape is checked before it is decoded."""
-
-
-class Target(NamedTuple):
-    """The blocks that a call is for."""
-
-    prefix: str
-    span: Span
 
 
 class Calls:
@@ -76,7 +66,7 @@ class Calls:
         parameters: tuple[int, ...],
         foreign: ForeignPeers | None,
     ) -> None:
-        self.signer = Signer(host, swarm, self.settle, parameters, config.record)
+        self.signer = Signer(host, swarm, parameters, config.record)
         self._introduce = introduce
         self._foreign = foreign
         self._host = host
@@ -128,7 +118,7 @@ class Calls:
         protocol = protocols.FORWARD if isinstance(request, ForwardRequest) else protocols.BACKWARD
         try:
             if own is not None:
-                await self.bring(record, Target(request.prefix, request.span), own)
+                await self.bring(record, request, own)
             return await self._ask(record.peer_id, protocol, lambda stream: exchange(stream, request))
         except RemoteError as error:
             if own is not None and error.code is Code.NO_ADAPTER:
@@ -143,19 +133,14 @@ class Calls:
         finally:
             self.close_soon(stream)
 
-    async def choices(self, peer: PeerId, request: ChoicesRequest, num_layers: int, *, timeout_s: float) -> Tensor:
-        """Return which experts a server chose, [tokens, layers, choices] int16. Raises RemoteError."""
-        body = await self._host.call(peer, protocols.CHOICES, encode_choices_request(request), timeout_s=timeout_s)
-        return decode_choices(body, request.tokens, num_layers=num_layers)
-
-    async def bring(self, record: ServerRecord, target: Target, part: AdapterPart) -> None:
-        """Make sure that a server has an adapter. Raises RemoteError."""
+    async def bring(self, record: ServerRecord, request: CallRequest | SessionOpening, part: AdapterPart) -> None:
+        """Make sure that a server has the adapter that a request needs. Raises RemoteError."""
         key = record.peer_id, part.id.digest
         async with self._bringing.setdefault(key, asyncio.Lock()):  # whoever waits brings it if the first one leaves
             if key in self._brought:
                 return
-            caller = self.caller_for(record, target.span, part)
-            upload = AdapterUpload(target.prefix, target.span, part.layout, part.values, caller)
+            caller = self.caller_for(record, request.span, part)
+            upload = AdapterUpload(request.prefix, request.span, part.layout, part.values, caller)
             await self._ask(record.peer_id, protocols.ADAPTER, lambda stream: _send_upload(stream, upload))
             self._brought[key] = None
             while len(self._brought) > _KEPT_UPLOADS:
@@ -164,10 +149,6 @@ class Calls:
     def note_missing(self, record: ServerRecord, digest: bytes) -> None:
         """Bring an adapter again before the next call, because the server has forgotten it."""
         self._brought.pop((record.peer_id, digest), None)
-
-    async def settle(self, peer: PeerId, receipt: bytes) -> None:
-        """Send a receipt by itself. Raises RemoteError."""
-        await self._host.call(peer, protocols.SETTLE, encode_receipt(receipt), timeout_s=_SETTLE_TIMEOUT_S)
 
     @property
     def patience(self) -> Patience:
@@ -330,7 +311,6 @@ class StepStream:
         self._calls.close_soon(self._stream)
 
 
-_SETTLE_TIMEOUT_S = 5.0  # nobody should wait long for a goodbye
 _SMALL_BYTES = 64 << 10  # goes into the buffers of the connection, whether or not the server reads
 _LAST_WORD_S = 0.1  # a message that was sent has arrived already
 _CLOSING_S = 2.0  # for the server's side of a goodbye

@@ -35,7 +35,6 @@ _PROMPT_WEIGHT = 16.0  # of what a prompt's tokens took, in tokens squared: abou
 _WAY_WEIGHT = 8.0  # of the guess that a drafted token takes no time on its way, likewise
 _DRAFT_COST, _DRAFT_COST_WEIGHT = 0.3, 1.0  # what any draft adds to that, and the weight of this guess in steps
 _LEAST_PROMPT = 8  # tokens that tell what one takes
-_STEPS_TO_KNOW = 1  # without drafts; before, nothing tells whether longer steps cost more
 _OUTLIER = 3.0  # times the expected time; a longer step says nothing about its length
 
 
@@ -48,8 +47,7 @@ class Drafted(NamedTuple):
 
 def guessed(token: int, probability: float) -> Drafted:
     """Return what the model's own head predicts with this probability."""
-    place = next((place for place, bound in enumerate(_GUESS_BOUNDS) if probability >= bound), len(_GUESS_BOUNDS))
-    return Drafted(token, -1 - place)
+    return Drafted(token, -1 - sum(probability < bound for bound in _GUESS_BOUNDS))
 
 
 class Lookup:
@@ -152,7 +150,6 @@ class StepTimes:
     """
 
     num_drafted: int = 0  # steps with drafts so far
-    num_plain: int = 0  # and without
     _plain: _Line = field(default_factory=_Line)  # what the servers computed in steps without drafts
     _drafted: _Line = field(default_factory=_Line)  # and with drafts
     _way: _Line = field(default_factory=_Line)  # the rest of all steps
@@ -165,16 +162,18 @@ class StepTimes:
 
     def note(self, drafted: int, seconds: float, compute_s: float = 0.0) -> None:
         """Note a step. `compute_s`: of `seconds`, by the reports of all servers together."""
-        if self.num_plain + self.num_drafted:
+        if self._way.weight:
             share = min(_OUTLIER * self.estimate().step_s(drafted) / max(seconds, 1e-9), 1.0)
             seconds, compute_s = share * seconds, share * compute_s
         compute_s = min(compute_s, seconds)
         (self._drafted if drafted else self._plain).add(drafted, compute_s)
         self._way.add(drafted, seconds - compute_s)
-        if drafted:
-            self.num_drafted += 1
-        else:
-            self.num_plain += 1
+        self.num_drafted += drafted > 0
+
+    @property
+    def knows_plain(self) -> bool:
+        """Tell whether there was a step without drafts; before, nothing tells whether longer steps cost more."""
+        return self._plain.weight > 0
 
     @property
     def longest(self) -> int:
@@ -193,7 +192,7 @@ class StepTimes:
         draft_s = (weight * max(drafted_s - plain_s, 0.0) + _DRAFT_COST_WEIGHT * guessed_s) / (
             weight + _DRAFT_COST_WEIGHT
         )
-        base_s = way_s + plain_s if self.num_plain else 1.0
+        base_s = way_s + plain_s if self.knows_plain else 1.0
         return StepCost(max(base_s, 1e-9), draft_s, compute_token_s + way_token_s)
 
 
@@ -209,9 +208,15 @@ class _Kind:
     def likely(self) -> float:
         return (self.right + self.chance) / (self.tried + 1)
 
-    def keep(self, share: float) -> None:
-        self.right *= share
-        self.tried *= share
+    def add(self, right: float) -> None:
+        """Note one more try."""
+        self.fade(_KEPT_AFTER_TRY)
+        self.right += right
+        self.tried += 1
+
+    def fade(self, kept: float = _KEPT_AFTER_SKIP) -> None:
+        self.right *= kept
+        self.tried *= kept
 
 
 @dataclass(slots=True)
@@ -222,11 +227,6 @@ class Payoff:
     _kinds: dict[int, _Kind] = field(default_factory=lambda: {size: _Kind(p) for size, p in _PRIORS.items()})
     _asked: _Kind = field(default_factory=lambda: _Kind(_ASKED_GAIN))  # tokens that a drafting model gained, and steps
 
-    @property
-    def is_ready(self) -> bool:
-        """Tell whether it is known what a step takes."""
-        return self.times.num_plain >= _STEPS_TO_KNOW
-
     def likely(self, drafted: Drafted) -> float:
         """Return how likely a token of its kind is right."""
         return self._kinds[drafted.kind].likely
@@ -235,7 +235,7 @@ class Payoff:
         """Tell whether a drafting model gains more tokens than the `seconds` that it takes are worth."""
         pays = self._asked.likely * self.times.estimate().base_s > _MIN_GAIN * seconds
         if not pays:
-            self._asked.keep(_KEPT_AFTER_SKIP)
+            self._asked.fade()
         return pays
 
     def goes_on(self, chance: float, guess_s: float) -> bool:
@@ -245,7 +245,7 @@ class Payoff:
 
     def worth(self, drafted: Sequence[Drafted]) -> Sequence[Drafted]:
         """Return the beginning of a draft that gives the most tokens a second; nothing if a plain step is as fast."""
-        if not self.is_ready:
+        if not self.times.knows_plain:
             return ()
         cost = self.times.estimate()
         best, best_gain, tokens, chance = 0, _MIN_GAIN, 1.0, 1.0
@@ -256,17 +256,12 @@ class Payoff:
             if gain > best_gain:
                 best, best_gain = count, gain
         if drafted and not best:
-            self._kinds[drafted[0].kind].keep(_KEPT_AFTER_SKIP)
+            self._kinds[drafted[0].kind].fade()
         return drafted[:best]
 
     def note(self, drafted: Sequence[Drafted], right: int, *, gained: int | None = None) -> None:
         """Note how many of the drafted tokens were right, and how many of these an asked drafting model alone knew."""
         for place, each in enumerate(drafted[: right + 1]):
-            kind = self._kinds[each.kind]
-            kind.keep(_KEPT_AFTER_TRY)
-            kind.right += place < right
-            kind.tried += 1
+            self._kinds[each.kind].add(place < right)
         if gained is not None:
-            self._asked.keep(_KEPT_AFTER_TRY)
-            self._asked.right += gained
-            self._asked.tried += 1
+            self._asked.add(gained)

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from potluck.client.calls import Calls, StepStream, Target
+from potluck.client.calls import Calls, StepStream
 from potluck.client.history import Cursor, History, Piece
 from potluck.client.own_adapters import AdapterPart
 from potluck.client.packing import speaks_packed
@@ -139,7 +139,7 @@ class Hop:
         if self._line is None:
             record = self.part.server.record
             if self._adapter is not None:
-                await self._calls.bring(record, Target(self.opening.prefix, self.span), self._adapter)
+                await self._calls.bring(record, self.opening, self._adapter)
             stream = await self._calls.open_steps(record)
             self._line = _Line(stream, self._calls.open_tab(self.part), used_s=time.monotonic())
         return self._line

@@ -9,10 +9,10 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import torch
@@ -31,7 +31,7 @@ from potluck.client.outages import OnWait
 from potluck.client.own_adapters import remote_places
 from potluck.client.remote import RemoteBlocks, refuse_copies
 from potluck.client.report import AuditReport, RouteReport
-from potluck.client.speculation import Drafter, SmallModel, speculate
+from potluck.client.speculation import Chosen, Drafter, SmallModel, speculate
 from potluck.client.swarm_client import SwarmClient
 from potluck.client.together import Together
 from potluck.errors import CheckpointError, UsageError
@@ -181,10 +181,8 @@ class SwarmModel:
 
     _client: SwarmClient
     _routes: list[RouteReport]
-    _may_speculate: bool  # the family's sessions go back cheaply
     _step_times: StepTimes
     _checkpoint: Checkpoint
-    _head: Head | None  # loaded by the first generation with drafts
     _cache_name: str  # under which the family takes its cache
     _together: Together
 
@@ -230,11 +228,8 @@ class SwarmModel:
             sharing: for whom it is; servers share beginnings only among sessions with the same text.
         """
         config = self._config_with(exact, max_wait_s)
-        made = self._cache(max_length, config=config, is_together=together, sharing=sharing)
-        try:
+        with closing(self._cache(max_length, config=config, is_together=together, sharing=sharing)) as made:
             yield Session(made)
-        finally:
-            made.close()
 
     inference_session = session  # its name in Petals
 
@@ -331,12 +326,12 @@ class SwarmModel:
         draws_from_both = generation_config.assistant_ensemble_weight is not None
         drafter = None
         if isinstance(cache, RemoteCache) and not draws_from_both:
-            if cache.is_exact or not self._may_speculate:
+            if cache.is_exact or not rolls_back(self._checkpoint.text_config):  # sessions would go back slowly
                 return self._sample(*given, streamer=streamer, **kwargs)  # type: ignore[attr-defined]
             drafter = self._drafter(input_ids, logits_processor, generation_config, helpers, kwargs)
         if drafter is None:
             return super()._assisted_decoding(*given, streamer=streamer, **helpers, **kwargs)  # type: ignore[misc]
-        return speculate(self, drafter, *given, streamer, kwargs, self._together)
+        return speculate(self, drafter, Chosen(*given, streamer), kwargs)
 
     def _drafter(
         self, ids: Tensor, processors: Any, config: Any, helpers: dict[str, Any], model_kwargs: dict[str, Any]
@@ -360,10 +355,12 @@ class SwarmModel:
             return None
         return Drafter(self._step_times, MAX_DRAFT, small=SmallModel(candidates, ids.shape[1]))
 
+    @cached_property
+    def _head(self) -> Head | None:
+        return load_head(self._checkpoint, self.dtype)  # type: ignore[attr-defined]
+
     def _own_head(self) -> HeadText | None:
         """Return the checkpoint's own head for further tokens, ready for a text; None if there is none."""
-        if self._head is None:
-            self._head = load_head(self._checkpoint, self.dtype)  # type: ignore[attr-defined]
         norm = getattr(_around(self, self.blocks)[0], "norm", None)  # type: ignore[arg-type]
         return None if self._head is None or norm is None else HeadText(self._head, self, norm)
 
@@ -376,8 +373,7 @@ def attach(
     model = load_ends(checkpoint, blocks, dtype=dtype, num_labels=num_labels)
     model.__class__ = _swarm_class(model.__class__)
     model._client, model._routes, model._step_times = client, [], StepTimes()
-    model._checkpoint, model._head = checkpoint, None
-    model._may_speculate = rolls_back(checkpoint.text_config)
+    model._checkpoint = checkpoint
     model.eval()
     decoder, layers = _around(model, blocks)
     blocks.places = remote_places(layers.shown)

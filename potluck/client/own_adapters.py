@@ -88,11 +88,9 @@ def gather(
         module = place.parent._modules[place.name]
         if type(module) is RemoteLinear or place.block not in span:
             continue
-        matrices = _active_lora(module, place)
-        if matrices is not None:
-            down, up, scale = matrices
-            rank, in_features = down.shape
-            found.append((AdapterPlace(place.block, place.path, rank, in_features, up.shape[0], scale), (down, up)))
+        lora = _active_lora(module, place)
+        if lora is not None:
+            found.append(lora)
     if not found:
         return None, None
     found.sort(key=lambda pair: pair[0].block)
@@ -100,15 +98,15 @@ def gather(
     return OwnAdapter(AdapterLayout(tuple(place for place, _ in found)), values.detach()), values
 
 
-_Found = list[tuple[AdapterPlace | PrefixPlace, tuple[Tensor, Tensor]]]
+_Found = tuple[AdapterPlace | PrefixPlace, tuple[Tensor, Tensor]]
 
 
-def _prefix_of(cache: Cache, span: Span) -> _Found:
+def _prefix_of(cache: Cache, span: Span) -> list[_Found]:
     """Return the trained keys and values in a cache, as peft's prefix tuning fills it.
 
     Raises UsageError for a cache of another model, or for rows that differ.
     """
-    found: _Found = []
+    found: list[_Found] = []
     layers = cache.layers
     if len(layers) < span.end or any(not getattr(layer, "is_initialized", False) for layer in layers):
         raise UsageError("the trained keys and values do not fit the blocks", hint="train them for this model")
@@ -121,8 +119,8 @@ def _prefix_of(cache: Cache, span: Span) -> _Found:
     return found
 
 
-def _active_lora(module: Any, place: RemotePlace) -> tuple[Tensor, Tensor, float] | None:
-    """Return down, up and scale of peft's layer; None if it is switched off."""
+def _active_lora(module: Any, place: RemotePlace) -> _Found | None:
+    """Return what peft's layer adds, down and up; None if it is switched off."""
     if not (hasattr(module, "lora_A") and type(getattr(module, "base_layer", None)) is RemoteLinear):
         raise UsageError(
             f"{place.path} of block {place.block} became a {type(module).__name__}, which servers cannot compute",
@@ -140,4 +138,6 @@ def _active_lora(module: Any, place: RemotePlace) -> tuple[Tensor, Tensor, float
     dropout = module.lora_dropout[name]
     if module.training and getattr(dropout, "p", 0.0):
         raise UsageError("dropout in remote blocks is not possible", hint="use lora_dropout=0.0")
-    return down.weight, up.weight, float(module.scaling[name])
+    (rank, in_features), out_features = down.weight.shape, up.weight.shape[0]
+    scale = float(module.scaling[name])
+    return AdapterPlace(place.block, place.path, rank, in_features, out_features, scale), (down.weight, up.weight)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from potluck.errors import PotluckError
@@ -21,33 +21,70 @@ from potluck.protocol.messages import Timing
 from potluck.protocol.receipts import Booking, Receipt, Work, sign_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
 from potluck.tasks import BackgroundTasks
+from potluck.wire.protocols import SETTLE
+from potluck.wire.questions import encode_receipt
 
 _log = logging.getLogger(__name__)
 
 RECEIPT_TOKENS = 64  # without a receipt, before a client signs; a signature costs a few hundredths of a millisecond
 RECEIPT_S = 5.0  # between two receipts of a slow session
 _RECORD_EVERY_S = 30.0
+_SETTLE_TIMEOUT_S = 5.0  # nobody should wait long for a goodbye
 _GOODBYE_S = 2.0  # for servers to get the last receipts; normally a few tenths
 
 Record = Callable[[Sequence[Booking], str], None]
 """Stores receipts for the work of others on the model of that name. It may block, and raise PotluckError."""
 
-Settle = Callable[[PeerId, bytes], Awaitable[None]]
-"""Sends a receipt by itself. Raises RemoteError."""
 
-
+@dataclass(slots=True, eq=False)
 class Tab:
-    """The account of one stream or of the stateless calls at a server. This one stays empty and signs nothing."""
+    """The account of one stream, or of the stateless calls, at `server`.
+
+    Args:
+        person: whose computer the server is; None: the tab counts nothing, and nothing is signed.
+        parameters: of all blocks of the span together.
+        name: given by the server with its first answer; there is nothing to sign before.
+    """
+
+    signer: Signer
+    server: PeerId
+    person: PersonId | None
+    span: Span
+    parameters: int
+    name: bytes | None = None
+    tokens: int = 0  # forward and backward
+    backward_tokens: int = 0
+    seq: int = 0
+    signed_tokens: int = 0
+    signed_at: float = field(default_factory=time.monotonic)
+
+    @property
+    def work(self) -> Work:
+        forward_tokens = self.tokens - self.backward_tokens
+        return Work(forward_tokens * self.parameters, self.backward_tokens * self.parameters, self.tokens)
 
     def due(self) -> bytes | None:
         """Return the receipt to send with the next request, if it is time for one."""
-        return None
+        if self.name is None:
+            return None
+        unsigned = self.tokens - self.signed_tokens
+        is_time = unsigned >= RECEIPT_TOKENS or (unsigned > 0 and time.monotonic() - self.signed_at >= RECEIPT_S)
+        return self.signer.sign(self) if is_time else None
 
     def note(self, tokens: int, timing: Timing, *, is_backward: bool = False) -> None:
         """Count the tokens that were computed for an answer, of all rows together."""
+        if self.person is None:
+            return
+        if timing.tab is not None and timing.tab != self.name:  # one that the server forgot gets no more receipts
+            self.name, self.seq = timing.tab, 0
+            self.tokens = self.backward_tokens = self.signed_tokens = 0
+        self.tokens += tokens
+        if is_backward:
+            self.backward_tokens += tokens
 
     def close(self) -> None:
         """Settle the tab in the background. Idempotent."""
+        self.signer.settle(self)
 
 
 class Signer:
@@ -59,16 +96,13 @@ class Signer:
         parameters: of each block of the model; empty: nothing is signed.
     """
 
-    def __init__(
-        self, host: Host, swarm: Swarm, settle: Settle, parameters: tuple[int, ...], record: Record | None
-    ) -> None:
+    def __init__(self, host: Host, swarm: Swarm, parameters: tuple[int, ...], record: Record | None) -> None:
         self._host = host
         self._model = swarm.model
         self._swarm_id = swarm_id(swarm)
-        self._settle = settle
         self._record = record
         self._parameters = parameters
-        self._tabs: set[SignedTab] = set()
+        self._tabs: set[Tab] = set()
         self._calls: dict[tuple[PeerId, Span], Tab] = {}
         self._settling = BackgroundTasks()
         self._to_record: dict[tuple[bytes, bytes], Booking] = {}  # by server and tab
@@ -87,10 +121,9 @@ class Signer:
     def open_tab(self, server: PeerId, span: Span) -> Tab:
         """Return a new tab for one stream."""
         person = self._host.person_of(server)
-        is_own = person == self._host.person_of(self._host.peer_id, self._host.ticket)
-        if person is None or is_own or not self._parameters:
-            return Tab()
-        tab = SignedTab(self, server, person, span, sum(self._parameters[span.start : span.end]))
+        if not self._parameters or person == self._host.person_of(self._host.peer_id, self._host.ticket):
+            person = None
+        tab = Tab(self, server, person, span, sum(self._parameters[span.start : span.end]))
         self._tabs.add(tab)
         return tab
 
@@ -101,11 +134,12 @@ class Signer:
             tab = self._calls[server, span] = self.open_tab(server, span)
         return tab
 
-    def sign(self, tab: SignedTab) -> bytes | None:
-        """Return a receipt for all work on `tab`; None if its server has no key to be named by."""
+    def sign(self, tab: Tab) -> bytes | None:
+        """Return the next receipt, for all work on `tab`; None if its server has no key to be named by."""
         server = public_key_of(tab.server)
-        if tab.name is None or server is None:
+        if tab.name is None or tab.person is None or server is None:
             return None
+        tab.seq, tab.signed_tokens, tab.signed_at = tab.seq + 1, tab.tokens, time.monotonic()
         identity = self._host.identity
         keys = (self._swarm_id, identity.public_key, server, tab.name)
         data = sign_receipt(Receipt(*keys, tab.seq, tab.span, tab.work), identity.sign)
@@ -116,18 +150,18 @@ class Signer:
                 self._recording = loop.call_later(_RECORD_EVERY_S, lambda: self._settling.start(self._hand_in()))
         return data
 
-    def settle(self, tab: SignedTab) -> None:
+    def settle(self, tab: Tab) -> None:
         """Send the last receipt of `tab` by itself, in the background."""
         if tab in self._tabs:
             self._tabs.discard(tab)
             self._settling.start(self._settle_tab(tab))
 
-    async def _settle_tab(self, tab: SignedTab) -> None:
-        receipt = tab.sign() if tab.tokens else None
+    async def _settle_tab(self, tab: Tab) -> None:
+        receipt = self.sign(tab) if tab.tokens else None
         if receipt is None:
             return
         try:
-            await self._settle(tab.server, receipt)
+            await self._host.call(tab.server, SETTLE, encode_receipt(receipt), timeout_s=_SETTLE_TIMEOUT_S)
         except PotluckError as error:
             _log.debug("the last receipt of blocks %s was not taken: %s", tab.span, error.message)
 
@@ -143,55 +177,3 @@ class Signer:
             _log.debug("the work of others was not recorded: %s", error.message)
             return
         self._to_record = {key: booking for key, booking in self._to_record.items() if waiting.get(key) != booking}
-
-
-@dataclass(slots=True, eq=False)
-class SignedTab(Tab):
-    """A tab that counts the work of `server`, which is a computer of `person`, and signs for it.
-
-    Args:
-        parameters: of all blocks of the span together.
-        name: given by the server with its first answer; there is nothing to sign before.
-    """
-
-    signer: Signer
-    server: PeerId
-    person: PersonId
-    span: Span
-    parameters: int
-    name: bytes | None = None
-    forward_tokens: int = 0
-    backward_tokens: int = 0
-    seq: int = 0
-    signed_tokens: int = 0
-    signed_at: float = field(default_factory=time.monotonic)
-
-    @property
-    def tokens(self) -> int:
-        return self.forward_tokens + self.backward_tokens
-
-    @property
-    def work(self) -> Work:
-        return Work(self.forward_tokens * self.parameters, self.backward_tokens * self.parameters, self.tokens)
-
-    def due(self) -> bytes | None:
-        unsigned = self.tokens - self.signed_tokens
-        is_time = unsigned > 0 and time.monotonic() - self.signed_at >= RECEIPT_S
-        return self.sign() if self.name is not None and (unsigned >= RECEIPT_TOKENS or is_time) else None
-
-    def sign(self) -> bytes | None:
-        """Return a receipt for everything so far, with the next sequence number."""
-        self.seq, self.signed_tokens, self.signed_at = self.seq + 1, self.work.tokens, time.monotonic()
-        return self.signer.sign(self)
-
-    def note(self, tokens: int, timing: Timing, *, is_backward: bool = False) -> None:
-        if timing.tab is not None and timing.tab != self.name:  # one that the server forgot gets no more receipts
-            self.name, self.seq = timing.tab, 0
-            self.forward_tokens = self.backward_tokens = self.signed_tokens = 0
-        if is_backward:
-            self.backward_tokens += tokens
-        else:
-            self.forward_tokens += tokens
-
-    def close(self) -> None:
-        self.signer.settle(self)

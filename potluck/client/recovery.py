@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from potluck.client.config import ClientConfig
@@ -83,54 +83,52 @@ class FaultCount:
 
 
 @dataclass(slots=True)
+class _Ban:
+    """What a client holds against one server. Times are in seconds of a monotonic clock."""
+
+    until_s: float = 0.0
+    failures: int = 0  # in a row
+    fault_until_s: float = 0.0  # the end of a ban for a fault
+    has_left: bool = False
+    is_unproven: bool = False
+
+
 class Bans:
     """The servers to avoid, each until some time. `now` is in seconds of a monotonic clock."""
 
-    config: ClientConfig
-    _until_s: dict[PeerId, float] = field(default_factory=dict)
-    _failures: dict[PeerId, int] = field(default_factory=dict)
-    _fault_until_s: dict[PeerId, float] = field(default_factory=dict)  # ends of bans for faults
-    _left: set[PeerId] = field(default_factory=set)
-    _unproven: set[PeerId] = field(default_factory=set)
+    def __init__(self, config: ClientConfig) -> None:
+        self._config = config
+        self._bans: dict[PeerId, _Ban] = {}
 
     def record(self, peer: PeerId, verdict: Verdict, now: float) -> None:
         """Note a failure. All calls that were on their way when a server failed count as one fault."""
-        if verdict.has_left:
-            self._left.add(peer)
-        if verdict.is_unproven:
-            self._unproven.add(peer)
-        if verdict.is_fault:
-            if now < self._fault_until_s.get(peer, now):
-                return
-            self._failures[peer] = self._failures.get(peer, 0) + 1
-            self._until_s[peer] = self._fault_until_s[peer] = now + self.config.ban_after(self._failures[peer])
-        elif verdict.away_s:
-            self._until_s[peer] = max(self._until_s.get(peer, 0.0), now + verdict.away_s)
+        ban = self._bans.setdefault(peer, _Ban())
+        ban.has_left |= verdict.has_left
+        ban.is_unproven |= verdict.is_unproven
+        if verdict.is_fault and now >= ban.fault_until_s:
+            ban.failures += 1
+            ban.until_s = ban.fault_until_s = now + self._config.ban_after(ban.failures)
+        elif verdict.away_s and not verdict.is_fault:
+            ban.until_s = max(ban.until_s, now + verdict.away_s)
 
     def clear(self, peer: PeerId) -> None:
         """Forget the failures of a server that did its work."""
-        if self._failures or self._until_s:
-            self._failures.pop(peer, None)
-            self._until_s.pop(peer, None)
-            self._fault_until_s.pop(peer, None)
-            self._left.discard(peer)
-            self._unproven.discard(peer)
+        self._bans.pop(peer, None)
 
     def forgive(self, peers: Iterable[PeerId]) -> None:
         """Allow these servers again; a further failure still counts as one more in a row."""
         for peer in peers:
-            self._until_s.pop(peer, None)
-            self._fault_until_s.pop(peer, None)
-            self._left.discard(peer)
-            self._unproven.discard(peer)
+            if (ban := self._bans.get(peer)) is not None:
+                self._bans[peer] = _Ban(failures=ban.failures)
 
     def current(self, now: float) -> frozenset[PeerId]:
-        return frozenset(peer for peer, until in self._until_s.items() if until > now)
+        return frozenset(peer for peer, ban in self._bans.items() if ban.until_s > now)
 
     def left(self) -> frozenset[PeerId]:
         """Return the servers that left and have not come back."""
-        return frozenset(self._left)
+        return frozenset(peer for peer, ban in self._bans.items() if ban.has_left)
 
     def faulty(self, now: float) -> frozenset[PeerId]:
         """Return the servers that are banned for a fault, proven or not, and may have recovered."""
-        return frozenset(peer for peer in self.current(now) if self._failures.get(peer) or peer in self._unproven)
+        each = self._bans.items()
+        return frozenset(peer for peer, ban in each if ban.until_s > now and (ban.failures or ban.is_unproven))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from potluck.client.calls import Calls
@@ -93,7 +93,7 @@ class Replacements:
             exact=self.config.exact,
             packs=packs,
             sharing=self.sharing,
-            caller=replace(self.calls.caller_for(record, part.span), private=None if own is None else own.id),
+            caller=self.calls.caller_for(record, part.span, own),
         )
         return Hop(self.calls, part, opening, history, self.is_replaceable, own, is_fed_rounded=is_fed_rounded)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from potluck.client.calls import Calls
@@ -38,16 +38,14 @@ class Reports:
     """The reports of one client. Lives in the client's event loop.
 
     Args:
-        used: the servers that see this client's inputs anyway.
-        audits: one of `AUDITS`.
+        may_see: tells whether the user lets a server see inputs.
     """
 
-    def __init__(self, host: Host, servers: Servers, calls: Calls, used: Collection[PeerId], audits: str) -> None:
+    def __init__(self, host: Host, servers: Servers, calls: Calls, may_see: Callable[[PeerId], bool]) -> None:
         self._host = host
         self._servers = servers
         self._calls = calls
-        self._used = used
-        self._audits = audits
+        self._may_see = may_see
         self._background = BackgroundTasks()
 
     def send(self, found: WrongResults, request: ForwardRequest, needs: Needs) -> None:
@@ -84,7 +82,7 @@ class Reports:
         assert members is not None
         for hop in self._servers.replicas(span, needs):
             owner = members.member(hop.peer_id)
-            if owner is not None and owner.may_lead and (self._audits == "on" or hop.peer_id in self._used):
+            if owner is not None and owner.may_lead and self._may_see(hop.peer_id):
                 yield hop
 
     async def _let_repeat(self, hop: RouteHop, request: ForwardRequest) -> float:

@@ -26,16 +26,18 @@ from potluck.audit.track_records import has_record
 from potluck.client.config import ClientConfig
 from potluck.client.outages import Outages
 from potluck.client.packing import Way
-from potluck.client.quoting import Quotes, Quoting
+from potluck.client.quoting import quoted
 from potluck.client.recovery import NO_ANSWER, Bans, Verdict, judge
 from potluck.directory import Directory
 from potluck.errors import NetworkError, UsageError
 from potluck.p2p.network import Host
+from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, PersonId, Span
-from potluck.protocol.codes import RemoteError
-from potluck.protocol.records import LiveServer
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import Caller, QuoteRequest
+from potluck.protocol.records import LiveServer, ServerRecord, span_digest
 from potluck.protocol.swarm import Swarm
-from potluck.routing import Affinity, Needs, NoRouteError, Route, RouteHop, ServerColumns, Slowness, Vantage
+from potluck.routing import Affinity, Needs, NoRouteError, Parts, Route, RouteHop, ServerColumns, Slowness, Vantage
 from potluck.routing.latency import between_servers
 from potluck.routing.servers import Ints
 from potluck.tasks import BackgroundTasks
@@ -76,12 +78,12 @@ def boot_s() -> float:
 
 @dataclass(slots=True, eq=False)
 class Wait:
-    """One wait for servers, which may span several searches. Who made it ends it with `Servers.end_wait`.
+    """How long one step or pass waits for servers, which may take several searches, each with a failure before it.
 
     Attributes:
         since_s: when it began (monotonic).
         why: the error that made it necessary, if any.
-        is_told: the caller waits too and is told for which blocks.
+        is_told: the caller waits too and is told for which blocks, as long as a search lasts.
     """
 
     max_s: float
@@ -105,19 +107,11 @@ class Wait:
 class Servers:
     """The servers of one swarm, as one client knows them. Lives in the client's event loop."""
 
-    def __init__(
-        self,
-        host: Host,
-        swarm: Swarm,
-        config: ClientConfig,
-        quoting: Quoting,
-        rng: np.random.Generator,
-    ) -> None:
+    def __init__(self, host: Host, swarm: Swarm, config: ClientConfig, rng: np.random.Generator) -> None:
         """`rng` draws the noisy routes."""
         self._host = host
         self._swarm = swarm
         self._config = config
-        self._quoting = quoting
         self._directory = Directory(host, swarm)
         self._attempts = self._directory.attempts
         self._columns = ServerColumns.of(())
@@ -137,7 +131,7 @@ class Servers:
         self.outages = Outages()
         self._read_at_s = boot_s()  # when the directory was read last
         self._rng = rng
-        self.adapter = config.adapter  # with its hash once a server has it
+        self._adapter = config.adapter  # with its hash once a server has it
         self._pinging: asyncio.Task[None] | None = None
         self._background = BackgroundTasks()
         self._has_met_servers = False
@@ -180,16 +174,13 @@ class Servers:
         Raises:
             NoRouteError: names the missing blocks.
         """
-        is_own, wait = wait is None, wait or Wait(self._config.max_wait_s)
+        wait = wait or Wait(self._config.max_wait_s)
         if boot_s() - self._read_at_s > _OUTDATED * self._config.refresh_period_s:
             await self.refresh()
         try:
             for attempt in itertools.count():
                 try:
-                    route = self._draw(span, needs, unwanted, draws=1)[0]
-                    if is_own:
-                        self.end_wait(wait)
-                    return route
+                    return self._draw(span, needs, unwanted, draws=1)[0]
                 except NoRouteError as error:
                     if attempt:  # the directory was read again
                         self._refuse_too_long(span, needs)
@@ -204,9 +195,8 @@ class Servers:
                 pause_s = _RETRY_S[min(attempt, len(_RETRY_S) - 1)]
                 await self._look_again(pause_s, left_s)
                 wait.note_look(time.monotonic() - began_s, pause_s + self._config.refresh_period_s)
-        except BaseException:
-            self.end_wait(wait)
-            raise
+        finally:
+            self.outages.note(wait, ())
         raise AssertionError("not reached")
 
     def _refuse_too_long(self, span: Span, needs: Needs) -> None:
@@ -225,9 +215,8 @@ class Servers:
                 )
 
     def end_wait(self, wait: Wait) -> None:
-        """Tell the caller that this wait is over, one way or the other; the next failure begins another one."""
+        """Let the next failure begin to wait anew, because somebody answered."""
         wait.why = None
-        self.outages.note(wait, ())
 
     async def compare_routes(
         self,
@@ -246,22 +235,50 @@ class Servers:
         routes = self._draw(span, needs, unwanted, draws=routing.DRAWS)
         pins = {block: variant for hop in routes[0].hops for block, variant in hop.pins.items()}
         pinned = replace(needs, pins=pins)  # the variants of most servers, not of most servers that are asked
-        known = self._known_route(span, pinned, request, unwanted)
+        parts = self._affinity.find(request.beginning, time.monotonic()) or ()
+        known = self._reprice(self._columns, span, parts, pinned, unwanted)
         if known is not None:
             routes.insert(0, known)
         if len({each.parts for each in routes}) == 1 and not request.may_stay:
             return routes[0]
+        avoided = set(unwanted)
         asked = routing.shortlist(routes, routing.MOST_ASKED)
-        quotes = await self._quoting.ask(asked, span, rows=request.rows, tokens=request.tokens)
-        for peer, error in quotes.refused.items():
+        quotes = await asyncio.gather(*(self._quoted(server, span, request, avoided) for server in asked))
+        columns = ServerColumns.of([server for server in quotes if server is not None], self._columns)
+        for server in columns.servers:
+            if server.record.is_ours and server.peer_id not in avoided | self._measured_at.keys():
+                self._background.start(self._ping(server.peer_id))
+        known = self._reprice(columns, span, parts, pinned, avoided)
+        best = self.best_known(span, pinned, unwanted=avoided, columns=columns)
+        if best is None:
+            return await self.find_route(span, needs, unwanted=unwanted, wait=wait)
+        return known if known is not None and known.cost_s * routing.STICKINESS <= best.cost_s else best
+
+    async def _quoted(
+        self, server: LiveServer, wanted: Span, request: RouteRequest, silent: set[PeerId]
+    ) -> LiveServer | None:
+        """Return a server with its present load; as it is known if it is silent or of another implementation.
+
+        Returns None if it refuses.
+        """
+        record, peer, began_s = server.record, server.peer_id, time.monotonic()
+        span = wanted & record.span
+        if span is None or not record.is_ours:
+            return server
+        caller = self.introduce(record, span)
+        question = QuoteRequest(self._swarm.prefix, span, request.rows, request.tokens, caller)
+        try:
+            server = await quoted(self._host, server, question)
+        except RemoteError as error:
+            if error.code is Code.UNREACHABLE:
+                silent.add(peer)
+                self._attempts.note(peer, time.monotonic(), answered=False)
+                return server
             self.note_failure(peer, judge(error))
-        for peer in quotes.rtts_s.keys() - self._measured_at.keys():
-            self.round_trips_s[peer] = quotes.rtts_s[peer]  # until it is measured
-            self._background.start(self._ping(peer))
-        for peer in quotes.silent:
-            self._attempts.note(peer, time.monotonic(), answered=False)
-        best = self._best_of(quotes, span, pinned, unwanted, known)
-        return best or await self.find_route(span, needs, unwanted=unwanted, wait=wait)
+            return None
+        if peer not in self._measured_at:
+            self.round_trips_s[peer] = time.monotonic() - began_s  # until it is measured
+        return server
 
     def remember(self, beginning: Sequence[bytes], parts: routing.Parts) -> None:
         """Note that the servers of `parts` computed this beginning."""
@@ -271,10 +288,13 @@ class Servers:
         """Note that steps take `ratio` times as long as promised."""
         self._slowness.note(peer, ratio, time.monotonic())
 
-    def best_known(self, span: Span, needs: Needs, *, unwanted: Collection[PeerId]) -> Route | None:
-        """Return the cheapest route by present knowledge without the `unwanted` servers, or None."""
+    def best_known(
+        self, span: Span, needs: Needs, *, unwanted: Collection[PeerId], columns: ServerColumns | None = None
+    ) -> Route | None:
+        """Return the cheapest route through known servers, or those of `columns`, without the `unwanted`; or None."""
+        columns = self._columns if columns is None else columns
         try:
-            return routing.find_route(self._columns, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
+            return routing.find_route(columns, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
         except NoRouteError:
             return None
 
@@ -407,6 +427,13 @@ class Servers:
         with contextlib.suppress(NetworkError):
             self._places = await self._host.places()
 
+    def introduce(self, record: ServerRecord, span: Span) -> Caller:
+        """Return what a server is told about this client."""
+        return Caller(
+            adapter=find_adapter(record.adapters, self._adapter) if self._adapter else None,
+            revision_digest=span_digest(record.digests_of(span)) if record.is_ours else None,
+        )
+
     def ways(self, servers: Sequence[LiveServer], hidden_size: int) -> list[Way]:
         """Return the ways from here to the first server, from each to the next, and from the last one back.
 
@@ -441,27 +468,13 @@ class Servers:
         vantage, demands = self._vantage(unwanted), self._demands(needs)
         return routing.draw_routes(self._columns, span, self._rng, draws=draws, vantage=vantage, needs=demands)
 
-    def _known_route(
-        self, span: Span, needs: Needs, request: RouteRequest, unwanted: Collection[PeerId]
+    def _reprice(
+        self, columns: ServerColumns, span: Span, parts: Parts, needs: Needs, unwanted: Collection[PeerId]
     ) -> Route | None:
-        parts = self._affinity.find(request.beginning, time.monotonic())
-        if parts is None or (parts[0][1].start, parts[-1][1].end) != (span.start, span.end):
+        """Return the route of `parts` at its present cost; None if it leads through other blocks or is not possible."""
+        if not parts or (parts[0][1].start, parts[-1][1].end) != (span.start, span.end):
             return None
-        return routing.reprice(self._columns, parts, vantage=self._vantage(unwanted), needs=self._demands(needs))
-
-    def _best_of(
-        self, quotes: Quotes, span: Span, needs: Needs, unwanted: Collection[PeerId], known: Route | None
-    ) -> Route | None:
-        """Return the cheapest route through servers with quotes, or the known one; None if they make no route."""
-        columns, demands = ServerColumns.of(quotes.servers, self._columns), self._demands(needs)
-        vantage = self._vantage({*unwanted, *quotes.silent})
-        try:
-            best = routing.find_route(columns, span, vantage=vantage, needs=demands)
-        except NoRouteError:
-            return None
-        if known is not None:
-            known = routing.reprice(columns, known.parts, vantage=vantage, needs=demands)
-        return known if known is not None and known.cost_s * routing.STICKINESS <= best.cost_s else best
+        return routing.reprice(columns, parts, vantage=self._vantage(unwanted), needs=self._demands(needs))
 
     def _vantage(self, unwanted: Collection[PeerId]) -> Vantage:
         now = time.monotonic()
@@ -496,13 +509,13 @@ class Servers:
 
     def _demands(self, needs: Needs) -> Needs:
         """Add the user's demands on every server to a session's needs."""
-        if self.adapter is not None:
-            self.adapter = routing.choose_adapter(self._columns.servers, self.adapter)
+        if self._adapter is not None:
+            self._adapter = routing.choose_adapter(self._columns.servers, self._adapter)
         config = self._config
         return replace(
             needs,
             dtype=config.compute_dtype,
             quantization=config.quantization,
             cache=config.cache_quantization,
-            adapter=self.adapter,
+            adapter=self._adapter,
         )

@@ -23,9 +23,7 @@ from potluck.checkpoint.families import CACHE_NAMES
 from potluck.client.cache import RemoteCache
 from potluck.client.drafts import OF_A_MODEL, Drafted, Lookup, Payoff, StepTimes, guessed
 from potluck.client.head import HeadText
-from potluck.client.together import Decoding, Stepped, Together
-
-_KEPT = 0.8  # of what is known of the time that drafting takes
+from potluck.client.together import Decoding, Stepped, faded
 
 
 class Drafter:
@@ -62,39 +60,42 @@ class Drafter:
         if self._small is None:
             self._lookup.extend(ids[0, self._lookup.length :].tolist())
         has_model = self._head is not None or self._small is not None
-        self._asked = has_model and self._payoff.is_ready and self._payoff.asks(self._draft_s)
+        self._asked = has_model and self._times.knows_plain and self._payoff.asks(self._draft_s)
         found = self._ask(ids, most) if self._asked else self._lookup.draft(most)
         self._drafted = self._payoff.worth(found)
         return [token for token, _ in self._drafted]
 
-    def note(self, ids: Tensor, drafted: int, right: int, seconds: float, compute_s: float) -> None:
+    def note(self, ids: Tensor, hidden: Tensor, right: int, seconds: float, compute_s: float) -> None:
         """Note how many of the drafted tokens were right, and what the step took.
 
         Args:
             ids: with the new tokens.
+            hidden: the last block's outputs [1, tokens, hidden_size] for the new tokens but the very last.
             compute_s: of the step's seconds, what all servers together computed by their reports.
         """
+        self._see(hidden)
+        drafted = len(self._drafted)
         self._times.note(drafted, seconds, compute_s)
         self._payoff.note(self._drafted, right, gained=max(right - self._alike, 0) if self._asked else None)
-        if self._small is not None and self._drafted:
+        if self._small is not None and drafted:
             self._small.note(ids, drafted, right)
 
-    def see(self, hidden: Tensor) -> None:
-        """See the last block's outputs [1, tokens, hidden_size] for the next tokens of the text, but the very last."""
+    def note_prompt(self, hidden: Tensor, tokens: int, compute_s: float) -> None:
+        """Note the last block's outputs for a prompt, and how long all servers together computed its tokens."""
+        self._see(hidden)
+        self._times.note_prompt(tokens, compute_s)
+
+    def _see(self, hidden: Tensor) -> None:
         if self._head is not None:
             self._head.note(hidden)
-
-    def note_prompt(self, tokens: int, compute_s: float) -> None:
-        """Note how long all servers together computed the tokens of a prompt."""
-        self._times.note_prompt(tokens, compute_s)
 
     def _ask(self, ids: Tensor, most: int) -> list[Drafted]:
         began_s = time.perf_counter()
         drafted = self._small.draft(ids, most) if self._small is not None else self._guessed(ids, most)
         if drafted:
             taken_s = time.perf_counter() - began_s
-            self._draft_s = _faded(self._draft_s, taken_s)
-            self._guess_s = _faded(self._guess_s, taken_s / len(drafted))
+            self._draft_s = faded(self._draft_s, taken_s)
+            self._guess_s = faded(self._guess_s, taken_s / len(drafted))
         return drafted
 
     def _guessed(self, ids: Tensor, most: int) -> list[Drafted]:
@@ -137,53 +138,39 @@ class SmallModel:
         self._candidates.update_candidate_strategy(ids, torch.empty(1, drafted + 1, 0), right)
 
 
-def speculate(
-    model: Any,
-    drafter: Drafter,
-    ids: Tensor,
-    processors: Any,
-    criteria: Any,
-    config: Any,
-    streamer: Any,
-    model_kwargs: dict[str, Any],
-    together: Together,
-) -> Any:
-    """Generate for one row with a `RemoteCache`, and return what transformers' decoding methods return.
+def speculate(model: Any, drafter: Drafter, chosen: Chosen, model_kwargs: dict[str, Any]) -> Any:
+    """Go on with a text of one row that has a `RemoteCache`, and return what transformers' decoding methods return.
 
     Args:
-        ids: [1, tokens], the prompt.
-        processors, criteria, config, streamer, model_kwargs: as `generate` gives them to a decoding method.
-        together: the texts with which this one may be decoded.
+        model_kwargs: as `generate` gives them to a decoding method.
     """
     cache = model_kwargs[model._cache_name]
-    chosen = _Chosen(ids, processors, criteria, config, streamer)
     computed_s, length = _compute_s(cache), cache.get_seq_length()
-    outputs = model._prefill(ids, config, model_kwargs)
-    drafter.see(cache.output)
-    drafter.note_prompt(cache.get_seq_length() - length, max(_compute_s(cache) - computed_s, 0.0))
+    outputs = model._prefill(chosen.ids, chosen.config, model_kwargs)
+    drafter.note_prompt(cache.output, cache.get_seq_length() - length, max(_compute_s(cache) - computed_s, 0.0))
     chosen.choose((), outputs.logits[:, -1:])
-    steps = _decode(drafter, chosen, cache, config.max_length)
-    if together.takes(cache):
-        together.run(steps, cache)
+    steps = _decode(drafter, chosen, cache)
+    if model._together.takes(cache):
+        model._together.run(steps, cache)
     else:
         _decode_alone(model, steps, chosen, cache, model._update_model_kwargs_for_generation(outputs, model_kwargs))
-    if streamer is not None:
-        streamer.end()
-    if not config.return_dict_in_generate:
+    if chosen.streamer is not None:
+        chosen.streamer.end()
+    if not chosen.config.return_dict_in_generate:
         return chosen.ids
     return GenerateDecoderOnlyOutput(
         sequences=chosen.ids,
-        scores=chosen.scores if config.output_scores else None,
-        logits=chosen.logits if config.output_logits else None,
+        scores=chosen.scores if chosen.config.output_scores else None,
+        logits=chosen.logits if chosen.config.output_logits else None,
         past_key_values=cache,
     )
 
 
-def _decode(drafter: Drafter, chosen: _Chosen, cache: RemoteCache, max_length: int) -> Decoding:
+def _decode(drafter: Drafter, chosen: Chosen, cache: RemoteCache) -> Decoding:
     """Go on with a text until it ends."""
     while not chosen.is_done:
         before = chosen.ids.shape[1]
-        drafted = drafter.draft(chosen.ids, max_length - before - 1)
+        drafted = drafter.draft(chosen.ids, chosen.config.max_length - before - 1)
         began_s, computed_s = time.perf_counter(), _compute_s(cache)
         stepped = yield [int(chosen.ids[0, -1]), *drafted]
         step_s, compute_s = time.perf_counter() - began_s, max(_compute_s(cache) - computed_s, 0.0)
@@ -192,12 +179,11 @@ def _decode(drafter: Drafter, chosen: _Chosen, cache: RemoteCache, max_length: i
         finally:
             cache.crop(min(chosen.ids.shape[1] - 1 - cache.get_seq_length(), 0))
         new = chosen.ids.shape[1] - before
-        drafter.see(stepped.hidden[:, :new])
-        drafter.note(chosen.ids, len(drafted), new - 1, step_s, compute_s)
+        drafter.note(chosen.ids, stepped.hidden[:, :new], new - 1, step_s, compute_s)
 
 
 def _decode_alone(
-    model: Any, steps: Decoding, chosen: _Chosen, cache: RemoteCache, model_kwargs: dict[str, Any]
+    model: Any, steps: Decoding, chosen: Chosen, cache: RemoteCache, model_kwargs: dict[str, Any]
 ) -> None:
     """Run the steps of a text one by one, with the inputs that `generate` would give the model."""
     tokens = next(steps, None)
@@ -210,10 +196,6 @@ def _decode_alone(
             return
         new = chosen.ids.shape[1] - before
         model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs, num_new_tokens=new)
-
-
-def _faded(known_s: float, latest_s: float) -> float:
-    return _KEPT * known_s + (1 - _KEPT) * latest_s if known_s else latest_s
 
 
 def _compute_s(cache: RemoteCache) -> float:
@@ -231,32 +213,35 @@ def lengthened(model_kwargs: dict[str, Any], count: int) -> dict[str, Any]:
     return more
 
 
-class _Chosen:
+class Chosen:
     """The text so far, and how its next tokens are chosen."""
 
     def __init__(self, ids: Tensor, processors: Any, criteria: Any, config: Any, streamer: Any) -> None:
-        self.ids = ids  # [1, tokens]
+        """Begin with the prompt `ids` [1, tokens]; the rest is what `generate` gives to a decoding method."""
+        self.ids = ids
+        self.config = config
+        self.streamer = streamer
         self.is_done = False
         self.scores: tuple[Tensor, ...] = ()  # [1, vocabulary] for each new token, if they are asked for
         self.logits: tuple[Tensor, ...] = ()
         self._processors = processors
         self._criteria = criteria
-        self._draws = bool(config.do_sample)
-        self._keeps = bool(config.return_dict_in_generate)
-        self._streamer = streamer
 
     def choose(self, drafted: Sequence[int], logits: Tensor) -> None:
         """Choose a token after each place of `logits` [1, drafted + 1, vocabulary], until one was not drafted."""
+        keeps = self.config.return_dict_in_generate
         for place in range(len(drafted) + 1):
             raw = logits[:, place].to(copy=True, dtype=torch.float32, device=self.ids.device)
             scores = self._processors(self.ids, raw)
-            token = torch.multinomial(scores.softmax(-1), 1) if self._draws else scores.argmax(-1, keepdim=True)
-            if self._keeps:
+            token = (
+                torch.multinomial(scores.softmax(-1), 1) if self.config.do_sample else scores.argmax(-1, keepdim=True)
+            )
+            if keeps:
                 self.scores, self.logits = (*self.scores, scores), (*self.logits, raw)
             self.ids = torch.cat([self.ids, token], dim=1)
-            if self._streamer is not None:
-                self._streamer.put(token[0].cpu())
-            self.is_done = bool(self._criteria(self.ids, self.scores if self._keeps else None).all())
+            if self.streamer is not None:
+                self.streamer.put(token[0].cpu())
+            self.is_done = bool(self._criteria(self.ids, self.scores if keeps else None).all())
             if self.is_done or place == len(drafted) or int(token) != drafted[place]:
                 return
 

@@ -111,16 +111,11 @@ class StatelessPasses:
         num_servers = self._servers.expected_servers(span)
         most = min(self._config.micro_batch_tokens, self._servers.largest_call(span) or self._config.micro_batch_tokens)
         pieces = cut(groups, hidden.shape[0], num_servers, most)
-        passes = [
-            self._forward(
-                piece.take(hidden, piece.start, piece.end),
-                None if prompts is None else _prompts_for(piece, prompts),
-                span,
-                adapter,
-                is_trained=is_trained,
-            )
-            for piece in pieces
-        ]
+        passes = []
+        for piece in pieces:
+            own_prompts = None if prompts is None else prompts.detach()[:, _prompt_rows(piece, prompts)]
+            part = piece.take(hidden, piece.start, piece.end)
+            passes.append(self._forward(part, own_prompts, span, adapter, is_trained=is_trained))
         results = await side_by_side(passes, max_parallel=self._in_flight(num_servers))
         output = put_back([(piece, out, piece.start) for piece, (out, _) in zip(pieces, results, strict=True)], hidden)
         return output, Passed(pieces, [legs for _, legs in results], prompts)
@@ -141,7 +136,7 @@ class StatelessPasses:
         of_adapter = [found for _, _, found in results if found is not None]
         return (
             put_back(parts, grad),
-            _sum_prompt_grads(passed, [found for _, found, _ in results]),
+            _sum_prompt_grads(passed, [found for _, found, _ in results if found is not None]),
             sum(of_adapter[1:], of_adapter[0]) if of_adapter else None,
         )
 
@@ -262,23 +257,17 @@ def cut(groups: tuple[RowGroup, ...], batch: int, num_servers: int, most: int) -
     return pieces
 
 
-def _prompts_for(piece: RowGroup, prompts: Tensor) -> Tensor:
-    if piece.rows is None or prompts.shape[1] == 1:
-        return prompts.detach()
-    return prompts.detach().index_select(1, piece.rows)
+def _prompt_rows(piece: RowGroup, prompts: Tensor) -> Tensor | slice:
+    """Return which rows of deep prompts are those of a micro-batch."""
+    return slice(None) if piece.rows is None or prompts.shape[1] == 1 else piece.rows
 
 
-def _sum_prompt_grads(passed: Passed, grads: list[Tensor | None]) -> Tensor | None:
+def _sum_prompt_grads(passed: Passed, grads: list[Tensor]) -> Tensor | None:
     if passed.prompts is None:
         return None
     total = torch.zeros_like(passed.prompts)
     for piece, grad in zip(passed.pieces, grads, strict=True):
-        if grad is None:
-            continue
-        if piece.rows is None or total.shape[1] == 1:
-            total += grad
-        else:
-            total.index_add_(1, piece.rows, grad)
+        total[:, _prompt_rows(piece, total)] += grad
     return total
 
 

@@ -17,7 +17,6 @@ from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.loop import LoopThread
 from potluck.client.own_adapters import OwnAdapter
-from potluck.client.quoting import Quoting
 from potluck.client.servers import Servers
 from potluck.client.session import InferenceSession
 from potluck.client.stateless import StatelessPasses
@@ -28,10 +27,7 @@ from potluck.membership.membership import Membership
 from potluck.open_swarms import adapter_for
 from potluck.p2p.config import HostConfig
 from potluck.p2p.network import Host
-from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import Span
-from potluck.protocol.messages import Caller
-from potluck.protocol.records import ServerRecord, span_digest
 from potluck.tasks import BackgroundTasks, in_thread
 
 _log = logging.getLogger(__name__)
@@ -150,15 +146,13 @@ class SwarmClient:
         watching = BackgroundTasks()
         watching.start(self._revive(host))
         self._parts.push_async_callback(watching.cancel)
-        quoting = Quoting(host, self.swarm.prefix, self._introduce)
-        self.servers = Servers(host, self.swarm, config, quoting, self._rng)
+        self.servers = Servers(host, self.swarm, config, self._rng)
         foreign = adapter_for(self.swarm)
-        self.calls = Calls(host, self.swarm, config, self._introduce, self._block_parameters, foreign)
+        self.calls = Calls(host, self.swarm, config, self.servers.introduce, self._block_parameters, foreign)
         self._parts.push_async_callback(self.calls.close)
         seed = int(self._rng.integers(1 << 63))
         self.passes = StatelessPasses(self.servers, self.calls, config, self.swarm.prefix, seed=seed)
-        windows = np.random.default_rng()
-        self.audits = Audits(self.servers, self.calls, config, host, windows, has_experts=self._has_experts)
+        self.audits = Audits(self.servers, self.calls, config, host, has_experts=self._has_experts)
         self._parts.push_async_callback(self.servers.stop)
         self._parts.push_async_callback(self.audits.close)
         await self.servers.start()
@@ -183,14 +177,6 @@ class SwarmClient:
     async def _stop_and_leave(self) -> None:
         await self._stop()
         self._loop.stop()
-
-    def _introduce(self, record: ServerRecord, span: Span) -> Caller:
-        """Return what a computing server is told about this client."""
-        wanted = self.servers.adapter
-        return Caller(
-            adapter=find_adapter(record.adapters, wanted) if wanted else None,
-            revision_digest=span_digest(record.digests_of(span)) if record.is_ours else None,
-        )
 
 
 async def _start_libp2p(membership: Membership, config: ClientConfig) -> Host:

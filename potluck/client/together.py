@@ -16,6 +16,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
+from functools import cached_property
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 _TOKENS, _POSITIONS = (1, 2, 1), (3, 0, 2)  # of the trial; every model has them
 _TOLERANCE = 1e-2  # of the trial's logits in bfloat16, where only the order of sums differs
-_KEPT = 0.8  # of what is known of the time of a step
+_KEPT = 0.8  # of what is known of a time
 
 
 class Stepped(NamedTuple):
@@ -44,6 +45,11 @@ class Stepped(NamedTuple):
 
 Decoding = Generator[Sequence[int], Stepped, None]
 """Yields the tokens of each next step, and is sent what the model made of them. Ends with the text."""
+
+
+def faded(known_s: float, latest_s: float) -> float:
+    """Return what is known of a time that varies, with its latest value; `known_s`: 0 if nothing was."""
+    return _KEPT * known_s + (1 - _KEPT) * latest_s if known_s else latest_s
 
 
 class JointCache(Cache):  # type: ignore[misc]
@@ -83,21 +89,15 @@ class Together:
         self._client = client
         self._cache_name = cache_name
         self._takes_positions = "position_ids" in signature(decoder.forward).parameters
-        self._packs: bool | None = None  # found by the trial
-        self._changed = threading.Condition()  # a text has ended, or nobody leads
-        self._texts: list[_Text] = []  # that have not ended
-        self._is_led = False
+        self._changed = threading.Condition()  # a text has ended
+        self._texts: list[_Text] = []  # that have not ended; the thread of the first one leads
         self._newcomers = asyncio.Event()
         self._step_s = 0.0  # until the first answer of a step
 
     def takes(self, cache: RemoteCache) -> bool:
         """Tell whether the session of `cache` can go on here: one row without padding, in a family that passes."""
-        if not cache.is_together or not cache.is_one_row:
-            return False
         with self._changed:
-            if self._packs is None:
-                self._packs = self._try_to_pack()
-            return self._packs
+            return cache.is_together and cache.is_one_row and self._packs
 
     def run(self, steps: Decoding, cache: RemoteCache) -> None:
         """Decode a text to its end. Other threads may run its `steps` meanwhile.
@@ -113,29 +113,24 @@ class Together:
             raise text.error
 
     def _decode(self, own: _Text) -> None:
-        """Wait until the text has ended or nobody leads; then decode all texts until it has ended."""
-        leads = False
+        """Wait until the text has ended or is the first one; then decode all texts until it has ended."""
         try:
             with self._changed:
                 self._texts.append(own)
                 self._client.post(self._newcomers.set)
-                self._changed.wait_for(lambda: own.is_done or not self._is_led)
-                if not own.is_done:
-                    leads = self._is_led = True
+                self._changed.wait_for(lambda: own.is_done or self._texts[0] is own)
             while not own.is_done:
-                with self._changed:
-                    texts = list(self._texts)
+                texts = list(self._texts)
                 self._step(texts)
                 if any(text.is_done for text in texts):
                     self._forget_ended()
         finally:
             own.is_done = True
             self._client.post(own.leave)  # after Ctrl-C
-            self._forget_ended(ends_leading=leads)
+            self._forget_ended()
 
-    def _forget_ended(self, *, ends_leading: bool = False) -> None:
+    def _forget_ended(self) -> None:
         with self._changed:
-            self._is_led = self._is_led and not ends_leading
             self._texts = [text for text in self._texts if not text.is_done]
             self._changed.notify_all()
 
@@ -169,7 +164,8 @@ class Together:
         logits: Tensor = self._model(input_ids=torch.tensor([tokens], device=device), **given).logits
         return logits
 
-    def _try_to_pack(self) -> bool:
+    @cached_property
+    def _packs(self) -> bool:
         """Tell whether the ends give packed tokens the same logits as each token alone, with blocks that do nothing."""
         try:
             packed = self._logits(_TOKENS, _POSITIONS, JointCache())
@@ -201,8 +197,7 @@ class Together:
             await cancel_and_wait(newcomer)
             if not any(answer.done() for answer in answers):
                 return
-            first_s = time.monotonic() - began_s
-            self._step_s = _KEPT * self._step_s + (1 - _KEPT) * first_s if self._step_s else first_s
+            self._step_s = faded(self._step_s, time.monotonic() - began_s)
         expected = {text.answer: text for text in texts if text.answer is not None and not text.is_late}
         if expected:
             _, late = await asyncio.wait(expected, timeout=self._step_s)

@@ -16,7 +16,7 @@ from potluck.client.config import ClientConfig
 from potluck.client.recovery import Action, Verdict
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import ChoicesRequest
+from potluck.routing import RouteHop
 
 THREE = ("0:2", "2:4", "2:4", "2:4")
 PROMPT = prompt(tokens=31)  # and one step make a window
@@ -25,7 +25,7 @@ SHORT = {"max_new_tokens": 3, "do_sample": False, "eos_token_id": None, "pad_tok
 
 @pytest.fixture(autouse=True)
 def every_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
+    monkeypatch.setattr("potluck.audit.audit_chance", lambda *_: 1.0)
 
 
 def telling(config: ClientConfig = PATIENT) -> tuple[ClientConfig, list[str]]:
@@ -226,7 +226,7 @@ def test_two_liars_of_four_servers_deceive_nobody(monkeypatch: pytest.MonkeyPatc
         allowed = [peer for peer, person in candidates if person not in unwanted]
         return min(allowed, key=lambda peer: peer not in liars, default=None)
 
-    monkeypatch.setattr("potluck.client.audits.choose_auditor", liars_first)
+    monkeypatch.setattr("potluck.audit.choose_auditor", liars_first)
     with world("0:4", *(("0:4",) * 3), config=config) as there, there.model.session(max_length=128) as session:
         there.model.generate(prompt(tokens=5), session=session, **SHORT)
         for each in [each for each in there.servers if each is not serving(there, 0)][:2]:
@@ -285,8 +285,8 @@ def test_one_auditor_alone_cannot_say_that_a_server_chose_no_experts() -> None:
         audits = there.client.audits
         audits._has_experts = True
 
-        async def choices(_: PeerId, request: ChoicesRequest, num_layers: int, **__: object) -> Tensor:
-            return torch.zeros((request.tokens, num_layers, 2), dtype=torch.int16)
+        async def choices(part: RouteHop, _: object, __: int, tokens: int) -> Tensor:
+            return torch.zeros((tokens, len(part.span), 2), dtype=torch.int16)
 
         def refuse(*_: object) -> None:
             raise RemoteError(Code.BAD_REQUEST, "these blocks have no such experts to choose")
@@ -294,7 +294,7 @@ def test_one_auditor_alone_cannot_say_that_a_server_chose_no_experts() -> None:
         def refusing() -> set[int]:
             return {len(people) for people in audits._refusing.values()}
 
-        there.client.calls.choices = choices  # type: ignore[method-assign]
+        audits._choices = choices
         audited(there)
         next(server for server in there.servers[1:] if server is not serving(there, 3)).on_call = refuse
         audited_until(there, refusing)

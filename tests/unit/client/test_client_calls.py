@@ -8,12 +8,12 @@ from helpers.block_server import make_swarm
 from helpers.fake_network import FakeNetwork
 from helpers.server_records import record_of
 
-from potluck.client.calls import Calls, Target
+from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.own_adapters import AdapterPart
 from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrivateId
 from potluck.protocol.blocks import Span
-from potluck.protocol.messages import Caller
+from potluck.protocol.messages import Caller, SessionOpening
 
 PART = AdapterPart(
     PrivateId(bytes(32), 8), AdapterLayout((AdapterPlace(0, "self_attn.q_proj", 1, 4, 4, 1.0),)), torch.zeros(8)
@@ -33,7 +33,7 @@ async def test_an_adapter_is_brought_once_and_by_another_if_the_first_caller_lea
     monkeypatch.setattr(calls, "_ask", upload)
 
     async def bring() -> None:
-        await calls.bring(record_of("a", 0, 4), Target("test", Span(0, 4)), PART)
+        await calls.bring(record_of("a", 0, 4), SessionOpening("test", Span(0, 4), 8), PART)
 
     first, *others = [asyncio.create_task(bring()) for _ in range(3)]
     await uploads.acquire()

@@ -86,7 +86,7 @@ def test_an_understudy_takes_over_with_what_it_has(local: PreTrainedModel) -> No
 def test_a_comparison_that_finds_nothing_else_keeps_what_the_understudy_has(
     local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 0.0)  # an audit may open a session, too
+    monkeypatch.setattr("potluck.audit.audit_chance", lambda *_: 0.0)  # an audit may open a session, too
     with world("0:4", "0:4") as there, there.model.session(max_length=500) as session:
         text = decode_until_fed(there, session)
         spare, (lost,) = spare_of(there), there.serving()
