@@ -13,13 +13,14 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 from potluck_control import engine_messages as messages
 from potluck_control.codec import CodecError
 from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
+from potluck.p2p.config import HostConfig
 from potluck.tasks import cancel_and_wait
 
 log = logging.getLogger(__name__)
@@ -89,21 +90,14 @@ class DaemonPipe:
         if not self._writer.is_closing():
             self._writer.write(messages.encode(message))
 
-    def tell_news(self, news: Sequence[bytes]) -> None:
-        """Tell the daemon what is new of the members."""
-        self.send(messages.Members(tuple(news)))
-
-    def tell_leader(self) -> None:
-        """Tell the daemon that a leader's computer was heard."""
-        self.send(messages.Members((), leader_heard=True))
-
-    def tell_met(self, addresses: tuple[str, ...]) -> None:
-        """Tell the daemon where members were found."""
-        self.send(messages.Met(addresses))
-
-    def tell_nearby(self, why_not: str, found: tuple[str, ...]) -> None:
-        """Tell the daemon about the search for members on the local network."""
-        self.send(messages.Nearby(why_not, found))
+    def callbacks(self) -> HostConfig:
+        """Return callbacks that tell the daemon what a host hears of members."""
+        return HostConfig(
+            on_news=lambda news: self.send(messages.Members(tuple(news))),
+            on_leader=lambda: self.send(messages.Members((), leader_heard=True)),
+            on_met=lambda addresses: self.send(messages.Met(addresses)),
+            on_nearby=lambda why_not, found: self.send(messages.Nearby(why_not, found)),
+        )
 
     async def launch(self) -> LaunchSpec | None:
         """Wait for the launch; None: the daemon says Stop or is gone. It says everything else again later.

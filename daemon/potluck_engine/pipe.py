@@ -41,14 +41,7 @@ class _Child:
             return
         spec = await asyncio.to_thread(resolved, spec)
         tabs = Tabs(spec.outbox, self._tell_receipt)
-        engine = Engine(
-            spec,
-            self._tell,
-            tabs=tabs,
-            on_news=pipe.tell_news,
-            on_leader=pipe.tell_leader,
-            on_met=pipe.tell_met,
-        )
+        engine = Engine(spec, self._tell, tabs=tabs, callbacks=pipe.callbacks())
         self._reporter = await asyncio.to_thread(EngineReporter, engine, pipe.send)
         watching = start_task(keep_running(self._reporter.watch_coverage))
         tasks = [asyncio.create_task(work) for work in (self._listen(engine), self._obey(engine))]

@@ -19,7 +19,6 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.p2p.bare_hivemind import import_bare_hivemind
-from potluck.p2p.config import HostConfig
 from potluck.p2p.ports import with_free_ports
 from potluck.tasks import cancel_and_wait
 from potluck_engine.daemon_pipe import DaemonPipe
@@ -40,10 +39,7 @@ async def stand_by(pipe: DaemonPipe) -> None:
 
 async def _keep(spec: LaunchSpec, pipe: DaemonPipe) -> bool:
     """Keep a node, and return whether another one can have its port. Raises PotluckError if it ends by itself."""
-    told = HostConfig(
-        on_news=pipe.tell_news, on_leader=pipe.tell_leader, on_met=pipe.tell_met, on_nearby=pipe.tell_nearby
-    )
-    node = Node(spec, callbacks=told)
+    node = Node(spec, callbacks=pipe.callbacks())
     tasks = _, listening = [asyncio.create_task(work) for work in (_hold(node, pipe), _listen(node, pipe))]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -13,7 +13,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -91,7 +91,8 @@ class _Server:
         while not performing.done():
             self.turn()
             await asyncio.sleep(0)
-        await self.host.serve_stream(protocols.SESSION, self.handlers.session, max_frame_bytes=1 << 24)
+        session = partial(self.handlers.serve_session, coding=sessions)
+        await self.host.serve_stream(protocols.SESSION, session, max_frame_bytes=1 << 24)
         await self.host.serve_stream(protocols.PUSH, self.handlers.push, max_frame_bytes=1 << 24)
 
     def turn(self) -> None:

@@ -18,7 +18,7 @@ from helpers.lone_engine import Machine
 from potluck_control.engine_messages import Online
 from potluck_control.launch_spec import LaunchSpec
 from potluck_engine import server
-from potluck_engine.loaded_blocks import LoadedBlocks
+from potluck_engine.loaded_blocks import Inputs, LoadedBlocks
 from potluck_engine.ranks import processes
 from potluck_engine.ranks.devices import check_devices
 from potluck_engine.ranks.mailbox import Mailbox, RankInbox
@@ -175,8 +175,8 @@ def _compare_calls(together: LoadedBlocks, one: LoadedBlocks) -> None:
     prompts = torch.randn((2, 1, 3, 64), generator=torch.Generator().manual_seed(2))
     results = []
     for blocks in (together, one):
-        output = _finish(blocks.forward(SPAN, hidden, prompts))
-        gradients = _finish(blocks.backward(SPAN, hidden, grad, prompts))
+        output = _finish(blocks.forward(Inputs(SPAN, hidden, prompts)))
+        gradients = _finish(blocks.backward(Inputs(SPAN, hidden, prompts), grad))
         results.append((output, gradients.hidden, gradients.prompts))
     for ours, theirs in zip(*results, strict=True):
         assert close_to(ours, theirs)
