@@ -13,7 +13,8 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from potluck_control import engine_messages as messages
 from potluck_control.codec import CodecError
@@ -21,7 +22,7 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.p2p.config import HostConfig
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import first_of
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ _STOP_TIMEOUT_S = 7.0  # below the daemon's, so that a stubborn engine still end
 _ALIVE_EVERY_S, _HANG_S = 15.0, 60.0  # above the daemon's own patience: it explains better
 
 
-async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Awaitable[None]]) -> int:
+async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Coroutine[Any, Any, None]]) -> int:
     """Do `work` for the daemon at the other end of `handle`, until it returns or a signal comes. Return the exit code.
 
     Args:
@@ -41,18 +42,13 @@ async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Awaitable[None]
         asyncio.get_running_loop().add_signal_handler(number, must_end.set)
     pipe = await DaemonPipe.open(handle)
     pipe.send(messages.Hello(pid=os.getpid()))
-    tasks = [asyncio.ensure_future(each) for each in (work(pipe), must_end.wait(), _keep_alive())]
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
+        await first_of(work(pipe), must_end.wait(), _keep_alive(), on_end=end_by_force)
         return 0
     except PotluckError as error:
         pipe.send(messages.Failed(error.message, error.hint))
         return 1
     finally:
-        end_by_force()
-        await cancel_and_wait(*tasks)
         pipe.close()
 
 

@@ -10,7 +10,7 @@ from potluck_control.engine_messages import MIN_DUTY
 
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.receipts import Booking
-from potluck.tasks import cancel_and_wait, keep_running, start_task
+from potluck.tasks import cancel_and_wait, first_of, keep_running, start_task
 from potluck_engine.daemon_pipe import DaemonPipe, end_by_force
 from potluck_engine.engine_reports import EngineReporter, prepared_report
 from potluck_engine.fitting import resolved
@@ -44,14 +44,10 @@ class _Child:
         engine = Engine(spec, self._tell, tabs=tabs, callbacks=pipe.callbacks())
         self._reporter = await asyncio.to_thread(EngineReporter, engine, pipe.send)
         watching = start_task(keep_running(self._reporter.watch_coverage))
-        tasks = [asyncio.create_task(work) for work in (self._listen(engine), self._obey(engine))]
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            await first_of(self._listen(engine), self._obey(engine), engine.wait_lost(), on_end=end_by_force)
         finally:
-            end_by_force()
-            await cancel_and_wait(watching, *tasks)
+            await cancel_and_wait(watching)
             await engine.stop()
 
     async def _obey(self, engine: Engine) -> None:
@@ -59,23 +55,14 @@ class _Child:
         await engine.start()
         gc.collect()
         gc.freeze()  # 400,000 objects of imports stay for good: looking at them again stops everything for 0.2 s
-        lost = asyncio.create_task(engine.wait_lost())
-        try:
-            while True:
-                order = asyncio.create_task(self._orders.get())
-                await asyncio.wait((order, lost), return_when=asyncio.FIRST_COMPLETED)
-                if lost.done():
-                    order.cancel()
-                    return lost.result()
-                match order.result():
-                    case messages.Drain():
-                        await engine.drain()
-                    case messages.Offload():
-                        await engine.offload()
-                    case messages.Restore():
-                        await engine.restore()
-        finally:
-            lost.cancel()
+        while True:
+            match await self._orders.get():
+                case messages.Drain():
+                    await engine.drain()
+                case messages.Offload():
+                    await engine.offload()
+                case messages.Restore():
+                    await engine.restore()
 
     async def _listen(self, engine: Engine) -> None:
         """Queue orders and pass the other commands on, until Stop or the end of the pipe."""

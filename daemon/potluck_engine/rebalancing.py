@@ -10,6 +10,7 @@ Files that are missing on the disk are fetched first, while everything else goes
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
@@ -56,41 +57,16 @@ Reload = Callable[[Span, Span, float], Awaitable[None]]
 """Serves another target by loading it anew: the target, the part of it to load first, and seconds for sessions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grow:
-    """Serve this block too."""
+def next_span(live: Span, target: Span, window: int, order: Sequence[int]) -> Span | None:
+    """Return what to serve next on the way from `live` to `target`, with at most `window` blocks at a time.
 
-    block: int
-
-
-@dataclass(frozen=True, slots=True)
-class Shrink:
-    """Serve these blocks only."""
-
-    kept: Span
-
-
-@dataclass(frozen=True, slots=True)
-class StartOver:
-    """Load the target anew: nothing of the present span stays."""
-
-
-Step = Grow | Shrink | StartOver
-
-
-def next_step(live: Span, target: Span, window: int, order: Sequence[int]) -> Step | None:
-    """Return how to get from `live` towards `target` with at most `window` blocks at a time; None at the target.
-
-    Blocks are added before others go, as far as there is room, in the `order` in which the target wants them.
+    That is one block more, or only the blocks that stay; `live` at the target; None: nothing stays. Blocks are added
+    before others go, as far as there is room, in the `order` in which the target wants them.
     """
     kept = live & target
-    if kept is None:
-        return StartOver()
-    beside = {live.start - 1, live.end}
+    beside = {live.start - 1: Span(live.start - 1, live.end), live.end: Span(live.start, live.end + 1)}
     missing = [block for block in order if block in beside and block in target]
-    if missing and len(live) < window:
-        return Grow(missing[0])
-    return None if live == kept else Shrink(kept)
+    return beside[missing[0]] if kept is not None and missing and len(live) < window else kept
 
 
 @dataclass(slots=True, eq=False)
@@ -215,11 +191,9 @@ class Rebalancer:
         return SwarmMap.of([server for server in servers if server.peer_id not in gone], self.model, me)
 
     async def _rest(self, pause_s: float) -> None:
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(pause_s * self._rng.uniform(1 - _JITTER, 1 + _JITTER)):
                 await self.alarm.wait()
-        except TimeoutError:
-            pass
         self.alarm.clear()
 
     async def _look(self) -> bool:
@@ -257,11 +231,12 @@ class Rebalancer:
         """Move to `target`. Raises PotluckError and others; what is served then is whole."""
         log.info("moving from blocks %s to %s: %s", self.span, target, why)
         self.on_event(Moving(self.span, target, why))
-        while (step := next_step(self.span, target, self.announcements.window, order)) is not None:
+        while (step := next_span(self.span, target, self.announcements.window, order)) != self.span:
             missing = [block for block in order if block not in self.span]
-            await self.fetching.fetch([step.block] if isinstance(step, Grow) else missing)
+            new = [] if step is None else [block for block in step if block not in self.span]
+            await self.fetching.fetch(new or missing)
             try:
-                await self._take(step)
+                await self._take(step, new)
             except NotReshapableError as error:
                 log.info("blocks %s are loaded anew, all together: %s", target, error.message)
                 await self.fetching.fetch(missing)
@@ -272,22 +247,21 @@ class Rebalancer:
                 raise
         self.on_event(Settled(self.span))
 
-    async def _take(self, step: Step) -> None:
-        """Raises NotReshapableError if the target has to be loaded anew."""
+    async def _take(self, step: Span | None, new: Sequence[int]) -> None:
+        """Serve the blocks of `step`, of which one may be new. Raises NotReshapableError if they have to be loaded."""
         before = self.span
         async with self.changing:
             try:
-                match step:
-                    case Grow(block):
-                        await grow(self.service, block, self.load)
-                    case Shrink(kept):
-                        await shrink(self.service, kept, self.announcements.tell, patience_s=self._patience_s)
-                    case StartOver():
-                        raise NotReshapableError("none of the blocks that are served stays")
+                if step is None:
+                    raise NotReshapableError("none of the blocks that are served stays")
+                if new:
+                    await grow(self.service, new[0], self.load)
+                else:
+                    await shrink(self.service, step, self.announcements.tell, patience_s=self._patience_s)
             finally:
                 if self.span != before:
                     self.on_event(Reshaped(self.span, self.announcements.target))
-        if isinstance(step, Grow):
+        if new:
             await self.announcements.tell()
 
     async def _stay(self) -> None:

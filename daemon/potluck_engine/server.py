@@ -57,13 +57,14 @@ from potluck_engine.measure import Speed
 from potluck_engine.memory_watch import MemoryWatch, checksums
 from potluck_engine.node import Node, StartHost
 from potluck_engine.pinned_files import MemberSource
+from potluck_engine.ranks.processes import RankProcesses
 from potluck_engine.rebalancing import Rebalancer
 from potluck_engine.receipts import Tabs
 from potluck_engine.service import Service
 
 log = logging.getLogger(__name__)
 
-_REASON_S = 5.0  # for a load that fails because a device was lost, and says more
+_REASON_S = 5.0  # for a load to fail after a device was lost
 _EXAMINE_WAIT_S = 20.0  # for sessions to end before the weights are reloaded
 _IDLE_WAIT_S = 600.0  # for a moment without sessions in which connections may end
 _LOAD_AGAIN_S = 5.0  # after files were found wrong, so that their writer can finish
@@ -78,7 +79,6 @@ class Engine:
 
     _checkpoint: Checkpoint  # once it is open
     _loop: asyncio.AbstractEventLoop  # from `start` on
-    _failed: asyncio.Future[PotluckError]  # why the engine cannot go on; from `start` on
 
     def __init__(
         self,
@@ -118,6 +118,7 @@ class Engine:
         self._lacks_files = False  # the span was given up, and comes back when its files are right
         self._is_offloaded = False  # somebody else needs the device, until `restore`
         self._load_at = 0.0  # not before this time, monotonic
+        self._failed: asyncio.Queue[PotluckError] = asyncio.Queue()  # why the engine cannot go on
         self._changing = asyncio.Lock()
 
     async def __aenter__(self) -> Engine:
@@ -144,14 +145,11 @@ class Engine:
         """
         begin = time.monotonic()
         self._loop = asyncio.get_running_loop()
-        self._failed = self._loop.create_future()
         self._on_event(events.Starting(self.spec.swarm.model))
         try:
             ranks = await self.loader.start()
             if ranks is not None:
-                self._background.start(
-                    self._fail_after(ranks.wait_lost(), "a device failed", "the log has its last words")
-                )
+                self._background.start(self._watch_ranks(ranks))
             opening = asyncio.create_task(self._open())
             try:
                 await self._enter(opening, begin)
@@ -160,10 +158,9 @@ class Engine:
         except BaseException:
             await self.stop()
             raise
-        lost = "the peer-to-peer process ended unexpectedly"
-        self._background.start(self._fail_after(self.node.host.wait_lost(), lost, "start the engine again"))
         for watch in (self._watch_files, self._files.look_slowly, self._watch_memory):
             self._background.start(keep_running(watch))
+        self._background.start(self._watch_host())
         self._background.start(self._fetch_ends())
 
     async def stop(self) -> None:
@@ -222,11 +219,6 @@ class Engine:
             await self._stop_moving()  # whoever changed something meanwhile has started it again
             yield self._served
 
-    async def run(self) -> None:
-        """Start, and serve for as long as that is possible. Raises PotluckError, as `start` and `wait_lost`."""
-        await self.start()
-        await self.wait_lost()
-
     async def wait_lost(self) -> None:
         """Raise when this engine cannot go on.
 
@@ -234,15 +226,7 @@ class Engine:
             PotluckError: the peer-to-peer process ended by itself, a device failed for good, or no blocks could be
                 loaded any more.
         """
-        raise await asyncio.shield(self._failed)
-
-    async def _fail_after(self, end: Awaitable[None], what: str, hint: str) -> None:
-        await end
-        self._fail(PotluckError(what, hint=hint))
-
-    def _fail(self, error: PotluckError) -> None:
-        if not self._failed.done():
-            self._failed.set_result(error)
+        raise await self._failed.get()
 
     @contextlib.contextmanager
     def _ending_if_it_fails(self) -> Iterator[None]:
@@ -251,14 +235,14 @@ class Engine:
             yield
         except Exception as error:
             log.exception("the engine cannot go on")
-            self._fail(error if isinstance(error, PotluckError) else PotluckError(f"it failed: {error}"))
+            self._failed.put_nowait(error if isinstance(error, PotluckError) else PotluckError(f"it failed: {error}"))
 
     def _lose_device(self, error: Exception) -> None:
         """Make `wait_lost` raise, so that this process ends and another one begins with a fresh device. Any thread."""
         reason = str(error).strip().partition("\n")[0]
         lost = PotluckError(f"the GPU failed: {reason}", hint="if it happens again, update its driver")
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._fail, lost)
+            self._loop.call_soon_threadsafe(self._failed.put_nowait, lost)
 
     @property
     def _served(self) -> Service:
@@ -295,7 +279,7 @@ class Engine:
                 )
                 pinned = await self._mover.join()
             async with self._changing:
-                await self._bring_up(loading or asyncio.create_task(self._load(opening, pinned)), begin)
+                await self._bring_up(loading or self._load(opening, pinned), begin)
         finally:
             await cancel_and_wait(loading)
 
@@ -315,21 +299,10 @@ class Engine:
         await opening
         return await in_thread(lambda: self.loader.load(span))
 
-    async def _bring_up(self, loading: asyncio.Task[BlockSpan], begin: float) -> None:
-        """Check and serve the blocks that `loading` returns, then announce ONLINE. JOINING is announced already.
-
-        Raises:
-            PotluckError: soon after a device was lost, not after the load's time limit, or because something failed.
-        """
+    async def _bring_up(self, loading: Awaitable[BlockSpan], begin: float) -> None:
+        """Check and serve the blocks that `loading` returns, then announce ONLINE. JOINING is announced already."""
         self._on_event(events.Joining(self.node.peer_id, self._announcements.target))
-        try:
-            await asyncio.wait((loading, self._failed), return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.wait((loading,), timeout=_REASON_S)
-            if not loading.done():
-                raise self._failed.result()
-            blocks = loading.result()
-        finally:
-            loading.cancel()
+        blocks = await loading
         self._tell_loaded(blocks)
         grown = len(blocks.span) if self._mover is None else self._mover.max_blocks(blocks)
         service, speed = await Service.begin(
@@ -386,7 +359,7 @@ class Engine:
         """Announce that `target` will be served and bring up what `take` returns of it."""
         begin = time.monotonic()
         self._announcements.join(target)
-        await self._bring_up(asyncio.create_task(in_thread(take)), begin)
+        await self._bring_up(in_thread(take), begin)
 
     def _tell_loaded(self, blocks: BlockSpan) -> None:
         num_bytes = sum(parameter.nbytes for parameter in blocks.decoder.parameters())
@@ -481,6 +454,17 @@ class Engine:
         covered = {block for each in online if each.peer_id != self.node.peer_id for block in each.span}
         return all(block in covered for block in service.blocks.span)
 
+    async def _watch_host(self) -> None:
+        await self.node.host.wait_lost()
+        error = PotluckError("the peer-to-peer process ended unexpectedly", hint="start the engine again")
+        self._failed.put_nowait(error)
+
+    async def _watch_ranks(self, ranks: RankProcesses) -> None:
+        await ranks.wait_lost()
+        if self.service is None:
+            await asyncio.sleep(_REASON_S)  # an error of this process says more
+        self._failed.put_nowait(PotluckError("a device failed", hint="the log has the last words of its process"))
+
     async def _watch_files(self) -> None:
         """Tell when files changed or are right again. Give the span up or bring it back where it needs them."""
         while True:
@@ -530,7 +514,9 @@ class Engine:
             if name:
                 log.error("the weights %s changed in memory", name)
                 hint = "test this computer's memory, and that of its GPU"
-                self._fail(PotluckError("weights were damaged in memory, so they are loaded anew", hint=hint))
+                self._failed.put_nowait(
+                    PotluckError("weights were damaged in memory, so they are loaded anew", hint=hint)
+                )
                 return
             await asyncio.sleep(watch.pause_s)
 

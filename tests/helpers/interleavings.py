@@ -83,7 +83,7 @@ class _Server:
         self.span = span
         self.host = world.network.start()
         threads = Threads.of(limits, threads=1, clock=world.clock)  # not started: the world turns the loop
-        self.serving = Service.of(_blocks(span), SWARM, limits, threads, spill_folder=folder)
+        self.serving = Service(_blocks(span), SWARM, limits, threads, spill_folder=folder)
         self.handlers = Handlers(self.serving, self.host, "0", None, _no_format, lambda _: None)
 
     async def start(self) -> None:
