@@ -48,15 +48,10 @@ async def _serve(spec: LaunchSpec, on_event: OnEvent) -> signal.Signals:
     """Serve until a signal comes, and return it. Raises PotluckError."""
     engine = Engine(spec, on_event)
     try:
-        arrived: signal.Signals = await first_of(_until_signal(), _start(engine), engine.wait_lost())
+        arrived: signal.Signals = await first_of(_until_signal(), engine.run())
         return arrived
     finally:
         await engine.stop()
-
-
-async def _start(engine: Engine) -> None:
-    await engine.start()
-    await asyncio.Event().wait()  # for ever
 
 
 async def _until_signal() -> signal.Signals:

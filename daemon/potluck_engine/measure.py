@@ -22,7 +22,6 @@ from potluck_engine.compute.steps import StepCost
 
 _MEASURE_S = 0.05  # for each of the two measurements; at least one run each
 _FORWARD_TOKENS = 64
-_NEWS = 0.1  # change of a rate that is announced; each costs a message to many
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +94,6 @@ def refreshed(speed: Speed, cost: StepCost, num_blocks: int) -> Speed:
         return speed
     tokens, seconds = cost.points[-1]
     return replace(speed, inference_tps=num_blocks / cost.of(1), forward_tps=tokens * num_blocks / seconds)
-
-
-def is_news(before: float, after: float) -> bool:
-    """Return whether a rate changed so much that it has to be announced."""
-    return abs(after - before) > _NEWS * before
 
 
 def times_s(run: Callable[[], object], device: torch.device, *, least_s: float, least: int = 1) -> list[float]:

@@ -43,7 +43,7 @@ from potluck.open_swarms import adapter_for
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, NumberFormat, ServerState
-from potluck.tasks import BackgroundTasks, cancel_and_wait, keep_running
+from potluck.tasks import BackgroundTasks, cancel_and_wait, first_of, keep_running
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_loader import BlockLoader
 from potluck_engine.compute.failures import DeviceWatch
@@ -218,6 +218,15 @@ class Engine:
         async with self._changing:
             await self._stop_moving()  # whoever changed something meanwhile has started it again
             yield self._served
+
+    async def run(self) -> None:
+        """Start, and serve for as long as that is possible. Raises PotluckError, as `start` and `wait_lost`."""
+
+        async def serve() -> None:
+            await self.start()
+            await asyncio.Event().wait()
+
+        await first_of(serve(), self.wait_lost())
 
     async def wait_lost(self) -> None:
         """Raise when this engine cannot go on.
