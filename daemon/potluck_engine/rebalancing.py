@@ -64,9 +64,10 @@ def next_span(live: Span, target: Span, window: int, order: Sequence[int]) -> Sp
     before others go, as far as there is room, in the `order` in which the target wants them.
     """
     kept = live & target
-    beside = {live.start - 1: Span(live.start - 1, live.end), live.end: Span(live.start, live.end + 1)}
-    missing = [block for block in order if block in beside and block in target]
-    return beside[missing[0]] if kept is not None and missing and len(live) < window else kept
+    missing = [block for block in order if block in (live.start - 1, live.end) and block in target]
+    if kept is None or not missing or len(live) >= window:
+        return kept
+    return Span(min(live.start, missing[0]), max(live.end, missing[0] + 1))
 
 
 @dataclass(slots=True, eq=False)
