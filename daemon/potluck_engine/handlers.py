@@ -257,8 +257,6 @@ class Handlers:
                     if not is_large:
                         self._begin_large_call()
                         is_large = True
-                else:
-                    raise RemoteError(Code.BAD_REQUEST, "the request is not whole")
             yield
         except TimeoutError:
             raise RemoteError(Code.BAD_REQUEST, "the stream stood still for too long") from None
