@@ -10,7 +10,7 @@ from potluck_control.engine_messages import MIN_DUTY
 
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.receipts import Booking
-from potluck.tasks import cancel_and_wait, first_of, keep_running, start_task
+from potluck.tasks import first_of, keep_running
 from potluck_engine.daemon_pipe import DaemonPipe, end_by_force
 from potluck_engine.engine_reports import EngineReporter, prepared_report
 from potluck_engine.fitting import resolved
@@ -21,11 +21,7 @@ from potluck_engine.server import Engine
 async def serve_pipe(pipe: DaemonPipe) -> None:
     """Run an engine as the daemon says, until it says Stop or is gone. Raises PotluckError."""
     child = _Child(pipe)
-    reporting = start_task(keep_running(child.report))
-    try:
-        await child.work()
-    finally:
-        await cancel_and_wait(reporting)
+    await first_of(child.work(), keep_running(child.report))
 
 
 class _Child:
@@ -43,11 +39,10 @@ class _Child:
         tabs = Tabs(spec.outbox, self._tell_receipt)
         engine = Engine(spec, self._tell, tabs=tabs, callbacks=pipe.callbacks())
         self._reporter = await asyncio.to_thread(EngineReporter, engine, pipe.send)
-        watching = start_task(keep_running(self._reporter.watch_coverage))
+        watching = keep_running(self._reporter.watch_coverage)
         try:
-            await first_of(self._listen(engine), self._obey(engine), engine.wait_lost(), on_end=end_by_force)
+            await first_of(self._listen(engine), self._obey(engine), engine.wait_lost(), watching, on_end=end_by_force)
         finally:
-            await cancel_and_wait(watching)
             await engine.stop()
 
     async def _obey(self, engine: Engine) -> None:

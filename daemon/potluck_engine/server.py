@@ -275,18 +275,17 @@ class Engine:
                 announcements.window = len(pinned)
                 announcements.join(pinned)
             else:
-                await opening
-                self._mover = await Rebalancer.of(
+                mover = Rebalancer(
                     self.spec,
-                    self._checkpoint,
-                    self.node,
                     announcements,
                     load=self.loader.load,
                     reload=self._reload,
                     on_event=self._on_event,
                     changing=self._changing,
                 )
-                pinned = await self._mover.join()
+                await opening
+                pinned = await mover.join(self._checkpoint)
+                self._mover = mover
             async with self._changing:
                 await self._bring_up(loading or self._load(opening, pinned), begin)
         finally:
