@@ -226,7 +226,9 @@ class LoadedBlocks:
                     yield
                 current = pieces[-1].output.detach() if pieces else some.hidden
                 pieces.append(_Piece(some.of_blocks(last, current), current))  # is run with its gradients
-            of_prompts, of_adapter, of_output = [], [], grad[rows]
+            of_output = grad[rows]
+            of_prompts: list[Tensor | None] = []
+            of_adapter: list[Tensor | None] = []
             while pieces:
                 piece = pieces.pop()
                 gained = piece.gradients(of_output) if piece.leaves else self.backward_piece(piece.inputs, of_output)
