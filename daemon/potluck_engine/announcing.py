@@ -131,18 +131,15 @@ class Announcements:
 
     def _record(self) -> ServerRecord:
         config, service, network = self._config, self._service, self.node.speed
-        limits = config.limits if service is None else service.limits
-        span, digests, hidden_size = self.target, (_UNKNOWN_DIGEST,) * len(self.target), 1
+        limits, form = config.limits, NumberFormat(config.dtype, config.quantization, config.cache_quantization)
+        span, digests, private_bytes = self.target, (_UNKNOWN_DIGEST,) * len(self.target), 0
         adapters: tuple[str, ...] = ()
-        private_bytes = 0
-        form = NumberFormat(config.dtype, config.quantization, config.cache_quantization)
+        network_tps = network.link_mbps * 1e6 / 16  # of one number
         if service is not None:
-            whole, span = service.blocks.whole, service.admission.kept
-            form = service.format
+            whole, span, limits, form = service.blocks.whole, service.admission.kept, service.limits, service.format
             private_bytes = service.private.largest_bytes
-            digests, adapters, hidden_size = whole.digests_of(span), whole.adapters.ids, whole.hidden_size
-        network_tps = network.link_mbps * 1e6 / (16 * hidden_size)
-        if service is not None:
+            digests, adapters = whole.digests_of(span), whole.adapters.ids
+            network_tps /= whole.hidden_size
             service.meter.network_tps = network_tps
         return ServerRecord(
             peer_id=self.node.peer_id,

@@ -10,7 +10,7 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -130,23 +130,18 @@ class Handlers:
             held: list[HeldAdapter] = []
 
             async def begin() -> None:
-                held.append(room.enter_context(self._room_for(joiner, peer)))
+                prefix, span, caller, layout = joiner.start()
+                state.admission.check(prefix, span, caller)
+                state.blocks.whole.check(layout)
+                assert caller.private is not None
+                person = state.admission.person_of(peer)
+                taking = state.private.taking(person, caller.private.digest, span, joiner.num_bytes)
+                held.append(room.enter_context(taking))
 
             async with self._received(stream, joiner, begin):
                 upload = await self.in_thread_if_large(joiner.num_bytes, joiner.upload)
                 held[0].adapter = PrivateAdapter(upload.layout, upload.values.to(state.blocks.whole.device))
                 await stream.send(ACCEPTED)
-
-    def _room_for(self, joiner: UploadJoiner, peer: PeerId) -> AbstractContextManager[HeldAdapter]:
-        """Check what an upload says of itself, and reserve memory for it. Raises RemoteError."""
-        state = self.state
-        prefix, span, caller, layout = joiner.start()
-        state.admission.check(prefix, span, caller)
-        whole = state.blocks.whole
-        whole.check(layout)
-        assert caller.private is not None
-        person = state.admission.person_of(peer)
-        return state.private.taking(person, caller.private.digest, span, joiner.num_bytes)
 
     async def quote(self, body: bytes, peer: PeerId) -> bytes:
         """Say what a session would cost here now. Raises RemoteError, as its opening would.

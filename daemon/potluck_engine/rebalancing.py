@@ -29,7 +29,7 @@ from potluck.protocol.blocks import Span
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_fetching import BlockFetching
-from potluck_engine.fitting import block_stack, can_grow, window
+from potluck_engine.fitting import block_stack, window
 from potluck_engine.in_thread import in_thread
 from potluck_engine.live_span import HAND_OVER_S, HURRIED_S, LoadBlocks, grow, shrink
 from potluck_engine.neighbours import Neighbours
@@ -124,8 +124,7 @@ class Rebalancer:
             PotluckError: the model or the machine cannot be used, or nobody stores the announcement.
         """
         own, spec = self.announcements, self._spec
-        own.window = await in_thread(lambda: window(checkpoint, spec))
-        self._grows = await in_thread(lambda: can_grow(checkpoint, spec, own.window))
+        own.window, self._grows = await in_thread(lambda: window(checkpoint, spec))
         files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)))
         own.stored = await in_thread(files.stored)
         self._model = ModelSize(checkpoint.num_blocks, files.block_bytes, token_bits=16 * checkpoint.hidden_size)

@@ -299,9 +299,8 @@ class Engine:
             if not joining.done():
                 loading.result()
             await joining
-        except BaseException:
+        finally:
             await cancel_and_wait(joining)
-            raise
 
     async def _load(self, opening: asyncio.Task[None], span: Span) -> BlockSpan:
         await opening
