@@ -53,6 +53,22 @@ async def cancel_and_wait(*tasks: asyncio.Future[Any] | None) -> None:
     await asyncio.gather(*present, return_exceptions=True)
 
 
+async def first_of(*works: Coroutine[Any, Any, Any], on_end: Callable[[], None] = lambda: None) -> Any:
+    """Run all until one ends, cancel the others, and return its result. Raises the error of any that ended.
+
+    Args:
+        on_end: called before the others are cancelled, which may take them a while.
+    """
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        results = [task.result() for task in tasks if task in done]
+        return results[0]
+    finally:
+        on_end()
+        await cancel_and_wait(*tasks)
+
+
 def in_thread(work: Callable[[T], object]) -> Callable[[T], None]:
     """Return a function that has `work` done in a thread of the event loop's, without waiting; an error is logged."""
 

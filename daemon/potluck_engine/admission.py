@@ -1,7 +1,7 @@
 """Checks every compute call before anything is computed: blocks, weights and adapter.
 
-While `leaving` is set, nothing new is admitted; `back_in_s` says when to ask again, if ever. Blocks that are served but
-not `kept` are about to go: no new call is admitted to them, and sessions that use them learn that this server leaves.
+While `leaving` is set, nothing new is admitted. Blocks that are served but not `kept` are about to go: no new call is
+admitted to them, and sessions that use them learn that this server leaves.
 """
 
 from __future__ import annotations
@@ -64,7 +64,6 @@ class Admission:
         self._swarm = swarm
         self._adapters = tuple(adapters)
         self.leaving = False
-        self.back_in_s: float | None = None
         self.serve(span, block_digests)
 
     def serve(self, span: Span, block_digests: Sequence[str]) -> None:
@@ -98,8 +97,7 @@ class Admission:
 
     def refusal(self) -> RemoteError:
         """Return the error for every call while `leaving`."""
-        text = "this server is leaving" if self.back_in_s is None else "this server comes back in a moment"
-        return RemoteError(Code.DRAINING, text, retry_after_s=self.back_in_s)
+        return RemoteError(Code.DRAINING, "this server is leaving")
 
     def person_of(self, peer: PeerId) -> PersonId:
         """Return who runs a peer that was admitted. Raises RemoteError NOT_A_MEMBER."""

@@ -19,7 +19,7 @@ from potluck.p2p.joining import TryAgainError, patiently
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck.tasks import cancel_and_wait, keep_running, start_task
-from potluck_engine.measure import Speed, is_news, refreshed, throughput_tps
+from potluck_engine.measure import Speed, refreshed, throughput_tps
 from potluck_engine.node import Node
 from potluck_engine.service import Service
 
@@ -43,7 +43,6 @@ class Announcements:
         self.stored: frozenset[int] = frozenset()
         self.speed = _NOT_MEASURED
         self.node = node
-        self._told: ServerRecord | None = None
         self._config = config
         self._service: Service | None = None
         self._announcer: Announcer | None = None
@@ -57,14 +56,13 @@ class Announcements:
     def join(self, span: Span) -> None:
         """Announce that `span` is being loaded. Call it again if the choice changes meanwhile."""
         self.target, self._service = span, None
-        beat = Heartbeat(self.node.peer_id, ServerState.JOINING, cache_tokens_left=0)
         if self._announcer is None:
             self._announcer = Announcer(
-                self.node.directory, self._record(), beat, heartbeat_interval_s=self._config.heartbeat_s
+                self.node.directory, self._record(), self._heartbeat(), heartbeat_interval_s=self._config.heartbeat_s
             )
             self._announcer.start()
         else:
-            self._announcer.update(record=self._record(), heartbeat=beat)
+            self._update()
 
     async def go_online(self, service: Service, speed: Speed) -> None:
         """Announce that `service` has begun, however long that takes, and keep the heartbeat fresh."""
@@ -94,8 +92,7 @@ class Announcements:
 
     def _update(self) -> None:
         if self._announcer is not None:
-            beat = None if self._service is None else self._heartbeat(self._service)
-            self._announcer.update(record=self._record(), heartbeat=beat)
+            self._announcer.update(record=self._record(), heartbeat=self._heartbeat())
 
     async def stop_beating(self) -> None:
         await cancel_and_wait(self._beating)
@@ -111,20 +108,14 @@ class Announcements:
         while True:
             await asyncio.sleep(self._config.heartbeat_s)
             service = self._service
-            if service is not None and self._announcer is not None:
-                self._announcer.update(record=self._news(service), heartbeat=self._heartbeat(service))
+            if service is not None:
+                self.speed = refreshed(self.speed, service.compute.cost, len(service.blocks.span))
+                self._update()
 
-    def _news(self, service: Service) -> ServerRecord | None:
-        """Return the record if real steps or the network have changed its rates noticeably."""
-        self.speed = refreshed(self.speed, service.compute.cost, len(service.blocks.span))
-        before, now = self._told, self._record()
-        rates = ("inference_tps", "forward_tps", "throughput_tps", "network_tps", "download_bps")
-        if before is None or any(is_news(getattr(before, rate), getattr(now, rate)) for rate in rates):
-            self._told = now
-            return now
-        return None
-
-    def _heartbeat(self, service: Service) -> Heartbeat:
+    def _heartbeat(self) -> Heartbeat:
+        service = self._service
+        if service is None:
+            return Heartbeat(self.node.peer_id, ServerState.JOINING, cache_tokens_left=0)
         load = service.load(time.monotonic())
         return Heartbeat(
             peer_id=self.node.peer_id,
@@ -140,18 +131,15 @@ class Announcements:
 
     def _record(self) -> ServerRecord:
         config, service, network = self._config, self._service, self.node.speed
-        limits = config.limits if service is None else service.limits
-        span, digests, hidden_size = self.target, (_UNKNOWN_DIGEST,) * len(self.target), 1
+        limits, form = config.limits, NumberFormat(config.dtype, config.quantization, config.cache_quantization)
+        span, digests, private_bytes = self.target, (_UNKNOWN_DIGEST,) * len(self.target), 0
         adapters: tuple[str, ...] = ()
-        private_bytes = 0
-        form = NumberFormat(config.dtype, config.quantization, config.cache_quantization)
+        network_tps = network.link_mbps * 1e6 / 16  # of one number
         if service is not None:
-            whole, span = service.blocks.whole, service.admission.kept
-            form = service.format
+            whole, span, limits, form = service.blocks.whole, service.admission.kept, service.limits, service.format
             private_bytes = service.private.largest_bytes
-            digests, adapters, hidden_size = whole.digests_of(span), whole.adapters.ids, whole.hidden_size
-        network_tps = network.link_mbps * 1e6 / (16 * hidden_size)
-        if service is not None:
+            digests, adapters = whole.digests_of(span), whole.adapters.ids
+            network_tps /= whole.hidden_size
             service.meter.network_tps = network_tps
         return ServerRecord(
             peer_id=self.node.peer_id,

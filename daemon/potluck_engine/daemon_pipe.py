@@ -13,14 +13,16 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from potluck_control import engine_messages as messages
 from potluck_control.codec import CodecError
 from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
-from potluck.tasks import cancel_and_wait
+from potluck.p2p.config import HostConfig
+from potluck.tasks import first_of
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +31,7 @@ _STOP_TIMEOUT_S = 7.0  # below the daemon's, so that a stubborn engine still end
 _ALIVE_EVERY_S, _HANG_S = 15.0, 60.0  # above the daemon's own patience: it explains better
 
 
-async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Awaitable[None]]) -> int:
+async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Coroutine[Any, Any, None]]) -> int:
     """Do `work` for the daemon at the other end of `handle`, until it returns or a signal comes. Return the exit code.
 
     Args:
@@ -40,18 +42,13 @@ async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Awaitable[None]
         asyncio.get_running_loop().add_signal_handler(number, must_end.set)
     pipe = await DaemonPipe.open(handle)
     pipe.send(messages.Hello(pid=os.getpid()))
-    tasks = [asyncio.ensure_future(each) for each in (work(pipe), must_end.wait(), _keep_alive())]
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
+        await first_of(work(pipe), must_end.wait(), _keep_alive(), on_end=end_by_force)
         return 0
     except PotluckError as error:
         pipe.send(messages.Failed(error.message, error.hint))
         return 1
     finally:
-        end_by_force()
-        await cancel_and_wait(*tasks)
         pipe.close()
 
 
@@ -89,21 +86,14 @@ class DaemonPipe:
         if not self._writer.is_closing():
             self._writer.write(messages.encode(message))
 
-    def tell_news(self, news: Sequence[bytes]) -> None:
-        """Tell the daemon what is new of the members."""
-        self.send(messages.Members(tuple(news)))
-
-    def tell_leader(self) -> None:
-        """Tell the daemon that a leader's computer was heard."""
-        self.send(messages.Members((), leader_heard=True))
-
-    def tell_met(self, addresses: tuple[str, ...]) -> None:
-        """Tell the daemon where members were found."""
-        self.send(messages.Met(addresses))
-
-    def tell_nearby(self, why_not: str, found: tuple[str, ...]) -> None:
-        """Tell the daemon about the search for members on the local network."""
-        self.send(messages.Nearby(why_not, found))
+    def callbacks(self) -> HostConfig:
+        """Return callbacks that tell the daemon what a host hears of members."""
+        return HostConfig(
+            on_news=lambda news: self.send(messages.Members(tuple(news))),
+            on_leader=lambda: self.send(messages.Members((), leader_heard=True)),
+            on_met=lambda addresses: self.send(messages.Met(addresses)),
+            on_nearby=lambda why_not, found: self.send(messages.Nearby(why_not, found)),
+        )
 
     async def launch(self) -> LaunchSpec | None:
         """Wait for the launch; None: the daemon says Stop or is gone. It says everything else again later.

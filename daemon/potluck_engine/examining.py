@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 
 from potluck.tasks import start_task
-from potluck_engine.wrong_results import by_place, reports_in
+from potluck_engine.wrong_results import reports_in
 
 _DELAY_S = 20.0  # at most
 _AGAIN_S = 86_400.0  # so that nobody can keep a server from its work by reports
@@ -33,13 +33,13 @@ class Examiner:
 
     def __init__(self, known: Iterable[bytes], examine: Callable[[], Awaitable[bool]]) -> None:
         self.examination: asyncio.Task[None] | None = None
-        self._known = by_place(reports_in(known))
+        self._known = reports_in(known)
         self._examine = examine
         self._examined_s = -math.inf
 
     def hear(self, news: Iterable[bytes], own_key: bytes) -> None:
         """Look at the weights soon if a record among `news` is a new report about this computer."""
-        found = by_place(reports_in(news, own_key))  # all are told again now and then
+        found = reports_in(news, own_key)  # all are told again now and then
         new = {place: each for place, each in found.items() if self._known.get(place) != each}
         self._known |= new
         if new and time.monotonic() - self._examined_s >= _AGAIN_S:

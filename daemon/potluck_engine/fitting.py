@@ -39,7 +39,8 @@ def resolved(spec: LaunchSpec) -> LaunchSpec:
     devices = check_devices(spec.devices)
     device = devices[0] if devices else choose_device(spec.device)
     dtype = choose_dtype(spec.dtype, device, spec.quantization)
-    threads = choose_threads(spec.threads) // max(devices.count("cpu"), 1)  # ranks on a CPU share the engine's
+    threads = spec.threads or max(1, (os.cpu_count() or 2) // 2)
+    threads //= max(devices.count("cpu"), 1)  # ranks on a CPU share the engine's
     return replace(spec, device=device, dtype=dtype, threads=max(threads, 1))
 
 
@@ -66,10 +67,6 @@ def choose_dtype(wanted: str, device: str, quantization: str) -> str:
 def _multiplies_bfloat16(device: str) -> bool:
     """Return whether the GPU has instructions for bfloat16; NVIDIA's have since Ampere, older ones imitate it."""
     return torch.version.hip is not None or torch.cuda.get_device_capability(find_device(device)) >= (8, 0)
-
-
-def choose_threads(wanted: int) -> int:
-    return wanted or max(1, (os.cpu_count() or 2) // 2)
 
 
 def find_device(name: str) -> torch.device:
@@ -114,22 +111,15 @@ def total_limit_bytes(spec: LaunchSpec) -> int:
     return each * max(len(set(spec.devices)), 1)  # ranks on a CPU share one
 
 
-def window(checkpoint: Checkpoint, spec: LaunchSpec) -> int:
-    """Return how many blocks to serve: as many as `spec` says, else as many as fit into the engine's memory."""
-    if spec.num_blocks:
-        return min(spec.num_blocks, checkpoint.num_blocks)
-    return num_blocks_that_fit(checkpoint, spec)
+def window(checkpoint: Checkpoint, spec: LaunchSpec) -> tuple[int, bool]:
+    """Return how many blocks to serve, as many as `spec` says or else as fit, and whether they can come one by one.
 
-
-def can_grow(checkpoint: Checkpoint, spec: LaunchSpec, window: int) -> bool:
-    """Return whether blocks can come one by one: all fit into memory, on one device, and are of one kind.
-
-    If not, a span is loaded as a whole, and loaded anew to serve other blocks.
+    They can if all fit into memory, on one device, and are of one kind. If not, a span is loaded as a whole, and loaded
+    anew to serve other blocks.
     """
-    kinds = set(getattr(checkpoint.text_config, "layer_types", None) or ())
-    if len(spec.devices) > 1 or spec.adapters or len(kinds) > 1:
-        return False
-    return window <= num_blocks_that_fit(checkpoint, spec)
+    fits, kinds = num_blocks_that_fit(checkpoint, spec), getattr(checkpoint.text_config, "layer_types", None) or ()
+    wanted = min(spec.num_blocks or fits, checkpoint.num_blocks)
+    return wanted, len(spec.devices) < 2 and not spec.adapters and len(set(kinds)) < 2 and wanted <= fits
 
 
 def block_stack(checkpoint: Checkpoint) -> str:

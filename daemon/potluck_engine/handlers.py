@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -39,7 +40,7 @@ from potluck.wire import protocols, sessions
 from potluck.wire.adapters import ACCEPTED, UploadJoiner
 from potluck.wire.calls import CallRequest, RequestJoiner
 from potluck.wire.limits import Limits
-from potluck.wire.message import MAX_FIELD_BYTES, PART_BYTES
+from potluck.wire.message import MAX_FIELD_BYTES, PART_BYTES, RequestParts
 from potluck.wire.packing import can_pack, pack, pack_gradient
 from potluck.wire.questions import (
     decode_choices_request,
@@ -54,7 +55,7 @@ from potluck_engine.compute.steps import Call
 from potluck_engine.in_thread import in_thread_if_large
 from potluck_engine.inference import serve_session
 from potluck_engine.kept_passes import KEEP_S, PassKey
-from potluck_engine.loaded_blocks import BACKWARD_COST, Gradients
+from potluck_engine.loaded_blocks import BACKWARD_COST, Gradients, Inputs
 from potluck_engine.memory.private_adapters import HeldAdapter
 from potluck_engine.pushing import Pushes
 from potluck_engine.service import Service
@@ -100,10 +101,10 @@ class Handlers:
             await host.serve_unary(protocol, call)
         whole, part = self.limits.max_frame_bytes, PART_BYTES + MAX_FIELD_BYTES
         for protocol, stream_call, max_frame_bytes in (
-            (protocols.SESSION, self.session, whole),
+            (protocols.SESSION, partial(self.serve_session, coding=sessions), whole),
             (protocols.PUSH, self.push, whole),
-            (protocols.FORWARD, self.forward, part),
-            (protocols.BACKWARD, self.backward, part),
+            (protocols.FORWARD, partial(self._answer, ForwardRequest), part),
+            (protocols.BACKWARD, partial(self._answer, BackwardRequest), part),
             (protocols.ADAPTER, self.take_adapter, part),
         ):
             await host.serve_stream(protocol, stream_call, max_frame_bytes=max_frame_bytes)
@@ -114,14 +115,8 @@ class Handlers:
         """Answer everybody: it says nothing that the directory does not."""
         return encode_info(self.describe())
 
-    async def forward(self, stream: Stream, peer: PeerId) -> None:
-        await self.answer_call(stream, peer, RequestJoiner(ForwardRequest, self.limits))
-
-    async def backward(self, stream: Stream, peer: PeerId) -> None:
-        await self.answer_call(stream, peer, RequestJoiner(BackwardRequest, self.limits))
-
-    async def session(self, stream: Stream, peer: PeerId) -> None:
-        await self.serve_session(stream, peer, sessions)
+    async def _answer(self, kind: type[ForwardRequest | BackwardRequest], stream: Stream, peer: PeerId) -> None:
+        await self.answer_call(stream, peer, RequestJoiner(kind, self.limits))
 
     async def push(self, stream: Stream, peer: PeerId) -> None:
         """Take in what another server pushes to a session here."""
@@ -132,31 +127,21 @@ class Handlers:
         state = self.state
         joiner = UploadJoiner(num_blocks=self.limits.num_blocks, max_bytes=state.private.largest_bytes)
         with ExitStack() as room:
-            try:
-                async with asyncio.timeout(state.limits.request_timeout_s):
-                    held, is_whole = None, False
-                    while not is_whole and (frame := await stream.receive(silence_s=state.limits.opening_timeout_s)):
-                        is_whole = joiner.add(frame)
-                        if held is None:  # before a stranger makes us keep the rest
-                            held = room.enter_context(self._room_for(joiner, peer))
-            except TimeoutError:
-                raise RemoteError(Code.BAD_REQUEST, "the stream stood still for too long") from None
-            if held is None or not is_whole:
-                raise RemoteError(Code.BAD_REQUEST, "the adapter is not whole")
-            upload = await self.in_thread_if_large(joiner.num_bytes, joiner.upload)
-            held.adapter = PrivateAdapter(upload.layout, upload.values.to(state.blocks.whole.device))
-        await stream.send(ACCEPTED)
+            held: list[HeldAdapter] = []
 
-    def _room_for(self, joiner: UploadJoiner, peer: PeerId) -> AbstractContextManager[HeldAdapter]:
-        """Check what an upload says of itself, and reserve memory for it. Raises RemoteError."""
-        state = self.state
-        prefix, span, caller, layout = joiner.start()
-        state.admission.check(prefix, span, caller)
-        whole = state.blocks.whole
-        whole.check(layout)
-        assert caller.private is not None
-        person = state.admission.person_of(peer)
-        return state.private.taking(person, caller.private.digest, span, joiner.num_bytes)
+            async def begin() -> None:
+                prefix, span, caller, layout = joiner.start()
+                state.admission.check(prefix, span, caller)
+                state.blocks.whole.check(layout)
+                assert caller.private is not None
+                person = state.admission.person_of(peer)
+                taking = state.private.taking(person, caller.private.digest, span, joiner.num_bytes)
+                held.append(room.enter_context(taking))
+
+            async with self._received(stream, joiner, begin):
+                upload = await self.in_thread_if_large(joiner.num_bytes, joiner.upload)
+                held[0].adapter = PrivateAdapter(upload.layout, upload.values.to(state.blocks.whole.device))
+                await stream.send(ACCEPTED)
 
     async def quote(self, body: bytes, peer: PeerId) -> bytes:
         """Say what a session would cost here now. Raises RemoteError, as its opening would.
@@ -232,30 +217,45 @@ class Handlers:
 
     async def answer_call(self, stream: Stream, peer: PeerId, coding: CallCoding) -> None:
         """Read one stateless call, compute it, and send the answer. Raises RemoteError."""
-        limits, is_large = self.state.limits, False
         room = Room(self.state.admission.budgets, peer)
+
+        async def begin() -> None:
+            self.state.admission.check(*coding.target())
+            await room.take(coding.num_bytes, timeout_s=self.state.limits.request_timeout_s)
+
+        with closing(room):
+            async with self._received(stream, coding, begin):
+                request = await self.in_thread_if_large(coding.num_bytes, coding.request)
+                reply = await self.compute(request, peer)
+                for pieces in coding.encode_reply(reply):
+                    await stream.send(*pieces)
+
+    @asynccontextmanager
+    async def _received(
+        self, stream: Stream, parts: RequestParts | CallCoding, begin: Callable[[], Awaitable[None]]
+    ) -> AsyncIterator[None]:
+        """Read a request of one frame or more; the body answers it. Raises RemoteError.
+
+        Args:
+            begin: checks what the first frame says, and takes room, before a stranger makes us keep the rest.
+        """
+        limits, is_first, is_large = self.state.limits, True, False
         try:
             async with asyncio.timeout(limits.request_timeout_s):
-                is_first = True
                 while (frame := await stream.receive(silence_s=limits.opening_timeout_s)) is not None:
-                    is_whole = coding.add(frame)
-                    if is_first:  # before a stranger makes us keep the rest
-                        self.state.admission.check(*coding.target())
-                        await room.take(coding.num_bytes, timeout_s=limits.request_timeout_s)
+                    is_whole = parts.add(frame)
+                    if is_first:
+                        await begin()
                         is_first = False
                     if is_whole:
                         break
                     if not is_large:
                         self._begin_large_call()
                         is_large = True
-            request = await self.in_thread_if_large(coding.num_bytes, coding.request)
-            reply = await self.compute(request, peer)
-            for pieces in coding.encode_reply(reply):
-                await stream.send(*pieces)
+            yield
         except TimeoutError:
             raise RemoteError(Code.BAD_REQUEST, "the stream stood still for too long") from None
         finally:
-            room.close()
             if is_large:
                 self._trim_later()
             self._large_calls -= is_large
@@ -276,35 +276,28 @@ class Handlers:
             state.private.using(person, request.caller.private, request.span) as private,
             state.sessions.calling(request.span),
         ):
-            given = self._given(request)
-            call = self._call_of(request, person, adapter, private, given)
-            result = await state.compute.call(call)
+            inputs = Inputs(request.span, request.hidden, request.prompts, private, self._given(request))
+            call = self._call_of(request, inputs, person, adapter)
+            result: Tensor | Gradients = await state.compute.call(call)
         queued_s = time.monotonic() - call.submitted_at - call.compute_s
         timing = Timing(max(queued_s, 0.0) * 1e3, call.compute_s * 1e3, cache_tokens_left=state.free_tokens)
-        if call.is_backward:
-            state.compute.counts.backward_tokens += batch * tokens
-            tab.backward_tokens += batch * tokens
-        else:
-            state.compute.counts.forward_tokens += batch * tokens
-            tab.forward_tokens += batch * tokens
+        for counts in (state.compute.counts, tab):
+            if call.is_backward:
+                counts.backward_tokens += batch * tokens
+            else:
+                counts.forward_tokens += batch * tokens
         if not tab.seq:  # it has signed nothing yet; answers of calls may be lost
             timing = replace(timing, tab=tab.name or None)
-        packs = request.packs and can_pack(request.hidden.shape[-1])
-        if not call.is_backward:
-            output, gap = result, None if given is None else given.gap
-            if isinstance(request, ForwardRequest) and request.last_tokens is not None:
-                output = output[:, tokens - request.last_tokens :].contiguous()
-            if not packs:
-                return TensorReply((output,), timing, gap=gap)
-            rounded, packed = await in_thread_if_large(output.nbytes, lambda: pack(output))
-            return TensorReply((rounded,), timing, packed=packed, gap=gap)
-        found: Gradients = result
+        found = result if isinstance(result, Gradients) else Gradients(result)
         hidden, packed = found.hidden, None
-        if packs:
-            plain = hidden
-            hidden, packed = await in_thread_if_large(plain.nbytes, lambda: pack_gradient(plain, self._rounding))
+        if isinstance(request, ForwardRequest) and request.last_tokens is not None:
+            hidden = hidden[:, tokens - request.last_tokens :].contiguous()
+        if request.packs and can_pack(request.hidden.shape[-1]):
+            packing = partial(pack_gradient, hidden, self._rounding) if call.is_backward else partial(pack, hidden)
+            hidden, packed = await in_thread_if_large(hidden.nbytes, packing)
         tensors = (hidden,) if found.prompts is None else (hidden, found.prompts)
-        return TensorReply(tensors, timing, adapter_grad=found.adapter, packed=packed)
+        gap = None if inputs.given is None else inputs.given.gap
+        return TensorReply(tensors, timing, found.adapter, packed, gap)
 
     async def _compute_for_leader(self, request: ForwardRequest) -> Tensor:
         return (await self.compute(request, self.host.peer_id)).tensors[0]
@@ -325,32 +318,23 @@ class Handlers:
                 return Given(request.choices, request.margin)
         raise RemoteError(Code.BAD_REQUEST, "these blocks have no such experts to choose")
 
-    def _call_of(
-        self,
-        request: CallRequest,
-        person: PersonId,
-        adapter: str | None,
-        private: PrivateAdapter | None,
-        given: Given | None,
-    ) -> Call:
-        blocks, span, hidden, prompts = self.state.call_blocks, request.span, request.hidden, request.prompts
-        named = request.caller.private
+    def _call_of(self, request: CallRequest, inputs: Inputs, person: PersonId, adapter: str | None) -> Call:
+        blocks, span, named = self.state.call_blocks, request.span, request.caller.private
         key = PassKey(person, span, adapter, None if named is None else named.digest)
         pieces: Generator[None, None, Any]
-        if isinstance(request, ForwardRequest):
-            keep_as = key if request.is_trained else None
-            if keep_as is not None:
-                asyncio.get_running_loop().call_later(KEEP_S + 1, blocks.kept.forget_old)
-            pieces = blocks.forward(span, hidden, prompts, private, keep_as=keep_as, given=given)
-            cost = 1
+        if isinstance(request, BackwardRequest):
+            cost, pieces = BACKWARD_COST, blocks.backward(inputs, request.grad, key)
         else:
-            cost, pieces = BACKWARD_COST, blocks.backward(span, hidden, request.grad, prompts, private, kept_as=key)
+            cost, pieces = 1, blocks.forward(inputs, key if request.is_trained else None)
+            if request.is_trained:
+                asyncio.get_running_loop().call_later(KEEP_S + 1, blocks.kept.forget_old)
+        batch, tokens = request.hidden.shape[:2]
         now = time.monotonic()
         return Call(
             None,
             person,
             rows=1,
-            tokens=math.ceil(cost * hidden.shape[0] * hidden.shape[1] * len(span) / len(blocks.span)),
+            tokens=math.ceil(cost * batch * tokens * len(span) / len(blocks.span)),
             submitted_at=now,
             deadline=now + self.state.limits.request_timeout_s,
             pieces=blocks.adapted(adapter, pieces),

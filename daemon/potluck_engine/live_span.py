@@ -70,20 +70,19 @@ async def _loaded(span: Span, load: LoadBlocks) -> BlockSpan:
 
 
 async def _exchange(service: Service, whole: BlockSpan) -> None:
-    exchange = asyncio.create_task(_swap(service, whole))
+    async def exchange() -> None:
+        old = service.blocks.whole
+        await service.change(whole)
+        gone = [block for block in old.span if block not in whole.span]
+        if gone:
+            await asyncio.to_thread(_free, old, gone)
+
+    exchanging = asyncio.create_task(exchange())
     try:
-        await asyncio.shield(exchange)
+        await asyncio.shield(exchanging)
     except asyncio.CancelledError:
-        await asyncio.wait({exchange})
+        await asyncio.wait({exchanging})
         raise
-
-
-async def _swap(service: Service, whole: BlockSpan) -> None:
-    old = service.blocks.whole
-    await service.change(whole)
-    gone = [block for block in old.span if block not in whole.span]
-    if gone:
-        await asyncio.to_thread(_free, old, gone)
 
 
 def _load_and_check(load: LoadBlocks, span: Span) -> BlockSpan:

@@ -9,9 +9,10 @@ rather than between rows, because that changes no number.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import torch
@@ -38,6 +39,50 @@ _KEPT_BYTES = 256 << 20
 _MAX_PARTS = 64  # kept besides single blocks; a part costs some 50 KB of module objects a block
 
 
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a stateless call runs through the blocks of `span`.
+
+    Shapes: hidden [batch, tokens, hidden_size]; prompts [blocks, batch or 1, p, hidden_size].
+
+    Attributes:
+        given: the experts to choose for the tokens of the only row; it learns the largest gap.
+    """
+
+    span: Span
+    hidden: Tensor
+    prompts: Tensor | None = None
+    private: PrivateAdapter | None = None
+    given: Given | None = None
+
+    def of_rows(self, budget: int) -> Iterator[tuple[slice, Inputs]]:
+        """Yield groups of rows, each within `budget` token-blocks for one block, or one row."""
+        rows, tokens = self.hidden.shape[:2]
+        size = rows if rows * tokens <= budget else max(budget // tokens, 1)
+        for start in range(0, rows, size):
+            some, prompts = slice(start, start + size), self.prompts
+            if prompts is not None and prompts.shape[1] > 1:
+                prompts = prompts[:, some]
+            yield some, replace(self, hidden=self.hidden[some], prompts=prompts)
+
+    def groups(self, budget: int) -> list[Span]:
+        """Return consecutive groups of blocks, each within `budget` token-blocks for these rows, or single blocks."""
+        start, end = self.span.start, self.span.end
+        size = max(budget // max(self.hidden.shape[0] * self.hidden.shape[1], 1), 1)
+        return [Span(first, min(first + size, end)) for first in range(start, end, size)]
+
+    def of_blocks(self, blocks: Span, hidden: Tensor) -> Inputs:
+        """Return what some of the blocks are given, `hidden` being the output of those before them."""
+        first, end = blocks.start - self.span.start, blocks.end - self.span.start
+        return Inputs(
+            blocks,
+            hidden,
+            None if self.prompts is None else self.prompts[first:end],
+            None if self.private is None else self.private.cut(blocks),
+            None if self.given is None else self.given.cut(first, end),
+        )
+
+
 class LoadedBlocks:
     """A loaded span with its parts, and forward and backward in pieces; one thread uses it."""
 
@@ -50,7 +95,7 @@ class LoadedBlocks:
         if whole.device.type == "cuda":
             self._stream = torch.cuda.Stream(whole.device)  # type: ignore[no-untyped-call]
         self._parts: OrderedDict[tuple[Span, bool], BlockSpan] = OrderedDict()  # by blocks, and whether it is open
-        self.kept: KeptPasses[list[_Recording]] = KeptPasses()
+        self.kept: KeptPasses[list[list[_Piece]]] = KeptPasses()
 
     @property
     def span(self) -> Span:
@@ -137,196 +182,115 @@ class LoadedBlocks:
             yield
         self._stream.synchronize()
 
-    def forward(
-        self,
-        span: Span,
-        hidden: Tensor,
-        prompts: Tensor | None,
-        private: PrivateAdapter | None = None,
-        *,
-        keep_as: PassKey | None = None,
-        given: Given | None = None,
-    ) -> Generator[None, None, Tensor]:
+    def forward(self, inputs: Inputs, keep_as: PassKey | None = None) -> Generator[None, None, Tensor]:
         """Run a stateless forward. With `keep_as`, keep what the gradients need for a `backward` that names it.
 
-        Args:
-            given: the experts to choose for the tokens of the only row.
-
-        Shapes: hidden [batch, tokens, hidden_size] any float, on the CPU; prompts [blocks, batch or 1, p, hidden_size];
-        returns as hidden, in the blocks' dtype, on the CPU.
+        Return hidden states as those of `inputs`, in the blocks' dtype, on the CPU.
         """
-        hidden, prompts = self._enter(hidden, prompts)
-        if keep_as is not None and self.kept.num_bytes < self.kept_bytes:
-            return (yield from self._forward_to_keep(keep_as, hidden, prompts, private))
-        outputs = []
-        for rows in _row_groups(hidden, len(span), self._budget()):
-            current, some_prompts = hidden[rows], _rows_of(prompts, rows)
-            for blocks in self._block_groups(current, span, self._budget()):
-                with torch.inference_mode():
-                    current = self._apply(blocks, span, current, _blocks_of(some_prompts, blocks, span), private, given)
+        inputs, epoch, room = self._here(inputs), self.kept.epoch, 0 if keep_as is None else self._room()
+        budget = self._budget // BACKWARD_COST if room > 0 else self._budget
+        outputs, passes, num_bytes = [], [], 0
+        for _, some in inputs.of_rows(budget):
+            pieces: list[_Piece] = []
+            for piece in self._passed(some, some.groups(budget), room - num_bytes):
+                if room <= 0:
+                    pieces.clear()
+                pieces.append(piece)
                 yield
-            outputs.append(current)
-        with torch.inference_mode():
-            return (outputs[0] if len(outputs) == 1 else torch.cat(outputs)).cpu()
-
-    def _forward_to_keep(
-        self, key: PassKey, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None
-    ) -> Generator[None, None, Tensor]:
-        epoch, budget, num_bytes = self.kept.epoch, self._budget() // BACKWARD_COST, 0
-        recordings: list[_Recording] = []
-        for rows in _row_groups(hidden, len(key.span), budget):
-            room = self.kept_bytes - self.kept.num_bytes - num_bytes
-            pieces = self._recorded(key.span, hidden[rows], _rows_of(prompts, rows), private, budget, room, is_all=True)
-            recordings.append((yield from pieces))
-            num_bytes += recordings[-1].num_bytes
-        output = torch.cat([each.output for each in recordings]).cpu()
-        if num_bytes:
-            self.kept.add(key, hidden, prompts, recordings, num_bytes=num_bytes, epoch=epoch)
+            outputs.append(pieces[-1].output.detach())
+            if room > 0:
+                num_bytes += sum(piece.num_bytes for piece in pieces)
+                passes.append(pieces)
+        output = (outputs[0] if len(outputs) == 1 else torch.cat(outputs)).cpu()
+        if keep_as is not None and num_bytes:
+            self.kept.add(keep_as, inputs.hidden, inputs.prompts, passes, num_bytes=num_bytes, epoch=epoch)
         return output
 
     def backward(
-        self,
-        span: Span,
-        hidden: Tensor,
-        grad: Tensor,
-        prompts: Tensor | None,
-        private: PrivateAdapter | None = None,
-        *,
-        kept_as: PassKey | None = None,
+        self, inputs: Inputs, grad: Tensor, kept_as: PassKey | None = None
     ) -> Generator[None, None, Gradients]:
         """Run a stateless backward: the forward again, unless it was kept, then gradients, in pieces of some blocks.
 
-        Shapes: hidden, grad and prompts as in `forward`; returns gradients shaped as what they belong to, on the CPU.
+        Return gradients shaped as what they belong to, on the CPU; `grad` is as the hidden states.
         """
-        hidden, prompts = self._enter(hidden, prompts)
-        grad, _ = self._enter(grad, None)
-        budget = self._budget() // BACKWARD_COST
-        kept = None if kept_as is None else self.kept.take(kept_as, hidden, prompts)
+        inputs, budget = self._here(inputs), self._budget // BACKWARD_COST
+        grad = grad.to(inputs.hidden)
+        kept = None if kept_as is None else self.kept.take(kept_as, inputs.hidden, inputs.prompts)
         found: list[Gradients] = []
-        for index, rows in enumerate(_row_groups(hidden, len(span), budget)):
-            some = _rows_of(prompts, rows)
+        for index, (rows, some) in enumerate(inputs.of_rows(budget)):
+            pieces: list[_Piece] = [] if kept is None else kept[index]
             if kept is None:
-                room = self.kept_bytes - self.kept.num_bytes
-                recording = yield from self._recorded(span, hidden[rows], some, private, budget, room)
-            else:
-                recording = kept[index]
-            found.append((yield from self._gradients(span, recording, grad[rows], some, private)))
-        of_prompts = [each.prompts for each in found if each.prompts is not None]
-        of_adapter = [each.adapter for each in found if each.adapter is not None]
-        prompt_grad = None
-        if prompts is not None:  # one prompt for all rows: its gradient is their sum
-            shared = prompts.shape[1] != hidden.shape[0]
-            prompt_grad = (sum(of_prompts[1:], of_prompts[0]) if shared else torch.cat(of_prompts, dim=1)).cpu()
-        adapter_grad = sum(of_adapter[1:], of_adapter[0]).cpu() if of_adapter else None
-        return Gradients(torch.cat([each.hidden for each in found]).cpu(), prompt_grad, adapter_grad)
-
-    def _recorded(
-        self,
-        span: Span,
-        hidden: Tensor,
-        prompts: Tensor | None,
-        private: PrivateAdapter | None,
-        budget: int,
-        room: int,
-        *,
-        is_all: bool = False,
-    ) -> Generator[None, None, _Recording]:
-        """Run the forward of some rows, and keep at most `room` bytes for their gradients.
-
-        Args:
-            is_all: whether the last group of blocks runs too, whose forward a backward runs with its gradients.
-        """
-        groups = list(self._block_groups(hidden, span, budget))
-        recording = _Recording(groups, [], hidden)
-        for blocks in groups if is_all else groups[:-1]:
-            own = None if private is None else private.cut(blocks)
-            part, current = self.part(blocks, is_open=own is not None), recording.output
-            passed = _run_forward(part, current, _blocks_of(prompts, blocks, span), own, room - recording.num_bytes)
-            recording.inputs.append(passed if passed.num_bytes else current)
-            recording.num_bytes += passed.num_bytes
-            recording.output = passed.output.detach()
-            del passed
-            yield
-        if not is_all:
-            recording.inputs.append(recording.output)
-        return recording
-
-    def _gradients(
-        self,
-        span: Span,
-        recording: _Recording,
-        grad: Tensor,
-        prompts: Tensor | None,
-        private: PrivateAdapter | None,
-    ) -> Generator[None, None, Gradients]:
-        prompt_grads: list[Tensor] = []
-        adapter_grads: list[Tensor] = []
-        for blocks in reversed(recording.groups):
-            before = recording.inputs.pop()
-            if isinstance(before, _Recorded):
-                found = before.gradients(grad)
-            else:
-                own = None if private is None else private.cut(blocks)
-                found = self.backward_piece(blocks, before, grad, _blocks_of(prompts, blocks, span), own)
-            grad = found.hidden
-            if found.prompts is not None:
-                prompt_grads.insert(0, found.prompts)
-            if found.adapter is not None:
-                adapter_grads.insert(0, found.adapter)
-            yield
+                *first, last = some.groups(budget)
+                for piece in self._passed(some, first, self._room()):
+                    pieces.append(piece)
+                    yield
+                current = pieces[-1].output.detach() if pieces else some.hidden
+                pieces.append(_Piece(some.of_blocks(last, current), current))  # is run with its gradients
+            of_output = grad[rows]
+            of_prompts: list[Tensor | None] = []
+            of_adapter: list[Tensor | None] = []
+            while pieces:
+                piece = pieces.pop()
+                gained = piece.gradients(of_output) if piece.leaves else self.backward_piece(piece.inputs, of_output)
+                of_output = gained.hidden
+                of_prompts.insert(0, gained.prompts)
+                of_adapter.insert(0, gained.adapter)
+                yield
+            found.append(Gradients(of_output, _joined(of_prompts, torch.cat), _joined(of_adapter, torch.cat)))
+        is_shared = inputs.prompts is not None and inputs.prompts.shape[1] != inputs.hidden.shape[0]
         return Gradients(
-            grad,
-            torch.cat(prompt_grads) if prompt_grads else None,
-            torch.cat(adapter_grads) if adapter_grads else None,
+            torch.cat([each.hidden for each in found]).cpu(),
+            _joined([each.prompts for each in found], _total if is_shared else partial(torch.cat, dim=1)),
+            _joined([each.adapter for each in found], _total),
         )
 
-    def _apply(
-        self,
-        blocks: Span,
-        whole: Span,
-        hidden: Tensor,
-        prompts: Tensor | None,
-        private: PrivateAdapter | None,
-        given: Given | None,
-    ) -> Tensor:
-        own = None if private is None else private.cut(blocks)
-        part = self.part(blocks, is_open=own is not None)
-        some = None if given is None else given.cut(blocks.start - whole.start, blocks.end - whole.start)
-        with part.repeating(some):
-            output = _run(part, hidden, prompts, own)
-        if given is not None and some is not None:
-            given.gap = max(given.gap, some.gap)
-        return output
+    def _passed(self, inputs: Inputs, groups: Iterable[Span], room: int) -> Iterator[_Piece]:
+        """Run the forward of some rows, and keep at most `room` bytes for their gradients."""
+        current, given = inputs.hidden, inputs.given
+        for blocks in groups:
+            piece = self._run(inputs.of_blocks(blocks, current), room)
+            room -= piece.num_bytes
+            current = piece.output.detach()
+            if given is not None and piece.inputs.given is not None:
+                given.gap = max(given.gap, piece.inputs.given.gap)
+            yield piece
+
+    def _run(self, inputs: Inputs, room: int) -> _Piece:
+        """Run a piece; keep what its gradients need if that takes no more than `room` bytes."""
+        part = self.part(inputs.span, is_open=inputs.private is not None)
+        if room <= 0:
+            with torch.no_grad(), part.repeating(inputs.given):  # inference tensors can't take part in autograd later
+                return _Piece(inputs, _run(part, inputs))
+        weights = {each.untyped_storage().data_ptr() for each in part.layers.parameters()}
+        sizes: dict[int, int] = {}
+
+        def note(saved: Tensor) -> Tensor:
+            storage = saved.untyped_storage()
+            if storage.data_ptr() not in weights:
+                sizes[storage.data_ptr()] = storage.nbytes()
+            return saved.detach()  # an output that its own node saved would keep itself alive
+
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+            piece = _record(part, inputs)
+        piece.num_bytes = sum(sizes.values())
+        return piece if piece.num_bytes <= room else _Piece(inputs, piece.output.detach())
+
+    def backward_piece(self, inputs: Inputs, grad: Tensor) -> Gradients:
+        """Return the gradients of what a piece is given, given that of its output."""
+        return backward_of(self.part(inputs.span, is_open=inputs.private is not None), inputs, grad)
+
+    def _room(self) -> int:
+        """Return how many more bytes of intermediate results may be kept for gradients."""
+        return 0 if self.whole.weights.stream is not None else _KEPT_BYTES - self.kept.num_bytes
 
     @property
-    def kept_bytes(self) -> int:
-        """Return how many bytes of intermediate results may be kept for gradients."""
-        return 0 if self.whole.weights.stream is not None else _KEPT_BYTES
-
-    def backward_piece(
-        self,
-        blocks: Span,
-        hidden: Tensor,
-        grad: Tensor,
-        prompts: Tensor | None,
-        private: PrivateAdapter | None = None,
-    ) -> Gradients:
-        """Return the gradients of what a piece was given, given that of its output."""
-        return backward_of(self.part(blocks, is_open=private is not None), hidden, grad, prompts, private)
-
     def _budget(self) -> int:
         return self._piece_tokens * len(self.span)
 
-    def _block_groups(self, hidden: Tensor, span: Span, budget: int) -> Generator[Span, None, None]:
-        """Yield consecutive groups of blocks, each within `budget` token-blocks for these rows, or single blocks."""
-        size = min(max(budget // max(hidden.shape[0] * hidden.shape[1], 1), 1), len(span))
-        for start in range(span.start, span.end, size):
-            yield Span(start, min(start + size, span.end))
-
-    def _enter(self, hidden: Tensor, prompts: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def _here(self, inputs: Inputs) -> Inputs:
         """Move tensors to the blocks' dtype and device."""
-        device, dtype = self.whole.device, self.dtype
-        return hidden.to(device, dtype), None if prompts is None else prompts.to(device, dtype)
+        to, prompts = (self.whole.device, self.dtype), inputs.prompts
+        return replace(inputs, hidden=inputs.hidden.to(*to), prompts=None if prompts is None else prompts.to(*to))
 
 
 class Gradients(NamedTuple):
@@ -338,118 +302,67 @@ class Gradients(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Recorded:
-    """A forward of some blocks, and what its gradients need.
+class _Piece:
+    """A forward of some rows through some blocks, and what its gradients need.
 
     Attributes:
-        leaves: hidden states, prompts and the adapter's values; None for what was not given.
-        num_bytes: of intermediate results, weights not counted; 0: none are kept.
+        leaves: hidden states, prompts and the adapter's values, None for what was not given; empty: nothing was kept,
+            and the forward is run again.
+        num_bytes: of intermediate results that are kept, weights not counted.
     """
 
-    leaves: tuple[Tensor | None, ...]
+    inputs: Inputs
     output: Tensor
-    num_bytes: int
-
-    def gradients(self, grad: Tensor) -> Gradients:
-        given = [leaf for leaf in self.leaves if leaf is not None]
-        found = iter(torch.autograd.grad(self.output, given, grad))
-        hidden, prompts, adapter = (None if leaf is None else next(found) for leaf in self.leaves)
-        assert hidden is not None
-        return Gradients(hidden, prompts, adapter)
-
-
-@dataclass(slots=True)
-class _Recording:
-    """The forward of some rows, group of blocks by group.
-
-    Attributes:
-        inputs: for each group what its gradients need: what was recorded, or its input.
-        output: of the last group that ran.
-    """
-
-    groups: list[Span]
-    inputs: list[Tensor | _Recorded]
-    output: Tensor
+    leaves: tuple[Tensor | None, ...] = ()
     num_bytes: int = 0
 
+    def gradients(self, grad: Tensor) -> Gradients:
+        _, prompts, values = self.leaves
+        found = torch.autograd.grad(self.output, [leaf for leaf in self.leaves if leaf is not None], grad)
+        return Gradients(found[0], None if prompts is None else found[1], None if values is None else found[-1])
 
-def backward_of(
-    part: BlockSpan,
-    hidden: Tensor,
-    grad: Tensor,
-    prompts: Tensor | None,
-    private: PrivateAdapter | None = None,
-) -> Gradients:
+
+def backward_of(part: BlockSpan, inputs: Inputs, grad: Tensor) -> Gradients:
     """Run the forward again and return the gradients of what was given."""
-    return _record(part, hidden, prompts, private).gradients(grad)
+    return _record(part, inputs).gradients(grad)
 
 
-def _run_forward(
-    part: BlockSpan, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None, room: int
-) -> _Recorded:
-    """Run the forward of a backward's piece; keep what its gradients need if that takes no more than `room` bytes."""
-    if room <= 0:
-        with torch.no_grad():  # not inference_mode: its tensors cannot take part in autograd later
-            return _Recorded((), _run(part, hidden, prompts, private), 0)
-    weights = {each.untyped_storage().data_ptr() for each in part.layers.parameters()}
-    sizes: dict[int, int] = {}
-
-    def note(saved: Tensor) -> Tensor:
-        storage = saved.untyped_storage()
-        if storage.data_ptr() not in weights:
-            sizes[storage.data_ptr()] = storage.nbytes()
-        return saved.detach()  # an output that its own node saved would keep itself alive
-
-    with torch.autograd.graph.saved_tensors_hooks(note, _as_it_is):
-        recorded = _record(part, hidden, prompts, private)
-    recorded.num_bytes = sum(sizes.values())
-    return recorded if recorded.num_bytes <= room else _Recorded((), recorded.output.detach(), 0)
-
-
-def _record(part: BlockSpan, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None) -> _Recorded:
+def _record(part: BlockSpan, inputs: Inputs) -> _Piece:
+    prompts, private, values = inputs.prompts, inputs.private, None
     with torch.enable_grad():
-        own_hidden = hidden.detach().requires_grad_()
-        own_prompts = None if prompts is None else prompts.detach().requires_grad_()
-        values = None
+        hidden = inputs.hidden.detach().requires_grad_()
+        if prompts is not None:
+            prompts = prompts.detach().requires_grad_()
         if private is not None and private.layout.places:
             values = private.values.detach().requires_grad_()
             private = PrivateAdapter(private.layout, values)
-        output = _run(part, own_hidden, own_prompts, private)
-        return _Recorded((own_hidden, own_prompts, values), output, 0)
+        output = _run(part, replace(inputs, hidden=hidden, prompts=prompts, private=private))
+        return _Piece(inputs, output, (hidden, prompts, values))
 
 
-def _run(part: BlockSpan, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None) -> Tensor:
+def _run(part: BlockSpan, inputs: Inputs) -> Tensor:
     """Run a part, with a private adapter if there is one; else a served adapter that is in use stays so."""
+    hidden, private = inputs.hidden, inputs.private
     if private is None:
-        return part.forward(hidden, None, prompts)
+        return part.forward(hidden, None, inputs.prompts)
     cache = None
     if private.layout.prefix_tokens:
         cache = private.fill(DifferentiableCache(part.decoder.config), hidden.shape[0], hidden.dtype)
     with part.adapters.using(private):
-        return part.forward(hidden, cache, prompts)
+        return part.forward(hidden, cache, inputs.prompts)
 
 
-def _as_it_is(kept: Tensor) -> Tensor:
-    return kept
+def _joined(parts: Sequence[Tensor | None], join: Callable[[list[Tensor]], Tensor]) -> Tensor | None:
+    """Return gradients of several pieces as one, on the CPU; None if there are none."""
+    known = [each for each in parts if each is not None]
+    return join(known).cpu() if known else None
+
+
+def _total(parts: list[Tensor]) -> Tensor:
+    return sum(parts[1:], parts[0])
 
 
 def trim_memory(device: torch.device) -> None:
     """Return freed memory to the system; torch and the C library both keep some for later."""
     empty_cache(device)
     trim_heap()
-
-
-def _row_groups(hidden: Tensor, num_blocks: int, budget: int) -> Generator[slice, None, None]:
-    """Yield groups of rows, each within `budget` token-blocks for one block."""
-    rows, tokens = hidden.shape[:2]
-    size = rows if rows * tokens <= budget else max(budget // tokens, 1)
-    for start in range(0, rows, size):
-        yield slice(start, start + size)
-
-
-def _rows_of(prompts: Tensor | None, rows: slice) -> Tensor | None:
-    return prompts if prompts is None or prompts.shape[1] == 1 else prompts[:, rows]
-
-
-def _blocks_of(prompts: Tensor | None, blocks: Span, span: Span) -> Tensor | None:
-    return None if prompts is None else prompts[blocks.start - span.start : blocks.end - span.start]

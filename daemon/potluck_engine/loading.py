@@ -23,7 +23,6 @@ from potluck.model_folder import downloaded, has_model, hub_cache, pinned_folder
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 from potluck_engine import fitting
-from potluck_engine.measure import Speed, measure_speed
 from potluck_engine.pinned_files import MemberSource, PinnedFiles, other_weights
 from potluck_engine.sharing import manifests, own_folder
 
@@ -133,9 +132,3 @@ def check(blocks: BlockSpan) -> None:
         output = blocks.forward(token, blocks.new_cache())
         if not bool(torch.isfinite(output).all()):
             raise CheckpointError("the blocks do not compute finite numbers", hint="download the checkpoint again")
-
-
-def check_and_measure(blocks: BlockSpan) -> Speed:
-    """Run `check`, then measure the speed; for the compute thread. Raises CheckpointError."""
-    check(blocks)
-    return measure_speed(blocks)

@@ -11,7 +11,7 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.processes import confine
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import first_of
 from potluck_engine.fitting import resolved
 from potluck_engine.server import Engine
 
@@ -47,14 +47,10 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 async def _serve(spec: LaunchSpec, on_event: OnEvent) -> signal.Signals:
     """Serve until a signal comes, and return it. Raises PotluckError."""
     engine = Engine(spec, on_event)
-    wanted, serving = asyncio.create_task(_until_signal()), asyncio.create_task(engine.run())
     try:
-        await asyncio.wait((serving, wanted), return_when=asyncio.FIRST_COMPLETED)
-        if serving.done():
-            serving.result()
-        return wanted.result()
+        arrived: signal.Signals = await first_of(_until_signal(), engine.run())
+        return arrived
     finally:
-        await cancel_and_wait(serving, wanted)
         await engine.stop()
 
 

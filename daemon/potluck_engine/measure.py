@@ -10,6 +10,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
@@ -21,7 +22,6 @@ from potluck_engine.compute.steps import StepCost
 
 _MEASURE_S = 0.05  # for each of the two measurements; at least one run each
 _FORWARD_TOKENS = 64
-_NEWS = 0.1  # change of a rate that is announced; each costs a message to many
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Speed:
 
 def measure_speed(blocks: BlockSpan) -> Speed:
     """Measure decode steps and a prefill of a few dozen tokens; call it on the compute thread, with warm blocks."""
-    run = _ragged_step(blocks) if blocks.is_ragged else _alone_step(blocks)
+    run = ragged_step(blocks) if blocks.is_ragged else _alone_step(blocks)
     with torch.inference_mode():
-        step_s = _median_s(lambda: run(1), blocks.device)
-        forward_s = _median_s(lambda: run(_FORWARD_TOKENS), blocks.device)
+        step_s = _median_s(partial(run, 1), blocks.device)
+        forward_s = _median_s(partial(run, _FORWARD_TOKENS), blocks.device)
     num_blocks = len(blocks.span)
     return Speed(
         inference_tps=num_blocks / step_s,
@@ -59,13 +59,19 @@ def measure_packing(blocks: BlockSpan) -> float | None:
     return error if math.isfinite(error) else None
 
 
-def _ragged_step(blocks: BlockSpan) -> Callable[[int], object]:
-    """Return a function that runs so many tokens of a row, as steps of sessions do."""
-    memory = blocks.new_memory(2 * _FORWARD_TOKENS)
-    row = memory.new_sequence()
-    memory.reserve(row, 2 * _FORWARD_TOKENS)
-    hidden = torch.zeros((_FORWARD_TOKENS, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
-    return lambda tokens: blocks.run_step(plan_step(memory, [StepRow(row, tokens)]), hidden[:tokens], memory)
+def ragged_step(blocks: BlockSpan, rows: int = 1) -> Callable[[int], object]:
+    """Return a function that runs so many tokens of each row, as steps of sessions do, always the same ones."""
+    memory = blocks.new_memory(rows * 2 * _FORWARD_TOKENS)
+    sequences = [memory.new_sequence() for _ in range(rows)]
+    for sequence in sequences:
+        memory.reserve(sequence, 2 * _FORWARD_TOKENS)
+    hidden = torch.zeros((rows * _FORWARD_TOKENS, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
+
+    def run(tokens: int) -> object:
+        plan = plan_step(memory, [StepRow(sequence, tokens) for sequence in sequences])
+        return blocks.run_step(plan, hidden[: rows * tokens], memory)
+
+    return run
 
 
 def _alone_step(blocks: BlockSpan) -> Callable[[int], object]:
@@ -90,18 +96,17 @@ def refreshed(speed: Speed, cost: StepCost, num_blocks: int) -> Speed:
     return replace(speed, inference_tps=num_blocks / cost.of(1), forward_tps=tokens * num_blocks / seconds)
 
 
-def is_news(before: float, after: float) -> bool:
-    """Return whether a rate changed so much that it has to be announced."""
-    return abs(after - before) > _NEWS * before
-
-
-def _median_s(run: Callable[[], object], device: torch.device) -> float:
+def times_s(run: Callable[[], object], device: torch.device, *, least_s: float, least: int = 1) -> list[float]:
+    """Return the seconds of each run, of at least `least` runs that take `least_s` together."""
     times: list[float] = []
-    run()  # the first run compiles and captures
-    begin = time.perf_counter()
-    while not times or time.perf_counter() - begin < _MEASURE_S:
+    while len(times) < least or sum(times) < least_s:
         start = time.perf_counter()
         run()
         synchronize(device)
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return times
+
+
+def _median_s(run: Callable[[], object], device: torch.device) -> float:
+    run()  # the first run compiles and captures
+    return statistics.median(times_s(run, device, least_s=_MEASURE_S))

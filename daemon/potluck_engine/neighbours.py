@@ -27,16 +27,15 @@ _GONE_S = 60.0  # by then the heartbeat of a server that is gone has run out
 class Neighbours:
     """Pings neighbours while `watch` runs, and sets `loss` when one doesn't answer any more."""
 
-    def __init__(self, host: Host, me: PeerId, loss: asyncio.Event) -> None:
+    def __init__(self, host: Host, loss: asyncio.Event) -> None:
         self._host = host
-        self._me = me
         self._loss = loss
         self._peers: Sequence[PeerId] = ()
         self._gone: dict[PeerId, float] = {}  # until when, monotonic seconds
 
     def choose_among(self, peers: Iterable[PeerId]) -> None:
         """Watch the next few of these peers, which are in the directory now."""
-        self._peers = following(peers, self._me, WATCHED)
+        self._peers = following(peers, self._host.peer_id, WATCHED)
 
     def gone(self) -> frozenset[PeerId]:
         """Return the peers that didn't answer lately."""

@@ -26,6 +26,7 @@ from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.records import LiveServer
+from potluck_engine.reachability import pinged
 
 log = logging.getLogger(__name__)
 
@@ -139,8 +140,8 @@ class NetworkSpeed:
 
     async def look(self, peers: Sequence[PeerId]) -> None:
         """Measure one round with these peers, and forget those that are gone."""
-        found = await asyncio.gather(*(self._ping(peer) for peer in peers))
-        self.pings_s = {peer: seconds for peer, seconds in zip(peers, found, strict=True) if seconds is not None}
+        found, before = await pinged(self._host, peers, timeout_s=_PING_TIMEOUT_S), self.pings_s
+        self.pings_s = {peer: _averaged(before.get(peer, seconds), seconds) for peer, seconds in found.items()}
         self._links = {peer: link for peer, link in self._links.items() if peer in self._known or peer in peers}
         now = self._clock()
         self._due_at = {peer: at for peer, at in self._due_at.items() if at > now}
@@ -163,14 +164,6 @@ class NetworkSpeed:
             await _send(stream)
             await stream.receive()  # the caller closes when it has everything
 
-    async def _ping(self, peer: PeerId) -> float | None:
-        try:
-            now = await self._host.ping(peer, timeout_s=_PING_TIMEOUT_S)
-        except RemoteError:
-            return None
-        before = self.pings_s.get(peer, now)
-        return before + _NEWEST_WEIGHT * (now - before)
-
     async def _measure(self, peer: PeerId) -> None:
         self._exchanged_at.append(self._clock())
         try:
@@ -180,8 +173,7 @@ class NetworkSpeed:
             log.debug("the way to a peer was not measured: %s", error)
             self._due_at[peer] = self._clock() + _AGAIN_S
             return
-        before = self._links.get(peer, mbps)
-        self._links[peer] = before + _NEWEST_WEIGHT * (mbps - before)
+        self._links[peer] = _averaged(self._links.get(peer, mbps), mbps)
         self._due_at[peer] = self._clock() + _LINK_LIFE_S
 
     async def _exchange(self, peer: PeerId) -> float:
@@ -205,6 +197,10 @@ class NetworkSpeed:
     def _affords(self, now: float) -> bool:
         self._exchanged_at = [at for at in self._exchanged_at if now - at < _DAY_S]
         return (len(self._exchanged_at) + 1) * EXCHANGE_BYTES <= DAY_BYTES
+
+
+def _averaged(before: float, now: float) -> float:
+    return before + _NEWEST_WEIGHT * (now - before)
 
 
 async def _send(stream: Stream) -> None:

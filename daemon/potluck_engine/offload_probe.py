@@ -10,27 +10,25 @@ from __future__ import annotations
 import os
 import statistics
 import tempfile
-import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import torch
 
 from potluck.blocks import BlockSpan, load_span
-from potluck.blocks.accelerators import synchronize
-from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.residency import NUM_SLOTS, Room
 from potluck.checkpoint import open_checkpoint
 from potluck.checkpoint.source import SINGLE_FILE
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
+from potluck_engine.measure import ragged_step, times_s
 from potluck_engine.token_cost import MachineRates
 
 _BLOCKS = NUM_SLOTS + 1  # with fewer, the slots would hold all
 _HIDDEN_SIZE = 1024  # a block is 51 MB in float32: beyond most processors' caches, and soon written
 _HEAD_SIZE = 64
 _LEAST_STEPS, _LEAST_S = 5, 2.0  # a disk's rate varies within a second
-_ROOM_TOKENS = 64  # of each row's cache; a step overwrites the same place
 
 
 def probe(folder: Path, *, device: str, dtype: torch.dtype, quantization: str, rows: int) -> MachineRates:
@@ -115,25 +113,12 @@ def _write_through(folder: Path) -> None:
 
 def _measure(blocks: BlockSpan, rows: int) -> tuple[float, float | None]:
     """Return the bytes of weights that decode steps pass in a second, and which part of the streamed ones was read."""
-    hidden = torch.zeros((rows, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
-    memory = blocks.new_memory(rows * _ROOM_TOKENS)
-    sequences = [memory.new_sequence() for _ in range(rows)]
-    for sequence in sequences:
-        memory.reserve(sequence, 1)
-
-    def step() -> float:
-        began = time.perf_counter()
-        plan = plan_step(memory, [StepRow(sequence, 1) for sequence in sequences])
-        blocks.run_step(plan, hidden, memory)
-        synchronize(blocks.device)
-        return time.perf_counter() - began
-
+    step = partial(ragged_step(blocks, rows), 1)
     with torch.inference_mode():
         step()
         step()  # by now the slots hold what a step leaves there, and the first step's reads are behind
-        read_before, times = read_bytes(), list[float]()
-        while len(times) < _LEAST_STEPS or sum(times) < _LEAST_S:
-            times.append(step())
+        read_before = read_bytes()
+        times = times_s(step, blocks.device, least_s=_LEAST_S, least=_LEAST_STEPS)
         read_after = read_bytes()
     placement = blocks.weights.placement
     streamed = len(times) * placement.streamed_bytes

@@ -10,7 +10,7 @@ from potluck_control.engine_messages import MIN_DUTY
 
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.receipts import Booking
-from potluck.tasks import cancel_and_wait, keep_running, start_task
+from potluck.tasks import first_of, keep_running
 from potluck_engine.daemon_pipe import DaemonPipe, end_by_force
 from potluck_engine.engine_reports import EngineReporter, prepared_report
 from potluck_engine.fitting import resolved
@@ -21,11 +21,7 @@ from potluck_engine.server import Engine
 async def serve_pipe(pipe: DaemonPipe) -> None:
     """Run an engine as the daemon says, until it says Stop or is gone. Raises PotluckError."""
     child = _Child(pipe)
-    reporting = start_task(keep_running(child.report))
-    try:
-        await child.work()
-    finally:
-        await cancel_and_wait(reporting)
+    await first_of(child.work(), keep_running(child.report))
 
 
 class _Child:
@@ -41,24 +37,12 @@ class _Child:
             return
         spec = await asyncio.to_thread(resolved, spec)
         tabs = Tabs(spec.outbox, self._tell_receipt)
-        engine = Engine(
-            spec,
-            self._tell,
-            tabs=tabs,
-            on_news=pipe.tell_news,
-            on_leader=pipe.tell_leader,
-            on_met=pipe.tell_met,
-        )
+        engine = Engine(spec, self._tell, tabs=tabs, callbacks=pipe.callbacks())
         self._reporter = await asyncio.to_thread(EngineReporter, engine, pipe.send)
-        watching = start_task(keep_running(self._reporter.watch_coverage))
-        tasks = [asyncio.create_task(work) for work in (self._listen(engine), self._obey(engine))]
+        watching = keep_running(self._reporter.watch_coverage)
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            await first_of(self._listen(engine), self._obey(engine), engine.wait_lost(), watching, on_end=end_by_force)
         finally:
-            end_by_force()
-            await cancel_and_wait(watching, *tasks)
             await engine.stop()
 
     async def _obey(self, engine: Engine) -> None:
@@ -66,23 +50,14 @@ class _Child:
         await engine.start()
         gc.collect()
         gc.freeze()  # 400,000 objects of imports stay for good: looking at them again stops everything for 0.2 s
-        lost = asyncio.create_task(engine.wait_lost())
-        try:
-            while True:
-                order = asyncio.create_task(self._orders.get())
-                await asyncio.wait((order, lost), return_when=asyncio.FIRST_COMPLETED)
-                if lost.done():
-                    order.cancel()
-                    return lost.result()
-                match order.result():
-                    case messages.Drain():
-                        await engine.drain()
-                    case messages.Offload():
-                        await engine.offload()
-                    case messages.Restore():
-                        await engine.restore()
-        finally:
-            lost.cancel()
+        while True:
+            match await self._orders.get():
+                case messages.Drain():
+                    await engine.drain()
+                case messages.Offload():
+                    await engine.offload()
+                case messages.Restore():
+                    await engine.restore()
 
     async def _listen(self, engine: Engine) -> None:
         """Queue orders and pass the other commands on, until Stop or the end of the pipe."""

@@ -197,20 +197,21 @@ async def needed_relays(host: DialledHost, config: HostConfig, reachability: Rea
         return ()
     log.warning("%d of %d peers can dial this node: it goes behind a relay", finding.num_reached, finding.num_asked)
     relays = relays_of(config, await host.neighbours())[:_MOST_PINGED]
-    return nearest(relays, await _pinged(host, [PeerId(addr.rpartition("/p2p/")[2]) for addr in relays]))
+    peers = [PeerId(addr.rpartition("/p2p/")[2]) for addr in relays]
+    return nearest(relays, await pinged(host, peers, timeout_s=stretched(_PING_TIMEOUT_S)))
 
 
-async def _pinged(host: DialledHost, peers: Sequence[PeerId]) -> dict[PeerId, float]:
+async def pinged(host: Host, peers: Sequence[PeerId], *, timeout_s: float) -> dict[PeerId, float]:
     """Return the round trips to peers that answer, in seconds."""
 
     async def ping(peer: PeerId) -> float | None:
         try:
-            return await host.ping(peer, timeout_s=stretched(_PING_TIMEOUT_S))
+            return await host.ping(peer, timeout_s=timeout_s)
         except PotluckError:
             return None
 
-    found = await asyncio.gather(*map(ping, peers))
-    return {peer: rtt_s for peer, rtt_s in zip(peers, found, strict=True) if rtt_s is not None}
+    found = zip(peers, await asyncio.gather(*map(ping, peers)), strict=True)
+    return {peer: rtt_s for peer, rtt_s in found if rtt_s is not None}
 
 
 def ip_of(addr: str) -> str:

@@ -10,10 +10,10 @@ Files that are missing on the disk are fetched first, while everything else goes
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -29,11 +29,10 @@ from potluck.protocol.blocks import Span
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_fetching import BlockFetching
-from potluck_engine.fitting import block_stack, can_grow, window
+from potluck_engine.fitting import block_stack, window
 from potluck_engine.in_thread import in_thread
 from potluck_engine.live_span import HAND_OVER_S, HURRIED_S, LoadBlocks, grow, shrink
 from potluck_engine.neighbours import Neighbours
-from potluck_engine.node import Node
 from potluck_engine.placement.choose import (
     AGAIN_S,
     CHECK_S,
@@ -56,104 +55,57 @@ Reload = Callable[[Span, Span, float], Awaitable[None]]
 """Serves another target by loading it anew: the target, the part of it to load first, and seconds for sessions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grow:
-    """Serve this block too."""
+def next_span(live: Span, target: Span, window: int, order: Sequence[int]) -> Span | None:
+    """Return what to serve next on the way from `live` to `target`, with at most `window` blocks at a time.
 
-    block: int
-
-
-@dataclass(frozen=True, slots=True)
-class Shrink:
-    """Serve these blocks only."""
-
-    kept: Span
-
-
-@dataclass(frozen=True, slots=True)
-class StartOver:
-    """Load the target anew: nothing of the present span stays."""
-
-
-Step = Grow | Shrink | StartOver
-
-
-def next_step(live: Span, target: Span, window: int, order: Sequence[int]) -> Step | None:
-    """Return how to get from `live` towards `target` with at most `window` blocks at a time; None at the target.
-
-    Blocks are added before others go, as far as there is room, in the `order` in which the target wants them.
+    That is one block more, or only the blocks that stay; `live` at the target; None: nothing stays. Blocks are added
+    before others go, as far as there is room, in the `order` in which the target wants them.
     """
     kept = live & target
-    if kept is None:
-        return StartOver()
-    beside = {live.start - 1, live.end}
-    missing = [block for block in order if block in beside and block in target]
-    if missing and len(live) < window:
-        return Grow(missing[0])
-    return None if live == kept else Shrink(kept)
+    missing = [block for block in order if block in (live.start - 1, live.end) and block in target]
+    if kept is None or not missing or len(live) >= window:
+        return kept
+    return Span(min(live.start, missing[0]), max(live.end, missing[0] + 1))
 
 
-@dataclass(slots=True, eq=False)
 class Rebalancer:
     """Chooses the first blocks (`join`) and moves on from there: `start` with a span that is served, `stop` before it
     is taken away, `close` at the end.
 
     Attributes:
-        service: what is served.
-        changing: held while anything loads or frees weights; `reload` takes it itself.
-        alarm: makes it look at once.
-        grows: whether blocks can be exchanged one by one.
+        service: what is served; from `start` on.
     """
 
-    service: Service = field(init=False)
-    neighbours: Neighbours
-    announcements: Announcements
-    model: ModelSize
-    fetching: BlockFetching
-    load: LoadBlocks
-    reload: Reload
-    on_event: OnEvent
-    changing: asyncio.Lock
-    alarm: asyncio.Event
-    grows: bool
-    _rng: random.Random = field(default_factory=random.Random)
-    _looks_in_vain: int = 0
-    _is_urgent: bool = False  # a move that chance did not let it make
-    _patience_s: float = HAND_OVER_S  # with sessions, in the present move
-    _watching: asyncio.Task[None] | None = None
-    _moving: asyncio.Task[None] | None = None
+    service: Service
+    _model: ModelSize  # these three from `join` on
+    _fetching: BlockFetching
+    _grows: bool  # blocks can be exchanged one by one
 
-    @classmethod
-    async def of(
-        cls,
+    def __init__(
+        self,
         spec: LaunchSpec,
-        checkpoint: Checkpoint,
-        node: Node,
         announcements: Announcements,
         *,
         load: LoadBlocks,
         reload: Reload,
         on_event: OnEvent,
         changing: asyncio.Lock,
-    ) -> Rebalancer:
-        """Look at the model and the machine, and return what moves the engine. Raises PotluckError."""
-        announcements.window = await in_thread(lambda: window(checkpoint, spec))
-        grows = await in_thread(lambda: can_grow(checkpoint, spec, announcements.window))
-        files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)))
-        announcements.stored = await in_thread(files.stored)
-        alarm = asyncio.Event()
-        return cls(
-            Neighbours(node.host, node.peer_id, alarm),
-            announcements,
-            ModelSize(checkpoint.num_blocks, files.block_bytes, token_bits=16 * checkpoint.hidden_size),
-            BlockFetching(announcements, files, spec.disk_mb << 20),
-            load,
-            reload,
-            on_event,
-            changing,
-            alarm,
-            grows,
-        )
+    ) -> None:
+        """Prepare it; `changing` is held while anything loads or frees weights, and `reload` takes it itself."""
+        self.announcements = announcements
+        self._spec = spec
+        self._load = load
+        self._reload = reload
+        self._on_event = on_event
+        self._changing = changing
+        self._alarm = asyncio.Event()  # look at once
+        self._neighbours = Neighbours(announcements.node.host, self._alarm)
+        self._rng = random.Random()
+        self._looks_in_vain = 0
+        self._is_urgent = False  # a move that chance did not let it make
+        self._patience_s = HAND_OVER_S  # with sessions, in the present move
+        self._watching: asyncio.Task[None] | None = None
+        self._moving: asyncio.Task[None] | None = None
 
     @property
     def span(self) -> Span:
@@ -161,20 +113,29 @@ class Rebalancer:
 
     def max_blocks(self, blocks: BlockSpan) -> int:
         """Return how many blocks the span may grow to."""
-        return self.announcements.window if self.grows else len(blocks.span)
+        return self.announcements.window if self._grows else len(blocks.span)
 
-    async def join(self) -> Span:
+    async def join(self, checkpoint: Checkpoint) -> Span:
         """Choose where to begin and announce it; look twice, because others may begin at the same time.
 
         Returns: what to load first.
+
+        Raises:
+            PotluckError: the model or the machine cannot be used, or nobody stores the announcement.
         """
-        self.announcements.join(choose_span(await self._observe(None)))
+        own, spec = self.announcements, self._spec
+        own.window, self._grows = await in_thread(lambda: window(checkpoint, spec))
+        files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)))
+        own.stored = await in_thread(files.stored)
+        self._model = ModelSize(checkpoint.num_blocks, files.block_bytes, token_bits=16 * checkpoint.hidden_size)
+        self._fetching = BlockFetching(own, files, spec.disk_mb << 20)
+        own.join(choose_span(await self._observe(None)))
         await self.announcements.wait_announced()
         await asyncio.sleep(self._rng.uniform(*_JOIN_PAUSE_S))
         swarm_map = await self._observe(None)
         target = choose_span(swarm_map)
         self.announcements.join(target)
-        self._watching = start_task(keep_running(self.neighbours.watch))
+        self._watching = start_task(keep_running(self._neighbours.watch))
         return self._first_of(target, load_order(swarm_map, target))
 
     def start(self, service: Service) -> None:
@@ -186,7 +147,7 @@ class Rebalancer:
         """Leave the span as it is. Idempotent."""
         moving, self._moving = self._moving, None
         await cancel_and_wait(moving)
-        await self.fetching.stop()
+        await self._fetching.stop()
 
     async def close(self) -> None:
         await self.stop()
@@ -209,18 +170,16 @@ class Rebalancer:
         """Return the swarm around a server that serves `span`. Raises PotluckError if the directory doesn't answer."""
         own = self.announcements
         servers = (await own.node.directory.fetch()).servers
-        self.neighbours.choose_among(server.peer_id for server in servers)
-        gone = self.neighbours.gone()
+        self._neighbours.choose_among(server.peer_id for server in servers)
+        gone = self._neighbours.gone()
         me = OwnServer(own.node.peer_id, own.window, own.throughput_tps, own.stored, span=span)
-        return SwarmMap.of([server for server in servers if server.peer_id not in gone], self.model, me)
+        return SwarmMap.of([server for server in servers if server.peer_id not in gone], self._model, me)
 
     async def _rest(self, pause_s: float) -> None:
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(pause_s * self._rng.uniform(1 - _JITTER, 1 + _JITTER)):
-                await self.alarm.wait()
-        except TimeoutError:
-            pass
-        self.alarm.clear()
+                await self._alarm.wait()
+        self._alarm.clear()
 
     async def _look(self) -> bool:
         """Look at the swarm and move if that is worth it. Return whether anything was changed."""
@@ -231,7 +190,7 @@ class Rebalancer:
             target = await self._better_place(swarm_map)
             if target is None:
                 if not len(self.service.sessions):
-                    self.fetching.go_on(swarm_map)
+                    self._fetching.go_on(swarm_map)
                 return False
             why = _why(swarm_map, target, self.span)
             self.announcements.target = target
@@ -256,38 +215,38 @@ class Rebalancer:
     async def _reach(self, target: Span, order: Sequence[int], why: str) -> None:
         """Move to `target`. Raises PotluckError and others; what is served then is whole."""
         log.info("moving from blocks %s to %s: %s", self.span, target, why)
-        self.on_event(Moving(self.span, target, why))
-        while (step := next_step(self.span, target, self.announcements.window, order)) is not None:
+        self._on_event(Moving(self.span, target, why))
+        while (step := next_span(self.span, target, self.announcements.window, order)) != self.span:
             missing = [block for block in order if block not in self.span]
-            await self.fetching.fetch([step.block] if isinstance(step, Grow) else missing)
+            new = [] if step is None else [block for block in step if block not in self.span]
+            await self._fetching.fetch(new or missing)
             try:
-                await self._take(step)
+                await self._take(step, new)
             except NotReshapableError as error:
                 log.info("blocks %s are loaded anew, all together: %s", target, error.message)
-                await self.fetching.fetch(missing)
-                await self.reload(target, self._first_of(target, order), self._patience_s)
+                await self._fetching.fetch(missing)
+                await self._reload(target, self._first_of(target, order), self._patience_s)
             except torch.OutOfMemoryError:
                 log.warning("there is no room for more than %d blocks", len(self.span))
                 self.announcements.window = len(self.span)
                 raise
-        self.on_event(Settled(self.span))
+        self._on_event(Settled(self.span))
 
-    async def _take(self, step: Step) -> None:
-        """Raises NotReshapableError if the target has to be loaded anew."""
+    async def _take(self, step: Span | None, new: Sequence[int]) -> None:
+        """Serve the blocks of `step`, of which one may be new. Raises NotReshapableError if they have to be loaded."""
         before = self.span
-        async with self.changing:
+        async with self._changing:
             try:
-                match step:
-                    case Grow(block):
-                        await grow(self.service, block, self.load)
-                    case Shrink(kept):
-                        await shrink(self.service, kept, self.announcements.tell, patience_s=self._patience_s)
-                    case StartOver():
-                        raise NotReshapableError("none of the blocks that are served stays")
+                if step is None:
+                    raise NotReshapableError("none of the blocks that are served stays")
+                if new:
+                    await grow(self.service, new[0], self._load)
+                else:
+                    await shrink(self.service, step, self.announcements.tell, patience_s=self._patience_s)
             finally:
                 if self.span != before:
-                    self.on_event(Reshaped(self.span, self.announcements.target))
-        if isinstance(step, Grow):
+                    self._on_event(Reshaped(self.span, self.announcements.target))
+        if new:
             await self.announcements.tell()
 
     async def _stay(self) -> None:
@@ -300,7 +259,7 @@ class Rebalancer:
 
     def _first_of(self, target: Span, order: Sequence[int]) -> Span:
         """Return what is loaded before anything answers."""
-        return Span(order[0], order[0] + 1) if self.grows else target
+        return Span(order[0], order[0] + 1) if self._grows else target
 
 
 def _why(swarm_map: SwarmMap, target: Span, live: Span) -> str:

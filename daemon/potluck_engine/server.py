@@ -6,10 +6,10 @@
     restore:  bring the same span up again with the same host
     reload:   give up the span and bring up another one, where blocks cannot be exchanged while serving
 
-All three of `start`, `restore` and `reload` end in `_bring_up`. If a further device is lost, the engine gives up its
-span, starts new processes and brings the span up again. If files changed on disk and blocks are read from them while
-they compute, or must be loaded again, it gives up its span until the files are right. Decides nothing: `placement` and
-the daemon do.
+All three of `start`, `restore` and `reload` end in `_bring_up`. If files changed on disk and blocks are read from them
+while they compute, or must be loaded again, the engine gives up its span until the files are right. If a device or the
+peer-to-peer process is lost, it ends, and whoever started it starts another one. Decides nothing: `placement` and the
+daemon do.
 
 Whatever loads or frees weights holds `_changing`, and looks at what it depends on after it has taken that. A change
 that a watch makes and that fails ends the engine, because nobody knows what is loaded then.
@@ -21,7 +21,8 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -36,14 +37,13 @@ from potluck.blocks.streaming import SlotStream
 from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.block_files import BlockFiles
 from potluck.errors import CheckpointError, PotluckError
-from potluck.membership.gate import OnNews, ignore_news
 from potluck.membership.identity import peer_id_of
 from potluck.membership.records import Report
 from potluck.open_swarms import adapter_for
-from potluck.p2p.config import HostConfig, OnMet, ignore_leader, ignore_met
+from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, NumberFormat, ServerState
-from potluck.tasks import BackgroundTasks, cancel_and_wait, keep_running
+from potluck.tasks import BackgroundTasks, cancel_and_wait, first_of, keep_running
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_loader import BlockLoader
 from potluck_engine.compute.failures import DeviceWatch
@@ -57,16 +57,14 @@ from potluck_engine.measure import Speed
 from potluck_engine.memory_watch import MemoryWatch, checksums
 from potluck_engine.node import Node, StartHost
 from potluck_engine.pinned_files import MemberSource
-from potluck_engine.ranks.processes import BACK_S
+from potluck_engine.ranks.processes import RankProcesses
 from potluck_engine.rebalancing import Rebalancer
 from potluck_engine.receipts import Tabs
 from potluck_engine.service import Service
 
 log = logging.getLogger(__name__)
 
-Loading = asyncio.Task[tuple[Checkpoint, BlockSpan]]
-
-_STABLE_S = 60.0  # a device that fails sooner after it came back isn't worth another try
+_REASON_S = 5.0  # for a load to fail after a device was lost
 _EXAMINE_WAIT_S = 20.0  # for sessions to end before the weights are reloaded
 _IDLE_WAIT_S = 600.0  # for a moment without sessions in which connections may end
 _LOAD_AGAIN_S = 5.0  # after files were found wrong, so that their writer can finish
@@ -79,7 +77,8 @@ class Engine:
         service: what is served, or was before the device was given back; None before that.
     """
 
-    _checkpoint: Checkpoint  # once blocks are loaded
+    _checkpoint: Checkpoint  # once it is open
+    _loop: asyncio.AbstractEventLoop  # from `start` on
 
     def __init__(
         self,
@@ -88,35 +87,32 @@ class Engine:
         *,
         start_host: StartHost | None = None,
         tabs: Tabs | None = None,
-        on_news: OnNews = ignore_news,
-        on_leader: Callable[[], None] = ignore_leader,
-        on_met: OnMet = ignore_met,
+        callbacks: HostConfig = HostConfig(),  # noqa: B008 (frozen)
     ) -> None:
-        """Prepare an engine; `spec` must leave nothing open (see `fitting.resolved`)."""
+        """Prepare an engine; `spec` must leave nothing open (see `fitting.resolved`).
+
+        Args:
+            callbacks: what the host tells of members goes to these.
+        """
         self.spec = spec
         self.tabs = tabs or Tabs()
-        self.node = Node(
-            spec,
-            start_host,
-            HostConfig(
-                on_news=self._hear_news,
-                on_leader=on_leader,
-                on_met=on_met,
-                on_waiting=lambda why: on_event(events.Waiting(why)),
-                on_nearby=lambda why_not, found: on_event(events.Nearby(why_not, found)),
-            ),
+        told = replace(
+            callbacks,
+            on_news=self._hear_news,
+            on_waiting=lambda why: on_event(events.Waiting(why)),
+            on_nearby=lambda why_not, found: on_event(events.Nearby(why_not, found)),
         )
+        self.node = Node(spec, start_host, told)
         self.loader = BlockLoader(spec)
         self.service: Service | None = None
         self._on_event = on_event
-        self._on_news = on_news
+        self._on_news = callbacks.on_news
         self._background = BackgroundTasks()
         self._examiner = Examiner(spec.membership.reports, self._examine)
         self._announcements = Announcements(spec, self.node)
         self._mover: Rebalancer | None = None  # None: the user chose the blocks
         self._handlers: Handlers | None = None  # registered once in the life of a host
         self._device = DeviceWatch(torch.device(spec.device), self._lose_device)
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._files = FileWatch()
         self._changed_file = ""  # that the daemon knows of; empty: all are right
         self._lacks_files = False  # the span was given up, and comes back when its files are right
@@ -151,9 +147,10 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         self._on_event(events.Starting(self.spec.swarm.model))
         try:
-            await self.loader.start()
-            members = MemberSource(self.node.member_files, self._loop)
-            opening = asyncio.create_task(in_thread(partial(open_for_swarm, self.spec, members)))
+            ranks = await self.loader.start()
+            if ranks is not None:
+                self._background.start(self._watch_ranks(ranks))
+            opening = asyncio.create_task(self._open())
             try:
                 await self._enter(opening, begin)
             finally:
@@ -161,8 +158,9 @@ class Engine:
         except BaseException:
             await self.stop()
             raise
-        for watch in (self._watch_files, self._files.look_slowly, self._watch_memory, self._watch_ranks):
+        for watch in (self._watch_files, self._files.look_slowly, self._watch_memory):
             self._background.start(keep_running(watch))
+        self._background.start(self._watch_host())
         self._background.start(self._fetch_ends())
 
     async def stop(self) -> None:
@@ -195,8 +193,7 @@ class Engine:
         """
         async with self._standing_still() as service:
             self._is_offloaded = True
-            await self._refuse_new(service)
-            await asyncio.gather(self._leave_directory(), self._free(service))
+            await self._give_up(service, on_freed=lambda: self._on_event(events.Freed()))
 
     async def restore(self) -> None:
         """Take the weights again, or load them anew, and return to the swarm; if files changed, once they are right.
@@ -224,8 +221,12 @@ class Engine:
 
     async def run(self) -> None:
         """Start, and serve for as long as that is possible. Raises PotluckError, as `start` and `wait_lost`."""
-        await self.start()
-        await self.wait_lost()
+
+        async def serve() -> None:
+            await self.start()
+            await asyncio.Event().wait()
+
+        await first_of(serve(), self.wait_lost())
 
     async def wait_lost(self) -> None:
         """Raise when this engine cannot go on.
@@ -234,14 +235,7 @@ class Engine:
             PotluckError: the peer-to-peer process ended by itself, a device failed for good, or no blocks could be
                 loaded any more.
         """
-        tasks = lost, failed = asyncio.create_task(self.node.host.wait_lost()), asyncio.create_task(self._failed.get())
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if failed.done():
-                raise failed.result()
-            raise PotluckError("the peer-to-peer process ended unexpectedly", hint="start the engine again")
-        finally:
-            await cancel_and_wait(lost, failed)
+        raise await self._failed.get()
 
     @contextlib.contextmanager
     def _ending_if_it_fails(self) -> Iterator[None]:
@@ -256,9 +250,8 @@ class Engine:
         """Make `wait_lost` raise, so that this process ends and another one begins with a fresh device. Any thread."""
         reason = str(error).strip().partition("\n")[0]
         lost = PotluckError(f"the GPU failed: {reason}", hint="if it happens again, update its driver")
-        if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._failed.put_nowait, lost)
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._failed.put_nowait, lost)
 
     @property
     def _served(self) -> Service:
@@ -268,7 +261,11 @@ class Engine:
 
     # --- into service ------------------------------------------------------------------------------------------------
 
-    async def _enter(self, opening: asyncio.Task[Checkpoint], begin: float) -> None:
+    async def _open(self) -> None:
+        members = MemberSource(self.node.member_files, self._loop)
+        self._checkpoint = self.loader.checkpoint = await in_thread(partial(open_for_swarm, self.spec, members))
+
+    async def _enter(self, opening: asyncio.Task[None], begin: float) -> None:
         """Reach the swarm, tell it what will be served, and serve it. Pinned blocks are loaded meanwhile."""
         pinned, announcements = self.spec.span, self._announcements
         loading = None if pinned is None else asyncio.create_task(self._load(opening, pinned))
@@ -278,20 +275,19 @@ class Engine:
                 announcements.window = len(pinned)
                 announcements.join(pinned)
             else:
-                checkpoint = await opening
-                self._mover = await Rebalancer.of(
+                mover = Rebalancer(
                     self.spec,
-                    checkpoint,
-                    self.node,
                     announcements,
-                    load=partial(self.loader.load, checkpoint),
+                    load=self.loader.load,
                     reload=self._reload,
                     on_event=self._on_event,
                     changing=self._changing,
                 )
-                pinned = await self._mover.join()
+                await opening
+                pinned = await mover.join(self._checkpoint)
+                self._mover = mover
             async with self._changing:
-                await self._bring_up(loading or asyncio.create_task(self._load(opening, pinned)), begin)
+                await self._bring_up(loading or self._load(opening, pinned), begin)
         finally:
             await cancel_and_wait(loading)
 
@@ -303,18 +299,17 @@ class Engine:
             if not joining.done():
                 loading.result()
             await joining
-        except BaseException:
+        finally:
             await cancel_and_wait(joining)
-            raise
 
-    async def _load(self, opening: asyncio.Task[Checkpoint], span: Span) -> tuple[Checkpoint, BlockSpan]:
-        checkpoint = await opening
-        return checkpoint, await in_thread(lambda: self.loader.load(checkpoint, span))
+    async def _load(self, opening: asyncio.Task[None], span: Span) -> BlockSpan:
+        await opening
+        return await in_thread(lambda: self.loader.load(span))
 
-    async def _bring_up(self, loading: Loading, begin: float) -> None:
+    async def _bring_up(self, loading: Awaitable[BlockSpan], begin: float) -> None:
         """Check and serve the blocks that `loading` returns, then announce ONLINE. JOINING is announced already."""
         self._on_event(events.Joining(self.node.peer_id, self._announcements.target))
-        self._checkpoint, blocks = await self.loader.finish(loading)
+        blocks = await loading
         self._tell_loaded(blocks)
         grown = len(blocks.span) if self._mover is None else self._mover.max_blocks(blocks)
         service, speed = await Service.begin(
@@ -355,7 +350,7 @@ class Engine:
             loads: read the weights from their files in any case.
         """
         blocks = ended.blocks
-        take: Callable[[], BlockSpan] = partial(self.loader.load_same, self._checkpoint, blocks.whole)
+        take: Callable[[], BlockSpan] = partial(self.loader.load_same, blocks.whole)
         if blocks.is_restorable and not self._lacks_files and not loads:
             take = blocks.restored
         try:
@@ -371,7 +366,7 @@ class Engine:
         """Announce that `target` will be served and bring up what `take` returns of it."""
         begin = time.monotonic()
         self._announcements.join(target)
-        await self._bring_up(asyncio.create_task(in_thread(lambda: (self._checkpoint, take()))), begin)
+        await self._bring_up(in_thread(take), begin)
 
     def _tell_loaded(self, blocks: BlockSpan) -> None:
         num_bytes = sum(parameter.nbytes for parameter in blocks.decoder.parameters())
@@ -400,31 +395,31 @@ class Engine:
         await self._announcements.leave()
         self._on_event(events.Offline())
 
-    async def _free(self, service: Service) -> None:
-        await service.end()
-        self._on_event(events.Freed())
-
-    async def _give_up(self, service: Service, *, patience_s: float = 0.0) -> None:
+    async def _give_up(
+        self, service: Service, *, patience_s: float = 0.0, on_freed: Callable[[], None] = lambda: None
+    ) -> None:
         """Leave the swarm, give sessions `patience_s` to leave by themselves, and free everything."""
-        await self._refuse_new(service)
-        await asyncio.gather(self._leave_directory(), self._end(service, patience_s))
 
-    async def _end(self, service: Service, patience_s: float) -> None:
-        await service.sessions.wait_gone(timeout_s=patience_s)
-        await service.end()
+        async def end() -> None:
+            if patience_s:
+                await service.sessions.wait_gone(timeout_s=patience_s)
+            await service.end()
+            on_freed()
+
+        await self._refuse_new(service)
+        await asyncio.gather(self._leave_directory(), end())
 
     async def _reload(self, target: Span, first: Span, patience_s: float) -> None:
         """Give up the span after its sessions had `patience_s` to leave, and bring up `first`, a part of `target`."""
         async with self._changing:
             before = self._served.blocks.span
             await self._give_up(self._served, patience_s=patience_s)
-            load = partial(self.loader.load, self._checkpoint)
             try:
-                await self._bring_up_again(target, partial(load, first))
+                await self._bring_up_again(target, partial(self.loader.load, first))
             except PotluckError as error:
                 log.error("blocks %s cannot be served: %s; going back to %s", target, error.message, before)
                 with self._ending_if_it_fails():
-                    await self._bring_up_again(before, partial(load, before))
+                    await self._bring_up_again(before, partial(self.loader.load, before))
                 raise  # so that the caller doesn't try it again at once
 
     # --- watches -----------------------------------------------------------------------------------------------------
@@ -466,26 +461,16 @@ class Engine:
         covered = {block for each in online if each.peer_id != self.node.peer_id for block in each.span}
         return all(block in covered for block in service.blocks.span)
 
-    async def _watch_ranks(self) -> None:
-        """Bring the span up again with new processes when a device is lost."""
-        back_at = -_STABLE_S
-        with self._ending_if_it_fails():
-            while True:
-                await self.loader.wait_lost()
-                if time.monotonic() - back_at < _STABLE_S:
-                    raise PotluckError("a device failed again and again", hint="serve on one device alone")
-                async with self._changing:
-                    service = self._served
-                    log.error("a device failed; the blocks are loaded again")
-                    await self._stop_moving()
-                    was_serving = not service.admission.leaving
-                    if was_serving:
-                        service.admission.back_in_s = BACK_S
-                        await self._give_up(service)
-                    await self.loader.restart()
-                    if was_serving:
-                        await self._bring_back(service)
-                back_at = time.monotonic()
+    async def _watch_host(self) -> None:
+        await self.node.host.wait_lost()
+        error = PotluckError("the peer-to-peer process ended unexpectedly", hint="start the engine again")
+        self._failed.put_nowait(error)
+
+    async def _watch_ranks(self, ranks: RankProcesses) -> None:
+        await ranks.wait_lost()
+        if self.service is None:
+            await asyncio.sleep(_REASON_S)  # an error of this process says more
+        self._failed.put_nowait(PotluckError("a device failed", hint="the log has the last words of its process"))
 
     async def _watch_files(self) -> None:
         """Tell when files changed or are right again. Give the span up or bring it back where it needs them."""

@@ -14,7 +14,6 @@ import gc
 import logging
 import threading
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from potluck_control.engine_metrics import EngineMetrics
@@ -40,8 +39,8 @@ from potluck_engine.compute.threads import Threads
 from potluck_engine.fitting import cache_tokens, resolved_limits
 from potluck_engine.load import Load, LoadMeter
 from potluck_engine.loaded_blocks import LoadedBlocks
-from potluck_engine.loading import check_and_measure
-from potluck_engine.measure import Speed
+from potluck_engine.loading import check
+from potluck_engine.measure import Speed, measure_speed
 from potluck_engine.memory.paging import Paging
 from potluck_engine.memory.private_adapters import PrivateAdapters
 from potluck_engine.memory.spilling import SpillStore, default_folder
@@ -58,7 +57,6 @@ _MAX_PROMPT_TOKENS = 2048  # deep prompts of one message
 _FRAME_SLACK_BYTES = 256 * 1024  # metadata and names of blocks
 
 
-@dataclass(slots=True, eq=False)
 class Service:
     """One span in service. `begin` makes it and lets it compute, `end` is its end; another one follows.
 
@@ -68,21 +66,46 @@ class Service:
         stage: what the step loop works with.
     """
 
-    admission: Admission
-    blocks: LoadedBlocks
-    call_blocks: LoadedBlocks
-    threads: Threads
-    stage: Stage
-    sessions: SessionTable
-    meter: LoadMeter
-    limits: ServingLimits
-    wire_limits: Limits
-    tabs: Tabs
-    private: PrivateAdapters
-    choices: ChoiceBook = field(default_factory=ChoiceBook)
-    dtype: str = "float32"
-    quantization: str = "none"
-    _ending: asyncio.Task[None] | None = None
+    def __init__(
+        self,
+        loaded: BlockSpan,
+        swarm: Swarm,
+        limits: ServingLimits,
+        threads: Threads,
+        *,
+        spill_folder: Path | None = None,
+        max_blocks: int = 0,
+        tabs: Tabs | None = None,
+        budgets: Budgets | None = None,
+        private_adapter_bytes: int = 0,
+        dtype: str = "float32",
+        quantization: str = "none",
+    ) -> None:
+        """Make what serving `loaded` needs, and start nothing; `compute.perform(stage)` begins to serve.
+
+        Args:
+            spill_folder: where idle sessions go on a machine that computes in RAM; None: they keep their pages.
+            max_blocks: how many blocks the span may grow to.
+            private_adapter_bytes: memory for adapters that callers bring; 0: none are taken.
+        """
+        span = loaded.span
+        self.limits = limits
+        self.threads = threads
+        self.compute = threads.compute
+        self.blocks = loaded_blocks(loaded, piece_tokens=limits.piece_tokens)
+        part = self.blocks.new_part(span)  # no step runs yet
+        self.call_blocks = loaded_blocks(part, piece_tokens=limits.piece_tokens)
+        self.stage = _stage(self.blocks, limits, threads.compute, spill_folder, max_blocks)
+        self.admission = Admission(swarm, span, loaded.digests, loaded.adapters.ids, budgets)
+        self.sessions = SessionTable(max_sessions=limits.max_sessions)
+        self.meter = LoadMeter()
+        self.wire_limits = _wire_limits(limits, loaded.hidden_size, swarm.num_blocks, max(max_blocks, len(span)))
+        self.tabs = tabs or Tabs()
+        self.private = PrivateAdapters(0 if isinstance(self.blocks, RankedBlocks) else private_adapter_bytes)
+        self.choices = ChoiceBook()
+        self._dtype = dtype
+        self._quantization = quantization
+        self._ending: asyncio.Task[None] | None = None
 
     @classmethod
     async def begin(
@@ -97,11 +120,12 @@ class Service:
         threads.start()
         try:
             async with asyncio.timeout(_CHECK_TIMEOUT_S):
-                speed = await threads.compute.run(lambda: check_and_measure(blocks))
+                await threads.compute.run(lambda: check(blocks))
+                speed = await threads.compute.run(lambda: measure_speed(blocks))
             for tokens, seconds in speed.steps:
                 threads.compute.learn(tokens, seconds)
             room = await asyncio.to_thread(lambda: cache_tokens(blocks, spec, max_blocks=max_blocks))
-            service = cls.of(
+            service = cls(
                 blocks,
                 spec.swarm,
                 resolved_limits(spec.limits, blocks.model_config, blocks.hidden_size, cache_tokens=room),
@@ -111,52 +135,15 @@ class Service:
                 tabs=tabs,
                 budgets=budgets,
                 private_adapter_bytes=spec.private_adapters_mb << 20,
+                dtype=spec.dtype,
+                quantization=spec.quantization,
             )
-            service.dtype, service.quantization = spec.dtype, spec.quantization
             await threads.compute.perform(service.stage)
         except BaseException:
             await threads.stop()
             await asyncio.to_thread(blocks.weights.free)
             raise
         return service, speed
-
-    @classmethod
-    def of(
-        cls,
-        loaded: BlockSpan,
-        swarm: Swarm,
-        limits: ServingLimits,
-        threads: Threads,
-        *,
-        spill_folder: Path | None = None,
-        max_blocks: int = 0,
-        tabs: Tabs | None = None,
-        budgets: Budgets | None = None,
-        private_adapter_bytes: int = 0,
-    ) -> Service:
-        """Make what serving `loaded` needs, and start nothing; `compute.perform(stage)` begins to serve.
-
-        Args:
-            spill_folder: where idle sessions go on a machine that computes in RAM; None: they keep their pages.
-            max_blocks: how many blocks the span may grow to.
-            private_adapter_bytes: memory for adapters that callers bring; 0: none are taken.
-        """
-        span = loaded.span
-        blocks = loaded_blocks(loaded, piece_tokens=limits.piece_tokens)
-        stage = _stage(blocks, limits, threads.compute, spill_folder, max_blocks)
-        return cls(
-            admission=Admission(swarm, span, loaded.digests, loaded.adapters.ids, budgets),
-            blocks=blocks,
-            call_blocks=loaded_blocks(blocks.new_part(span), piece_tokens=limits.piece_tokens),  # no step runs yet
-            threads=threads,
-            stage=stage,
-            sessions=SessionTable(max_sessions=limits.max_sessions),
-            meter=LoadMeter(),
-            limits=limits,
-            wire_limits=_wire_limits(limits, loaded.hidden_size, swarm.num_blocks, max(max_blocks, len(span))),
-            tabs=tabs or Tabs(),
-            private=PrivateAdapters(0 if isinstance(blocks, RankedBlocks) else private_adapter_bytes),
-        )
 
     @property
     def has_ended(self) -> bool:
@@ -221,15 +208,11 @@ class Service:
             log.warning("sessions were cut off that did not leave blocks in time")
 
     @property
-    def compute(self) -> StepLoop:
-        return self.threads.compute
-
-    @property
     def format(self) -> NumberFormat:
         """Return in what format this span is computed, as the server announces it."""
         layout = self.blocks.whole.layout
         cache = "int8" if layout is not None and layout.is_int8 else "none"
-        return NumberFormat(self.dtype, self.quantization, cache)
+        return NumberFormat(self._dtype, self._quantization, cache)
 
     @property
     def is_ragged(self) -> bool:

@@ -19,9 +19,8 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.p2p.bare_hivemind import import_bare_hivemind
-from potluck.p2p.config import HostConfig
 from potluck.p2p.ports import with_free_ports
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import first_of
 from potluck_engine.daemon_pipe import DaemonPipe
 from potluck_engine.node import Node
 
@@ -40,23 +39,16 @@ async def stand_by(pipe: DaemonPipe) -> None:
 
 async def _keep(spec: LaunchSpec, pipe: DaemonPipe) -> bool:
     """Keep a node, and return whether another one can have its port. Raises PotluckError if it ends by itself."""
-    told = HostConfig(
-        on_news=pipe.tell_news, on_leader=pipe.tell_leader, on_met=pipe.tell_met, on_nearby=pipe.tell_nearby
-    )
-    node = Node(spec, callbacks=told)
-    tasks = _, listening = [asyncio.create_task(work) for work in (_hold(node, pipe), _listen(node, pipe))]
+    node = Node(spec, callbacks=pipe.callbacks())
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-        return listening not in done
+        is_free: bool = await first_of(_hold(node, pipe), _listen(node, pipe))
+        return is_free
     finally:
-        await cancel_and_wait(*tasks)
         with contextlib.suppress(PotluckError):
             await node.stop()
 
 
-async def _hold(node: Node, pipe: DaemonPipe) -> None:
+async def _hold(node: Node, pipe: DaemonPipe) -> bool:
     """Join the swarm and tell where the node is found, until its port is free. Raises PotluckError if it is lost."""
     await node.start()
     pipe.send(messages.Reachable(node.peer_id, await node.host.addresses()))
@@ -70,11 +62,12 @@ async def _hold(node: Node, pipe: DaemonPipe) -> None:
             if lost.done():
                 raise PotluckError("the peer-to-peer process ended unexpectedly")
             num_free = num_free + 1 if with_free_ports(node.taken) == node.taken else 0
+        return True
     finally:
         lost.cancel()
 
 
-async def _listen(node: Node, pipe: DaemonPipe) -> None:
+async def _listen(node: Node, pipe: DaemonPipe) -> bool:
     """Pass on what was signed on this computer, until Stop or the end of the pipe."""
     while (message := await pipe.read()) is not None:
         match message:
@@ -82,3 +75,4 @@ async def _listen(node: Node, pipe: DaemonPipe) -> None:
                 node.publish(records)
             case messages.Stop():
                 break
+    return False

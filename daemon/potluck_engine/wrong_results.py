@@ -38,15 +38,11 @@ _MAX_TRIED = 1000  # reports that are remembered
 _SHAKES = 4.0  # a difference must be so many times what rounded inputs make, or the inputs were chosen for it
 
 
-def reports_in(news: Iterable[bytes], machine: bytes | None = None) -> list[Report]:
-    """Return the reports among records; about a computer, by its public key, or all."""
-    bodies = (record.body for record in read_all([*news]))
-    return [body for body in bodies if isinstance(body, Report) and machine in (None, body.machine)]
-
-
-def by_place(reports: Iterable[Report]) -> dict[tuple[bytes, bytes], Report]:
-    """Return reports by who reports which computer."""
-    return {(report.person, report.machine): report for report in reports}
+def reports_in(records: Iterable[bytes], machine: bytes | None = None) -> dict[tuple[bytes, bytes], Report]:
+    """Return the reports among records, by who reports which computer; about one, by its public key, or all."""
+    bodies = (record.body for record in read_all([*records]))
+    found = (body for body in bodies if isinstance(body, Report) and machine in (None, body.machine))
+    return {(report.person, report.machine): report for report in found}
 
 
 Compute = Callable[[ForwardRequest], Awaitable[Tensor]]

@@ -79,7 +79,7 @@ async def serve(
     threads = Threads.of(limits, threads=1)
     host = network.start()
     loaded = blocks or load(span)
-    serving = Service.of(
+    serving = Service(
         loaded,
         swarm,
         limits,

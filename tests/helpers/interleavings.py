@@ -13,7 +13,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -83,7 +83,7 @@ class _Server:
         self.span = span
         self.host = world.network.start()
         threads = Threads.of(limits, threads=1, clock=world.clock)  # not started: the world turns the loop
-        self.serving = Service.of(_blocks(span), SWARM, limits, threads, spill_folder=folder)
+        self.serving = Service(_blocks(span), SWARM, limits, threads, spill_folder=folder)
         self.handlers = Handlers(self.serving, self.host, "0", None, _no_format, lambda _: None)
 
     async def start(self) -> None:
@@ -91,7 +91,8 @@ class _Server:
         while not performing.done():
             self.turn()
             await asyncio.sleep(0)
-        await self.host.serve_stream(protocols.SESSION, self.handlers.session, max_frame_bytes=1 << 24)
+        session = partial(self.handlers.serve_session, coding=sessions)
+        await self.host.serve_stream(protocols.SESSION, session, max_frame_bytes=1 << 24)
         await self.host.serve_stream(protocols.PUSH, self.handlers.push, max_frame_bytes=1 << 24)
 
     def turn(self) -> None:

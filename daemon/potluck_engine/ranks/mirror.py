@@ -14,7 +14,7 @@ from potluck.blocks.kv import KvMemory
 from potluck.blocks.parallel import Ranks, join_ranks
 from potluck.blocks.plans import StepPlan
 from potluck.protocol.blocks import Span
-from potluck_engine.loaded_blocks import LoadedBlocks
+from potluck_engine.loaded_blocks import Inputs, LoadedBlocks
 from potluck_engine.loading import load, open_for_swarm
 from potluck_engine.ranks.mailbox import RankInbox
 from potluck_engine.ranks.processes import EXCHANGE_TIMEOUT_S, MEETING_TIMEOUT_S
@@ -88,7 +88,7 @@ class Mirror:
 
     def backward(self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None) -> None:
         some = None if prompts is None else self._here(prompts)
-        self._blocks.backward_piece(span, self._here(hidden), self._here(grad), some)
+        self._blocks.backward_piece(Inputs(span, self._here(hidden), some), self._here(grad))
 
     @property
     def _pages(self) -> KvMemory:

@@ -3,7 +3,7 @@
 start:  a process for each further device, each with a pipe
 work:   `together` sends the other ranks a call that rank 0 makes
 lost:   a rank ended, or an exchange failed or took too long: every rank is killed, `wait_lost` returns, and later
-        calls are refused; the engine closes this set and starts another
+        calls are refused; the engine ends, and its successor starts others
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ log = logging.getLogger(__name__)
 
 MEETING_TIMEOUT_S = 1800.0  # imports, and weights from a slow disk, until all ranks have loaded
 EXCHANGE_TIMEOUT_S = 60.0  # afterwards; ranks that work are milliseconds apart
-BACK_S = 5.0  # about what loading again takes
 _END_TIMEOUT_S = 2.0
 _numbers = itertools.count()
 
@@ -176,7 +175,7 @@ class RankProcesses:
 
 
 def _lost() -> RemoteError:
-    return RemoteError(Code.DRAINING, "a device of this server failed; it comes back", retry_after_s=BACK_S)
+    return RemoteError(Code.DRAINING, "a device of this server failed")
 
 
 def _refuse_missing(devices: Sequence[str]) -> None:

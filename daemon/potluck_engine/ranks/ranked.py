@@ -15,13 +15,12 @@ from typing import Any
 from torch import Tensor
 
 from potluck.blocks import BlockSpan, KvCache
-from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.arenas import KvArena
 from potluck.blocks.kv import KvLayout, KvMemory
 from potluck.blocks.plans import StepPlan
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
-from potluck_engine.loaded_blocks import Gradients, LoadedBlocks, backward_of
+from potluck_engine.loaded_blocks import Gradients, Inputs, LoadedBlocks, backward_of
 from potluck_engine.ranks.processes import RankProcesses
 
 _numbers = itertools.count()
@@ -122,22 +121,14 @@ class RankedBlocks(LoadedBlocks):
     def new_part(self, span: Span) -> BlockSpan:
         return RankedSpan(super().new_part(span), self._ranks)
 
-    def backward_piece(
-        self,
-        blocks: Span,
-        hidden: Tensor,
-        grad: Tensor,
-        prompts: Tensor | None,
-        private: PrivateAdapter | None = None,
-    ) -> Gradients:
-        assert private is None, "private adapters are served on one device"
-        part = self.part(blocks)
+    def backward_piece(self, inputs: Inputs, grad: Tensor) -> Gradients:
+        assert inputs.private is None, "private adapters are served on one device"
+        part = self.part(inputs.span)
         assert isinstance(part, RankedSpan)
-        with self._ranks.together("backward", blocks, hidden, grad, prompts):
-            return backward_of(part.own, hidden, grad, prompts)
+        with self._ranks.together("backward", inputs.span, inputs.hidden, grad, inputs.prompts):
+            return backward_of(part.own, inputs, grad)
 
-    @property
-    def kept_bytes(self) -> int:
+    def _room(self) -> int:
         return 0  # the other ranks take part in gradients by a forward of their own
 
     def free(self) -> None:

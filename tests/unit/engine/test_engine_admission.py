@@ -45,11 +45,8 @@ def test_another_model_is_refused(admission: Admission) -> None:
     assert refusal(admission, Span(2, 4), prefix="silver").code is Code.NOT_SERVED
 
 
-def test_a_leaving_server_refuses_everything_and_says_when_it_is_back(admission: Admission) -> None:
+def test_a_leaving_server_refuses_everything(admission: Admission) -> None:
     admission.leaving = True
-    assert refusal(admission, Span(2, 4)).retry_after_s is None
-    admission.back_in_s = 5.0
-    assert refusal(admission, Span(2, 4)).retry_after_s == 5.0
     assert refusal(admission, Span(2, 4)).code is Code.DRAINING
     assert admission.is_leaving(Span(2, 4))
 

@@ -30,7 +30,7 @@ async def loop_of(blocks: BlockSpan, is_lost: IsLost = never_lost) -> StepLoop:
     """A loop that serves, whose turns the test makes."""
     limits = ServingLimits(max_queued_jobs=4, max_queued_tokens=1000)
     threads = Threads.of(limits, threads=1, is_lost=is_lost)
-    state = Service.of(blocks, SWARM, limits, threads)
+    state = Service(blocks, SWARM, limits, threads)
     performing = asyncio.create_task(threads.compute.perform(state.stage))
     await asyncio.sleep(0)
     threads.compute.turn(0.0)

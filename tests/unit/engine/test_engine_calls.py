@@ -12,7 +12,7 @@ from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
 from potluck_engine.compute.steps import Call
 from potluck_engine.kept_passes import KEEP_S, KeptPasses, PassKey
-from potluck_engine.loaded_blocks import Gradients, LoadedBlocks
+from potluck_engine.loaded_blocks import Gradients, Inputs, LoadedBlocks
 from torch import Tensor
 
 from potluck.blocks import BlockSpan
@@ -68,7 +68,7 @@ def test_a_backward_keeps_what_fits_and_computes_the_rest_again(monkeypatch, kep
     forward, runs = BlockSpan.forward, _noted_runs(monkeypatch)
     hidden, grad = hidden_states(1, 6), hidden_states(1, 6, seed=1)
     prompts = hidden_states(4, 3, seed=2).view(4, 1, 3, 64)
-    pieces = LoadedBlocks(load(span), piece_tokens=5).backward(span, hidden, grad, prompts)  # one block each
+    pieces = LoadedBlocks(load(span), piece_tokens=5).backward(Inputs(span, hidden, prompts), grad)  # one block each
     result = _result(pieces)
     assert len(runs) == forwards
     leaves = [hidden.clone().requires_grad_(), prompts.clone().requires_grad_()]

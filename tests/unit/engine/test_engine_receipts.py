@@ -78,7 +78,7 @@ def test_own_computers_and_strangers_get_no_tab(bench: Bench) -> None:
 
 async def test_a_session_is_told_of_its_tab_once_so_that_answers_stay_short(bench: Bench, network: FakeNetwork) -> None:
     async with serve(network) as server:
-        server.handlers.state = replace(server.serving, tabs=bench.tabs)
+        server.serving.tabs = bench.tabs
         host = network.start()
         bench.people[host.peer_id] = BOB
         client = await Client.open(host, server)

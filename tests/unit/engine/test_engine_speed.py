@@ -1,8 +1,11 @@
 """Speeds that real steps keep true."""
 
 import pytest
+from helpers.server_records import record_of
 from potluck_engine.compute.steps import CostMeter
-from potluck_engine.measure import Speed, is_news, refreshed
+from potluck_engine.measure import Speed, refreshed
+
+from potluck.directory.announcer import is_worth_telling
 
 SPEED = Speed(inference_tps=100.0, forward_tps=5000.0)
 
@@ -22,7 +25,12 @@ def test_a_slower_machine_is_news_after_a_few_steps() -> None:
     meter.add(1, 0.01)
     before = refreshed(SPEED, meter.cost(), 1)
     meter.add(1, 0.02)
-    assert not is_news(before.inference_tps, refreshed(before, meter.cost(), 1).inference_tps)
+    assert not is_told(before, refreshed(before, meter.cost(), 1))
     for _ in range(3):
         meter.add(1, 0.02)
-    assert is_news(before.inference_tps, refreshed(before, meter.cost(), 1).inference_tps)
+    assert is_told(before, refreshed(before, meter.cost(), 1))
+
+
+def is_told(before: Speed, now: Speed) -> bool:
+    old, new = (record_of("me", 0, 1, inference_tps=speed.inference_tps) for speed in (before, now))
+    return is_worth_telling(old, new)
