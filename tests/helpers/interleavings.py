@@ -434,13 +434,13 @@ class World:
 
 @contextlib.contextmanager
 def _changed_engine(world: World) -> Iterator[None]:
-    before = inference.time, admission._SMALL_BYTES
+    before = inference.time, admission.SMALL_BYTES
     inference.time = SimpleNamespace(monotonic=world.clock)  # type: ignore[assignment]
-    admission._SMALL_BYTES = 0  # all bytes are counted
+    admission.SMALL_BYTES = 0  # all bytes are counted
     try:
         yield
     finally:
-        inference.time, admission._SMALL_BYTES = before
+        inference.time, admission.SMALL_BYTES = before
 
 
 async def interleave(seed: int, folder: Path) -> Outcome:

@@ -109,6 +109,7 @@ class StepScheduler:
         self._max_step_tokens = max_step_tokens
         self._jobs: dict[StepJob, None] = {}  # all, by arrival
         self._arrived: list[StepJob] = []
+        self.due_at = math.inf  # no job's deadline is earlier
         self._ready: _Lines = {}
         self._alone: _Lines = {}  # ready, too
         self._calls: _Lines = {}
@@ -147,6 +148,7 @@ class StepScheduler:
             raise RemoteError(Code.BUSY, text, retry_after_s=self.retry_after_s(cost))
         self._jobs[job] = None
         self.queued_tokens += tokens
+        self.due_at = min(self.due_at, job.deadline)
         if isinstance(job, Call):
             self.make_ready(job)
             return True
@@ -172,6 +174,18 @@ class StepScheduler:
         """Note that the step has its memory, unless it was discarded meanwhile."""
         if job in self._jobs:
             self._lines_of(job).setdefault(job.client, []).append(job)
+
+    def only(self, now: float) -> Part | None:
+        """Return what `next` would return in the usual case: one decode step, and nobody else to consider."""
+        if len(self._jobs) != 1 or len(self._paces) > 1 or not self._ready:
+            return None
+        (job,) = self._jobs
+        if job.tokens != 1 or job.rows > self._max_step_tokens or any(each != job.session for each in self._paces):
+            return None
+        self._began_at = now
+        self._awaited.clear()
+        self._is_turn_of_alone, self._is_turn_of_decode = True, False
+        return Part(job, 1)
 
     def next(self, now: float, cost: StepCost) -> Action | None:
         """Return what to do now; None if nothing is ready."""
@@ -246,11 +260,8 @@ class StepScheduler:
         late = [job for job in self._jobs if job.deadline <= now]
         for job in late:
             self.discard(job)
+        self.due_at = min((job.deadline for job in self._jobs), default=math.inf)
         return late
-
-    @property
-    def earliest_deadline(self) -> float | None:
-        return min((job.deadline for job in self._jobs), default=None)
 
     def _is_full(self, client: PersonId, tokens: int) -> bool:
         most_jobs, most_tokens = self._max_jobs, self._max_tokens

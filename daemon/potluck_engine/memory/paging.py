@@ -90,6 +90,17 @@ class Paging:
         total, free = self.admission.num_pages, self.free_pages + kept
         return PageCounts(total, total - free, free, spilled, kept)
 
+    def goes_on(self, step: SessionStep) -> bool:
+        """Return whether a step continues its session where it stands and needs no page, as most do; then it begins."""
+        memory = step.memory
+        if step.order is not None or not memory.sequences or not 0 < step.tokens < PAGE_TOKENS:
+            return False
+        for sequence in memory.sequences:
+            if sequence.length != step.start or sequence.room < step.start + step.tokens:
+                return False
+        memory.is_running = step.is_prepared = True
+        return True
+
     def ask(self, step: SessionStep, admitted: Admitted) -> None:
         """Bring the session of a new step to the step's start, and ask for the pages that the step needs."""
         memory, deadline = step.memory, step.alloc_deadline
@@ -106,7 +117,9 @@ class Paging:
                 admitted.refused.append((step, error))
                 return
         pages = self._pages_needed(step)
-        if not pages and memory.spilled is None:  # nearly always, because the last page has room
+        if not pages and memory.spilled is None:
+            if not memory.is_alone:
+                self._reserve(step)  # it notes the room that there is
             memory.is_running = True
             admitted.ready.append(step)
             return
@@ -134,11 +147,10 @@ class Paging:
             else:
                 self._spill(_memory_of(action.holder), now)
 
-    def finished(self, step: SessionStep, now: float, *, ok: bool) -> None:
-        """Note that a step was answered or failed, and keep its beginning for later sessions."""
+    def keep_beginning(self, step: SessionStep) -> None:
+        """Keep what a step has computed of a beginning, for later sessions."""
         memory = step.memory
-        memory.is_running, memory.used_at = False, now
-        memory.chains = chains = step.chains if ok else None
+        memory.chains = chains = step.chains
         if chains is not None and self._prefixes is not None and not memory.is_closed:
             output, chosen = step.result(), step.all_chosen()
             for row, chain in enumerate(chains):

@@ -9,7 +9,7 @@ import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, load, opening, refused_with, serve, settle, until
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.pushing import Inbox
+from potluck_engine.pushing import Pushes, SessionPushes
 
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
@@ -26,8 +26,12 @@ def pushed(number: int, *, tokens: int = 1) -> Pushed:
     return Pushed(number, hidden_states(1, tokens), b"")
 
 
-def test_an_output_is_taken_once_for_its_number_and_size_only() -> None:
-    inbox = Inbox()
+@pytest.fixture
+def inbox(network: FakeNetwork) -> SessionPushes:
+    return SessionPushes(Pushes(network.start()), lambda: None)
+
+
+def test_an_output_is_taken_once_for_its_number_and_size_only(inbox: SessionPushes) -> None:
     assert inbox.take(Awaited(3, 1, 1)) is None
     assert inbox.put(pushed(3))
     assert inbox.take(Awaited(4, 1, 1)) is None
@@ -37,8 +41,7 @@ def test_an_output_is_taken_once_for_its_number_and_size_only() -> None:
     assert inbox.take(Awaited(4, 1, 1)) is None
 
 
-def test_an_output_that_comes_too_late_is_dropped_and_one_of_too_many_has_to_wait() -> None:
-    inbox = Inbox()
+def test_an_output_that_comes_too_late_is_dropped_and_one_of_too_many_has_to_wait(inbox: SessionPushes) -> None:
     inbox.give_up(3)
     assert not inbox.put(pushed(3))
     assert all(inbox.put(pushed(number)) for number in range(4, 8))
