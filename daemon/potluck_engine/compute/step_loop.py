@@ -334,7 +334,7 @@ class StepLoop:
         return max(first - now, 0.001) if self._scheduler and first < math.inf else None
 
     def _act(self, stage: Stage, batch: Batch) -> None:
-        """Run a batch. Whoever waits for it is told first; what is only written down comes after that."""
+        """Run a batch, and tell whoever waits for its steps."""
         parts = batch.parts
         mine = [(part.job, part.count) for part in parts if isinstance(part.job, SessionStep)]
         begin = self._clock()
@@ -352,7 +352,6 @@ class StepLoop:
                 elif self._scheduler.advance(part, now):
                     over.append((job, None))
         self._settle(stage, over, now)
-        self._deliver(over)
         rows = tokens = 0
         counts = self.counts
         for step, count in mine:
@@ -367,6 +366,7 @@ class StepLoop:
         counts.recent_rows += RECENT_WEIGHT * (rows - counts.recent_rows)
         counts.step_seconds += seconds
         counts.step_times[bisect_left(STEP_TIME_BOUNDS_S, seconds)] += 1
+        self._deliver(over)
         if not failed and not mine[0][0].is_alone and not stage.executor.has_set_up:
             self._meter.add(tokens, seconds)
 

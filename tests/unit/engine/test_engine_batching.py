@@ -133,7 +133,7 @@ async def test_a_step_whose_beginning_fails_does_not_take_the_others_with_it(net
 
     clients = [await open_session(network.start(), server, hidden_states(1, 4)) for _ in range(3)]
     monkeypatch.setattr(Paging, "ask", ask)
-    tokens = [torch.full((1, 1, 64), 7.0), *[hidden_states(1, 1, seed=9)] * 2]
+    tokens = [torch.full((1, 20, 64), 7.0), *[hidden_states(1, 1, seed=9)] * 2]
     bad, *good = await steps_at_once(held, server, clients, tokens)
     assert isinstance(bad, RemoteError)
     assert bad.code is Code.INTERNAL

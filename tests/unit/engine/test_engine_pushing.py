@@ -27,11 +27,11 @@ def pushed(number: int, *, tokens: int = 1) -> Pushed:
 
 
 @pytest.fixture
-def inbox(network: FakeNetwork) -> SessionPushes:
-    return SessionPushes(Pushes(network.start()), lambda: None)
+async def inbox(host: FakeHost) -> SessionPushes:
+    return SessionPushes(Pushes(host), lambda: None)
 
 
-def test_an_output_is_taken_once_for_its_number_and_size_only(inbox: SessionPushes) -> None:
+async def test_an_output_is_taken_once_for_its_number_and_size_only(inbox: SessionPushes) -> None:
     assert inbox.take(Awaited(3, 1, 1)) is None
     assert inbox.put(pushed(3))
     assert inbox.take(Awaited(4, 1, 1)) is None
@@ -41,7 +41,7 @@ def test_an_output_is_taken_once_for_its_number_and_size_only(inbox: SessionPush
     assert inbox.take(Awaited(4, 1, 1)) is None
 
 
-def test_an_output_that_comes_too_late_is_dropped_and_one_of_too_many_has_to_wait(inbox: SessionPushes) -> None:
+async def test_an_output_that_comes_too_late_is_dropped_and_one_of_too_many_has_to_wait(inbox: SessionPushes) -> None:
     inbox.give_up(3)
     assert not inbox.put(pushed(3))
     assert all(inbox.put(pushed(number)) for number in range(4, 8))
