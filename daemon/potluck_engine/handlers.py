@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -56,7 +57,7 @@ from potluck_engine.inference import serve_session
 from potluck_engine.kept_passes import KEEP_S, PassKey
 from potluck_engine.loaded_blocks import BACKWARD_COST, Gradients
 from potluck_engine.memory.private_adapters import HeldAdapter
-from potluck_engine.pushing import Pushes
+from potluck_engine.pushing import Pushes, receive_pushes
 from potluck_engine.service import Service
 from potluck_engine.wrong_results import FormatOf, Rechecks
 
@@ -84,7 +85,7 @@ class Handlers:
     _rounding: torch.Generator = field(default_factory=torch.Generator, init=False)
 
     def __post_init__(self) -> None:
-        self._pushes = Pushes(self.host)
+        self._pushes = Pushes(self.host, self.limits, self.state.limits.opening_timeout_s)
         self._rechecks = Rechecks(self.host, self._compute_for_leader, self.format_of, self.on_confirmed)
         self._rounding.seed()
 
@@ -101,7 +102,7 @@ class Handlers:
         whole, part = self.limits.max_frame_bytes, PART_BYTES + MAX_FIELD_BYTES
         for protocol, stream_call, max_frame_bytes in (
             (protocols.SESSION, self.session, whole),
-            (protocols.PUSH, self.push, whole),
+            (protocols.PUSH, partial(receive_pushes, self._pushes), whole),
             (protocols.FORWARD, self.forward, part),
             (protocols.BACKWARD, self.backward, part),
             (protocols.ADAPTER, self.take_adapter, part),
@@ -122,10 +123,6 @@ class Handlers:
 
     async def session(self, stream: Stream, peer: PeerId) -> None:
         await self.serve_session(stream, peer, sessions)
-
-    async def push(self, stream: Stream, peer: PeerId) -> None:
-        """Take in what another server pushes to a session here."""
-        await self._pushes.receive(stream, peer, self.limits, timeout_s=self.state.limits.opening_timeout_s)
 
     async def take_adapter(self, stream: Stream, peer: PeerId) -> None:
         """Take in a private adapter, for later calls of this peer's person. Raises RemoteError."""

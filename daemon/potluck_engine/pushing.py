@@ -14,6 +14,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
@@ -79,23 +80,48 @@ class Outbox:
             self._on_lost()
 
 
+@dataclass(frozen=True, slots=True)
 class Pushes:
-    """The pushes of one engine, both ways; `expected` are the sessions that take them in, by their secrets."""
+    """The pushes of one engine, both ways.
 
-    def __init__(self, host: Host) -> None:
-        self.host = host
-        self.expected: dict[bytes, SessionPushes] = {}
+    Attributes:
+        expected: the sessions that take in pushes, by their secrets.
+        opening_timeout_s: for the first message of a stream.
+    """
 
-    async def receive(self, stream: Stream, peer: PeerId, limits: Limits, *, timeout_s: float) -> None:
-        """Serve one stream of pushes. Raises RemoteError NOT_SERVED if no session here expects them of this peer."""
-        try:
-            body = await stream.receive(timeout_s=timeout_s)
-        except TimeoutError:
-            return
-        session = None if body is None else self.expected.get(decode_push_opening(body))
-        if session is None or not session.expects(peer):
-            raise RemoteError(Code.NOT_SERVED, "no session here expects pushes of this peer")
-        await session.receive(stream, limits)
+    host: Host
+    limits: Limits
+    opening_timeout_s: float
+    expected: dict[bytes, SessionPushes] = field(default_factory=dict)
+
+
+async def receive_pushes(pushes: Pushes, stream: Stream, peer: PeerId) -> None:
+    """Serve one stream of pushes.
+
+    Raises:
+        RemoteError: NOT_SERVED if no session here expects them of this peer; a push is malformed.
+    """
+    try:
+        body = await stream.receive(timeout_s=pushes.opening_timeout_s)
+    except TimeoutError:
+        return
+    session = None if body is None else pushes.expected.get(decode_push_opening(body))
+    if session is None or not session.expects(peer):
+        raise RemoteError(Code.NOT_SERVED, "no session here expects pushes of this peer")
+    session.receiving = asyncio.current_task()
+    limits = pushes.limits
+    try:
+        await stream.send(ACCEPTED)
+        while (body := await stream.receive()) is not None:
+            if len(body) > LARGE_BYTES:
+                pushed = await asyncio.to_thread(decode_push, body, limits=limits)
+            else:
+                pushed = decode_push(body, limits=limits)
+            while not session.put(pushed):
+                await session.wait_for_room()
+    finally:
+        if session.receiving is asyncio.current_task():
+            session.receiving = None
 
 
 class SessionPushes:
@@ -104,6 +130,7 @@ class SessionPushes:
     Attributes:
         early: outputs by their numbers.
         last: highest number that was taken, or given up.
+        receiving: takes in what the server before pushes.
         pusher: sends outputs on, once the client has named the next server.
     """
 
@@ -116,7 +143,7 @@ class SessionPushes:
         self.pusher: Pusher | None = None
         self._room = asyncio.Event()  # there may be room for another output
         self._pushed_by: PushLink | None = None
-        self._receiving: asyncio.Task[object] | None = None  # what the server before pushes
+        self.receiving: asyncio.Task[object] | None = None
 
     def follow(self, request: StepRequest) -> None:
         """Take the links that the client names. Raises RemoteError for a secret that is in use."""
@@ -133,37 +160,20 @@ class SessionPushes:
 
     def expects(self, peer: PeerId) -> bool:
         """Return whether `peer` may push now; one stream at a time."""
-        return self._receiving is None and self._pushed_by is not None and self._pushed_by.peer == peer
-
-    async def receive(self, stream: Stream, limits: Limits) -> None:
-        """Take in what is pushed. Raises RemoteError."""
-        self._receiving = asyncio.current_task()
-        try:
-            await stream.send(ACCEPTED)
-            while (body := await stream.receive()) is not None:
-                if len(body) > LARGE_BYTES:
-                    pushed = await asyncio.to_thread(decode_push, body, limits=limits)
-                else:
-                    pushed = decode_push(body, limits=limits)
-                while not self.has_room_for(pushed.number):
-                    self._room.clear()
-                    await self._room.wait()
-                if self.put(pushed):
-                    self._on_pushed()
-        finally:
-            if self._receiving is asyncio.current_task():
-                self._receiving = None
-
-    def has_room_for(self, number: int) -> bool:
-        """Return whether an output of this number can be put now, or dropped because it is late."""
-        return number <= self.last or len(self.early) < _MAX_EARLY
+        return self.receiving is None and self._pushed_by is not None and self._pushed_by.peer == peer
 
     def put(self, pushed: Pushed) -> bool:
-        """Keep an output; return whether its step may still come."""
-        if pushed.number <= self.last:
-            return False
-        self.early[pushed.number] = pushed
+        """Keep an output whose step may still come; False: there is no room for it now."""
+        if pushed.number > self.last:
+            if len(self.early) >= _MAX_EARLY:
+                return False
+            self.early[pushed.number] = pushed
+            self._on_pushed()
         return True
+
+    async def wait_for_room(self) -> None:
+        self._room.clear()
+        await self._room.wait()
 
     def take(self, awaited: Awaited) -> Pushed | None:
         """Return the output of this number if it is here and of the announced size."""
@@ -193,9 +203,9 @@ class SessionPushes:
         if self._pushed_by is not None:
             self._pushes.expected.pop(self._pushed_by.secret, None)
             self._pushed_by = None
-        if self._receiving is not None:
-            self._receiving.cancel()
-            self._receiving = None
+        if self.receiving is not None:
+            self.receiving.cancel()
+            self.receiving = None
 
 
 class Pusher:

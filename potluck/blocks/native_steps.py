@@ -129,11 +129,6 @@ class _Written:
     def is_current(self) -> bool:
         return all(tensor.data_ptr() == address for tensor, address in self.weights)
 
-    def fits(self, hidden: Tensor, tokens: int) -> bool:
-        """Return whether the blocks can run these hidden states of so many tokens now."""
-        is_right = hidden.dtype is self.dtype and hidden.device.type == "cpu"
-        return is_right and hidden.shape == (tokens, self.width) and self.is_current
-
 
 @dataclass(slots=True)
 class _Places:
@@ -151,24 +146,6 @@ class _Places:
     slots: array[int]
     firsts: array[int]
     runs: array[int]
-
-    @property
-    def is_current(self) -> bool:
-        return self.arena.keys.data_ptr() == self.seen.keys and self.arena.values.data_ptr() == self.seen.values
-
-    def go_on(self, positions: Sequence[int]) -> bool:
-        """Go to the next token of rows with one token each, at these positions; False: a row leaves a stretch."""
-        runs, firsts = self.runs, self.firsts
-        for row, position in enumerate(positions):
-            self.slots[row] += 1
-            runs[2 * firsts[row + 1] - 1] += 1
-            if self.window is not None and position >= self.window:
-                first = 2 * firsts[row]
-                runs[first] += 1
-                runs[first + 1] -= 1
-                if not runs[first + 1]:
-                    return False
-        return True
 
 
 @dataclass(slots=True)
@@ -221,20 +198,26 @@ class NextTokens:
         numbers = self._numbers
         if not self.left or sequences != self._sequences or numbers.written.homes is not self._memory.homes:
             return None
-        if [sequence.length for sequence in sequences] != self._positions:
-            return None
-        if any(sequence.room <= sequence.length for sequence in sequences):  # its last page may be another's, too
-            return None
-        if any(table.runs is not runs for table, runs in self._pages):
-            return None
-        if not numbers.written.fits(hidden, len(sequences)) or not all(each.is_current for each in numbers.places):
+        for sequence, position in zip(sequences, self._positions, strict=True):
+            if sequence.length != position or sequence.room <= position:  # its last page may be another's, too
+                return None
+        for table, runs in self._pages:
+            if table.runs is not runs:
+                return None
+        for place in numbers.places:
+            keys, values = place.arena.keys, place.arena.values
+            if keys.data_ptr() != place.seen.keys or values.data_ptr() != place.seen.values:
+                return None
+        for tensor, address in numbers.written.weights:
+            if tensor.data_ptr() != address:
+                return None
+        if not _fits(numbers, hidden):
             return None
         output = _run(self._kernels, numbers, hidden)
-        self._go_on()
+        self._go_on(numbers)
         return output
 
-    def _go_on(self) -> None:
-        numbers = self._numbers
+    def _go_on(self, numbers: _Numbers) -> None:
         self.left -= 1
         self._positions = [position + 1 for position in self._positions]
         numbers.step.most_seen += 1
@@ -242,8 +225,23 @@ class NextTokens:
             passed = len(self._positions) * table.stride * (4 if table.is_wide else 2)
             table.cosines += passed
             table.sines += passed
-        if not all(each.go_on(self._positions) for each in numbers.places):
-            self.left = 0
+        for place in numbers.places:
+            runs, firsts, window = place.runs, place.firsts, place.window
+            for row, position in enumerate(self._positions):
+                place.slots[row] += 1
+                runs[2 * firsts[row + 1] - 1] += 1
+                if window is not None and position >= window:
+                    first = 2 * firsts[row]
+                    runs[first] += 1
+                    runs[first + 1] -= 1
+                    if not runs[first + 1]:
+                        self.left = 0
+
+
+def _fits(numbers: _Numbers, hidden: Tensor) -> bool:
+    written = numbers.written
+    is_right = hidden.dtype is written.dtype and hidden.device.type == "cpu"
+    return is_right and hidden.shape == (numbers.step.tokens, written.width)
 
 
 def _run(kernels: NativeKernels, numbers: _Numbers, hidden: Tensor) -> Tensor:
@@ -285,7 +283,7 @@ class WholeBlocks:
             ValueError: the pages of a row don't hold its tokens. Nothing has changed.
         """
         numbers = self._numbers(span, rows, memory)
-        if not numbers.written.fits(hidden, numbers.step.tokens):
+        if not _fits(numbers, hidden):
             raise CannotRunWhole
         return _run(self._kernels, numbers, hidden)
 

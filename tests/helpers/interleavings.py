@@ -13,7 +13,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -25,6 +25,7 @@ from potluck_control.launch_spec import ServingLimits
 from potluck_engine import admission, inference
 from potluck_engine.compute.threads import Threads
 from potluck_engine.handlers import Handlers
+from potluck_engine.pushing import receive_pushes
 from potluck_engine.service import Service
 from torch import Tensor
 
@@ -92,7 +93,8 @@ class _Server:
             self.turn()
             await asyncio.sleep(0)
         await self.host.serve_stream(protocols.SESSION, self.handlers.session, max_frame_bytes=1 << 24)
-        await self.host.serve_stream(protocols.PUSH, self.handlers.push, max_frame_bytes=1 << 24)
+        pushes = partial(receive_pushes, self.handlers._pushes)
+        await self.host.serve_stream(protocols.PUSH, pushes, max_frame_bytes=1 << 24)
 
     def turn(self) -> None:
         self.serving.compute.turn(self.world.clock())

@@ -60,13 +60,6 @@ class _Pace:
     pauses_s: deque[float] = field(default_factory=lambda: deque(maxlen=_PAUSES))
     ranked_s: list[float] = field(default_factory=list)  # the same, ascending
 
-    def came_back(self, now: float) -> None:
-        self.is_away = False
-        if len(self.pauses_s) == _PAUSES:
-            self.ranked_s.remove(self.pauses_s[0])
-        self.pauses_s.append(now - self.answered_at)
-        insort(self.ranked_s, now - self.answered_at)
-
     @property
     def is_awaited(self) -> bool:
         """True if a step may wait for it."""
@@ -153,13 +146,18 @@ class StepScheduler:
             self.make_ready(job)
             return True
         self._arrived.append(job)
-        if not job.is_decode:  # a session is not waited for, nor spared, because of its own prefill
+        if job.tokens > 1:  # a session is not waited for, nor spared, because of its own prefill
             self._paces.pop(job.session, None)
         elif (pace := self._paces.get(job.session)) is not None and pace.is_away:
-            pace.came_back(now)
-        was_awaited = job.is_decode and job.session in self._awaited
-        self._awaited.discard(job.session)
-        return not (was_awaited and self._awaited)
+            pace.is_away = False
+            if len(pace.pauses_s) == _PAUSES:
+                pace.ranked_s.remove(pace.pauses_s[0])
+            pace.pauses_s.append(now - pace.answered_at)
+            insort(pace.ranked_s, now - pace.answered_at)
+        if job.session not in self._awaited:
+            return True
+        self._awaited.remove(job.session)
+        return job.tokens > 1 or not self._awaited
 
     def retry_after_s(self, cost: StepCost) -> float:
         """Return how long the waiting jobs are likely to take."""
@@ -224,13 +222,15 @@ class StepScheduler:
         job = part.job
         job.done += part.count
         self._ended_at = now
-        if job.is_alone and not job.is_decode:
+        if job.is_alone and job.tokens > 1:
             self._spared_until = now + now - max(min(self._decode_due(self._began_at), now), self._began_at)
-        if job.left > 0 or job not in self._jobs:
+        if job.done < job.tokens or job not in self._jobs:
             return False
         self.discard(job)
-        if job.is_decode:
-            pace = self._paces.setdefault(job.session, _Pace(job.rows, now, job.is_alone))
+        if job.tokens <= 1:
+            pace = self._paces.get(job.session)
+            if pace is None:
+                pace = self._paces[job.session] = _Pace(job.rows, now, job.is_alone)
             pace.answered_at, pace.is_away = now, True
         return True
 
