@@ -50,7 +50,7 @@ class SpanExecutor:
         if parts[0][0].is_alone:
             self._run_alone(*parts[0])
             return
-        memory, has_prompts = self._memory, False
+        memory, ahead, has_prompts = self._memory, self.next_tokens, False
         assert memory is not None
         if len(parts) > 1:
             parts = sorted(parts, key=_adapter_of)
@@ -67,12 +67,11 @@ class SpanExecutor:
             blocks = self._served.whole
             if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":  # else a needless call
                 hidden = hidden.to(blocks.device, blocks.dtype)
-            if self.next_tokens is not None and not has_prompts:
-                output = self.next_tokens.run(sequences, hidden)
+            if ahead is not None and not has_prompts:
+                output = ahead.run(sequences, hidden)
+                self.can_look_ahead = not ahead.left
             if output is None:
                 output, chosen = self._run_planned(parts, hidden, memory)
-            elif not self.next_tokens.left:
-                self.can_look_ahead = True
         self._sequences = sequences
         end = 0
         for step, count in parts:

@@ -73,7 +73,7 @@ class StepLoop:
     Any thread may submit, drop, close and command; one thread calls `turn`, and one `turn_of_calls`.
 
     Attributes:
-        deliver: called in a turn with what ended in it, and by `refuse`.
+        call_soon: calls what it is given, with an argument, where those wait who submitted jobs.
         wake: called when `turn` has something new to do.
         commands: what the next turn calls first.
         wake_calls: called when `turn_of_calls` has something new to do.
@@ -90,7 +90,7 @@ class StepLoop:
         self.counts = StepCounts()
         self.page_counts = PageCounts()
         self.throttle = DutyCycle()
-        self.deliver: Callable[[list[Outcome]], object] = tell
+        self.call_soon: Callable[..., object] = _at_once
         self.wake: Callable[[], None] = _nothing
         self.wake_calls: Callable[[], None] = _nothing
         self.free_tokens = 0  # through the whole span, for which there is room now
@@ -432,11 +432,15 @@ class StepLoop:
                 self.counts.refusals[error.code] += 1
         if outcomes:
             with contextlib.suppress(RuntimeError):  # the event loop is closed: nobody waits any more
-                self.deliver(outcomes)
+                self.call_soon(tell, outcomes)
 
 
 def _nothing() -> None:
     pass
+
+
+def _at_once(call: Callable[[T], None], argument: T) -> None:
+    call(argument)
 
 
 def _leaving() -> RemoteError:

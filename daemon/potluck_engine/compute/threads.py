@@ -25,7 +25,7 @@ import torch
 from potluck_control.launch_spec import ServingLimits
 
 from potluck_engine.compute.failures import IsLost, never_lost
-from potluck_engine.compute.step_loop import StepLoop, tell
+from potluck_engine.compute.step_loop import StepLoop
 from potluck_engine.compute.turns import Shares, equal_shares
 
 log = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class Threads:
     def start(self) -> None:
         """Begin; whoever submitted a job is told in the running event loop how it ended."""
         compute = self.compute
-        compute.deliver = partial(asyncio.get_running_loop().call_soon_threadsafe, tell)
+        compute.call_soon = asyncio.get_running_loop().call_soon_threadsafe
         compute.wake, compute.wake_calls = (worker.start() for worker in self._workers)
 
     def throttle(self, duty: float) -> None:
