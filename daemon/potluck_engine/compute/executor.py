@@ -53,7 +53,7 @@ class SpanExecutor:
         memory, ahead, has_prompts = self._memory, self.next_tokens, False
         assert memory is not None
         if len(parts) > 1:
-            parts = sorted(parts, key=_adapter_of)
+            parts = sorted(parts, key=lambda part: part[0].memory.adapter or "")  # rows with one adapter side by side
         packed: list[Tensor] = []
         sequences: list[KvSequence] = []
         for step, count in parts:
@@ -132,8 +132,3 @@ def _of_rows(chosen: Tensor, step: SessionStep, blocks: BlockSpan) -> Tensor:
     first, span = blocks.span.start, step.memory.span
     own = chosen[:, span.start - first : span.end - first]
     return own.reshape(step.rows, len(chosen) // step.rows, -1)
-
-
-def _adapter_of(part: tuple[SessionStep, int]) -> str:
-    """Return a sort key that brings rows with the same adapter together."""
-    return part[0].memory.adapter or ""

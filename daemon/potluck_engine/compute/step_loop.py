@@ -27,7 +27,6 @@ from potluck_control.launch_spec import ServingLimits
 from potluck.blocks.pages import PAGE_TOKENS
 from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
-from potluck_engine.compute.duty_cycle import DutyCycle
 from potluck_engine.compute.executor import SpanExecutor
 from potluck_engine.compute.failures import IsLost, is_out_of_memory, never_lost, refusal_of
 from potluck_engine.compute.step_scheduler import StepScheduler
@@ -76,6 +75,7 @@ class StepLoop:
         call_soon: calls what it is given, with an argument, where those wait who submitted jobs.
         wake: called when `turn` has something new to do.
         commands: what the next turn calls first.
+        duty: share of the time in which to compute, for the sake of a person at the computer, heat or a power cap.
         wake_calls: called when `turn_of_calls` has something new to do.
     """
 
@@ -89,7 +89,7 @@ class StepLoop:
     ) -> None:
         self.counts = StepCounts()
         self.page_counts = PageCounts()
-        self.throttle = DutyCycle()
+        self.duty = 1.0
         self.call_soon: Callable[..., object] = _at_once
         self.wake: Callable[[], None] = _nothing
         self.wake_calls: Callable[[], None] = _nothing

@@ -32,6 +32,12 @@ log = logging.getLogger(__name__)
 
 _LOWEST_NICE = 19
 _AFTER_ERROR_S = 0.5
+_MAX_REST_S = 1.0  # after one turn, so that the thread can stop soon
+
+
+def rest_s(duty: float, worked_s: float) -> float:
+    """Return how long to rest after a turn, when its results are out, so that work takes this share of the time."""
+    return min(worked_s * (1.0 / duty - 1.0), _MAX_REST_S)
 
 
 @dataclass(slots=True)
@@ -74,8 +80,8 @@ class _Worker:
                     torch.set_num_threads(now_threads)
                 begin = time.monotonic()
                 wait_s = self.turn(begin)
-                if compute.throttle.duty < 1.0:
-                    compute.throttle.rest(time.monotonic() - begin)
+                if compute.duty < 1.0:
+                    time.sleep(rest_s(compute.duty, time.monotonic() - begin))
                 if wait_s != 0.0 and not compute.is_stopping:
                     with contextlib.suppress(queue.Empty):
                         self._news.get(timeout=wait_s)
@@ -116,7 +122,7 @@ class Threads:
 
     def throttle(self, duty: float) -> None:
         """Compute in this share of the time."""
-        self.compute.throttle.duty = duty
+        self.compute.duty = duty
 
     async def stop(self) -> None:
         """Refuse what waits, let running pieces end, and join both threads."""
