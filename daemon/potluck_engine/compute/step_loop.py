@@ -310,7 +310,8 @@ class StepLoop:
         try:
             for step in arrived:
                 try:
-                    stage.paging.ask(step, admitted)
+                    if stage.paging.ask(step):
+                        admitted.ready.append(step)
                 except Exception as error:
                     admitted.refused.append((step, self._refusal(error, "the beginning of a step")))
             stage.paging.settle(now, admitted)

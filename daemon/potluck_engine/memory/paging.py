@@ -101,33 +101,33 @@ class Paging:
         memory.is_running = step.is_prepared = True
         return True
 
-    def ask(self, step: SessionStep, admitted: Admitted) -> None:
-        """Bring the session of a new step to the step's start, and ask for the pages that the step needs."""
+    def ask(self, step: SessionStep) -> bool:
+        """Bring the session of a new step to the step's start, and ask for the pages that the step needs.
+
+        Returns: whether it needs none.
+        Raises:
+            RemoteError: the session cannot go there.
+        """
         memory, deadline = step.memory, step.alloc_deadline
         if memory.is_closed:  # it was a spare one
-            admitted.refused.append((step, RemoteError(Code.ROLLBACK, "others needed this session's memory")))
-            return
+            raise RemoteError(Code.ROLLBACK, "others needed this session's memory")
         self.admission.holders.setdefault(memory)
         if memory.spilled is not None:
             deadline = max(deadline, step.submitted_at + self._patience_s)
         else:
-            try:
-                self._prepare(step)
-            except PotluckError as error:
-                admitted.refused.append((step, error))
-                return
+            self._prepare(step)
         pages = self._pages_needed(step)
         if not pages and memory.spilled is None:
             if not memory.is_alone:
                 self._reserve(step)  # it notes the room that there is
             memory.is_running = True
-            admitted.ready.append(step)
-            return
+            return True
         if memory.is_spare:
             deadline = step.submitted_at  # it doesn't wait
         request = PageRequest(memory, pages, deadline)
         memory.asking = step, request
         self.admission.ask(request)
+        return False
 
     def settle(self, now: float, admitted: Admitted) -> None:
         """Grant, refuse and spill as far as possible now."""
