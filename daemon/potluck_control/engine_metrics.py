@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -11,7 +10,8 @@ from potluck.protocol.codes import Code
 STEP_TIME_BOUNDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Upper bounds of the buckets of `EngineMetrics.step_times`; one more bucket counts longer steps."""
 
-_RECENT_WEIGHT = 0.1  # of the newest step
+RECENT_WEIGHT = 0.1
+"""Of the newest step in `StepCounts.recent_rows`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,3 @@ class StepCounts:
         self.spills = 0
         self.returns = 0
         self.refusals: Counter[Code] = Counter()
-
-    def add_step(self, rows: int, seconds: float) -> None:
-        self.steps += 1
-        self.step_rows += rows
-        self.recent_rows += _RECENT_WEIGHT * (rows - self.recent_rows)
-        self.step_seconds += seconds
-        self.step_times[bisect_left(STEP_TIME_BOUNDS_S, seconds)] += 1

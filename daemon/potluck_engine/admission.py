@@ -17,7 +17,9 @@ from potluck.protocol.messages import Caller
 from potluck.protocol.records import span_digest
 from potluck.protocol.swarm import Swarm
 
-_SMALL_BYTES = 65_536  # of a step; the number of streams bounds such steps
+SMALL_BYTES = 65_536
+"""Of a step that nobody counts, because the number of streams bounds such steps."""
+
 _PAUSE_S = 0.05
 
 
@@ -31,7 +33,7 @@ class Room:
 
     async def take(self, input_bytes: int, *, timeout_s: float) -> int:
         """Wait until there is room for an input and an answer as large; return what to `free`. Raises RemoteError."""
-        num_bytes = 2 * input_bytes if input_bytes > _SMALL_BYTES else 0
+        num_bytes = 2 * input_bytes if input_bytes > SMALL_BYTES else 0
         try:
             async with asyncio.timeout(timeout_s):
                 while not self._budgets.work_on(self._lease, num_bytes):  # noqa: ASYNC110 (the budgets tell nobody)
@@ -68,7 +70,7 @@ class Admission:
 
     def serve(self, span: Span, block_digests: Sequence[str]) -> None:
         """Admit calls to these blocks from now on."""
-        self._span = self.kept = span
+        self.span = self.kept = span
         self._digests = tuple(block_digests)
 
     def is_leaving(self, span: Span) -> bool:
@@ -113,4 +115,4 @@ class Admission:
 
     def digest_of(self, span: Span) -> str:
         """Return the digest of the weights of blocks that are served."""
-        return span_digest(self._digests[span.start - self._span.start : span.end - self._span.start])
+        return span_digest(self._digests[span.start - self.span.start : span.end - self.span.start])

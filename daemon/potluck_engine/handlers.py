@@ -57,7 +57,7 @@ from potluck_engine.inference import serve_session
 from potluck_engine.kept_passes import KEEP_S, PassKey
 from potluck_engine.loaded_blocks import BACKWARD_COST, Gradients, Inputs
 from potluck_engine.memory.private_adapters import HeldAdapter
-from potluck_engine.pushing import Pushes
+from potluck_engine.pushing import Pushes, receive_pushes
 from potluck_engine.service import Service
 from potluck_engine.wrong_results import FormatOf, Rechecks
 
@@ -85,7 +85,7 @@ class Handlers:
     _rounding: torch.Generator = field(default_factory=torch.Generator, init=False)
 
     def __post_init__(self) -> None:
-        self._pushes = Pushes(self.host)
+        self._pushes = Pushes(self.host, self.limits, self.state.limits.opening_timeout_s)
         self._rechecks = Rechecks(self.host, self._compute_for_leader, self.format_of, self.on_confirmed)
         self._rounding.seed()
 
@@ -102,7 +102,7 @@ class Handlers:
         whole, part = self.limits.max_frame_bytes, PART_BYTES + MAX_FIELD_BYTES
         for protocol, stream_call, max_frame_bytes in (
             (protocols.SESSION, partial(self.serve_session, coding=sessions), whole),
-            (protocols.PUSH, self.push, whole),
+            (protocols.PUSH, partial(receive_pushes, self._pushes), whole),
             (protocols.FORWARD, partial(self._answer, ForwardRequest), part),
             (protocols.BACKWARD, partial(self._answer, BackwardRequest), part),
             (protocols.ADAPTER, self.take_adapter, part),
@@ -117,10 +117,6 @@ class Handlers:
 
     async def _answer(self, kind: type[ForwardRequest | BackwardRequest], stream: Stream, peer: PeerId) -> None:
         await self.answer_call(stream, peer, RequestJoiner(kind, self.limits))
-
-    async def push(self, stream: Stream, peer: PeerId) -> None:
-        """Take in what another server pushes to a session here."""
-        await self._pushes.receive(stream, peer, self.limits, timeout_s=self.state.limits.opening_timeout_s)
 
     async def take_adapter(self, stream: Stream, peer: PeerId) -> None:
         """Take in a private adapter, for later calls of this peer's person. Raises RemoteError."""

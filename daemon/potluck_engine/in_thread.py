@@ -11,7 +11,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_LARGE_BYTES = 256 * 1024
+LARGE_BYTES = 256 * 1024
 """Half a millisecond of the event loop, which other sessions may lose to one message."""
 
 
@@ -38,9 +38,4 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 async def in_thread_if_large(num_bytes: int, work: Callable[[], T]) -> T:
     """Run `work`, in a helper thread if it has many bytes to go through."""
-    return await asyncio.to_thread(work) if is_large(num_bytes) else work()
-
-
-def is_large(num_bytes: int) -> bool:
-    """Return whether going through so many bytes would hold up the event loop."""
-    return num_bytes > _LARGE_BYTES
+    return await asyncio.to_thread(work) if num_bytes > LARGE_BYTES else work()

@@ -18,7 +18,7 @@ import math
 import time
 from collections import deque
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from torch import Tensor
@@ -32,13 +32,13 @@ from potluck.protocol.messages import SessionOpening, StepReply, StepRequest, Ti
 from potluck.tasks import cancel_and_wait, start_task
 from potluck.wire.packing import can_pack, pack
 from potluck.wire.pushes import digest_of
+from potluck_engine import admission
 from potluck_engine.admission import Room
-from potluck_engine.in_thread import in_thread_if_large, is_large
+from potluck_engine.in_thread import LARGE_BYTES, in_thread_if_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
 from potluck_engine.pushing import Outbox, Pushes, SessionPushes
 from potluck_engine.receipts import NO_TAB
 from potluck_engine.service import Service
-from potluck_engine.sessions import checked_start
 
 log = logging.getLogger(__name__)
 
@@ -60,10 +60,10 @@ async def serve_session(state: Service, pushes: Pushes, stream: Stream, peer: Pe
     with ExitStack() as held:
         room = Room(state.admission.budgets, peer)
         held.callback(room.close)
-        first = await _read_step(state, coding, room, body, is_first=True)
+        first = await _read_large_step(state, coding, room, body, is_first=True)
         del body
         opening = first.request.opening
-        if opening is None or first.request.hidden is None:
+        if opening is None or first.hidden is None:
             raise RemoteError(Code.BAD_REQUEST, "the first message must open a session")
         memory = _memory_of(state, opening, first.request, peer, held)
         if memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
@@ -108,12 +108,13 @@ class _Asked:
     """A step that came, whose bytes have their place in the room until its answer has left."""
 
     request: StepRequest
-    num_bytes: int
-    was_pushed: bool = False  # its hidden states came from another server
+    hidden: Tensor | None  # None while they are awaited, and in a closing message
+    num_bytes: int = 0
+    was_pushed: bool = False  # the hidden states came from another server
 
     @property
     def is_awaiting(self) -> bool:
-        return self.request.awaited is not None and self.request.hidden is None
+        return self.request.awaited is not None and self.hidden is None
 
 
 @dataclass(eq=False)
@@ -133,6 +134,7 @@ class Session:
     def __post_init__(self) -> None:
         self._alloc_timeout_s = min(self.opening.alloc_timeout_s, self.state.limits.alloc_timeout_s)
         self._packs = self.opening.packs and not self.opening.exact and can_pack(self.state.blocks.hidden_size)
+        self._compute = self.state.compute
         self._pushes = SessionPushes(self.pushes, self._advance)
         self._outbox = Outbox(self.stream, self._finish)
         self._running: tuple[_Asked, SessionStep] | None = None
@@ -184,7 +186,7 @@ class Session:
         self._pushes.close()
         self.state.tabs.close_tab(self._tab)
         self.state.choices.end(self.memory.client, self.opening.session_id)
-        self.state.compute.close(self.memory, self._running[1] if self._running else None)
+        self._compute.close(self.memory, self._running[1] if self._running else None)
         self.waiting.clear()
         self._running = None
 
@@ -194,17 +196,21 @@ class Session:
         while is_open:
             body = await self.stream.receive()
             self._heard_at = time.monotonic()
-            asked = _Asked(_CLOSING, 0)
-            if body is not None:
-                asked = await _read_step(self.state, self.coding, self.room, body, is_first=False)
-                del body
-            is_open = not asked.request.is_closing
+            if body is None:
+                asked = _Asked(_CLOSING, None)
+            elif len(body) > admission.SMALL_BYTES:
+                asked = await _read_large_step(self.state, self.coding, self.room, body, is_first=False)
+            else:
+                request = self.coding.decode_step(body, limits=self.state.wire_limits, first=False)
+                asked = _Asked(request, request.hidden)
+            del body
+            is_open = asked.hidden is not None or asked.request.awaited is not None
             if not is_open:  # what others have not pushed yet is not worth waiting for
                 self.waiting = deque(each for each in self.waiting if not each.is_awaiting)
-            elif asked.request.awaited is not None and not asked.is_awaiting:
+            elif asked.request.awaited is not None and asked.hidden is not None:
                 self._replace_push(asked)
                 continue
-            else:
+            elif len(self.waiting) >= _MAX_WAITING:
                 await self._may_send.wait()
             self.waiting.append(asked)
             if len(self.waiting) >= _MAX_WAITING:
@@ -216,7 +222,7 @@ class Session:
         self.room.free(brought.num_bytes)
         for asked in self.waiting:
             if asked.is_awaiting and asked.request.awaited == brought.request.awaited:
-                asked.request = replace(asked.request, hidden=brought.request.hidden, awaited=None)
+                asked.hidden = brought.hidden
                 assert brought.request.awaited is not None
                 self._pushes.give_up(brought.request.awaited.number)
                 self._advance()
@@ -224,62 +230,58 @@ class Session:
 
     def _advance(self) -> None:
         """Begin the next step if none runs and the answers before it are on their way."""
-        while self._running is None and len(self._outbox) < _MAX_ANSWERS and not self._over.done():
+        unsent = self._outbox.waiting
+        while self._running is None and len(unsent) < _MAX_ANSWERS and not self._over.done():
             if self._end_after_step is not None:
-                if not self._outbox:
+                if not unsent:
                     self._finish(self._end_after_step)
                 return
-            if not self.waiting or not self._is_complete(self.waiting[0]):
+            if not self.waiting:
                 return
-            asked = self.waiting.popleft()
+            asked = self.waiting[0]
+            if asked.hidden is None:
+                if asked.request.awaited is None:  # the closing message
+                    if not unsent:
+                        self._finish()
+                    return
+                pushed = self._pushes.take(asked.request.awaited)
+                if pushed is None:
+                    return
+                asked.hidden, asked.was_pushed = pushed.hidden, True
+            self.waiting.popleft()
             self._may_send.set()
-            if asked.request.is_closing:
-                self._finish()
-                return
             try:
-                self._begin(asked)
+                self._begin(asked, asked.hidden)
             except RemoteError as error:
                 self._finish(error)
 
-    def _is_complete(self, asked: _Asked) -> bool:
-        """Return whether a step has its hidden states now, or, if it is the closing message, all answers have left."""
-        if asked.request.is_closing:
-            return not self._outbox
-        if asked.is_awaiting:
-            assert asked.request.awaited is not None
-            pushed = self._pushes.take(asked.request.awaited)
-            if pushed is None:
-                return False
-            asked.request, asked.was_pushed = replace(asked.request, hidden=pushed.hidden), True
-        return True
-
-    def _begin(self, asked: _Asked) -> None:
+    def _begin(self, asked: _Asked, hidden: Tensor) -> None:
         """Submit a step. Raises RemoteError."""
         request, memory = asked.request, self.memory
-        start = checked_start(request, memory, self.position, self.opening.max_length)
-        assert request.hidden is not None
+        start = _checked_start(request, hidden, memory, self.position, self.opening.max_length)
         if request.receipt is not None:
             self.state.tabs.take(self._tab, request.receipt)
-        self._pushes.follow(request)
+        if request.push_to is not None or request.pushed_by is not None:
+            self._pushes.follow(request)
         now = time.monotonic()
         memory.is_spare = request.is_spare  # its place is taken from the first step that is none
         step = SessionStep(
             session=memory,
             client=memory.person,
             rows=memory.rows,
-            tokens=request.hidden.shape[1],
+            tokens=hidden.shape[1],
             submitted_at=now,
             deadline=now + self.state.limits.request_timeout_s + self._alloc_timeout_s,
             is_alone=memory.is_alone,
             memory=memory,
             alloc_deadline=now + self._alloc_timeout_s,
             start=start,
-            hidden=request.hidden,
+            hidden=hidden,
             prompts=request.prompts,
             order=request.hypo_ids,
             on_done=self._answered,
         )
-        self.state.compute.submit(step)
+        self._compute.submit(step)
         self._running = asked, step
 
     def _answered(self, step: SessionStep, error: PotluckError | None) -> None:
@@ -288,62 +290,75 @@ class Session:
             self._finish(error if isinstance(error, RemoteError) else RemoteError(Code.INTERNAL, error.message))
         elif self._running is None:
             return  # the session was closed meanwhile
-        elif not self._packs:
-            self._answer(*self._running, step.result(), None)
-        elif is_large(step.result().nbytes):
-            self._packing = start_task(self._answer_packed(*self._running))
         else:
-            self._answer(*self._running, *pack(step.result()))
+            output = step.outputs[0] if len(step.outputs) == 1 else step.result()
+            if not self._packs:
+                self._answer(self._running[0], step, output, None)
+            elif output.nbytes > LARGE_BYTES:
+                self._packing = start_task(self._answer_packed(self._running[0], step, output))
+            else:
+                self._answer(self._running[0], step, *pack(output))
 
-    async def _answer_packed(self, asked: _Asked, step: SessionStep) -> None:
-        self._answer(asked, step, *await asyncio.to_thread(pack, step.result()))
+    async def _answer_packed(self, asked: _Asked, step: SessionStep, output: Tensor) -> None:
+        self._answer(asked, step, *await asyncio.to_thread(pack, output))
 
     def _answer(self, asked: _Asked, step: SessionStep, output: Tensor, packed: Tensor | None) -> None:
+        """Push the output on, for which the next server waits, and answer. Both have the dtype of the input.
+
+        The next server computes with what the client would send.
+        """
+        request, pusher, was_pushed = asked.request, self._pushes.pusher, False
+        if request.push_number is not None and pusher is not None:
+            was_pushed = pusher.push(request.push_number, output.to(step.hidden.dtype), packed)
         self._running = None
-        request, state, now = asked.request, self.state, time.monotonic()
-        self.position = step.end
+        state, now = self.state, time.monotonic()
+        self.position = step.start + step.tokens
         if step.chosen or state.choices.kept:
             state.choices.note(self.memory.client, self.opening.session_id, step)
         self._heard_at = now
         queue_ms = max(now - step.submitted_at - step.compute_s, 0.0) * 1e3
         if step.tokens == 1:
             state.meter.steps.append((now, (now - step.submitted_at) * 1e3, queue_ms))
+        here = state.admission
         timing = Timing(
             queue_ms=queue_ms,
             compute_ms=step.compute_s * 1e3,
-            cache_tokens_left=state.free_tokens,
-            is_leaving=state.admission.is_leaving(self.memory.span),
+            cache_tokens_left=self._compute.free_tokens,
+            is_leaving=here.leaving or (here.kept is not here.span and here.is_leaving(self.memory.span)),
             tab=(self._tab.name or None) if request.opening is not None else None,
         )
         self._tab.forward_tokens += step.rows * step.tokens
-        was_pushed = self._pushes.push(request, output, packed)  # first: the next server waits for it
         if request.answer_tokens is not None:
             wanted = slice(max(output.shape[1] - request.answer_tokens, 0), None)
             output, packed = output[:, wanted], None if packed is None else packed[:, wanted]
         reply = StepReply(
             output,
             timing,
-            self._pushes.can_push,
+            pusher is not None and pusher.stream is not None,
             was_pushed,
             yields=request.is_spare,
-            input_digest=digest_of(request.hidden) if asked.was_pushed and request.hidden is not None else None,
+            input_digest=digest_of(asked.hidden) if asked.was_pushed and asked.hidden is not None else None,
             packed=packed,
         )
+        pieces = self.coding.encode_step_reply(reply)
         try:
-            self._outbox.send(self.coding.encode_step_reply(reply), partial(self._left, asked))
+            if self._outbox.waiting or not self.stream.send_now(*pieces):
+                self._outbox.add(pieces, partial(self._left, asked))
+            elif asked.num_bytes:
+                self.room.free(asked.num_bytes)
         except RemoteError:
             self._finish()
         self._advance()
 
     def _left(self, asked: _Asked) -> None:
-        """Note that the answer to a step has left."""
+        """Note that an answer that had to wait has left."""
         self.room.free(asked.num_bytes)
         self._advance()
 
     def _watch(self) -> None:
         """End the session when it is too old or silent; whatever was heard meanwhile puts the latter off."""
         limits, now = self.state.limits, time.monotonic()
-        if self._running is not None or self._outbox:
+        if self._running is not None or self._outbox.waiting:
             self._heard_at = now
         old_in_s = limits.session_timeout_s - (now - self._began_at)
         silent_in_s = limits.step_timeout_s - (now - self._heard_at)
@@ -360,9 +375,29 @@ class Session:
             self._over.set_result(error)
 
 
-async def _read_step(state: Service, coding: SessionCoding, room: Room, body: bytes, *, is_first: bool) -> _Asked:
+async def _read_large_step(state: Service, coding: SessionCoding, room: Room, body: bytes, *, is_first: bool) -> _Asked:
     """Decode a message once there is room for it. Raises RemoteError."""
     num_bytes = await room.take(len(body), timeout_s=state.limits.request_timeout_s)
-    limits = state.wire_limits
-    decode = partial(coding.decode_step, body, limits=limits, first=is_first)
-    return _Asked(await in_thread_if_large(len(body), decode), num_bytes)
+    decode = partial(coding.decode_step, body, limits=state.wire_limits, first=is_first)
+    request = await in_thread_if_large(len(body), decode)
+    return _Asked(request, request.hidden, num_bytes)
+
+
+def _checked_start(request: StepRequest, hidden: Tensor, memory: SessionMemory, position: int, max_length: int) -> int:
+    """Return the position at which a step begins in a session that has `position` tokens.
+
+    Raises:
+        RemoteError: BAD_REQUEST for another batch size, prompts for other blocks, a position beyond the session's;
+            TOO_LONG.
+    """
+    batch, tokens = hidden.shape[:2]
+    if batch != memory.rows:
+        raise RemoteError(Code.BAD_REQUEST, f"the session was opened with {memory.rows} rows, not {batch}")
+    if request.prompts is not None and request.prompts.shape[0] != len(memory.span):
+        raise RemoteError(Code.BAD_REQUEST, f"prompts for {request.prompts.shape[0]} blocks, not {len(memory.span)}")
+    start = position if request.start_from_position is None else request.start_from_position
+    if not 0 <= start <= position:
+        raise RemoteError(Code.BAD_REQUEST, f"cannot start from token {start}: the session has {position}")
+    if start + tokens > max_length:
+        raise RemoteError(Code.TOO_LONG, f"{start} + {tokens} tokens exceed the session's {max_length}")
+    return start

@@ -21,7 +21,7 @@ from potluck_control.launch_spec import LaunchSpec, ServingLimits
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import takes_one_thread
-from potluck.blocks.pages import PAGE_TOKENS, pages_of
+from potluck.blocks.pages import pages_of
 from potluck.blocks.reshaping import part_of
 from potluck.membership.budgets import Budgets
 from potluck.protocol.blocks import Span
@@ -222,7 +222,7 @@ class Service:
     @property
     def free_tokens(self) -> int:
         """Number of tokens through the whole span for which there is room now."""
-        return self.compute.page_counts.free * PAGE_TOKENS // self.stage.paging.pages_per_token_page
+        return self.compute.free_tokens
 
     def load(self, now: float) -> Load:
         return self.meter.load(now, rows=self.compute.counts.recent_rows)

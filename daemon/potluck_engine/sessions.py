@@ -1,4 +1,4 @@
-"""Decides which step a session may take, and keeps the table of open sessions. No I/O, no torch.
+"""Keeps the table of open sessions, and decides which one makes room for another. No I/O, no torch.
 
 What a session holds belongs to `inference.py`, but for its KV memory, which belongs to the step loop.
 """
@@ -13,33 +13,11 @@ from typing import Protocol
 
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import StepRequest
 from potluck_engine.memory.session_memory import SessionMemory
 
 QUIET_S = 30.0  # after which a session may have to make room even if its person has no other
 _MAX_ENDING = 32  # sessions that finish a step before they make room
 _AWAY_S = 5.0  # for the client that lost its place: it continues elsewhere, or comes back and replays
-
-
-def checked_start(request: StepRequest, memory: SessionMemory, position: int, max_length: int) -> int:
-    """Return the position at which a step begins in a session that has `position` tokens.
-
-    Raises:
-        RemoteError: BAD_REQUEST for another batch size, prompts for other blocks, a position beyond the session's;
-            TOO_LONG.
-    """
-    assert request.hidden is not None
-    batch, tokens = request.hidden.shape[:2]
-    if batch != memory.rows:
-        raise RemoteError(Code.BAD_REQUEST, f"the session was opened with {memory.rows} rows, not {batch}")
-    if request.prompts is not None and request.prompts.shape[0] != len(memory.span):
-        raise RemoteError(Code.BAD_REQUEST, f"prompts for {request.prompts.shape[0]} blocks, not {len(memory.span)}")
-    start = position if request.start_from_position is None else request.start_from_position
-    if not 0 <= start <= position:
-        raise RemoteError(Code.BAD_REQUEST, f"cannot start from token {start}: the session has {position}")
-    if start + tokens > max_length:
-        raise RemoteError(Code.TOO_LONG, f"{start} + {tokens} tokens exceed the session's {max_length}")
-    return start
 
 
 class OpenSession(Protocol):

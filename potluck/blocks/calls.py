@@ -73,12 +73,16 @@ class LayerCalls:
 
     Args:
         templates: one for each layer. Layers with equal templates receive the same objects.
+
+    Attributes:
+        is_by_position: a token's tables depend on its own position alone.
     """
 
     def __init__(self, watch: Watch, templates: list[Call] | None, tables: list[Tables]) -> None:
         self._watch = watch
         self._tables = tables
         self.is_direct = templates is not None
+        self.is_by_position = all(isinstance(each, KeptTables) for each in tables)
         self._templates: list[Call] = []  # without duplicates
         for template in templates or ():
             if template not in self._templates:

@@ -76,12 +76,14 @@ class KvSequence:
 
     Attributes:
         length: number of tokens held.
+        room: length to which it can grow in pages of its own, as far as that is known; see `KvMemory.reserve`.
         tables: index of a group -> page table, for groups with a layer in `span`.
     """
 
     span: Span
     tables: dict[int, PageTable]
     length: int = 0
+    room: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +184,8 @@ class KvMemory:
         Raises:
             RemoteError: NO_MEMORY, and nothing has changed.
         """
+        if length <= sequence.room:
+            return
         needed = self.pages_needed(sequence, length)
         if needed > self.free_pages:
             raise RemoteError(Code.NO_MEMORY, f"{needed} pages of cache are needed, {self.free_pages} are free")
@@ -192,6 +196,7 @@ class KvMemory:
             if shared is not None:
                 self._copy_last_page(group, table, shared, sequence.length % PAGE_TOKENS)
             table.append(self.pool.allocate(max(pages_of(length) - table.end, 0), after=table.last_page))
+        sequence.room = PAGE_TOKENS * min(table.end for table in sequence.tables.values())
 
     def advance(self, sequence: KvSequence, tokens: int) -> None:
         """Count tokens that a step has written, and release pages that left a window."""
@@ -218,7 +223,7 @@ class KvMemory:
                 raise RemoteError(Code.ROLLBACK, f"cannot go back to token {length}: the cache does not reach that far")
         for group, table in sequence.tables.items():
             self._release(group, table.cut(pages_of(length)))
-        sequence.length = length
+        sequence.length, sequence.room = length, 0
 
     def fork(self, sequence: KvSequence) -> KvSequence:
         """Return another sequence with the same tokens. The two share pages until one of them writes."""
@@ -227,6 +232,7 @@ class KvMemory:
             self._release(group, table.cut(pages_of(sequence.length)))  # so that only the last page can be partly full
             self.pool.share(table.runs)
             tables[group] = PageTable(table.first, table.runs)
+        sequence.room = 0
         return KvSequence(sequence.span, tables, sequence.length)
 
     def free(self, sequence: KvSequence) -> None:
@@ -234,7 +240,7 @@ class KvMemory:
         for group, table in sequence.tables.items():
             self._release(group, table.cut(0))
             table.first = 0
-        sequence.length = 0
+        sequence.length = sequence.room = 0
 
     def saved_bytes(self, sequence: KvSequence) -> int:
         """Return how many bytes `save` copies."""

@@ -24,12 +24,12 @@ import torch
 from torch import Tensor, nn
 
 from potluck.blocks.adapters import AdaptedLinear
-from potluck.blocks.arenas import KvShape
+from potluck.blocks.arenas import KvArena, KvShape
 from potluck.blocks.calls import Call, LayerCalls
 from potluck.blocks.formats import Int8Matrix, NativeLinear, QuantizedLinear
 from potluck.blocks.fused import attention_form, can_be_fused, has_plain_mlp, is_gelu, layer_form, norm_form
 from potluck.blocks.kernel_support import NoKernels
-from potluck.blocks.kv import KvLayout, KvMemory
+from potluck.blocks.kv import KvLayout, KvMemory, KvSequence
 from potluck.blocks.native_kernels import native_kernels, why_not_native
 from potluck.blocks.native_library import COLUMNS, GROUP, MOST_DIM, NATIVE_ROWS, NativeKernels
 from potluck.blocks.pages import PAGE_TOKENS, slots_in
@@ -122,34 +122,134 @@ class _Written:
     homes: object
     kinds: list[int]
     rotated: list[int]
+    dtype: torch.dtype
+    width: int
 
     @property
     def is_current(self) -> bool:
         return all(tensor.data_ptr() == address for tensor, address in self.weights)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class _Places:
+    """Where the tokens of a step are in the arena of a group, as `_Seen` points to it.
+
+    Attributes:
+        slots: of the new tokens.
+        firsts: index in `runs` of each token's first stretch, and the end.
+        runs: first slot and length of each stretch of tokens that a token sees.
+    """
+
+    arena: KvArena
+    seen: _Seen
+    window: int | None
+    slots: array[int]
+    firsts: array[int]
+    runs: array[int]
+
+
+@dataclass(slots=True)
 class _Numbers:
     """What C reads of one step besides the hidden states.
 
     Attributes:
-        arenas: the addresses of keys and values at that time.
-        held: what C reads lives as long as this.
+        span: the blocks to run, of those that were written down.
+        tables: of the new tokens, and of those of later steps behind them.
     """
 
-    span: Span
-    rows: tuple[PlannedRow, ...]
-    memory: KvMemory
-    arenas: tuple[int, ...]
+    span: slice
     written: _Written
     step: _Step
-    held: tuple[Any, ...]
+    places: list[_Places]
+    seen: ctypes.Array[_Seen]
+    tables: ctypes.Array[_Tables]
+    kept_tables: list[Any]
 
-    def is_of(self, span: Span, rows: Sequence[PlannedRow], memory: KvMemory) -> bool:
-        """Return whether a step of these rows reads the same numbers, and everything still lies where it lay."""
-        is_same = self.memory is memory and self.span == span and self.rows == tuple(rows)
-        is_there = self.written.homes is memory.homes and self.arenas == _arenas_of(memory)
-        return is_same and is_there and self.written.is_current
+
+class NextTokens:
+    """The next step of one token each of some sequences, written down ahead, and then the step after it.
+
+    That goes on until one of them needs another page, so most decode steps make no plan and no tables.
+
+    Attributes:
+        left: steps that can still follow.
+    """
+
+    def __init__(
+        self, numbers: _Numbers, sequences: list[KvSequence], memory: KvMemory, kernels: NativeKernels, left: int
+    ) -> None:
+        """Go on for `left` steps, for which `numbers` holds rotary tables."""
+        self._numbers = numbers
+        self._sequences = sequences
+        self._memory = memory
+        self._kernels = kernels
+        self.left = left
+        self._positions = [sequence.length for sequence in sequences]
+        self._pages = [(table, table.runs) for sequence in sequences for table in sequence.tables.values()]
+
+    def run(self, sequences: list[KvSequence], hidden: Tensor) -> Tensor | None:
+        """Return the outputs of a token for each of these sequences; None if the step must be planned.
+
+        Everything that C reads must still be where it was, and everything that was done to a sequence since then
+        changes its length or its pages.
+
+        Shapes: hidden and result [tokens, hidden_size].
+        """
+        numbers = self._numbers
+        if not self.left or sequences != self._sequences or numbers.written.homes is not self._memory.homes:
+            return None
+        for sequence, position in zip(sequences, self._positions, strict=True):
+            if sequence.length != position or sequence.room <= position:  # its last page may be another's, too
+                return None
+        for table, runs in self._pages:
+            if table.runs is not runs:
+                return None
+        for place in numbers.places:
+            keys, values = place.arena.keys, place.arena.values
+            if keys.data_ptr() != place.seen.keys or values.data_ptr() != place.seen.values:
+                return None
+        for tensor, address in numbers.written.weights:
+            if tensor.data_ptr() != address:
+                return None
+        if not _fits(numbers, hidden):
+            return None
+        output = _run(self._kernels, numbers, hidden)
+        self._go_on(numbers)
+        return output
+
+    def _go_on(self, numbers: _Numbers) -> None:
+        self.left -= 1
+        self._positions = [position + 1 for position in self._positions]
+        numbers.step.most_seen += 1
+        for table in numbers.tables:
+            passed = len(self._positions) * table.stride * (4 if table.is_wide else 2)
+            table.cosines += passed
+            table.sines += passed
+        for place in numbers.places:
+            runs, firsts, window = place.runs, place.firsts, place.window
+            for row, position in enumerate(self._positions):
+                place.slots[row] += 1
+                runs[2 * firsts[row + 1] - 1] += 1
+                if window is not None and position >= window:
+                    first = 2 * firsts[row]
+                    runs[first] += 1
+                    runs[first + 1] -= 1
+                    if not runs[first + 1]:
+                        self.left = 0
+
+
+def _fits(numbers: _Numbers, hidden: Tensor) -> bool:
+    written = numbers.written
+    is_right = hidden.dtype is written.dtype and hidden.device.type == "cpu"
+    return is_right and hidden.shape == (numbers.step.tokens, written.width)
+
+
+def _run(kernels: NativeKernels, numbers: _Numbers, hidden: Tensor) -> Tensor:
+    step = numbers.step
+    step.threads = torch.get_num_threads()
+    output = hidden.clone(memory_format=torch.contiguous_format)
+    kernels.run_blocks(numbers.written.blocks, numbers.span, step, output, step.most_seen)
+    return output
 
 
 class WholeBlocks:
@@ -164,7 +264,6 @@ class WholeBlocks:
         self._span, self._dtype = layout.span, layout.dtype
         self._shapes = [layer.shape for layer in layout.layers]
         self._written: _Written | None = None
-        self._ahead: _Numbers | None = None  # of the step that is expected next
         widths = {_block_of(*each, self._dtype, []).width for each in zip(layers, self._shapes, strict=True)}
         if len(widths) != 1:
             raise CannotRunWhole
@@ -183,52 +282,54 @@ class WholeBlocks:
             CannotRunWhole: nothing has changed. Run the step operation by operation, which checks what does not fit.
             ValueError: the pages of a row don't hold its tokens. Nothing has changed.
         """
-        numbers, self._ahead = self._ahead, None
-        if numbers is None or not numbers.is_of(span, rows, memory):
-            numbers = self._numbers(span, rows, memory)
-        is_right = hidden.dtype is self._dtype and hidden.device.type == "cpu"
-        if not is_right or hidden.shape != (numbers.step.tokens, self._width):
+        numbers = self._numbers(span, rows, memory)
+        if not _fits(numbers, hidden):
             raise CannotRunWhole
-        numbers.step.threads = torch.get_num_threads()
-        output = hidden.clone(memory_format=torch.contiguous_format)
-        chosen = slice(span.start - self._span.start, span.end - self._span.start)
-        self._kernels.run_blocks(numbers.written.blocks, chosen, numbers.step, output, numbers.step.most_seen)
-        return output
+        return _run(self._kernels, numbers, hidden)
 
-    def look_ahead(self, span: Span, rows: Sequence[PlannedRow], memory: KvMemory) -> None:
-        """Write down the numbers of a step that most likely comes next, while nothing else is to be done.
+    def next_tokens(self, sequences: list[KvSequence], rows: Sequence[PlannedRow], memory: KvMemory) -> NextTokens:
+        """Write down the next step of these sequences, whose plan has `rows`, and those after it. Raises as `run`."""
+        steps = 1
+        if self._calls.is_by_position:
+            steps = min(*(sequence.room - sequence.length for sequence in sequences), PAGE_TOKENS)
+        numbers = self._numbers(sequences[0].span, rows, memory, steps)
+        return NextTokens(numbers, sequences, memory, self._kernels, steps)
+
+    def _numbers(self, span: Span, rows: Sequence[PlannedRow], memory: KvMemory, steps: int = 1) -> _Numbers:
+        """Write down what C reads of a step besides the hidden states, and the tables of `steps` such steps.
 
         Raises: as `run`.
         """
-        self._ahead = self._numbers(span, rows, memory)
-
-    def _numbers(self, span: Span, rows: Sequence[PlannedRow], memory: KvMemory) -> _Numbers:
-        """Write down what C reads of a step besides the hidden states. Raises as `run`."""
         positions = [position for row in rows for position in range(row.position, row.position + row.tokens)]
         tokens = len(positions)
         if not 0 < tokens <= MOST_TOKENS or memory.layout.span != self._span or not self._span.covers(span):
             raise CannotRunWhole
-        any_hidden = torch.empty((1, tokens, self._width), dtype=self._dtype)
-        calls = self._calls.make(any_hidden, torch.tensor([positions]), None)
+        any_hidden = torch.empty((1, steps * tokens, self._width), dtype=self._dtype)
+        all_positions = torch.tensor([[position + later for later in range(steps) for position in positions]])
+        calls = self._calls.make(any_hidden, all_positions, None)
         written = self._written
         if written is None or written.homes is not memory.homes or not written.is_current:
             written = self._written = self._write(calls, memory)
-        used = {memory.homes[block - self._span.start][0] for block in span}
-        kept: list[Any] = []
+        chosen = slice(span.start - self._span.start, span.end - self._span.start)
+        used = {memory.homes[layer][0] for layer in range(chosen.start, chosen.stop)}
         seen = (_Seen * len(memory.used_groups))()
-        most_seen = 0
-        for here, group in zip(seen, memory.used_groups, strict=True):
-            if group in used:
-                most_seen = max(_see(here, memory, group, rows, kept), most_seen)
+        places = [
+            _see(here, memory, group, rows)
+            for here, group in zip(seen, memory.used_groups, strict=True)
+            if group in used
+        ]
         tables = (_Tables * len(written.kinds))()
+        kept: list[Any] = []
         for table, layer, rotated in zip(tables, written.kinds, written.rotated, strict=True):
-            _point(table, calls[layer], (1, tokens, rotated), kept)
+            _point(table, calls[layer], (1, steps * tokens, rotated), kept)
+        most = max(positions) + 1
+        most_seen = max(most if each.window is None else min(most, each.window) for each in places)
         step = _Step(
             *(ctypes.addressof(numbers) for numbers in (seen, tables)),
             *(tokens, most_seen, self._dtype is torch.bfloat16),
             *(self._kernels.is_wide, self._kernels.in_pairs, torch.get_num_threads()),
         )
-        return _Numbers(span, tuple(rows), memory, _arenas_of(memory), written, step, (seen, tables, *kept))
+        return _Numbers(chosen, written, step, places, seen, tables, kept)
 
     def _write(self, calls: Sequence[Call], memory: KvMemory) -> _Written:
         weights: list[tuple[Tensor, int]] = []
@@ -252,7 +353,7 @@ class WholeBlocks:
             if not is_right or block.rotated % 2 or block.rotated > block.dim:
                 raise CannotRunWhole
             blocks[index] = block
-        return _Written(blocks, weights, memory.homes, kinds, rotated)
+        return _Written(blocks, weights, memory.homes, kinds, rotated, self._dtype, self._width)
 
 
 def _block_of(layer: Any, shape: KvShape, dtype: torch.dtype, held: list[tuple[Tensor, int]]) -> _Block:
@@ -376,10 +477,6 @@ def _address(tensor: Tensor, shape: tuple[int, ...], dtype: torch.dtype, held: l
     return tensor.data_ptr()
 
 
-def _arenas_of(memory: KvMemory) -> tuple[int, ...]:
-    return tuple(tensor.data_ptr() for group in memory.used_groups for tensor in memory.arena_of(group).tensors)
-
-
 def _point(table: _Tables, call: Call, shape: tuple[int, int, int], kept: list[Any]) -> None:
     """Let C read a layer's rotary tables, [1, tokens, rotated] each. Raises CannotRunWhole."""
     cosines, sines = (each.contiguous() for each in call[1]["position_embeddings"])
@@ -391,8 +488,8 @@ def _point(table: _Tables, call: Call, shape: tuple[int, int, int], kept: list[A
     table.stride, table.is_wide = cosines.shape[-1], cosines.dtype is torch.float32
 
 
-def _see(here: _Seen, memory: KvMemory, group: int, rows: Sequence[PlannedRow], kept: list[Any]) -> int:
-    """Let C read and write where the rows' tokens are in a group's arena; return the most tokens that one sees.
+def _see(here: _Seen, memory: KvMemory, group: int, rows: Sequence[PlannedRow]) -> _Places:
+    """Let C read and write where the rows' tokens are in a group's arena.
 
     Raises:
         CannotRunWhole: C has no code for the number format of the arena.
@@ -403,7 +500,6 @@ def _see(here: _Seen, memory: KvMemory, group: int, rows: Sequence[PlannedRow], 
     if keys.dtype not in _FORMS or values.dtype is not keys.dtype or keys.stride(3) != 1 or values.stride(3) != 1:
         raise CannotRunWhole
     slots, firsts, runs = array("q"), array("q", (0,)), array("q")
-    most_seen = 0
     for row in rows:
         first_page, pages = row.tables[group]
         if any(start < 0 or (start + count) * PAGE_TOKENS > keys.shape[2] for start, count in pages):
@@ -414,10 +510,8 @@ def _see(here: _Seen, memory: KvMemory, group: int, rows: Sequence[PlannedRow], 
                 runs.extend(stretch)
             slots.append(runs[-2] + runs[-1] - 1)
             firsts.append(len(runs) // 2)
-            most_seen = max(most_seen, position + 1 - oldest)
-    kept.append((slots, firsts, runs))
     here.slots, here.firsts, here.runs = (numbers.buffer_info()[0] for numbers in (slots, firsts, runs))
     here.keys, here.values, here.form = keys.data_ptr(), values.data_ptr(), _FORMS[keys.dtype]
     for name, stride in zip(_STRIDES, (*keys.stride()[:3], *values.stride()[:3]), strict=True):
         setattr(here, name, stride * keys.element_size())
-    return most_seen
+    return _Places(arena, here, of_group.window, slots, firsts, runs)

@@ -22,12 +22,12 @@ from potluck.blocks.calls import LayerCalls
 from potluck.blocks.decode_graphs import Agree, DecodeGraphs, GraphRecorder
 from potluck.blocks.fused import fused_layers
 from potluck.blocks.kernel_support import NoKernels
-from potluck.blocks.kv import KvLayout, KvMemory, LayerGroup
+from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerGroup
 from potluck.blocks.latent import share_latents
-from potluck.blocks.native_steps import MOST_TOKENS, CannotRunWhole, WholeBlocks
+from potluck.blocks.native_steps import MOST_TOKENS, CannotRunWhole, NextTokens, WholeBlocks
 from potluck.blocks.paged import PagedCache, multiply_quantised, restore_quantised, step_tensors
 from potluck.blocks.pages import PAGE_TOKENS, Run, slots_in
-from potluck.blocks.plans import PlannedRow, StepPlan
+from potluck.blocks.plans import PlannedRow, StepPlan, StepRow, plan_step
 from potluck.blocks.routing import Routers
 from potluck.blocks.slots import encoded
 from potluck.blocks.step_tensors import StepTensors
@@ -238,11 +238,14 @@ class RaggedRunner:
         return hidden
 
     @torch.inference_mode()
-    def look_ahead(self, plan: StepPlan, memory: KvMemory) -> None:
-        """Prepare a step that most likely comes next, while nothing else is to be done. It may never come."""
-        if self._whole is not None and (blocks := _whole_step(plan)) is not None:
-            with suppress(CannotRunWhole):
-                self._whole.look_ahead(blocks, plan.rows, memory)
+    def next_tokens(self, sequences: list[KvSequence], memory: KvMemory) -> NextTokens | None:
+        """Prepare steps that most likely come next, as `BlockSpan.next_tokens` describes. They may never come."""
+        if self._whole is not None:
+            plan = plan_step(memory, [StepRow(sequence, 1) for sequence in sequences])
+            if _whole_step(plan) is not None:
+                with suppress(CannotRunWhole):
+                    return self._whole.next_tokens(sequences, plan.rows, memory)
+        return None
 
     def _run_part(
         self,

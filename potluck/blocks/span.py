@@ -18,8 +18,9 @@ from potluck.blocks.adapters import Adapters
 from potluck.blocks.cache import KvCache, Remembered, keys_and_values
 from potluck.blocks.formats import block_nbytes, check_quantization, hold_packed, multiply_natively, quantize_block
 from potluck.blocks.kernel_support import NoKernels
-from potluck.blocks.kv import KvLayout, KvMemory
+from potluck.blocks.kv import KvLayout, KvMemory, KvSequence
 from potluck.blocks.loop import FamilyLoop
+from potluck.blocks.native_steps import NextTokens
 from potluck.blocks.parallel import BlockDigest, Ranks, keep_local, part_nbytes, shard_layers, shared_digests
 from potluck.blocks.plans import StepPlan
 from potluck.blocks.ragged import RaggedRunner
@@ -214,10 +215,9 @@ class BlockSpan:
         assert self._runner is not None, "sessions of this family run alone"
         return self._runner.run(plan, hidden, memory, prompts)
 
-    def look_ahead(self, plan: StepPlan, memory: KvMemory) -> None:
-        """Prepare the step that most likely comes next, while nothing else is to be done."""
-        if self._runner is not None:
-            self._runner.look_ahead(plan, memory)
+    def next_tokens(self, sequences: list[KvSequence], memory: KvMemory) -> NextTokens | None:
+        """Prepare more steps of one token of each of these sequences, which have room; None if nothing is gained."""
+        return None if self._runner is None else self._runner.next_tokens(sequences, memory)
 
     def new_cache(self) -> KvCache:
         return KvCache(self.decoder.config)

@@ -25,6 +25,7 @@ from potluck_control.launch_spec import ServingLimits
 from potluck_engine import admission, inference
 from potluck_engine.compute.threads import Threads
 from potluck_engine.handlers import Handlers
+from potluck_engine.pushing import receive_pushes
 from potluck_engine.service import Service
 from torch import Tensor
 
@@ -92,8 +93,9 @@ class _Server:
             self.turn()
             await asyncio.sleep(0)
         session = partial(self.handlers.serve_session, coding=sessions)
+        pushes = partial(receive_pushes, self.handlers._pushes)
         await self.host.serve_stream(protocols.SESSION, session, max_frame_bytes=1 << 24)
-        await self.host.serve_stream(protocols.PUSH, self.handlers.push, max_frame_bytes=1 << 24)
+        await self.host.serve_stream(protocols.PUSH, pushes, max_frame_bytes=1 << 24)
 
     def turn(self) -> None:
         self.serving.compute.turn(self.world.clock())
@@ -435,13 +437,13 @@ class World:
 
 @contextlib.contextmanager
 def _changed_engine(world: World) -> Iterator[None]:
-    before = inference.time, admission._SMALL_BYTES
+    before = inference.time, admission.SMALL_BYTES
     inference.time = SimpleNamespace(monotonic=world.clock)  # type: ignore[assignment]
-    admission._SMALL_BYTES = 0  # all bytes are counted
+    admission.SMALL_BYTES = 0  # all bytes are counted
     try:
         yield
     finally:
-        inference.time, admission._SMALL_BYTES = before
+        inference.time, admission.SMALL_BYTES = before
 
 
 async def interleave(seed: int, folder: Path) -> Outcome:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.kv import KvMemory, KvSequence
+from potluck.blocks.native_steps import NextTokens
 from potluck.blocks.plans import StepRow, plan_step
 from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.memory.session_memory import SessionStep
@@ -19,24 +20,23 @@ class SpanExecutor:
 
     Attributes:
         has_set_up: the last step also recorded a CUDA graph, so its time says nothing about later steps.
+        can_look_ahead: True if `look_ahead` has something to do.
+        next_tokens: the steps that most likely come next: one more token of the rows that were decoded last.
     """
 
     def __init__(self, served: LoadedBlocks, memory: KvMemory | None) -> None:
         self._served = served
         self._memory = memory
         self.has_set_up = False
-        self._decoded: list[StepRow] = []  # the rows of the last step, if each of them had one token
-
-    @property
-    def can_look_ahead(self) -> bool:
-        """True if rows were decoded since the last `look_ahead`."""
-        return bool(self._decoded)
+        self.can_look_ahead = False
+        self.next_tokens: NextTokens | None = None
+        self._sequences: list[KvSequence] = []  # of the last step
 
     def look_ahead(self) -> None:
-        """Prepare the step that most likely comes next: one more token of the rows that were decoded last."""
-        rows, memory, self._decoded = self._decoded, self._memory, []
-        if memory is not None and all(_has_room(memory, row.sequence) for row in rows):
-            self._blocks.look_ahead(plan_step(memory, rows), memory)
+        """Prepare the steps that most likely come next."""
+        self.can_look_ahead, self.next_tokens = False, None
+        if self._memory is not None and all(0 < each.length < each.room for each in self._sequences):
+            self.next_tokens = self._blocks.next_tokens(self._sequences, self._memory)
 
     @property
     def _blocks(self) -> BlockSpan:
@@ -50,35 +50,56 @@ class SpanExecutor:
         if parts[0][0].is_alone:
             self._run_alone(*parts[0])
             return
-        blocks, memory = self._blocks, self._memory
+        memory, ahead, has_prompts = self._memory, self.next_tokens, False
         assert memory is not None
-        ordered = sorted(parts, key=_adapter_of)
-        rows: list[StepRow] = []
+        if len(parts) > 1:
+            parts = sorted(parts, key=lambda part: part[0].memory.adapter or "")  # rows with one adapter side by side
         packed: list[Tensor] = []
-        prompts: dict[int, Tensor] = {}
-        for step, count in ordered:
-            if step.prompts is not None and step.computed < step.prompts.shape[2]:
-                prompts.update(self._prompts_of(step, count, len(rows)))
-            packed.append(_tokens_of(step, count))
-            rows += [StepRow(sequence, count, step.memory.adapter) for sequence in step.memory.sequences]
+        sequences: list[KvSequence] = []
+        for step, count in parts:
+            hidden = step.hidden if count == step.tokens else step.hidden[:, step.computed : step.computed + count]
+            packed.append(hidden.reshape(step.rows * count, -1))
+            sequences += step.memory.sequences
+            has_prompts |= step.prompts is not None
+        output = chosen = None
         with torch.inference_mode():
             hidden = packed[0] if len(packed) == 1 else torch.cat(packed)
-            if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":
+            blocks = self._served.whole
+            if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":  # else a needless call
                 hidden = hidden.to(blocks.device, blocks.dtype)
-            plan = blocks.decided(plan_step(memory, rows), memory, has_prompts=bool(prompts))
-            self.has_set_up = plan.graph is not None and plan.graph.is_new
-            output = blocks.run_decided(plan, hidden, memory, prompts or None)
-            if blocks.device.type != "cpu":
-                output = output.cpu()
-        sizes = [step.rows * count for step, count in ordered]
-        outputs = output.split_with_sizes(sizes)
-        chosen = None if blocks.chosen is None else blocks.chosen.split_with_sizes(sizes)
-        for index, ((step, count), own) in enumerate(zip(ordered, outputs, strict=True)):
-            experts = None if chosen is None else _of_rows(chosen[index], step, blocks)
-            step.add_output(own.view(step.rows, count, -1), experts)
+            if ahead is not None and not has_prompts:
+                output = ahead.run(sequences, hidden)
+                self.can_look_ahead = not ahead.left
+            if output is None:
+                output, chosen = self._run_planned(parts, hidden, memory)
+        self._sequences = sequences
+        end = 0
+        for step, count in parts:
+            begin, end = end, end + step.rows * count
+            step.outputs.append(output[begin:end].view(step.rows, count, -1))
+            step.computed += count
+            if chosen is not None:
+                step.chosen.append(_of_rows(chosen[begin:end], step, blocks))
             for sequence in step.memory.sequences:
                 memory.advance(sequence, count)
-        self._decoded = rows if plan.num_tokens == len(rows) else []
+
+    def _run_planned(
+        self, parts: Sequence[tuple[SessionStep, int]], hidden: Tensor, memory: KvMemory
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the outputs of a step, on the CPU, and the experts that were chosen in it."""
+        blocks = self._blocks
+        rows: list[StepRow] = []
+        prompts: dict[int, Tensor] = {}
+        for step, count in parts:
+            if step.prompts is not None and step.computed < step.prompts.shape[2]:
+                prompts.update(self._prompts_of(step, count, len(rows)))
+            rows += [StepRow(sequence, count, step.memory.adapter) for sequence in step.memory.sequences]
+        plan = blocks.decided(plan_step(memory, rows), memory, has_prompts=bool(prompts))
+        self.has_set_up = plan.graph is not None and plan.graph.is_new
+        output = blocks.run_decided(plan, hidden, memory, prompts or None)
+        self.next_tokens = None
+        self.can_look_ahead = blocks.is_whole and plan.num_tokens == len(rows) and all(not row.adapter for row in rows)
+        return output if blocks.device.type == "cpu" else output.cpu(), blocks.chosen
 
     def _run_alone(self, step: SessionStep, count: int) -> None:
         alone, blocks = step.memory.alone, self._blocks
@@ -88,7 +109,7 @@ class SpanExecutor:
             hidden = hidden[:, step.computed : step.computed + count]
             prompts = None if prompts is None else prompts[:, :, step.computed : step.computed + count]
         with torch.inference_mode():
-            if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":  # else a needless call
+            if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":
                 hidden = hidden.to(blocks.device, blocks.dtype)
             if prompts is not None:
                 prompts = prompts.to(blocks.device, blocks.dtype) if prompts.shape[2] else None
@@ -106,24 +127,8 @@ class SpanExecutor:
         return {first_row + row: rows[:, row] for row in range(step.rows)}
 
 
-def _has_room(memory: KvMemory, sequence: KvSequence) -> bool:
-    """Return whether a sequence still has tokens, and room for one more."""
-    return sequence.length > 0 and not memory.pages_needed(sequence, sequence.length + 1)
-
-
 def _of_rows(chosen: Tensor, step: SessionStep, blocks: BlockSpan) -> Tensor:
     """Return which experts the blocks of a session chose for its rows, [rows, tokens, layers * choices]."""
     first, span = blocks.span.start, step.memory.span
     own = chosen[:, span.start - first : span.end - first]
     return own.reshape(step.rows, len(chosen) // step.rows, -1)
-
-
-def _adapter_of(part: tuple[SessionStep, int]) -> str:
-    """Return a sort key that brings rows with the same adapter together."""
-    return part[0].memory.adapter or ""
-
-
-def _tokens_of(step: SessionStep, count: int) -> Tensor:
-    """Return [rows * count, hidden_size], row after row."""
-    hidden = step.hidden if count == step.tokens else step.hidden[:, step.computed : step.computed + count]
-    return hidden.reshape(step.rows * count, -1)

@@ -11,20 +11,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import threading
 import time
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from potluck_control.engine_metrics import PageCounts, StepCounts
+from potluck_control.engine_metrics import RECENT_WEIGHT, STEP_TIME_BOUNDS_S, PageCounts, StepCounts
 from potluck_control.launch_spec import ServingLimits
 
+from potluck.blocks.pages import PAGE_TOKENS
 from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
-from potluck_engine.compute.duty_cycle import DutyCycle
 from potluck_engine.compute.executor import SpanExecutor
 from potluck_engine.compute.failures import IsLost, is_out_of_memory, never_lost, refusal_of
 from potluck_engine.compute.step_scheduler import StepScheduler
@@ -70,8 +72,10 @@ class StepLoop:
     Any thread may submit, drop, close and command; one thread calls `turn`, and one `turn_of_calls`.
 
     Attributes:
-        deliver: called in a turn with what ended in it, and by `refuse`.
+        call_soon: calls what it is given, with an argument, where those wait who submitted jobs.
         wake: called when `turn` has something new to do.
+        commands: what the next turn calls first.
+        duty: share of the time in which to compute, for the sake of a person at the computer, heat or a power cap.
         wake_calls: called when `turn_of_calls` has something new to do.
     """
 
@@ -85,10 +89,11 @@ class StepLoop:
     ) -> None:
         self.counts = StepCounts()
         self.page_counts = PageCounts()
-        self.throttle = DutyCycle()
-        self.deliver: Callable[[list[Outcome]], None] = tell
+        self.duty = 1.0
+        self.call_soon: Callable[..., object] = _at_once
         self.wake: Callable[[], None] = _nothing
         self.wake_calls: Callable[[], None] = _nothing
+        self.free_tokens = 0  # through the whole span, for which there is room now
         self.num_waiting_for_pages = 0
         self._scheduler = StepScheduler(
             max_queued_jobs=limits.max_queued_jobs,
@@ -99,12 +104,11 @@ class StepLoop:
         self._is_lost = is_lost
         self._clock = clock
         self._lock = threading.Lock()  # for the scheduler
-        self._commands: deque[Callable[[], None]] = deque()
+        self.commands: deque[Callable[[], None]] = deque()
         self._stage: Stage | None = None
         self._meter = CostMeter()
-        self._cost = StepCost()
+        self._cost = StepCost()  # when the scheduler last asked
         self.is_stopping = False
-        self._has_paused = False  # since the last step
 
     @property
     def queued_steps(self) -> int:
@@ -118,11 +122,6 @@ class StepLoop:
     def has_sessions(self) -> bool:
         """True if any session has a step or memory here."""
         return bool(self._stage is not None and self._stage.paging.admission.holders)
-
-    @property
-    def is_over(self) -> bool:
-        """True if nothing is left to do after `refuse`."""
-        return self.is_stopping and not self._commands
 
     async def run(self, work: Callable[[], T]) -> T:
         """Call `work` in the next turn. Raises its errors, and DRAINING after `refuse`."""
@@ -163,7 +162,8 @@ class StepLoop:
 
         def change() -> None:
             self._stage = stage
-            self.page_counts = stage.paging.counts()
+            stage.executor.next_tokens = None  # of blocks that may have left
+            self._count_pages(stage)
 
         await self.run(change)
         self.wake_calls()
@@ -171,17 +171,15 @@ class StepLoop:
     def learn(self, tokens: int, seconds: float) -> None:
         """Take the measured time of a step into account before the first real one."""
         self._meter.add(tokens, seconds)
-        self._cost = self._meter.cost()
 
     @property
     def cost(self) -> StepCost:
         """The cost of steps through the whole span, from recent ones."""
-        return self._cost
+        return self._meter.cost()
 
     def scale_costs(self, factor: float) -> None:
         """Expect steps to take `factor` times as long from now on; for the thread itself."""
         self._meter.scale(factor)
-        self._cost = self._meter.cost()
 
     def submit(self, job: StepJob) -> None:
         """Queue a job. `job.on_done` is called when it is over, unless it is dropped before.
@@ -224,28 +222,36 @@ class StepLoop:
 
     def command(self, command: Callable[[], None]) -> None:
         """Call `command` in the next turn."""
-        self._commands.append(command)
+        self.commands.append(command)
         self.wake()
 
     def turn(self, now: float) -> float | None:
         """Do one thing. Return how many seconds nothing more is to be done; None until `wake` is called."""
-        while self._commands:
-            self._commands.popleft()()
+        while self.commands:
+            self.commands.popleft()()
         if self.is_stopping:
             return None
         stage = self._stage
-        self._expire(stage, now)
+        if now >= self._scheduler.due_at:
+            self._expire(stage, now)
         if stage is None:
             return self._idle_s(None, now)
         self._admit(stage, now)
         with self._lock:
-            action = self._scheduler.next(now, self._cost)
+            part = self._scheduler.only(now)
+            if part is None:
+                self._cost = self._meter.cost()
+            action = self._scheduler.next(now, self._cost) if part is None else Batch((part,))
         if action is None:
-            return self._look_ahead(stage, now) if stage.executor.can_look_ahead else self._idle_s(stage, now)
+            if stage.executor.can_look_ahead:  # the rows are away
+                stage.executor.look_ahead()
+            return self._idle_s(stage, now)
         if isinstance(action, Hold):
             return action.until - now
         self._act(stage, action)
-        return 0.0
+        if self._scheduler or self.commands:
+            return 0.0
+        return _ANSWERS_S if stage.executor.can_look_ahead else None
 
     def turn_of_calls(self, now: float) -> float | None:
         """Run one piece of a call. Return as `turn` does."""
@@ -278,25 +284,34 @@ class StepLoop:
             late = self._scheduler.expired(now)
         if not late:
             return
-        for job in late:
-            if stage is not None and isinstance(job, SessionStep):
-                stage.paging.withdraw(job.memory)
-                self._finished(stage, job, now, ok=False)
-        busy = RemoteError(Code.BUSY, "not done in time", retry_after_s=self._scheduler.retry_after_s(self._cost))
-        self._deliver([(job, busy) for job in late])
+        busy = RemoteError(Code.BUSY, "not done in time", retry_after_s=self._scheduler.retry_after_s(self.cost))
+        over: list[Outcome] = [(job, busy) for job in late]
+        if stage is not None:
+            for job in late:
+                if isinstance(job, SessionStep):
+                    stage.paging.withdraw(job.memory)
+            self._settle(stage, over, now)
+            self._count_pages(stage)
+        self._deliver(over)
 
     def _admit(self, stage: Stage, now: float) -> None:
         """Give memory to the steps that arrived and to those that waited for it."""
+        arrived: list[SessionStep] = []
         with self._lock:
-            arrived = self._scheduler.arrived()
-        if not arrived and not stage.paging.admission.num_waiting:
+            for step in self._scheduler.arrived():
+                assert isinstance(step, SessionStep)
+                if stage.paging.goes_on(step):
+                    self._scheduler.make_ready(step)
+                else:
+                    arrived.append(step)
+        if not arrived and not self.num_waiting_for_pages:
             return
         admitted = Admitted()
         try:
             for step in arrived:
-                assert isinstance(step, SessionStep)
                 try:
-                    stage.paging.ask(step, admitted)
+                    if stage.paging.ask(step):
+                        admitted.ready.append(step)
                 except Exception as error:
                     admitted.refused.append((step, self._refusal(error, "the beginning of a step")))
             stage.paging.settle(now, admitted)
@@ -311,24 +326,16 @@ class StepLoop:
                 for job, _ in over:
                     self._scheduler.discard(job)
             self._settle(stage, over, now)
-
-    def _look_ahead(self, stage: Stage, now: float) -> float | None:
-        """Prepare the next step while the rows are away. Return as `turn` does."""
-        if not self._has_paused:
-            self._has_paused = True  # the answers leave first: both threads need the interpreter
-            return _ANSWERS_S
-        stage.executor.look_ahead()
-        return self._idle_s(stage, now)
+            self._count_pages(stage)
+            self._deliver(over)
 
     def _idle_s(self, stage: Stage | None, now: float) -> float | None:
-        with self._lock:
-            deadline = self._scheduler.earliest_deadline
         wake_at = None if stage is None else stage.paging.wake_at(now)
-        times = [at for at in (deadline, wake_at) if at is not None]
-        return max(min(times) - now, 0.001) if times else None
+        first = self._scheduler.due_at if wake_at is None else min(self._scheduler.due_at, wake_at)
+        return max(first - now, 0.001) if self._scheduler and first < math.inf else None
 
     def _act(self, stage: Stage, batch: Batch) -> None:
-        self._has_paused = False
+        """Run a batch, and tell whoever waits for its steps."""
         parts = batch.parts
         mine = [(part.job, part.count) for part in parts if isinstance(part.job, SessionStep)]
         begin = self._clock()
@@ -336,26 +343,33 @@ class StepLoop:
             failed = self._run(stage, mine)
         now = self._clock()
         seconds = now - begin
-        if not failed and not mine[0][0].is_alone and not stage.executor.has_set_up:
-            self.learn(batch.tokens, seconds)
-        self.counts.add_step(batch.rows, seconds)
-        self._count(mine, seconds)
         over: list[Outcome] = list(failed.items())
         with self._lock:
             for part in parts:
-                if part.job in failed:
-                    self._scheduler.discard(part.job)
+                job = part.job
+                job.compute_s += seconds
+                if job in failed:
+                    self._scheduler.discard(job)
                 elif self._scheduler.advance(part, now):
-                    over.append((part.job, None))
+                    over.append((job, None))
         self._settle(stage, over, now)
-
-    def _count(self, parts: Sequence[_Part], seconds: float) -> None:
-        for step, count in parts:
-            step.compute_s += seconds
-            if step.is_decode:
-                self.counts.decode_tokens += step.rows * count
+        rows = tokens = 0
+        counts = self.counts
+        for step, count in mine:
+            rows += step.rows
+            tokens += step.rows * count
+            if step.tokens <= 1:
+                counts.decode_tokens += step.rows * count
             else:
-                self.counts.prefill_tokens += step.rows * count
+                counts.prefill_tokens += step.rows * count
+        counts.steps += 1
+        counts.step_rows += rows
+        counts.recent_rows += RECENT_WEIGHT * (rows - counts.recent_rows)
+        counts.step_seconds += seconds
+        counts.step_times[bisect_left(STEP_TIME_BOUNDS_S, seconds)] += 1
+        self._deliver(over)
+        if not failed and not mine[0][0].is_alone and not stage.executor.has_set_up:
+            self._meter.add(tokens, seconds)
 
     def _run(self, stage: Stage, parts: Sequence[_Part]) -> dict[StepJob, PotluckError]:
         """Run parts together, and again in halves if that fails. Return the steps that fail alone, with the error."""
@@ -375,6 +389,7 @@ class StepLoop:
                 elif is_out_of_memory(error):
                     log.warning("out of memory in a step of %d tokens, which is tried in halves", tokens)
                     stage.paging.drop_prefixes()
+                    self._count_pages(stage)
                 groups += reversed(halves)
         return failed
 
@@ -384,37 +399,49 @@ class StepLoop:
         return refusal_of(error, what)
 
     def _settle(self, stage: Stage, outcomes: list[Outcome], now: float) -> None:
-        """Mark the sessions of finished steps as idle, and deliver the outcomes."""
+        """Mark the sessions of finished steps as idle, and keep their beginnings for later sessions."""
         for step, error in outcomes:
-            assert isinstance(step, SessionStep)
-            self._finished(stage, step, now, ok=error is None)
-        self.page_counts = stage.paging.counts()
-        self.num_waiting_for_pages = stage.paging.admission.num_waiting
-        self._deliver(outcomes)
-
-    def _finished(self, stage: Stage, step: SessionStep, now: float, *, ok: bool) -> None:
-        try:
-            stage.paging.finished(step, now, ok=ok)
-        except Exception:  # its answer, and those of others, are there
-            log.exception("the beginning of a session cannot be kept")
+            if not isinstance(step, SessionStep):
+                continue
+            memory = step.memory
+            memory.is_running, memory.used_at = False, now
+            if error is not None:
+                memory.chains = None
+            elif step.chains is not None or memory.chains is not None:
+                try:
+                    stage.paging.keep_beginning(step)
+                except Exception:  # its answer, and those of others, are there
+                    log.exception("the beginning of a session cannot be kept")
+                self._count_pages(stage)
 
     def _close(self, memory: SessionMemory) -> None:
         with self._lock:
             self._scheduler.forget(memory)
         if self._stage is not None:
             self._stage.paging.close(memory)
-            self.page_counts = self._stage.paging.counts()
+            self._count_pages(self._stage)
+
+    def _count_pages(self, stage: Stage) -> None:
+        """Publish the counts after pages were taken or returned."""
+        self.page_counts = stage.paging.counts()
+        self.free_tokens = self.page_counts.free * PAGE_TOKENS // stage.paging.pages_per_token_page
+        self.num_waiting_for_pages = stage.paging.admission.num_waiting
 
     def _deliver(self, outcomes: list[Outcome]) -> None:
         for _, error in outcomes:
             if isinstance(error, RemoteError):
                 self.counts.refusals[error.code] += 1
         if outcomes:
-            self.deliver(outcomes)
+            with contextlib.suppress(RuntimeError):  # the event loop is closed: nobody waits any more
+                self.call_soon(tell, outcomes)
 
 
 def _nothing() -> None:
     pass
+
+
+def _at_once(call: Callable[[T], None], argument: T) -> None:
+    call(argument)
 
 
 def _leaving() -> RemoteError:

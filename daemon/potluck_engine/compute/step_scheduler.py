@@ -60,13 +60,6 @@ class _Pace:
     pauses_s: deque[float] = field(default_factory=lambda: deque(maxlen=_PAUSES))
     ranked_s: list[float] = field(default_factory=list)  # the same, ascending
 
-    def came_back(self, now: float) -> None:
-        self.is_away = False
-        if len(self.pauses_s) == _PAUSES:
-            self.ranked_s.remove(self.pauses_s[0])
-        self.pauses_s.append(now - self.answered_at)
-        insort(self.ranked_s, now - self.answered_at)
-
     @property
     def is_awaited(self) -> bool:
         """True if a step may wait for it."""
@@ -109,6 +102,7 @@ class StepScheduler:
         self._max_step_tokens = max_step_tokens
         self._jobs: dict[StepJob, None] = {}  # all, by arrival
         self._arrived: list[StepJob] = []
+        self.due_at = math.inf  # no job's deadline is earlier
         self._ready: _Lines = {}
         self._alone: _Lines = {}  # ready, too
         self._calls: _Lines = {}
@@ -147,17 +141,23 @@ class StepScheduler:
             raise RemoteError(Code.BUSY, text, retry_after_s=self.retry_after_s(cost))
         self._jobs[job] = None
         self.queued_tokens += tokens
+        self.due_at = min(self.due_at, job.deadline)
         if isinstance(job, Call):
             self.make_ready(job)
             return True
         self._arrived.append(job)
-        if not job.is_decode:  # a session is not waited for, nor spared, because of its own prefill
+        if job.tokens > 1:  # a session is not waited for, nor spared, because of its own prefill
             self._paces.pop(job.session, None)
         elif (pace := self._paces.get(job.session)) is not None and pace.is_away:
-            pace.came_back(now)
-        was_awaited = job.is_decode and job.session in self._awaited
-        self._awaited.discard(job.session)
-        return not (was_awaited and self._awaited)
+            pace.is_away = False
+            if len(pace.pauses_s) == _PAUSES:
+                pace.ranked_s.remove(pace.pauses_s[0])
+            pace.pauses_s.append(now - pace.answered_at)
+            insort(pace.ranked_s, now - pace.answered_at)
+        if job.session not in self._awaited:
+            return True
+        self._awaited.remove(job.session)
+        return job.tokens > 1 or not self._awaited
 
     def retry_after_s(self, cost: StepCost) -> float:
         """Return how long the waiting jobs are likely to take."""
@@ -172,6 +172,18 @@ class StepScheduler:
         """Note that the step has its memory, unless it was discarded meanwhile."""
         if job in self._jobs:
             self._lines_of(job).setdefault(job.client, []).append(job)
+
+    def only(self, now: float) -> Part | None:
+        """Return what `next` would return in the usual case: one decode step, and nobody else to consider."""
+        if len(self._jobs) != 1 or len(self._paces) > 1 or not self._ready:
+            return None
+        (job,) = self._jobs
+        if job.tokens != 1 or job.rows > self._max_step_tokens or any(each != job.session for each in self._paces):
+            return None
+        self._began_at = now
+        self._awaited.clear()
+        self._is_turn_of_alone, self._is_turn_of_decode = True, False
+        return Part(job, 1)
 
     def next(self, now: float, cost: StepCost) -> Action | None:
         """Return what to do now; None if nothing is ready."""
@@ -210,13 +222,15 @@ class StepScheduler:
         job = part.job
         job.done += part.count
         self._ended_at = now
-        if job.is_alone and not job.is_decode:
+        if job.is_alone and job.tokens > 1:
             self._spared_until = now + now - max(min(self._decode_due(self._began_at), now), self._began_at)
-        if job.left > 0 or job not in self._jobs:
+        if job.done < job.tokens or job not in self._jobs:
             return False
         self.discard(job)
-        if job.is_decode:
-            pace = self._paces.setdefault(job.session, _Pace(job.rows, now, job.is_alone))
+        if job.tokens <= 1:
+            pace = self._paces.get(job.session)
+            if pace is None:
+                pace = self._paces[job.session] = _Pace(job.rows, now, job.is_alone)
             pace.answered_at, pace.is_away = now, True
         return True
 
@@ -246,11 +260,8 @@ class StepScheduler:
         late = [job for job in self._jobs if job.deadline <= now]
         for job in late:
             self.discard(job)
+        self.due_at = min((job.deadline for job in self._jobs), default=math.inf)
         return late
-
-    @property
-    def earliest_deadline(self) -> float | None:
-        return min((job.deadline for job in self._jobs), default=None)
 
     def _is_full(self, client: PersonId, tokens: int) -> bool:
         most_jobs, most_tokens = self._max_jobs, self._max_tokens

@@ -88,14 +88,6 @@ class Batch:
 
     parts: tuple[Part, ...]
 
-    @property
-    def tokens(self) -> int:
-        return sum(part.total for part in self.parts)
-
-    @property
-    def rows(self) -> int:
-        return sum(part.job.rows for part in self.parts)
-
 
 @dataclass(frozen=True, slots=True)
 class Hold:
@@ -152,6 +144,7 @@ class CostMeter:
 
     def __init__(self) -> None:
         self._means: dict[int, tuple[float, float]] = {}  # bit length of the tokens -> tokens, seconds
+        self._cost: StepCost | None = StepCost()  # None: to be computed again
 
     def add(self, tokens: int, seconds: float) -> None:
         size = tokens.bit_length()
@@ -160,13 +153,18 @@ class CostMeter:
             mean_tokens + self._SMOOTHING * (tokens - mean_tokens),
             mean_s + self._SMOOTHING * (seconds - mean_s),
         )
+        self._cost = None
 
     def scale(self, factor: float) -> None:
         """Scale all times, because steps pass through more or fewer blocks now."""
         self._means = {size: (tokens, seconds * factor) for size, (tokens, seconds) in self._means.items()}
+        self._cost = None
 
     def cost(self) -> StepCost:
         """Return the cost; more tokens never cost less, because such a measurement was disturbed by others."""
-        sizes = sorted(self._means)
-        most_s = accumulate((self._means[size][1] for size in sizes), max)
-        return StepCost(tuple(zip((self._means[size][0] for size in sizes), most_s, strict=True)))
+        cost = self._cost
+        if cost is None:
+            means = [mean for _, mean in sorted([*self._means.items()])]  # a copy: another thread may ask
+            most_s = accumulate((seconds for _, seconds in means), max)
+            cost = self._cost = StepCost(tuple(zip((tokens for tokens, _ in means), most_s, strict=True)))
+        return cost

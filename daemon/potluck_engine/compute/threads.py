@@ -19,64 +19,70 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from potluck_control.launch_spec import ServingLimits
 
-from potluck_engine.compute.duty_cycle import DutyCycle
 from potluck_engine.compute.failures import IsLost, never_lost
-from potluck_engine.compute.step_loop import Outcome, StepLoop, tell
+from potluck_engine.compute.step_loop import StepLoop
 from potluck_engine.compute.turns import Shares, equal_shares
 
 log = logging.getLogger(__name__)
 
 _LOWEST_NICE = 19
 _AFTER_ERROR_S = 0.5
+_MAX_REST_S = 1.0  # after one turn, so that the thread can stop soon
+
+
+def rest_s(duty: float, worked_s: float) -> float:
+    """Return how long to rest after a turn, when its results are out, so that work takes this share of the time."""
+    return min(worked_s * (1.0 / duty - 1.0), _MAX_REST_S)
 
 
 @dataclass(slots=True)
 class _Worker:
-    """A thread that calls turns until `is_over`.
+    """A thread that calls turns until the step loop is over.
 
     Attributes:
         turn: given the time; returns how many seconds nothing more is to be done, None until `wake`.
-        num_threads: returns with how many CPU threads the next turn may compute.
+        is_of_calls: it makes room for the steps of sessions.
     """
 
-    name: str
+    compute: StepLoop
     turn: Callable[[float], float | None]
-    is_over: Callable[[], bool]
-    num_threads: Callable[[], int]
-    throttle: DutyCycle
-    nice: int | None = None
+    threads: int
+    is_of_calls: bool
     _news: queue.SimpleQueue[None] = field(default_factory=queue.SimpleQueue)
     _thread: threading.Thread | None = None
 
-    def start(self) -> None:
-        self._thread = threading.Thread(target=self._work, name=self.name, daemon=True)
+    def start(self) -> Callable[[], None]:
+        """Start, and return what wakes the thread."""
+        self._thread = threading.Thread(target=self._work, name="calls" if self.is_of_calls else "compute", daemon=True)
         self._thread.start()
-
-    def wake(self) -> None:
-        self._news.put(None)
+        return partial(self._news.put, None)
 
     async def join(self) -> None:
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
     def _work(self) -> None:
-        if self.nice is not None and sys.platform == "linux":  # where threads have priorities of their own
+        if self.is_of_calls and sys.platform == "linux":  # where threads have priorities of their own
             with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self.nice)
-        now_threads = 0
-        while not self.is_over():
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_NICE)
+        compute, now_threads = self.compute, 0
+        while not compute.is_stopping or (compute.commands and not self.is_of_calls):
             try:
-                before, now_threads = now_threads, self.num_threads()
+                before, now_threads = now_threads, self.threads
+                if self.is_of_calls and compute.has_sessions:
+                    now_threads = 1
                 if now_threads != before:  # it clears caches of kernels, also of those that run now
                     torch.set_num_threads(now_threads)
                 begin = time.monotonic()
                 wait_s = self.turn(begin)
-                self.throttle.rest(time.monotonic() - begin)
-                if wait_s != 0.0 and not self.is_over():
+                if compute.duty < 1.0:
+                    time.sleep(rest_s(compute.duty, time.monotonic() - begin))
+                if wait_s != 0.0 and not compute.is_stopping:
                     with contextlib.suppress(queue.Empty):
                         self._news.get(timeout=wait_s)
                         while not self._news.empty():
@@ -105,34 +111,18 @@ class Threads:
     ) -> Threads:
         """Make both threads, not started; the scheduler calls `shares` for clients that compete."""
         compute = StepLoop(limits, clock=clock, shares=shares, is_lost=is_lost)
-        throttle = compute.throttle
-        steps = _Worker("compute", compute.turn, lambda: compute.is_over, lambda: threads, throttle)
-        calls = _Worker(
-            "calls",
-            compute.turn_of_calls,
-            lambda: compute.is_stopping,
-            lambda: 1 if compute.has_sessions else threads,
-            throttle,
-            nice=_LOWEST_NICE,
-        )
-        return cls(compute, (steps, calls))
+        steps = _Worker(compute, compute.turn, threads, is_of_calls=False)
+        return cls(compute, (steps, _Worker(compute, compute.turn_of_calls, threads, is_of_calls=True)))
 
     def start(self) -> None:
         """Begin; whoever submitted a job is told in the running event loop how it ended."""
-        loop, compute = asyncio.get_running_loop(), self.compute
-
-        def deliver(outcomes: list[Outcome]) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(tell, outcomes)
-
-        compute.deliver = deliver
-        compute.wake, compute.wake_calls = (worker.wake for worker in self._workers)
-        for worker in self._workers:
-            worker.start()
+        compute = self.compute
+        compute.call_soon = asyncio.get_running_loop().call_soon_threadsafe
+        compute.wake, compute.wake_calls = (worker.start() for worker in self._workers)
 
     def throttle(self, duty: float) -> None:
         """Compute in this share of the time."""
-        self.compute.throttle.duty = duty
+        self.compute.duty = duty
 
     async def stop(self) -> None:
         """Refuse what waits, let running pieces end, and join both threads."""

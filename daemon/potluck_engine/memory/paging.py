@@ -90,31 +90,44 @@ class Paging:
         total, free = self.admission.num_pages, self.free_pages + kept
         return PageCounts(total, total - free, free, spilled, kept)
 
-    def ask(self, step: SessionStep, admitted: Admitted) -> None:
-        """Bring the session of a new step to the step's start, and ask for the pages that the step needs."""
+    def goes_on(self, step: SessionStep) -> bool:
+        """Return whether a step continues its session where it stands and needs no page, as most do; then it begins."""
+        memory = step.memory
+        if step.order is not None or not memory.sequences or not 0 < step.tokens < PAGE_TOKENS:
+            return False
+        for sequence in memory.sequences:
+            if sequence.length != step.start or sequence.room < step.start + step.tokens:
+                return False
+        memory.is_running = step.is_prepared = True
+        return True
+
+    def ask(self, step: SessionStep) -> bool:
+        """Bring the session of a new step to the step's start, and ask for the pages that the step needs.
+
+        Returns: whether it needs none.
+        Raises:
+            RemoteError: the session cannot go there.
+        """
         memory, deadline = step.memory, step.alloc_deadline
         if memory.is_closed:  # it was a spare one
-            admitted.refused.append((step, RemoteError(Code.ROLLBACK, "others needed this session's memory")))
-            return
+            raise RemoteError(Code.ROLLBACK, "others needed this session's memory")
         self.admission.holders.setdefault(memory)
         if memory.spilled is not None:
             deadline = max(deadline, step.submitted_at + self._patience_s)
         else:
-            try:
-                self._prepare(step)
-            except PotluckError as error:
-                admitted.refused.append((step, error))
-                return
+            self._prepare(step)
         pages = self._pages_needed(step)
-        if not pages and memory.spilled is None:  # nearly always, because the last page has room
+        if not pages and memory.spilled is None:
+            if not memory.is_alone:
+                self._reserve(step)  # it notes the room that there is
             memory.is_running = True
-            admitted.ready.append(step)
-            return
+            return True
         if memory.is_spare:
             deadline = step.submitted_at  # it doesn't wait
         request = PageRequest(memory, pages, deadline)
         memory.asking = step, request
         self.admission.ask(request)
+        return False
 
     def settle(self, now: float, admitted: Admitted) -> None:
         """Grant, refuse and spill as far as possible now."""
@@ -134,11 +147,10 @@ class Paging:
             else:
                 self._spill(_memory_of(action.holder), now)
 
-    def finished(self, step: SessionStep, now: float, *, ok: bool) -> None:
-        """Note that a step was answered or failed, and keep its beginning for later sessions."""
+    def keep_beginning(self, step: SessionStep) -> None:
+        """Keep what a step has computed of a beginning, for later sessions."""
         memory = step.memory
-        memory.is_running, memory.used_at = False, now
-        memory.chains = chains = step.chains if ok else None
+        memory.chains = chains = step.chains
         if chains is not None and self._prefixes is not None and not memory.is_closed:
             output, chosen = step.result(), step.all_chosen()
             for row, chain in enumerate(chains):

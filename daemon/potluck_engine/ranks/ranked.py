@@ -16,7 +16,7 @@ from torch import Tensor
 
 from potluck.blocks import BlockSpan, KvCache
 from potluck.blocks.arenas import KvArena
-from potluck.blocks.kv import KvLayout, KvMemory
+from potluck.blocks.kv import KvLayout, KvMemory, KvSequence
 from potluck.blocks.plans import StepPlan
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
@@ -55,6 +55,9 @@ class RankedSpan(BlockSpan):
         some = prompts or {}
         with self.ranks.together("run_step", plan, hidden, tuple(some), *some.values()):
             return self.own.run_decided(plan, hidden, memory, prompts)
+
+    def next_tokens(self, sequences: list[KvSequence], memory: KvMemory) -> None:
+        """Prepare nothing: the other ranks follow plans."""
 
     def new_cache(self) -> KvCache:
         return RankedCache(self.decoder.config, self.span, self.ranks)

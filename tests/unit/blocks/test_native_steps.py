@@ -271,34 +271,53 @@ def test_a_memory_of_other_blocks_is_refused(family_folder: FolderOf) -> None:
         whole_of(blocks).run(Span(1, 2), rows, random_hidden(1, blocks), memory)
 
 
-def test_what_was_prepared_for_a_step_serves_that_step_alone(family_folder: FolderOf) -> None:
-    blocks = span_of(family_folder("llama"), SPAN, dtype=torch.float32)
-    hidden = random_hidden(6, blocks)
-
-    def decoded(*, looks_ahead: bool) -> list[Tensor]:
-        memory, other = (blocks.new_memory(64) for _ in range(2))
-        row, beside = (memory.new_sequence() for _ in range(2))
-        outputs = []
-        for at in range(6):
-            if looks_ahead:  # only the first of these steps comes, then one of another row, position, memory or place
-                memory.reserve(row, row.length + 1)
-                blocks.look_ahead(plan_step(memory, [StepRow(row, 1)]), memory)
-            if at == 2:
-                outputs += step(blocks, memory, [(beside, hidden[:1])])
-            elif at == 3:
-                memory.crop(row, 1)
-            elif at == 4:
-                outputs += step(blocks, other, [(other.new_sequence(), hidden[:1])])
-            elif at == 5:
-                blocks.weights.free()
-                taken.append(torch.full((1 << 16,), 7.0))
-                blocks.weights.restore()
-            outputs += step(blocks, memory, [(row, hidden[at : at + 1])])
-        return outputs
-
+@pytest.mark.parametrize("family", ["llama", "mistral_sliding", "gemma3"])
+def test_steps_written_down_ahead_compute_what_planned_ones_do(family: str, family_folder: FolderOf) -> None:
+    blocks = span_of(family_folder(family), SPAN, dtype=torch.float32)
     taken: list[Tensor] = []
-    wanted = decoded(looks_ahead=False)
-    assert all(map(torch.equal, decoded(looks_ahead=True), wanted))
+
+    def decoded(*, looks_ahead: bool) -> tuple[list[Tensor], int]:
+        rng, outputs, num_continued = random.Random(5), list[Tensor](), 0
+        memory, other = (blocks.new_memory(512) for _ in range(2))
+        rows, ahead = [memory.new_sequence() for _ in range(2)], None
+        memory.reserve(rows[1], 7)
+        outputs += step(blocks, memory, [(rows[1], random_hidden(7, blocks, seed=100))])
+        for at in range(120):
+            hidden = random_hidden(2, blocks, seed=at)
+            match rng.choice([*["goes on"] * 8, "rolls back", "is shared", "others", "moved weights", "alone"]):
+                case "rolls back" if rows[0].length:
+                    memory.crop(rows[0], max(rows[0].length - rng.randint(1, 3), 1))
+                case "is shared":
+                    memory.fork(rows[rng.randint(0, 1)])
+                case "others":
+                    outputs += step(blocks, other, [(other.new_sequence(), hidden[:1])])
+                case "moved weights":
+                    blocks.weights.free()
+                    taken.append(torch.full((1 << 16,), 7.0))
+                    blocks.weights.restore()
+                case "alone":
+                    outputs += step(blocks, memory, [(rows[1], hidden[:1])])
+            if not looks_ahead:
+                outputs.append(torch.cat(step(blocks, memory, [(rows[0], hidden[:1]), (rows[1], hidden[1:])])))
+                continue
+            for row in rows:
+                memory.reserve(row, row.length + 1)
+            output = None if ahead is None else ahead.run(rows, hidden)
+            num_continued += output is not None
+            if output is None:
+                ahead = blocks.next_tokens(rows, memory)
+                assert ahead is not None
+                output = ahead.run(rows, hidden)
+                assert output is not None
+            outputs.append(output)
+            for row in rows:
+                memory.advance(row, 1)
+        return outputs, num_continued
+
+    wanted, _ = decoded(looks_ahead=False)
+    outputs, num_continued = decoded(looks_ahead=True)
+    assert all(map(torch.equal, outputs, wanted))
+    assert num_continued > 40
 
 
 def test_weights_that_moved_are_found_again(family_folder: FolderOf) -> None:

@@ -15,7 +15,7 @@ from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT
 from helpers.server_records import beat_of, record_of
 from potluck_engine import inference
-from potluck_engine.pushing import Pusher, SessionPushes
+from potluck_engine.pushing import Pusher
 from transformers import PreTrainedModel
 
 from potluck.client import pieces
@@ -180,7 +180,7 @@ def test_a_server_that_dies_between_pushing_servers_changes_no_token(
     position: int, packing: str, is_large: bool, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor in a packed session, also where hidden states are packed in a thread."""
-    monkeypatch.setattr(inference, "is_large", lambda num_bytes: is_large)
+    monkeypatch.setattr(inference, "LARGE_BYTES", 0 if is_large else 1 << 30)
 
     def kill_later(token: torch.Tensor) -> None:
         tokens.append(token)
@@ -238,15 +238,14 @@ def test_a_server_that_pushes_other_values_than_it_answers_is_found_out(
 def test_an_older_server_in_the_middle_costs_only_its_own_neighbours(
     local: PreTrainedModel, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = SessionPushes.follow
-    old: list[SessionPushes] = []
+    real = inference.Session._begin
 
-    def follow(pushes: SessionPushes, request: StepRequest) -> None:
-        if request.opening is not None and request.opening.span == Span(0, 1):
-            old.append(pushes)
-        real(pushes, replace(request, push_to=None, pushed_by=None) if pushes in old else request)
+    def begin(session: inference.Session, asked: Any, hidden: torch.Tensor) -> None:
+        if session.memory.span == Span(0, 1):
+            asked.request = replace(asked.request, push_to=None, pushed_by=None)
+        real(session, asked, hidden)
 
-    monkeypatch.setattr(SessionPushes, "follow", follow)
+    monkeypatch.setattr(inference.Session, "_begin", begin)
     with ringed(*ROUTE) as there:
         assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
     assert GREEDY["max_new_tokens"] - 5 <= seen.pushed < GREEDY["max_new_tokens"]

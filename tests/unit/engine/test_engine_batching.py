@@ -10,7 +10,7 @@ from helpers.engine_peers import Client, Server, hidden_states, is_close, local_
 from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
 from potluck_engine.compute.executor import SpanExecutor
-from potluck_engine.memory.paging import Admitted, Paging
+from potluck_engine.memory.paging import Paging
 from potluck_engine.memory.session_memory import SessionStep
 from torch import Tensor
 
@@ -126,14 +126,14 @@ async def test_a_step_that_no_memory_can_be_had_for_is_refused_and_its_pages_com
 async def test_a_step_whose_beginning_fails_does_not_take_the_others_with_it(network, monkeypatch, held, server):
     own_ask = Paging.ask
 
-    def ask(self: Paging, step: SessionStep, admitted: Admitted) -> None:
+    def ask(self: Paging, step: SessionStep) -> bool:
         if bool((step.hidden == 7.0).all()):
             raise ZeroDivisionError("a secret")
-        own_ask(self, step, admitted)
+        return own_ask(self, step)
 
     clients = [await open_session(network.start(), server, hidden_states(1, 4)) for _ in range(3)]
     monkeypatch.setattr(Paging, "ask", ask)
-    tokens = [torch.full((1, 1, 64), 7.0), *[hidden_states(1, 1, seed=9)] * 2]
+    tokens = [torch.full((1, 20, 64), 7.0), *[hidden_states(1, 1, seed=9)] * 2]
     bad, *good = await steps_at_once(held, server, clients, tokens)
     assert isinstance(bad, RemoteError)
     assert bad.code is Code.INTERNAL

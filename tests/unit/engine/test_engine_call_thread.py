@@ -162,7 +162,7 @@ async def test_stopping_answers_everyone_with_draining(calls: StepLoop) -> None:
     calls.turn_of_calls(0.0)
     queued = await submit(calls, FORWARD, noting("x", []))
     calls.refuse()
-    assert calls.is_over
+    assert calls.is_stopping
     assert calls.turn_of_calls(0.0) is None
     for task in (running, queued, await submit(calls, FORWARD, noting("x", []))):
         with refused_with(Code.DRAINING):

@@ -72,6 +72,6 @@ def test_an_engine_that_is_kept_after_all_goes_on_with_its_sessions_and_takes_ne
             assert torch.equal(there.model.generate(prompt(), max_new_tokens=3, do_sample=False), text)
             assert not there.model.last_route()[0].replaced
             assert engine.service.blocks is blocks, "nothing was loaded again"
-            assert engine.service.compute.throttle.duty == 1.0, "the daemon takes it for one that is not throttled"
+            assert engine.service.compute.duty == 1.0, "the daemon takes it for one that is not throttled"
         there.client.run(engine.stop())
     assert torch.equal(text, local_model().generate(prompt(), max_new_tokens=3, do_sample=False))

@@ -9,7 +9,7 @@ import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, load, opening, refused_with, serve, settle, until
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.pushing import Inbox
+from potluck_engine.pushing import SessionPushes
 
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
@@ -26,8 +26,12 @@ def pushed(number: int, *, tokens: int = 1) -> Pushed:
     return Pushed(number, hidden_states(1, tokens))
 
 
-def test_an_output_is_taken_once_for_its_number_and_size_only() -> None:
-    inbox = Inbox()
+@pytest.fixture
+async def inbox(server: Server) -> SessionPushes:
+    return SessionPushes(server.handlers._pushes, lambda: None)
+
+
+async def test_an_output_is_taken_once_for_its_number_and_size_only(inbox: SessionPushes) -> None:
     assert inbox.take(Awaited(3, 1, 1)) is None
     assert inbox.put(pushed(3))
     assert inbox.take(Awaited(4, 1, 1)) is None
@@ -37,15 +41,15 @@ def test_an_output_is_taken_once_for_its_number_and_size_only() -> None:
     assert inbox.take(Awaited(4, 1, 1)) is None
 
 
-def test_an_output_that_comes_too_late_is_dropped_and_one_of_too_many_has_to_wait() -> None:
-    inbox = Inbox()
+async def test_an_output_that_comes_too_late_is_dropped_and_one_of_too_many_has_to_wait(inbox: SessionPushes) -> None:
     inbox.give_up(3)
-    assert not inbox.put(pushed(3))
+    assert inbox.put(pushed(3))
+    assert not inbox.early
     assert all(inbox.put(pushed(number)) for number in range(4, 8))
-    assert [inbox.has_room_for(number) for number in (3, 8)] == [True, False]
+    assert [inbox.put(pushed(number)) for number in (3, 8)] == [True, False]
     inbox.give_up(7)
-    assert inbox.has_room_for(8)
-    assert list(inbox.early) == []
+    assert inbox.put(pushed(8))
+    assert list(inbox.early) == [8]
 
 
 @dataclass
@@ -71,7 +75,7 @@ class Two:
 
     def is_joined(self) -> bool:
         """Whether the second server has accepted the stream of the first."""
-        return self.servers[1].handlers._pushes.expected[SECRET]._receiving is not None
+        return self.servers[1].handlers._pushes.expected[SECRET].receiving is not None
 
     async def announce(self, number: int, position: int, tokens: int = 1) -> None:
         awaited = Awaited(number, 1, tokens)

@@ -42,6 +42,11 @@ def counts(action: object) -> dict[object, int]:
     return {part.job.session: part.count for part in action.parts}
 
 
+def tokens_in(action: object) -> int:
+    assert isinstance(action, Batch)
+    return sum(part.total for part in action.parts)
+
+
 def run(target: StepScheduler, action: object, now: float) -> list[object]:
     """Do what was said; sessions whose step is done."""
     assert isinstance(action, Batch)
@@ -68,7 +73,7 @@ def test_decode_rows_of_all_sessions_share_one_step(queue: StepScheduler):
     ready(queue, job("a"), job("b", rows=4), job("c", client="other"))
     action = queue.next(0.0, COST)
     assert counts(action) == {"a": 1, "b": 1, "c": 1}
-    assert (action.rows, action.tokens) == (6, 6)
+    assert tokens_in(action) == 6
     assert sorted(run(queue, action, 1.0)) == ["a", "b", "c"]
     assert queue.next(1.0, COST) is None
     assert queue.queued_tokens == 0
@@ -89,7 +94,7 @@ def test_prefill_beside_decode_stretches_the_step_by_no_more_than_allowed(queue:
     ready(queue, job("decode"), job("prefill", tokens=500))
     action = queue.next(0.0, COST)
     assert counts(action)["decode"] == 1
-    assert COST.of(action.tokens) <= PREFILL_STRETCH * COST.of(1)
+    assert COST.of(tokens_in(action)) <= PREFILL_STRETCH * COST.of(1)
     assert counts(action)["prefill"] >= MIN_PIECE_TOKENS
 
 
@@ -181,7 +186,7 @@ def tokens_beside(*others: StepJob, seconds: float = 20.0) -> tuple[float, Count
             ends = [at for at, _ in gone] + ([] if action is None else [action.until])
             now = max(min(ends), now + 1e-6)
             continue
-        now += COST.of(action.tokens)
+        now += COST.of(tokens_in(action))
         for part in action.parts:
             given[part.job.client] += part.total
             if queue.advance(part, now):
@@ -316,11 +321,25 @@ def test_discarded_step_is_forgotten_wherever_it_was(queue: StepScheduler):
     assert (len(queue), queue.queued_tokens) == (0, 0)
 
 
+def test_the_usual_step_is_found_without_asking_for_anybody_else_s(queue: StepScheduler):
+    now = decode_together(queue, ["a"], 0.0)
+    ready(queue, job("a"), now=now)
+    part = queue.only(now)
+    assert part is not None
+    assert queue.next(now, FREE) == Batch((part,))
+    queue.advance(part, now + 0.02)
+    for jobs in ([job("b")], [job("a"), job("b")], [job("a", tokens=2)], [job("a", alone=True)], [job("a", rows=600)]):
+        ready(queue, *jobs, now=now + 0.03)
+        assert queue.only(now + 0.03) is None, "others may be worth waiting for, or it takes several steps"
+        for each in jobs:
+            queue.discard(each)
+
+
 def test_steps_past_their_deadline_are_given_up(queue: StepScheduler):
     late, good = job("a"), job("b")
     late.deadline = 5.0
     ready(queue, late, good)
-    assert queue.earliest_deadline == 5.0
+    assert queue.due_at == 5.0
     assert queue.expired(4.9) == []
     assert queue.expired(5.0) == [late]
     assert counts(queue.next(5.0, COST)) == {"b": 1}

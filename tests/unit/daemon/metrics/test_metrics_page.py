@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import fields
 
 import pytest
-from potluck_control.engine_metrics import EngineMetrics, PageCounts, StepCounts
+from potluck_control.engine_metrics import STEP_TIME_BOUNDS_S, EngineMetrics, PageCounts
 from potluck_control.schema import EngineStatus, Status, SwarmStatus
 from potluck_control.states import Reason, State
 from potluck_daemon.reporting.metrics.exposition import Family, Sample, gauge, render
@@ -40,15 +40,14 @@ def _read(text: bytes) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
 
 
 def test_what_the_engine_counts_is_on_the_page() -> None:
-    counts = StepCounts()
-    for seconds in (0.0005, 0.003, 0.003, 60.0):
-        counts.add_step(rows=4, seconds=seconds)
+    times = [0] * (len(STEP_TIME_BOUNDS_S) + 1)
+    times[0], times[2], times[-1] = 1, 2, 1
     engine = EngineMetrics(
         decode_tokens=7,
-        steps=counts.steps,
-        step_rows=counts.step_rows,
+        steps=4,
+        step_rows=16,
         step_seconds=12.5,
-        step_times=tuple(counts.step_times),
+        step_times=tuple(times),
         spills=2,
         pages=PageCounts(total=10, used=4, free=6, spilled=3, kept=1),
     )
