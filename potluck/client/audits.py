@@ -138,20 +138,21 @@ class Audits:
         self._person_of = host.person_of
         self._rng = rng
         self._has_experts = has_experts
-        self._used: set[PeerId] = set()  # servers of this client's sessions
+        self.used: set[PeerId] = set()  # servers of this client's sessions
         self._busy: set[PeerId] = set()  # auditors that compute
-        self._reports = Reports(host, servers, calls, self._used, config.audits)
+        self._reports = Reports(host, servers, calls, self.used, config.audits)
         self._clean: Counter[PersonId] = Counter()  # audits without a disagreement
         self._silent: defaultdict[PersonId, list[float]] = defaultdict(list)  # when, see `_SILENT`
         self._refusing: defaultdict[PersonId, set[PersonId]] = defaultdict(set)  # auditors, by whom they refuse
         self._honest = HonestDifferences()
         self._background = BackgroundTasks()
 
-    def note(self, hop: Hop, start: int, outputs: Tensor) -> None:
-        """Take notice of outputs of the tokens from `start` on, and perhaps begin an audit of a window of them."""
+    def note(self, hop: Hop) -> None:
+        """Perhaps begin an audit of a window of a server's outputs, because one has become whole."""
         if self._may_audit(hop):
-            self._used.add(hop.peer_id)
-            self._draw(hop, hop.windows.add(start, outputs))
+            self._draw(hop, hop.windows.whole())
+        else:
+            hop.windows.clear()
 
     def end(self, hop: Hop) -> None:
         """Perhaps audit the last tokens of a server that a session leaves."""
@@ -339,7 +340,7 @@ class Audits:
             if hop.server.record.is_ours
             and hop.peer_id not in self._busy
             and form in (None, hop.server.record.format)
-            and (self._config.audits != "known" or hop.peer_id in self._used)
+            and (self._config.audits != "known" or hop.peer_id in self.used)
             and (person := self._person_of(hop.peer_id)) is not None
         }
         chosen = choose_auditor([(peer, each.person) for peer, each in able.items()], unwanted, case.seed)

@@ -255,6 +255,7 @@ class StepStream:
         self._peer = peer
         self._stream = stream
         self._coding = coding
+        self._soon_s = min(calls.patience.silence_s, _SOON_S)
 
     async def send(self, request: StepRequest, *, has_reader: bool = False) -> None:
         """Send a step. Raises RemoteError: the server refused or is gone, and the stream is of no use afterwards.
@@ -275,7 +276,7 @@ class StepStream:
     async def answer(
         self,
         like: tuple[int, ...],
-        patience: Patience,
+        expect: Callable[[], Patience],
         is_replaceable: Callable[[], bool],
         on_late: Callable[[], Awaitable[None]] | None = None,
         *,
@@ -285,6 +286,7 @@ class StepStream:
 
         Args:
             like: shape of the hidden states.
+            expect: asked for the server's patience when the answer does not come soon.
             is_replaceable: asked when the answer is late. Without another server the configuration's patience holds.
             on_late: called once when the answer is late. May raise RemoteError.
             answer_tokens: as in the request.
@@ -293,15 +295,23 @@ class StepStream:
             RemoteError: the server refused, broke the protocol, or is gone. The stream is of no use afterwards.
         """
         try:
-            body = await self._stream.receive(timeout_s=patience.silence_s)
+            body = await self._stream.receive(timeout_s=self._soon_s)
         except TimeoutError:
-            if on_late is not None:
-                await on_late()
-            probing = patience if is_replaceable() else None
-            body = await self._calls.patiently(self._peer, self._stream.receive(), probing, is_late=True)
+            body = await self._receive_later(expect(), is_replaceable, on_late)
         if body is None:
             return None
         return self._coding.decode_step_reply(body, like=like, answer_tokens=answer_tokens)
+
+    async def _receive_later(
+        self, patience: Patience, is_replaceable: Callable[[], bool], on_late: Callable[[], Awaitable[None]] | None
+    ) -> bytes | None:
+        try:
+            return await self._stream.receive(timeout_s=max(patience.silence_s - self._soon_s, 0.0))
+        except TimeoutError:
+            if on_late is not None:
+                await on_late()
+        probing = patience if is_replaceable() else None
+        return await self._calls.patiently(self._peer, self._stream.receive(), probing, is_late=True)
 
     async def _last_word(self) -> RemoteError | None:
         """Return the error that the server sent before it closed the stream between two steps, if any."""
@@ -332,6 +342,7 @@ class StepStream:
 
 _SETTLE_TIMEOUT_S = 5.0  # nobody should wait long for a goodbye
 _SMALL_BYTES = 64 << 10  # goes into the buffers of the connection, whether or not the server reads
+_SOON_S = 0.2  # nobody asks how late an answer may be before this
 _LAST_WORD_S = 0.1  # a message that was sent has arrived already
 _CLOSING_S = 2.0  # for the server's side of a goodbye
 
