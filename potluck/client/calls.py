@@ -7,6 +7,7 @@ even while it computes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
@@ -305,11 +306,12 @@ class StepStream:
     async def _receive_later(
         self, patience: Patience, is_replaceable: Callable[[], bool], on_late: Callable[[], Awaitable[None]] | None
     ) -> bytes | None:
-        try:
-            return await self._stream.receive(timeout_s=max(patience.silence_s - self._soon_s, 0.0))
-        except TimeoutError:
-            if on_late is not None:
-                await on_late()
+        left_s = patience.silence_s - self._soon_s
+        if left_s > 0:
+            with contextlib.suppress(TimeoutError):
+                return await self._stream.receive(timeout_s=left_s)
+        if on_late is not None:
+            await on_late()
         probing = patience if is_replaceable() else None
         return await self._calls.patiently(self._peer, self._stream.receive(), probing, is_late=True)
 

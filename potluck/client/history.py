@@ -71,6 +71,10 @@ class Cursor:
         """Return how many tokens the server has or will have."""
         return self.flying[-1].kept if self.flying else self.position
 
+    def land(self) -> None:
+        """Note the answer to the oldest piece."""
+        self.position = max(self.position, self.flying.popleft().kept)
+
     def reset(self) -> None:
         """Note that the server has nothing any more."""
         self.position, self.order = 0, None
@@ -169,10 +173,10 @@ class History:
 
     def between(self, start: int, end: int) -> Tensor:
         """Return the tokens [start, end) with rows in their present order, [batch, end - start, hidden_size]."""
-        last = self._chunks[-1] if self._chunks else None  # which is all that a decode step wants
-        is_in_order = last is not None and last.order_count == len(self._orders)
-        if last is not None and is_in_order and end == self.length == start + last.hidden.shape[1]:
-            return last.hidden
+        newest = self._chunks[-1] if self._chunks else None  # which is all that a decode step wants
+        is_in_order = newest is not None and newest.order_count == len(self._orders)
+        if newest is not None and is_in_order and end == self.length == start + newest.hidden.shape[1]:
+            return newest.hidden
         wanted: list[_Chunk] = []
         position = self.length
         for chunk in reversed(self._chunks):

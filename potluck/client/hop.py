@@ -372,8 +372,7 @@ class Hop:
             self.report.pushed_steps += 1
             if reply.input_digest != (digest or digest_of(hidden)):
                 raise PushDiffers
-        self.cursor.flying.popleft()
-        self.cursor.position = max(self.cursor.position, piece.kept)
+        self.cursor.land()
         first = max(course.start, piece.start)
         if piece.kept > first:
             output = reply.hidden

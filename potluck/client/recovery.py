@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
@@ -83,54 +84,51 @@ class FaultCount:
 
 
 @dataclass(slots=True)
+class _Ban:
+    """What one server did since its last success."""
+
+    until_s: float = 0.0  # it is avoided
+    failures: int = 0  # in a row
+    fault_until_s: float = 0.0  # further failures count as the same one
+    has_left: bool = False
+    is_unproven: bool = False
+
+
+@dataclass(slots=True)
 class Bans:
     """The servers to avoid, each until some time. `now` is in seconds of a monotonic clock."""
 
     config: ClientConfig
-    _until_s: dict[PeerId, float] = field(default_factory=dict)
-    _failures: dict[PeerId, int] = field(default_factory=dict)
-    _fault_until_s: dict[PeerId, float] = field(default_factory=dict)  # ends of bans for faults
-    _left: set[PeerId] = field(default_factory=set)
-    _unproven: set[PeerId] = field(default_factory=set)
+    _of: defaultdict[PeerId, _Ban] = field(default_factory=lambda: defaultdict(_Ban))
 
     def record(self, peer: PeerId, verdict: Verdict, now: float) -> None:
         """Note a failure. All calls that were on their way when a server failed count as one fault."""
-        if verdict.has_left:
-            self._left.add(peer)
-        if verdict.is_unproven:
-            self._unproven.add(peer)
-        if verdict.is_fault:
-            if now < self._fault_until_s.get(peer, now):
-                return
-            self._failures[peer] = self._failures.get(peer, 0) + 1
-            self._until_s[peer] = self._fault_until_s[peer] = now + self.config.ban_after(self._failures[peer])
-        elif verdict.away_s:
-            self._until_s[peer] = max(self._until_s.get(peer, 0.0), now + verdict.away_s)
+        ban = self._of[peer]
+        ban.has_left |= verdict.has_left
+        ban.is_unproven |= verdict.is_unproven
+        if not verdict.is_fault:
+            ban.until_s = max(ban.until_s, now + verdict.away_s) if verdict.away_s else ban.until_s
+        elif now >= ban.fault_until_s:
+            ban.failures += 1
+            ban.until_s = ban.fault_until_s = now + self.config.ban_after(ban.failures)
 
     def clear(self, peer: PeerId) -> None:
         """Forget the failures of a server that did its work."""
-        if self._failures or self._until_s:
-            self._failures.pop(peer, None)
-            self._until_s.pop(peer, None)
-            self._fault_until_s.pop(peer, None)
-            self._left.discard(peer)
-            self._unproven.discard(peer)
+        self._of.pop(peer, None)
 
     def forgive(self, peers: Iterable[PeerId]) -> None:
         """Allow these servers again; a further failure still counts as one more in a row."""
         for peer in peers:
-            self._until_s.pop(peer, None)
-            self._fault_until_s.pop(peer, None)
-            self._left.discard(peer)
-            self._unproven.discard(peer)
+            self._of[peer] = _Ban(failures=self._of[peer].failures)
 
     def current(self, now: float) -> frozenset[PeerId]:
-        return frozenset(peer for peer, until in self._until_s.items() if until > now)
+        return frozenset(peer for peer, ban in self._of.items() if ban.until_s > now)
 
     def left(self) -> frozenset[PeerId]:
         """Return the servers that left and have not come back."""
-        return frozenset(self._left)
+        return frozenset(peer for peer, ban in self._of.items() if ban.has_left)
 
     def faulty(self, now: float) -> frozenset[PeerId]:
         """Return the servers that are banned for a fault, proven or not, and may have recovered."""
-        return frozenset(peer for peer in self.current(now) if self._failures.get(peer) or peer in self._unproven)
+        banned = self.current(now)
+        return frozenset(peer for peer in banned if self._of[peer].failures or self._of[peer].is_unproven)
