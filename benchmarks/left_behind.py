@@ -200,7 +200,7 @@ async def _serve(name: str, place: Path, folder: str) -> None:
     await engine.start()
     print("online", (await engine.node.host.addresses())[0], flush=True)
     while True:
-        found, calls = engine.metrics(), 0 if engine.service is None else engine.state.sessions._calls.total()
+        found, calls = engine.metrics(), 0 if engine.service is None else engine.service.sessions._calls.total()
         now = f"{found.sessions} {calls} {found.queued_steps} {found.queued_tokens} {found.waiting_for_pages}"
         if now != before:
             print("holds", now, flush=True)

@@ -29,20 +29,21 @@ class Leaving:
     @contextmanager
     def working(self) -> Iterator[None]:
         """Work for the caller in this thread, for as long as the block runs."""
-        token = _leaving.set(self)
+        token = working_for.set(self)
         try:
             yield
         finally:
-            _leaving.reset(token)
+            working_for.reset(token)
 
 
-_leaving: ContextVar[Leaving | None] = ContextVar("leaving", default=None)
+working_for: ContextVar[Leaving | None] = ContextVar("leaving", default=None)
+"""The caller for whom this thread works, if there is one that may leave."""
 
 
 @contextmanager
 def ends_with_caller(end: Callable[[], object]) -> Iterator[None]:
     """Call `end`, in any thread, when the caller for whom this thread works leaves before the block has ended."""
-    leaving = _leaving.get()
+    leaving = working_for.get()
     if leaving is None:
         yield
         return
@@ -51,10 +52,10 @@ def ends_with_caller(end: Callable[[], object]) -> Iterator[None]:
         has_left = leaving.has_left
     if has_left:
         end()
-    token = _leaving.set(None)  # `end` also ends the calls within the block
+    token = working_for.set(None)  # `end` also ends the calls within the block
     try:
         yield
     finally:
-        _leaving.reset(token)
+        working_for.reset(token)
         with leaving._lock:
             leaving._ends.remove(end)

@@ -23,7 +23,7 @@ from transformers.models.auto.modeling_auto import (
 from potluck.checkpoint.building import Filler, rebuild_buffers
 from potluck.checkpoint.families import NEEDS_A_MASK, decoder_of, refuse_unsplittable, takes_use_cache
 from potluck.checkpoint.packed import is_packed_weight
-from potluck.checkpoint.remote_layers import RemoteLayers, RemoteStack
+from potluck.checkpoint.remote_layers import RemoteLayers, RemoteStack, no_tables
 from potluck.checkpoint.shards import Shard
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import refuse_packed_ends, stored_format
@@ -31,17 +31,6 @@ from potluck.errors import CheckpointError
 
 NO_MASKS = "potluck_blocks"
 """An unknown attention implementation, for which transformers makes no masks."""
-
-
-class NoRotary(nn.Module):
-    """Stands for rotary tables, which only layers use."""
-
-    def __init__(self, replaced: nn.Module) -> None:
-        super().__init__()
-        self.layer_types = getattr(replaced, "layer_types", ())  # for which loops make tables
-
-    def forward(self, x: Tensor, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
-        return x, x
 
 
 def load_ends(
@@ -111,7 +100,8 @@ def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype, num_labels: int | N
     setattr(inner, stack_name, RemoteLayers(getattr(inner, stack_name), dtype))
     for name, child in list(inner.named_children()):
         if ("rotary" in name or "rope" in name) and not isinstance(child, nn.ModuleList):
-            setattr(inner, name, NoRotary(child))
+            delattr(inner, name)  # of another kind than what comes in its place
+            setattr(inner, name, no_tables(child))
     if config.model_type not in NEEDS_A_MASK:
         config._attn_implementation = NO_MASKS
     return model, inner, stack_name

@@ -4,7 +4,7 @@ looks for, the names and sizes of their linear layers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import torch
@@ -92,6 +92,16 @@ class RemoteLayers(nn.ModuleList):
     def shown(self) -> list[nn.Module]:
         """Return what shows the linear layers of each block."""
         return [module for module in self._modules.values() if module is not None]
+
+
+def no_tables(replaced: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
+    """Return what stands for a module of rotary tables, which only layers use."""
+
+    def tables(x: Tensor, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
+        return x, x
+
+    tables.layer_types = getattr(replaced, "layer_types", ())  # type: ignore[attr-defined]  # loops make one for each
+    return tables
 
 
 def _show_linear_layers(layer: nn.Module, shown: nn.Module, dtype: torch.dtype) -> None:

@@ -124,7 +124,7 @@ class Audits:
         self._host = host
         self._rng = np.random.default_rng()  # for the windows; nobody else may know its state
         self._has_experts = has_experts
-        self._used: set[PeerId] = set()  # servers of this client's sessions
+        self.used: set[PeerId] = set()  # servers of this client's sessions
         self._busy: set[PeerId] = set()  # auditors that compute
         self._reports = Reports(host, servers, calls, self._may_see)
         self._clean: Counter[PersonId] = Counter()  # audits without a disagreement
@@ -133,11 +133,12 @@ class Audits:
         self._honest = audit.HonestDifferences()
         self._background = BackgroundTasks()
 
-    def note(self, hop: Hop, start: int, outputs: Tensor) -> None:
-        """Take notice of outputs of the tokens from `start` on, and perhaps begin an audit of a window of them."""
+    def note(self, hop: Hop) -> None:
+        """Perhaps begin an audit of a window of a server's outputs, because one has become whole."""
         if self._may_audit(hop):
-            self._used.add(hop.peer_id)
-            self._draw(hop, hop.windows.add(start, outputs))
+            self._draw(hop, hop.windows.whole())
+        else:
+            hop.windows.clear()
 
     def end(self, hop: Hop) -> None:
         """Perhaps audit the last tokens of a server that a session leaves."""
@@ -155,7 +156,7 @@ class Audits:
 
     def _may_see(self, peer: PeerId) -> bool:
         """Tell whether the user lets this server see a session's inputs."""
-        return self._config.audits != "known" or peer in self._used
+        return self._config.audits != "known" or peer in self.used
 
     def _draw(self, hop: Hop, finished: Sequence[range]) -> None:
         person = self._host.person_of(hop.peer_id)

@@ -108,6 +108,9 @@ class RemoteCache(Cache):  # type: ignore[misc]
             raise UsageError("this session is closed")
         if self._inputs is not None:
             return self._step_after_inputs(self._inputs, hidden, mask)
+        if self._is_plain and batch == self._batch and self._is_unpadded(mask, tokens):
+            self.output = self._client.run(self.step_rows(hidden))
+            return self.output
         if self._length == 0:
             self._begin(batch, tokens, mask, adapter)
         else:
@@ -121,10 +124,18 @@ class RemoteCache(Cache):  # type: ignore[misc]
     @property
     def is_one_row(self) -> bool:
         """Tell whether a session of a single row without padding has begun."""
-        return self._length > 0 and self._inputs is None and self._batch == 1 and not self._groups[0].start
+        return self._inputs is None and self._is_plain and self._batch == 1
 
-    async def step_row(self, hidden: Tensor) -> Tensor:
-        """Run new tokens [1, tokens, hidden_size] of a session that `is_one_row`, in the client's event loop."""
+    @property
+    def _is_plain(self) -> bool:
+        """Tell whether a session has begun, and all rows are in it without padding."""
+        return self._length > 0 and len(self._sessions) == 1 and not self._groups[0].start
+
+    def _is_unpadded(self, mask: Tensor | None, tokens: int) -> bool:
+        return mask is None or (mask.shape == (self._batch, self._length + tokens) and bool(mask.all()))
+
+    async def step_rows(self, hidden: Tensor) -> Tensor:
+        """Run new tokens [batch, tokens, hidden_size] without padding, in the client's event loop."""
         if not self._end.alive:
             raise UsageError("this session is closed")
         order, self._order = self._order, None

@@ -7,6 +7,7 @@ even while it computes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
@@ -236,6 +237,7 @@ class StepStream:
         self._peer = peer
         self._stream = stream
         self._coding = coding
+        self._soon_s = min(calls.patience.silence_s, _SOON_S)
 
     async def send(self, request: StepRequest, *, has_reader: bool = False) -> None:
         """Send a step. Raises RemoteError: the server refused or is gone, and the stream is of no use afterwards.
@@ -256,7 +258,7 @@ class StepStream:
     async def answer(
         self,
         like: tuple[int, ...],
-        patience: Patience,
+        expect: Callable[[], Patience],
         is_replaceable: Callable[[], bool],
         on_late: Callable[[], Awaitable[None]] | None = None,
         *,
@@ -266,6 +268,7 @@ class StepStream:
 
         Args:
             like: shape of the hidden states.
+            expect: asked for the server's patience when the answer does not come soon.
             is_replaceable: asked when the answer is late. Without another server the configuration's patience holds.
             on_late: called once when the answer is late. May raise RemoteError.
             answer_tokens: as in the request.
@@ -274,15 +277,24 @@ class StepStream:
             RemoteError: the server refused, broke the protocol, or is gone. The stream is of no use afterwards.
         """
         try:
-            body = await self._stream.receive(timeout_s=patience.silence_s)
+            body = await self._stream.receive(timeout_s=self._soon_s)
         except TimeoutError:
-            if on_late is not None:
-                await on_late()
-            probing = patience if is_replaceable() else None
-            body = await self._calls.patiently(self._peer, self._stream.receive(), probing, is_late=True)
+            body = await self._receive_later(expect(), is_replaceable, on_late)
         if body is None:
             return None
         return self._coding.decode_step_reply(body, like=like, answer_tokens=answer_tokens)
+
+    async def _receive_later(
+        self, patience: Patience, is_replaceable: Callable[[], bool], on_late: Callable[[], Awaitable[None]] | None
+    ) -> bytes | None:
+        left_s = patience.silence_s - self._soon_s
+        if left_s > 0:
+            with contextlib.suppress(TimeoutError):
+                return await self._stream.receive(timeout_s=left_s)
+        if on_late is not None:
+            await on_late()
+        probing = patience if is_replaceable() else None
+        return await self._calls.patiently(self._peer, self._stream.receive(), probing, is_late=True)
 
     async def _last_word(self) -> RemoteError | None:
         """Return the error that the server sent before it closed the stream between two steps, if any."""
@@ -312,6 +324,7 @@ class StepStream:
 
 
 _SMALL_BYTES = 64 << 10  # goes into the buffers of the connection, whether or not the server reads
+_SOON_S = 0.2  # nobody asks how late an answer may be before this
 _LAST_WORD_S = 0.1  # a message that was sent has arrived already
 _CLOSING_S = 2.0  # for the server's side of a goodbye
 

@@ -114,6 +114,7 @@ class History:
         self.prompts = prompts  # in their present order, cut to the present length
         self._dependents: weakref.WeakSet[Dependent] = weakref.WeakSet()
         self.length = 0  # tokens
+        self.batch = 0  # rows; 0 before the first tokens
         if before is not None:
             before.attach(self)
 
@@ -125,16 +126,10 @@ class History:
     def prompt_tokens(self) -> int:
         return 0 if self.prompts is None else self.prompts.shape[2]
 
-    @property
-    def batch(self) -> int:
-        """Return the number of rows; 0 before the first tokens."""
-        if self._orders:
-            return self._orders[-1].shape[0]
-        return self._chunks[0].hidden.shape[0] if self._chunks else 0
-
     def append(self, hidden: Tensor) -> None:
         """Add [batch, tokens, hidden_size], in the present order of rows."""
         if hidden.shape[1]:
+            self.batch = hidden.shape[0]
             self._chunks.append(_Chunk(hidden, len(self._orders)))
             self.length += hidden.shape[1]
         if len(self._chunks) - self._merged >= _CHUNKS_TO_MERGE:
@@ -172,11 +167,16 @@ class History:
         for dependent in self._dependents:
             dependent.reorder(order)
         self._orders.append(order)
+        self.batch = order.shape[0]
         if self.prompts is not None and self.prompts.shape[1] > 1:
             self.prompts = self.prompts.index_select(1, order)
 
     def between(self, start: int, end: int) -> Tensor:
         """Return the tokens [start, end) with rows in their present order, [batch, end - start, hidden_size]."""
+        newest = self._chunks[-1] if self._chunks else None  # which is all that a decode step wants
+        is_in_order = newest is not None and newest.order_count == len(self._orders)
+        if newest is not None and is_in_order and end == self.length == start + newest.hidden.shape[1]:
+            return newest.hidden
         wanted: list[_Chunk] = []
         position = self.length
         for chunk in reversed(self._chunks):

@@ -12,8 +12,10 @@ import asyncio
 import contextlib
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -23,13 +25,14 @@ from potluck.client.calls import Calls, StepStream
 from potluck.client.history import Cursor, History, Piece
 from potluck.client.own_adapters import AdapterPart
 from potluck.client.packing import speaks_packed
-from potluck.client.pieces import IN_FLIGHT, Course, is_long, piece_tokens
-from potluck.client.receipts import Tab
+from potluck.client.pieces import IN_FLIGHT, LEAST_LONG, Course, Take, is_long, piece_tokens
+from potluck.client.receipts import RECEIPT_S, RECEIPT_TOKENS, Tab
 from potluck.client.report import HopReport
 from potluck.client.windows import Windows
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Awaited, PushLink, SessionOpening, StepReply, StepRequest
+from potluck.protocol.messages import Awaited, PushLink, SessionOpening, StepReply, StepRequest, Timing
+from potluck.protocol.records import ServerRecord
 from potluck.routing import Pace, RouteHop, opening_silence_s
 from potluck.tasks import cancel_and_wait
 from potluck.wire.packing import pack, pack_exactly
@@ -51,13 +54,13 @@ Race = Callable[["Hop", Coroutine[Any, Any, StepReply | None], float], Awaitable
 """Waits for the first answer of a hop, and for another server if the answer takes longer than so many seconds."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Links:
     """The pushes from and to the servers before and after one server, while its stream lasts."""
 
     awaits: PushLink | None = None  # what the server was told, or is told next, of who pushes to it
-    pushes: PushLink | None = None  # likewise, of whom it pushes to
-    untold: dict[str, PushLink] = field(default_factory=dict)  # of these two, what the next message says
+    receiver: Links | None = None  # of whom it was told to push to
+    untold: dict[str, PushLink] = field(default_factory=dict)  # what the next message says of these two
     can_push: bool = False  # by its last answer
     was_pushed: bool = False  # its last output, to the next server
     missed: bool = False  # what it was to get from the server before did not come in time
@@ -69,16 +72,36 @@ class _Line:
     """A stream to a server.
 
     Attributes:
-        rows: of the session that was opened on it; 0: none yet.
+        largest_message: tokens, all rows together.
         used_s: when something came last (monotonic).
+        rows: of the session that was opened on it; 0: none yet.
         yields: by the last answer, which says that the server knows spare sessions.
+        uncounted: tokens, all rows together, that the tab is yet to count.
+        count_at_s: when it is to count them, even if there are few.
+        receipt: to be sent with the next message.
     """
 
     stream: StepStream
     tab: Tab
+    largest_message: int
+    used_s: float
     rows: int = 0
-    used_s: float = 0.0
     yields: bool = False
+    uncounted: int = 0
+    count_at_s: float = 0.0
+    receipt: bytes | None = None
+
+    def count(self, tokens: int, timing: Timing) -> None:
+        """Let the tab count what was computed, last of all `tokens` for an answer; sign a receipt if one is due."""
+        self.tab.note(self.uncounted, Timing())
+        self.tab.note(tokens, timing)
+        self.uncounted, self.count_at_s = 0, self.used_s + RECEIPT_S
+        self.receipt = self.tab.due() or self.receipt
+
+    def end(self) -> None:
+        """Settle the tab."""
+        self.tab.note(self.uncounted, Timing())
+        self.tab.close()
 
 
 class Hop:
@@ -109,6 +132,7 @@ class Hop:
         self.pace = Pace(part.cost_s)
         self.links = Links()
         self.is_leaving = False  # by its last answer
+        self.needs_another = False  # it leaves, or a step took long, since the session looked for another server
         self.is_spare = False  # it stands by for another server
         self.was_given = False  # the server got the step that failed
         self.race: Race | None = None  # for its first answer
@@ -141,7 +165,8 @@ class Hop:
             if self._adapter is not None:
                 await self._calls.bring(record, self.opening, self._adapter)
             stream = await self._calls.open_steps(record)
-            self._line = _Line(stream, self._calls.open_tab(self.part), used_s=time.monotonic())
+            tab = self._calls.open_tab(self.part)
+            self._line = _Line(stream, tab, _largest_message(record), used_s=time.monotonic())
         return self._line
 
     def enlarge(self, max_length: int) -> None:
@@ -154,7 +179,7 @@ class Hop:
         line, self._line = self._line, None
         if line is not None:
             line.stream.drop()
-            line.tab.close()
+            line.end()
         self.windows.clear()  # the server computes all of it anew
         self.cursor.reset()
         self.links = Links()
@@ -163,33 +188,32 @@ class Hop:
         """End the session at the server, so that it frees the cache at once."""
         line, self._line = self._line, None
         if line is not None:
-            line.tab.close()
+            line.end()
             await line.stream.finish()
 
     def can_take_whole(self, position: int, num_tokens: int) -> bool:
         """Tell whether a step from `position` on needs one message and nothing before it, so that it may be pushed."""
-        is_plain = position > 0 or self.history.prompts is None
-        is_next = self.cursor.position == position and self.cursor.order is None and is_plain
-        return is_next and self._line is not None and self._line.rows > 0 and num_tokens <= self._largest_message
+        line, cursor = self._line, self.cursor
+        if line is None or not line.rows or cursor.position != position or cursor.order is not None:
+            return False
+        return num_tokens <= line.largest_message and (position > 0 or self.history.prompts is None)
 
     def lacks_much(self, end: int, rows: int) -> bool:
         """Tell whether the server lacks so many of the tokens before `end` that they should come in pieces."""
-        is_alone = self.opening.exact or not self.part.server.record.is_ours  # the former would be computed otherwise
-        return not is_alone and is_long(end - self.cursor.position, rows)
-
-    @property
-    def _largest_message(self) -> int:
-        return min(self.part.server.record.max_batch_tokens, _MESSAGE_TOKENS)
+        lacking = end - self.cursor.position
+        if lacking <= LEAST_LONG or self.opening.exact or not self.part.server.record.is_ours:
+            return False  # an exact session's pieces would be computed otherwise
+        return is_long(lacking, rows)
 
     def largest_piece(self, rows: int) -> int:
         """Return how many tokens of each row the server takes at once."""
-        return max(self._largest_message // rows, 1)
+        return max(_largest_message(self.part.server.record) // rows, 1)
 
     async def announce(self, awaited: Awaited) -> None:
         """Tell the server that its next inputs come from the server before; `catch_up` waits for the answer."""
         assert self._line is not None
         start, end = self.cursor.position, self.cursor.position + awaited.tokens
-        await self._launch(self._line, Piece(start, end, None, awaited, time.monotonic(), None, end), self.links.number)
+        await self._send(self._line, Piece(start, end, None, awaited, time.monotonic(), None, end), self.links.number)
 
     async def catch_up(self, start: int, *, is_pushed: bool = False) -> Tensor:
         """Send the server what it lacks and return the outputs of tokens [start, history.length).
@@ -200,14 +224,13 @@ class Hop:
         Returns: [batch, history.length - start, hidden_size], in the dtype of the history.
         Raises: as `follow`.
         """
-        outputs: list[Tensor] = []
-        course = self.course(start, self.history.length, lambda _, output, __: outputs.append(output))
+        course = self.course(start, self.history.length)
         if is_pushed:
             course.pushed.add(self.cursor.position)
         await self.follow(course)
-        return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=1)
+        return course.outputs[0] if len(course.outputs) == 1 else torch.cat(course.outputs, dim=1)
 
-    def course(self, start: int, end: int, take: Callable[[int, Tensor, bool], None]) -> Course:
+    def course(self, start: int, end: int, take: Take | None = None) -> Course:
         """Return how the server catches up with the first `end` tokens, of which it gets all from here."""
         rows = self.history.batch
         if not self.lacks_much(end, rows):
@@ -223,18 +246,25 @@ class Hop:
         Raises:
             RemoteError: the session at this server is gone; the history is intact.
         """
-        began_s = time.monotonic()
-        has_other_rows = self._line is not None and self._line.rows not in (0, course.rows)
-        if self.cursor.position > course.start or has_other_rows:
-            self.abandon()  # those outputs are gone, so they are computed again
+        cursor, began_s = self.cursor, time.monotonic()
+        if cursor.position > course.start or (self._line is not None and self._line.rows not in (0, course.rows)):
+            self.abandon()  # those outputs are gone, or the rows are others, so all is computed again
         self.was_given = self.links.missed = False
         sending: asyncio.Task[None] | None = None
         try:
-            line = await self.open()
+            line = self._line or await self.open()
             if course.in_flight > 1:
                 sending = asyncio.create_task(self._send_ahead(line, course))
                 sending.add_done_callback(lambda _: course.wake())
-            await self._pass(line, course, sending)
+            while cursor.position < course.end:
+                if not cursor.flying and not await self._comes(line, course, sending):
+                    break
+                piece = cursor.flying[0]
+                if course.history.length < piece.kept and not await course.reaches(piece.kept):
+                    break  # an announced piece stays announced
+                await self._read(line, course, piece)
+            if sending is not None:
+                await sending
         except BaseException as error:
             was_idle = self._line is not None and began_s - self._line.used_s > _IDLE_S
             self.abandon()
@@ -246,59 +276,43 @@ class Hop:
                     raise RemoteError(Code.ROLLBACK, "the session was closed in a pause") from error
             raise
 
-    async def _pass(self, line: _Line, course: Course, sending: asyncio.Task[None] | None) -> None:
-        """Send and read piece after piece; `sending` sends them ahead if several may be in flight."""
-        cursor = self.cursor
-        while cursor.position < course.end:
-            if not cursor.flying and sending is None and not await self._send_piece(line, course):
-                return
-            if not cursor.flying and sending is not None:
-                await course.until(lambda: bool(cursor.flying) or sending.done())
-            if not cursor.flying or not await course.reaches(cursor.flying[0].kept):
-                break  # an announced piece stays announced
-            await self._read_piece(line, course, cursor.flying[0])
-            course.wake()
-        if sending is not None:
-            await sending
+    async def _comes(self, line: _Line, course: Course, sending: asyncio.Task[None] | None) -> bool:
+        """Send the next piece, or wait until it is sent ahead; return False if there will be none."""
+        if sending is None:
+            return await self._send_piece(line, course)
+        await course.until(lambda: bool(self.cursor.flying) or sending.done())
+        return bool(self.cursor.flying)
 
     async def _send_ahead(self, line: _Line, course: Course) -> None:
         cursor = self.cursor
         while cursor.sent < course.end and not course.is_cut_short:
             if len(cursor.flying) < course.in_flight:
-                if not await self._send_piece(line, course, has_reader=True):
+                if not await self._send_piece(line, course):
                     return
             else:
                 await course.until(lambda: len(cursor.flying) < course.in_flight or course.is_cut_short)
 
-    async def _send_piece(self, line: _Line, course: Course, *, has_reader: bool = False) -> bool:
+    async def _send_piece(self, line: _Line, course: Course) -> bool:
         """Send or announce the next piece; return False if its inputs will not come."""
-        start, rows = self.cursor.sent, course.rows
-        tokens = min(course.tokens, self.largest_piece(rows))
+        start = self.cursor.sent if self.cursor.flying else self.cursor.position
+        rows = course.rows
+        tokens = min(course.tokens, max(line.largest_message // rows, 1))
         end = min(start + (tokens if start else max(tokens, self.history.prompt_tokens)), course.end)
         number = course.numbers.get(start)
         hidden = awaited = None
         if course.is_pushed and number is not None:
             awaited = Awaited(number, rows, end - start)
-        elif await course.reaches(end):
+        elif course.history.length >= end or await course.reaches(end):
             hidden = self.history.between(start, end)
         else:
             return False
         wanted = max(end - max(course.start, start), 0)
         asked = wanted if wanted < end - start and self.part.server.record.is_ours else None
         piece = Piece(start, end, hidden, awaited, time.monotonic(), asked, end)
-        push_number = number if course.pushes else self.links.number
-        await self._launch(line, piece, push_number, course, has_reader=has_reader)
+        await self._send(line, piece, number if course.pushes else self.links.number, course)
         return True
 
-    async def _launch(
-        self,
-        line: _Line,
-        piece: Piece,
-        push_number: int | None,
-        course: Course | None = None,
-        *,
-        has_reader: bool = False,
-    ) -> None:
+    async def _send(self, line: _Line, piece: Piece, push_number: int | None, course: Course | None = None) -> None:
         cursor, links, prompts = self.cursor, self.links, self.history.prompts
         request = StepRequest(
             piece.hidden,
@@ -306,50 +320,58 @@ class Hop:
             prompts=prompts[: len(self.span)] if prompts is not None and piece.start == 0 else None,
             hypo_ids=cursor.order,
             start_from_position=piece.start,
-            receipt=line.tab.due(),
+            receipt=line.receipt,
             awaited=piece.awaited,
             push_number=push_number,
             push_to=links.untold.pop("push_to", None),
             pushed_by=links.untold.pop("pushed_by", None),
             answer_tokens=piece.answer_tokens,
-            packed=self._packed(piece.hidden),
+            packed=self._packed(piece.hidden) if self.is_fed_rounded else None,
             is_spare=self.is_spare,
         )
         line.rows = line.rows or self.history.batch  # the first message is no announcement
-        cursor.order = links.number = None
+        cursor.order = links.number = line.receipt = None
         cursor.flying.append(piece)  # first: the answer may come before the last byte has left
-        if course is not None:
-            course.wake()
         self.was_given = True
-        if piece.awaited is None:
-            await line.stream.send(request, has_reader=has_reader)
-        else:
+        if piece.awaited is not None:
             with contextlib.suppress(RemoteError):  # the end of the stream is seen when the answer is read
                 await line.stream.send(request, has_reader=True)
-
-    async def _read_piece(self, line: _Line, course: Course, piece: Piece) -> None:
-        """Read the answer to the oldest piece; bring what the server before does not."""
-        hidden = self.history.between(piece.start, piece.end) if piece.hidden is None else piece.hidden
-        awaited = piece.awaited
-        is_short = piece.start > 0 and piece.end - piece.start <= _SHORT_TOKENS and course.in_flight == 1
-        if awaited is None:
-            reply = await self._answer(line, piece, hidden, is_short=is_short)
+        elif course is not None and course.in_flight > 1:
+            course.wake()
+            await line.stream.send(request, has_reader=True)
         else:
-            is_pushed = piece.start in course.pushed and not self.links.missed
+            await line.stream.send(request)
 
-            async def bring() -> None:
-                self.links.missed |= is_pushed
-                await line.stream.send(StepRequest(hidden, awaited=awaited, packed=self._packed(hidden)))
-
-            if not is_pushed:
-                await bring()
+    async def _read(self, line: _Line, course: Course, piece: Piece) -> None:
+        """Read the answer to the oldest piece, bring what the server before does not, and hand on the outputs."""
+        hidden = self.history.between(piece.start, piece.end) if piece.hidden is None else piece.hidden
+        is_short = piece.start > 0 and piece.end - piece.start <= _SHORT_TOKENS and course.in_flight == 1
+        on_late: Callable[[], Awaitable[None]] | None = None
+        digest = b""
+        if piece.awaited is not None:
             piece.sent_s = time.monotonic()
-            on_late = bring if is_pushed else None
-            reply = await self._answer(line, piece, hidden, is_short=is_short, on_late=on_late)
-            if reply.input_digest is not None:
-                self.report.pushed_steps += 1
-                if reply.input_digest != digest_of(hidden):
-                    raise PushDiffers
+            if piece.start in course.pushed and not self.links.missed:
+                on_late = partial(self._bring, line, piece.awaited, hidden)
+                digest = digest_of(hidden)  # while the server computes
+            else:
+                await self._bring(line, piece.awaited, hidden, is_late=False)
+        self.was_given = True
+        answering = line.stream.answer(
+            tuple(hidden.shape),
+            lambda: self.pace.patience(self._calls.patience) if is_short else self._calls.patience,
+            lambda: self._is_replaceable(self),
+            on_late,
+            answer_tokens=piece.answer_tokens,
+        )
+        race, self.race = self.race, None
+        reply = await (answering if race is None else race(self, answering, self._opening_silence_s(hidden)))
+        if reply is None:
+            raise RemoteError(Code.UNREACHABLE, "the server closed the session")
+        self._note(line, piece, reply, is_step=is_short and piece.end - piece.start == 1)
+        if reply.input_digest is not None:
+            self.report.pushed_steps += 1
+            if reply.input_digest != (digest or digest_of(hidden)):
+                raise PushDiffers
         self.cursor.land()
         first = max(course.start, piece.start)
         if piece.kept > first:
@@ -360,41 +382,66 @@ class Hop:
                 output = output.to(hidden.dtype)
             if self.opening.packs and not self.speaks_packed:  # an older server doesn't round it
                 output = pack(output).values
-            course.take(first, output, reply.was_pushed)
+            if course.take is None:
+                course.outputs.append(output)
+            else:
+                course.take(first, output, reply.was_pushed)
+        if course.in_flight > 1:
+            course.wake()
+
+    async def _bring(self, line: _Line, awaited: Awaited, hidden: Tensor, *, is_late: bool = True) -> None:
+        """Send what was announced, because the server before did not, or is late."""
+        self.links.missed |= is_late
+        packed = self._packed(hidden) if self.is_fed_rounded else None
+        await line.stream.send(StepRequest(hidden, awaited=awaited, packed=packed))
 
     def _packed(self, hidden: Tensor | None) -> Tensor | None:
-        return pack_exactly(hidden) if hidden is not None and self.is_fed_rounded and self.speaks_packed else None
+        return pack_exactly(hidden) if hidden is not None and self.speaks_packed else None
 
-    async def _answer(
-        self,
-        line: _Line,
-        piece: Piece,
-        hidden: Tensor,
-        *,
-        is_short: bool,
-        on_late: Callable[[], Awaitable[None]] | None = None,
-    ) -> StepReply:
-        self.was_given = True
-        rows, tokens, _ = like = tuple(hidden.shape)
-        patience = self.pace.patience(self._calls.patience) if is_short else self._calls.patience
-        answering = line.stream.answer(
-            like, patience, lambda: self._is_replaceable(self), on_late, answer_tokens=piece.answer_tokens
-        )
-        race, self.race = self.race, None
-        reply = await (answering if race is None else race(self, answering, self._opening_silence_s(hidden)))
-        if reply is None:
-            raise RemoteError(Code.UNREACHABLE, "the server closed the session")
-        began_s, line.used_s = max(piece.sent_s, line.used_s), time.monotonic()  # several may be in flight
-        self.is_leaving, line.yields = reply.timing.is_leaving, reply.yields
+    def _note(self, line: _Line, piece: Piece, reply: StepReply, *, is_step: bool) -> None:
+        """Take down what an answer says of its server: load, links, work and times.
+
+        Args:
+            is_step: it was an ordinary decode step, whose time says how fast the server is.
+        """
+        began_s, now = max(piece.sent_s, line.used_s), time.monotonic()  # several may be in flight
+        took_s, timing, tokens = now - began_s, reply.timing, piece.end - piece.start
+        line.used_s, line.yields = now, reply.yields
         self.links.can_push, self.links.was_pushed = reply.can_push, reply.was_pushed
-        line.tab.note(rows * tokens, reply.timing)
-        took_s = line.used_s - began_s
-        if is_short and tokens == 1:
-            self.pace.add(took_s)
-        self.report.add(tokens=tokens, wall_ms=1000 * took_s, timing=reply.timing)
-        return reply
+        self.is_leaving = timing.is_leaving
+        if is_step:
+            self.pace.recent_s.append(took_s)
+        if timing.is_leaving or (is_step and took_s > self.pace.slow_s):
+            self.needs_another = True
+        computed = line.rows * tokens
+        if line.uncounted + computed >= RECEIPT_TOKENS or now >= line.count_at_s or timing.tab is not None:
+            line.count(computed, timing)
+        else:
+            line.uncounted += computed
+        report = self.report
+        report.steps += 1
+        report.tokens += tokens
+        report.wall_ms += 1000 * took_s
+        report.queue_ms += timing.queue_ms
+        report.compute_ms += timing.compute_ms
 
     def _opening_silence_s(self, hidden: Tensor) -> float:
         forward_tps = self.part.server.record.forward_tps
         compute_s = hidden.shape[0] * hidden.shape[1] * len(self.span) / max(forward_tps, 1.0)
         return opening_silence_s(self.part.cost_s, compute_s, hidden.nbytes)
+
+
+def open_links(hops: Sequence[Hop], position: int, num_tokens: int) -> list[tuple[Hop, Hop]]:
+    """Return the pairs between which the outputs of a step of `num_tokens`, all rows together, are pushed."""
+    found = []
+    for sender, receiver in pairwise(hops):
+        out, into = sender.links, receiver.links
+        is_open = out.receiver is into and out.can_push and not out.untold and not into.untold
+        if is_open and sender.can_take_whole(position, num_tokens) and receiver.can_take_whole(position, num_tokens):
+            found.append((sender, receiver))
+    return found
+
+
+def _largest_message(record: ServerRecord) -> int:
+    """Return how many tokens, all rows together, a server takes in one message."""
+    return min(record.max_batch_tokens, _MESSAGE_TOKENS)

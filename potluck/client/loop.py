@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Generic, TypeVar
 
 from potluck.errors import NetworkError, UsageError
-from potluck.leaving import ends_with_caller
+from potluck.leaving import ends_with_caller, working_for
 from potluck.tasks import cancel_and_wait
 
 T = TypeVar("T")
@@ -70,8 +70,10 @@ class LoopThread:
         call = _Call(work)
         self._calls.add(call)
         try:
+            loop.call_soon_threadsafe(call.begin, loop)
+            if working_for.get() is None:
+                return call.wait(self.post)
             with ends_with_caller(lambda: self.post(lambda: call.cancel(BrokenPipeError("the caller is gone")))):
-                loop.call_soon_threadsafe(call.begin, loop)
                 return call.wait(self.post)
         finally:
             self._calls.discard(call)

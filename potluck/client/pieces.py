@@ -19,6 +19,8 @@ pieces; each piece costs a server one reading of its weights."""
 _LEAST_TOKENS: Final = 128
 """Of a piece, all rows together. For fewer, a server reads weights about as long as it computes with them."""
 
+LEAST_LONG: Final = 3 * PAGE_TOKENS // 2  # tokens of each row; a step of no more is never cut
+
 IN_FLIGHT: Final = 8  # pieces at a server that are not answered; more would only fill the buffers of the way there
 ANNOUNCED: Final = (
     3  # of these, announced ones: a server reads four steps ahead, and must get to what the client brings
@@ -36,6 +38,10 @@ def is_long(tokens: int, rows: int) -> bool:
     return 2 * tokens > 3 * piece_tokens(tokens, rows)
 
 
+Take = Callable[[int, Tensor, bool], None]
+"""Takes a position, the outputs of the tokens from there on, and whether they were pushed on."""
+
+
 @dataclass(slots=True, eq=False)
 class Course:
     """How one server takes part in a step.
@@ -46,13 +52,14 @@ class Course:
         start: position of the first token whose output is wanted.
         end: where the step ends.
         tokens: of a piece, for each row.
-        take: called with a position, the outputs of the tokens from there on, and whether they were pushed on.
+        take: None: outputs are added to `outputs`.
         in_flight: how many pieces may be at the server.
         grows: the history does not reach `end` yet, and more of it comes.
         is_pushed: the server before pushes the pieces that have numbers.
         pushes: this server pushes on what it computes of those pieces.
         numbers: of pushes, by the position of a piece.
         pushed: positions of pieces that the server before has pushed.
+        outputs: what nobody takes at once.
     """
 
     history: History
@@ -60,13 +67,14 @@ class Course:
     start: int
     end: int
     tokens: int
-    take: Callable[[int, Tensor, bool], None]
+    take: Take | None = None
     in_flight: int = 1
     grows: bool = False
     is_pushed: bool = False
     pushes: bool = False
     numbers: Mapping[int, int] = field(default_factory=dict)
     pushed: set[int] = field(default_factory=set)
+    outputs: list[Tensor] = field(default_factory=list)
     _news: asyncio.Event | None = None
 
     def bring(self, hidden: Tensor, *, was_pushed: bool) -> None:

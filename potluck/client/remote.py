@@ -45,6 +45,7 @@ class RemoteBlocks(nn.Module):
         """
         super().__init__()
         self.places = places
+        self._cache_name = ""  # of the decoder around these blocks
         self.client = client
         self.span = span or Span(0, client.swarm.num_blocks)
 
@@ -120,7 +121,7 @@ class RemoteBlocks(nn.Module):
         config: Any = module.config
         _refuse_outputs(config, kwargs)
         _refuse_attention(kwargs)
-        name = cache_name(module)
+        name = self._cache_name = self._cache_name or cache_name(module)
         for other in CACHE_NAMES:  # Transformers renames older names, but later
             if other != name and other in kwargs:
                 kwargs[name] = kwargs.pop(other)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from potluck.protocol.blocks import PeerId, PersonId, Span
-from potluck.protocol.messages import Timing
 from potluck.protocol.records import NumberFormat
 
 UNKNOWN_FORMAT = NumberFormat("")
@@ -31,13 +30,6 @@ class HopReport:
     @property
     def mean_step_ms(self) -> float:
         return self.wall_ms / self.steps if self.steps else 0.0
-
-    def add(self, *, tokens: int, wall_ms: float, timing: Timing) -> None:
-        self.steps += 1
-        self.tokens += tokens
-        self.wall_ms += wall_ms
-        self.queue_ms += timing.queue_ms
-        self.compute_ms += timing.compute_ms
 
 
 @dataclass(slots=True)

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from potluck.client.hop import Hop
 from potluck.protocol.blocks import PeerId
@@ -37,57 +35,32 @@ class Ring:
     """The links of one session; `now` is in seconds of a monotonic clock."""
 
     _pairs: dict[tuple[PeerId, PeerId], _Pair] = field(default_factory=dict)
-    _number: int = 0  # of the latest step that was pushed
 
-    def tell(self, hops: Sequence[Hop], now: float) -> None:
-        """Let the next message to each server say what it lacks for pushes."""
-        for sender, receiver in pairwise(hops):
-            pair = self._pair(sender, receiver)
-            if now < pair.rests_until:
-                continue
-            out, into = sender.links, receiver.links
-            if into.awaits is None or into.awaits.peer != sender.peer_id:
-                into.awaits = into.untold["pushed_by"] = PushLink(sender.peer_id, os.urandom(SECRET_BYTES))
-            elif not into.untold and (out.pushes is None or out.pushes.secret != into.awaits.secret):
-                out.pushes = out.untold["push_to"] = PushLink(receiver.peer_id, into.awaits.secret)
-                out.can_push, pair.told_at = False, now
-            elif not out.untold and not out.can_push and now - pair.told_at > _OPENING_S:
-                self.note_failure(sender, receiver, now)
-
-    def open_links(self, hops: Sequence[Hop], position: int, num_tokens: int) -> list[tuple[Hop, Hop]]:
-        """Return the pairs between which the outputs of a step of `num_tokens`, all rows together, are pushed."""
-        return [
-            (sender, receiver)
-            for sender, receiver in pairwise(hops)
-            if _is_open(sender, receiver)
-            and sender.can_take_whole(position, num_tokens)
-            and receiver.can_take_whole(position, num_tokens)
-        ]
-
-    def next_number(self) -> int:
-        self._number += 1
-        return self._number
+    def tell(self, sender: Hop, receiver: Hop, now: float) -> None:
+        """Let the next messages to two servers say what they lack for pushes from one to the other."""
+        pair, out, into = self._pair(sender, receiver), sender.links, receiver.links
+        are_of_one_kind = not sender.opening.packs or (sender.speaks_packed and receiver.speaks_packed)
+        if now < pair.rests_until or not are_of_one_kind:
+            return
+        if into.awaits is None or into.awaits.peer != sender.peer_id:
+            into.awaits = into.untold["pushed_by"] = PushLink(sender.peer_id, os.urandom(SECRET_BYTES))
+        elif not into.untold and out.receiver is not into:
+            out.untold["push_to"] = PushLink(receiver.peer_id, into.awaits.secret)
+            out.receiver, out.can_push, pair.told_at = into, False, now
+        elif not out.untold and not out.can_push and now - pair.told_at > _OPENING_S:
+            self.note_failure(sender, receiver, now)
 
     def note_failure(self, sender: Hop, receiver: Hop, now: float) -> None:
         """Let a link rest over which nothing came."""
         pair = self._pair(sender, receiver)
         pair.rests_until = now + pair.rest_s
         pair.rest_s = min(2 * pair.rest_s, _MAX_REST_S)
-        sender.links.pushes = receiver.links.awaits = None
+        sender.links.receiver = receiver.links.awaits = None
 
     def distrust(self, sender: Hop, receiver: Hop) -> None:
         """Never use a link again over which other values came than to the client."""
         self._pair(sender, receiver).rests_until = math.inf
-        sender.links.pushes = receiver.links.awaits = None
+        sender.links.receiver = receiver.links.awaits = None
 
     def _pair(self, sender: Hop, receiver: Hop) -> _Pair:
         return self._pairs.setdefault((sender.peer_id, receiver.peer_id), _Pair())
-
-
-def _is_open(sender: Hop, receiver: Hop) -> bool:
-    out, into = sender.links, receiver.links
-    if out.pushes is None or into.awaits is None or out.pushes.secret != into.awaits.secret:
-        return False
-    if sender.opening.packs and not (sender.speaks_packed and receiver.speaks_packed):
-        return False
-    return out.can_push and not out.untold and not into.untold

@@ -14,7 +14,7 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import itemgetter
@@ -27,9 +27,9 @@ from potluck.client.config import ClientConfig
 from potluck.client.outages import Outages
 from potluck.client.packing import Way
 from potluck.client.quoting import quoted
-from potluck.client.recovery import NO_ANSWER, Bans, Verdict, judge
+from potluck.client.recovery import NO_ANSWER, Action, Bans, FaultCount, Verdict, judge
 from potluck.directory import Directory
-from potluck.errors import NetworkError, UsageError
+from potluck.errors import NetworkError, SwarmError, UsageError
 from potluck.p2p.network import Host
 from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, PersonId, Span
@@ -104,6 +104,43 @@ class Wait:
         self.since_s += max(took_s - longest_s - _LATE_S, 0.0)
 
 
+class Failures:
+    """The failures of one step of a session or of one pass, and the wait for other servers that they begin."""
+
+    def __init__(self, servers: Servers, config: ClientConfig) -> None:
+        self.wait = Wait(config.max_wait_s)
+        self.unwanted: frozenset[PeerId] = frozenset()  # servers that refuse this request alone
+        self._servers = servers
+        self._faults = FaultCount(config)
+
+    def note(self, part: RouteHop, error: RemoteError, *, was_given: bool = True, may_end: bool = True) -> Verdict:
+        """Note a failure and return its consequences.
+
+        Raises:
+            SwarmError: another attempt is pointless, and `may_end`.
+        """
+        _log.info("blocks %s: %s (%s)", part.span, error.message, error.code)
+        verdict, now = judge(error), time.monotonic()
+        self._servers.note_failure(part.peer_id, verdict)
+        self.wait.note_failure(error, now)
+        self._faults.note(verdict, was_given=was_given)
+        if may_end and verdict.action is not Action.GIVE_UP and self._faults.is_enough(self.wait.left_s(now)):
+            self.end()
+            raise SwarmError(f"blocks {part.span} failed again and again; last error: {error.message}")
+        if verdict.for_this_session:
+            self.unwanted |= {part.peer_id}
+        return verdict
+
+    def note_success(self, part: RouteHop) -> None:
+        self._servers.note_success(part.peer_id)
+        self.end()
+
+    def end(self) -> None:
+        """End the wait, because somebody answered or nobody will."""
+        if self.wait.why is not None:
+            self._servers.end_wait(self.wait)
+
+
 class Servers:
     """The servers of one swarm, as one client knows them. Lives in the client's event loop."""
 
@@ -123,9 +160,10 @@ class Servers:
         self._examined: set[PeerId] = set()  # after a call failed; many may fail at once
         self._answered = asyncio.Event()  # set with each answer, and when no more are awaited
         self._bans = Bans(config)
+        self.failed: set[PeerId] = set()  # servers whose last call or ping failed
         self._clean: Counter[PersonId] = Counter()  # audits
         self._withholding: set[PersonId] = set()
-        self._distrusted = set(config.distrusted)  # people whose servers computed wrongly
+        self.distrusted = set(config.distrusted)  # people whose servers computed wrongly
         self._slowness = Slowness()
         self._affinity = Affinity()
         self.outages = Outages()
@@ -218,6 +256,15 @@ class Servers:
         """Let the next failure begin to wait anew, because somebody answered."""
         wait.why = None
 
+    @contextlib.contextmanager
+    def waiting(self, max_s: float) -> Iterator[Wait]:
+        """Return a wait that ends with the block."""
+        wait = Wait(max_s)
+        try:
+            yield wait
+        finally:
+            self.end_wait(wait)
+
     async def compare_routes(
         self,
         span: Span,
@@ -272,7 +319,7 @@ class Servers:
         except RemoteError as error:
             if error.code is Code.UNREACHABLE:
                 silent.add(peer)
-                self._attempts.note(peer, time.monotonic(), answered=False)
+                self._note_silence(peer)
                 return server
             self.note_failure(peer, judge(error))
             return None
@@ -334,10 +381,10 @@ class Servers:
 
     def distrust(self, person: PersonId) -> None:
         """Never use the servers of a person again."""
-        self._distrusted.add(person)
+        self.distrusted.add(person)
 
     def is_distrusted(self, peer: PeerId) -> bool:
-        return bool(self._distrusted) and self._host.person_of(peer) in self._distrusted
+        return bool(self.distrusted) and self._host.person_of(peer) in self.distrusted
 
     def longest(self, span: Span) -> int:
         """Return the tokens of the longest session that servers announce for every block of `span`; 0: none."""
@@ -360,18 +407,25 @@ class Servers:
         return any(server.peer_id == peer and server.span.covers(span) for server in self._columns.servers)
 
     def note_failure(self, peer: PeerId, verdict: Verdict) -> None:
+        self.failed.add(peer)
         self._bans.record(peer, verdict, time.monotonic())
         if verdict.is_unproven and peer not in self._examined:
             self._examined.add(peer)
             self._background.start(self._examine(peer))
         if verdict.is_fault:
             self._measured_at.pop(peer, None)
-            self._attempts.note(peer, time.monotonic(), answered=False)
+            self._note_silence(peer)
             self._background.start(self._directory.report(peer))
 
     def note_success(self, peer: PeerId) -> None:
+        """Forget the failures of a server that did its work. A second time in a row changes nothing."""
+        self.failed.discard(peer)
         self._bans.clear(peer)
         self._attempts.note(peer, time.monotonic(), answered=True)
+
+    def _note_silence(self, peer: PeerId) -> None:
+        self.failed.add(peer)
+        self._attempts.note(peer, time.monotonic(), answered=False)
 
     async def _examine(self, peer: PeerId) -> None:
         """Blame a server that does not answer, over a new connection if the present one is dead."""
@@ -455,7 +509,7 @@ class Servers:
             rtt_s = await self._host.ping(peer, timeout_s=self._config.ping_timeout_s)
         except RemoteError:
             self._measured_at.pop(peer, None)
-            self._attempts.note(peer, time.monotonic(), answered=False)
+            self._note_silence(peer)
             return False
         finally:
             self._pinged.discard(peer)

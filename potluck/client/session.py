@@ -21,23 +21,24 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from potluck.audit import WINDOW_TOKENS
 from potluck.client.audits import Audits
 from potluck.client.beginnings import fingerprints
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.history import History
-from potluck.client.hop import Hop, PushDiffers
+from potluck.client.hop import Hop, PushDiffers, open_links
 from potluck.client.loop import side_by_side
 from potluck.client.own_adapters import OwnAdapter
 from potluck.client.packing import Load, choose_ways
 from potluck.client.pieces import ANNOUNCED, IN_FLIGHT, Course, piece_tokens
-from potluck.client.recovery import Action, FaultCount, Verdict, judge
+from potluck.client.recovery import Action, judge
 from potluck.client.replacements import Replacements
 from potluck.client.report import RouteReport
 from potluck.client.ring import Ring
-from potluck.client.servers import RouteRequest, Servers, Wait
+from potluck.client.servers import Failures, RouteRequest, Servers
 from potluck.client.understudy import Overtaken, Understudies
-from potluck.errors import SwarmError, UsageError
+from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited
@@ -76,6 +77,7 @@ class InferenceSession:
         self._understudies = Understudies(self._others, lambda peer, error: servers.note_failure(peer, judge(error)))
         self._hops: list[Hop] = []
         self._ring = Ring()
+        self._number = 0  # of the latest step that was pushed
         self._goodbyes = BackgroundTasks()  # to servers that were replaced
         self._objected = False  # a server has rejected the request since the last answer
         self._reopened: Hop | None = None  # at most once without an answer in between
@@ -128,36 +130,31 @@ class InferenceSession:
             self._grow(position + tokens)
         if not self._hops:
             await self._open(hidden, prompts)
-        self._change_over()
+        if self._understudies.are_urgent:
+            self._change_over()
         self._rewind(position, order)
         if not tokens:
             return hidden
         if position == 0:
             for hop in self._hops:
                 hop.history.restart(_prompts_of(prompts, hop.span, self._span))
-        wait = Wait(self._config.max_wait_s)
-        try:
-            await self._leave_wrong(wait)
-            if self._hops[0].is_fed_rounded:
-                hidden = pack(hidden).values
-            await self._send_around(position, rows, tokens)
-            self._hops[0].history.append(hidden)
-            output = await self._advance(position, wait)
-        finally:
-            self._servers.end_wait(wait)
-        if order is None:  # a beam search reorders again before an understudy could be ready
-            self._understudies.tend(self._hops, position)
+        if self._servers.distrusted:
+            await self._leave_wrong()
+        if self._hops[0].is_fed_rounded:
+            hidden = pack(hidden).values
+        await self._announce(position, rows, tokens)
+        self._hops[0].history.append(hidden)
+        output = await self._advance(position)
+        if order is None and not self._understudies.settled <= position < self._understudies.tend_at:
+            self._understudies.tend(self._hops, position)  # reordered rows are so again before one could be ready
         return output
 
     async def _open(self, hidden: Tensor, prompts: Tensor | None) -> None:
         rows, tokens = hidden.shape[:2]
         beginning = fingerprints(hidden) if prompts is None and not self._config.exact else ()
         request = RouteRequest(rows, self._others.soon(tokens), beginning)
-        wait = Wait(self._config.max_wait_s)
-        try:
+        with self._servers.waiting(self._config.max_wait_s) as wait:
             route = await self._servers.compare_routes(self._span, self._others.needs(rows), request, wait=wait)
-        finally:
-            self._servers.end_wait(wait)
         self._servers.remember(beginning, route.parts)
         load = Load(rows * tokens, hidden.shape[2], hidden.element_size())
         ways = self._servers.ways([part.server for part in route.hops], hidden.shape[2])
@@ -195,13 +192,15 @@ class InferenceSession:
             self._replace(hop, understudy, why)
             self._goodbyes.start(hop.close())
 
-    async def _leave_wrong(self, wait: Wait) -> None:
+    async def _leave_wrong(self) -> None:
         """Replace servers that were found to compute wrongly, and compute again what came after them."""
         for hop in list(self._hops):
             if not self._servers.is_distrusted(hop.peer_id):
                 continue
             self._understudies.call_off()
-            self._replace(hop, await self._others.find(hop, wait), "it returned wrong results", may_race=True)
+            with self._servers.waiting(self._config.max_wait_s) as wait:
+                others = await self._others.find(hop, wait)
+            self._replace(hop, others, "it returned wrong results", may_race=True)
             self._goodbyes.start(hop.close())
             after = [each.history for each in self._hops if each.span.start >= hop.span.end]
             for history, prompts in [(history, history.prompts) for history in after]:
@@ -215,49 +214,55 @@ class InferenceSession:
         if order is not None:
             history.reorder(order)
 
-    async def _send_around(self, position: int, rows: int, tokens: int) -> None:
-        """Announce the step to every server that gets its inputs from the server before."""
+    async def _announce(self, position: int, rows: int, tokens: int) -> None:
+        """Tell every server that gets its inputs from the server before of the step."""
         for hop in self._hops:
             if hop.cursor.flying:  # of a step that failed
                 hop.abandon()
-        self._ring.tell(self._hops, time.monotonic())
-        if self._hops[0].lacks_much(position + tokens, rows):
+        for sender, receiver in pairwise(self._hops):
+            if sender.links.receiver is not receiver.links or not sender.links.can_push:
+                self._ring.tell(sender, receiver, time.monotonic())
+        if len(self._hops) == 1 or self._hops[0].lacks_much(position + tokens, rows):
             return  # `_flow` announces piece after piece
-        links = self._ring.open_links(self._hops, position, rows * tokens)
-        number = self._ring.next_number()
+        links = open_links(self._hops, position, rows * tokens)
+        self._number += 1
         for sender, _ in links:
-            sender.links.number = number
+            sender.links.number = self._number
         for _, receiver in links:
-            await receiver.announce(Awaited(number, rows, tokens))
+            await receiver.announce(Awaited(self._number, rows, tokens))
 
-    async def _advance(self, position: int, wait: Wait) -> Tensor:
+    async def _advance(self, position: int) -> Tensor:
         """Let every hop catch up from first to last, and return the last one's outputs from `position` on."""
-        index, attempts = 0, FaultCount(self._config)
+        index, failures = 0, None
         done: list[Tensor] = []  # outputs of the last hop; a flow may bring some before it fails
-        while index < len(self._hops):
-            hop = self._hops[index]
-            try:
-                if index + 1 < len(self._hops) and hop.lacks_much(hop.history.length, hop.history.batch):
-                    index, error = await self._flow(index, position, done)
-                    hop = self._hops[index]
-                    if error is not None:
-                        raise error
-                else:
-                    await self._catch_up(index, position, done)
-            except RemoteError as error:
-                if index and isinstance(error, PushDiffers):
-                    self._ring.distrust(self._hops[index - 1], hop)
-                now, verdict = time.monotonic(), judge(error)
-                wait.note_failure(error, now)
-                attempts.note(verdict, was_given=hop.was_given)
-                is_last_try = attempts.is_enough(wait.left_s(now)) and not isinstance(error, Overtaken)
-                await self._recover(hop, error, verdict, wait, is_last_try=is_last_try)
-                continue
-            self._servers.note_success(hop.peer_id)
-            self._reopened, self._objected = None, False
-            if wait.why is not None:
-                self._servers.end_wait(wait)
-            index += 1
+        try:
+            while index < len(self._hops):
+                hop = self._hops[index]
+                try:
+                    if index + 1 < len(self._hops) and hop.lacks_much(hop.history.length, hop.history.batch):
+                        index, error = await self._flow(index, position, done)
+                        hop = self._hops[index]
+                        if error is not None:
+                            raise error
+                    else:
+                        await self._catch_up(index, position, done)
+                except RemoteError as error:
+                    if index and isinstance(error, PushDiffers):
+                        self._ring.distrust(self._hops[index - 1], hop)
+                    failures = failures or Failures(self._servers, self._config)
+                    await self._recover(hop, error, failures)
+                    continue
+                if hop.report.steps == 1 or (self._servers.failed and hop.peer_id in self._servers.failed):
+                    self._servers.note_success(hop.peer_id)
+                self._reopened, self._objected = None, False
+                if hop.needs_another:
+                    self._understudies.tend_at = position
+                if failures is not None:
+                    failures.end()
+                index += 1
+        finally:
+            if failures is not None:
+                failures.end()
         return done[0] if len(done) == 1 else torch.cat(done, dim=1)
 
     async def _catch_up(self, index: int, position: int, done: list[Tensor]) -> None:
@@ -268,12 +273,21 @@ class InferenceSession:
         output = await hop.catch_up(start, is_pushed=leader is not None and leader.links.was_pushed)
         if leader is not None and hop.links.missed:
             self._ring.note_failure(leader, hop, time.monotonic())
-        if self._audits is not None:
-            self._audits.note(hop, start, output)
+        self._note_outputs(hop, start, output)
         if follower is None:
             done.append(output)
         else:
             follower.append(output)
+
+    def _note_outputs(self, hop: Hop, start: int, outputs: Tensor) -> None:
+        """Keep outputs of the tokens from `start` on, so that windows of them can be audited."""
+        if self._audits is None:
+            return
+        if not hop.windows.steps:
+            self._audits.used.add(hop.peer_id)
+        hop.windows.steps.append((start, outputs))
+        if start // WINDOW_TOKENS != (start + outputs.shape[1]) // WINDOW_TOKENS:
+            self._audits.note(hop)
 
     async def _flow(self, first: int, position: int, done: list[Tensor]) -> tuple[int, RemoteError | None]:
         """Let all hops from `first` on catch up side by side, and add the last one's outputs to `done`.
@@ -286,13 +300,14 @@ class InferenceSession:
         rows, end = hops[0].history.batch, hops[0].history.length
         lacking = end - min(hop.cursor.position for hop in hops)
         tokens = min(piece_tokens(lacking, rows), *(hop.largest_piece(rows) for hop in hops))
-        links = self._ring.open_links(hops, position, 0)
-        numbers = {at: self._ring.next_number() for at in range(position, end, tokens)} if links else {}
+        links = open_links(hops, position, 0)
+        starts = range(position, end, tokens) if links else range(0)
+        numbers = {at: number for number, at in enumerate(starts, self._number + 1)}
+        self._number += len(numbers)
         courses: list[Course] = []
 
         def hand_on(index: int, at: int, output: Tensor, was_pushed: bool) -> None:
-            if self._audits is not None:
-                self._audits.note(hops[index], at, output)
+            self._note_outputs(hops[index], at, output)
             if index + 1 < len(hops):
                 courses[index + 1].bring(output, was_pushed=was_pushed)
             else:
@@ -338,16 +353,14 @@ class InferenceSession:
                 self._understudies.drop(hop)
         return first + failed, errors[failed]
 
-    async def _recover(self, hop: Hop, error: RemoteError, verdict: Verdict, wait: Wait, *, is_last_try: bool) -> None:
+    async def _recover(self, hop: Hop, error: RemoteError, failures: Failures) -> None:
         """Replace a hop by one or several servers, or open it again."""
-        _log.info("blocks %s: %s (%s)", hop.span, error.message, error.code)
-        self._servers.note_failure(hop.peer_id, verdict)
+        may_end = not isinstance(error, Overtaken)
+        verdict = failures.note(hop.part, error, was_given=hop.was_given, may_end=may_end)
         if verdict.action is Action.GIVE_UP:  # a second server must confirm it
             if self._objected or not self._others.is_replaceable(hop):
                 raise error
             self._objected = True
-        if is_last_try:
-            raise SwarmError(f"blocks {hop.span} failed again and again; last error: {error.message}")
         if verdict.action is Action.REOPEN and self._reopened is not hop:
             self._reopened = hop
             return
@@ -357,7 +370,7 @@ class InferenceSession:
         if understudy is not None:
             self._replace(hop, understudy, _reason(error))
         else:
-            self._replace(hop, await self._others.find(hop, wait), _reason(error), may_race=True)
+            self._replace(hop, await self._others.find(hop, failures.wait), _reason(error), may_race=True)
 
     def _replace(self, lost: Hop, others: list[Hop], why: str, *, may_race: bool = False) -> None:
         """Put others in the place of `lost`, whose history the first one shares; the next ones may lack outputs."""

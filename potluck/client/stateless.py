@@ -14,8 +14,6 @@ again, as in its checkpoints.
 from __future__ import annotations
 
 import asyncio
-import logging
-import time
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -27,11 +25,10 @@ from potluck.client.config import ClientConfig
 from potluck.client.loop import side_by_side
 from potluck.client.own_adapters import AdapterPart, OwnAdapter
 from potluck.client.packing import Load, choose_ways
-from potluck.client.recovery import Action, FaultCount, judge
+from potluck.client.recovery import Action
 from potluck.client.rows import RowGroup, put_back
-from potluck.client.servers import Servers, Wait
-from potluck.errors import SwarmError
-from potluck.protocol.blocks import PeerId, Span
+from potluck.client.servers import Failures, Servers
+from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest
 from potluck.protocol.records import LiveServer
@@ -47,7 +44,6 @@ on processors and on graphics cards alike."""
 
 _IN_FLIGHT_PER_SERVER: Final = 2  # one that is computed and one on its way
 _NO_NEEDS: Final = Needs()
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +152,7 @@ class StatelessPasses:
             needs: demands on the servers, such as the same weights as before.
         """
         legs: list[Leg] = []
-        failures = _Failures(self._servers, self._config)
+        failures = Failures(self._servers, self._config)
         is_own = adapter is not None and adapter.changes(span)
         needs = replace(needs, call_tokens=hidden.shape[0] * hidden.shape[1], brings_adapter=is_own)
         route = list((await self._servers.find_route(span, needs)).hops)
@@ -173,7 +169,7 @@ class StatelessPasses:
             try:
                 reply = await self._calls.compute(part, request, leg.own)
             except RemoteError as error:
-                failures.note(part, error)
+                _note(failures, part, error)
                 rest = Span(part.span.start, span.end)
                 again = await self._servers.find_route(rest, needs, unwanted=failures.unwanted, wait=failures.wait)
                 route = list(again.hops)
@@ -185,7 +181,7 @@ class StatelessPasses:
 
     async def _backward(self, grad: Tensor, legs: list[Leg]) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Return the gradients of a micro-batch's input, the prompts and the adapter's values."""
-        failures = _Failures(self._servers, self._config)
+        failures = Failures(self._servers, self._config)
         todo = list(legs)
         prompt_grads: list[Tensor] = []
         adapter_grads: list[Tensor] = []
@@ -196,7 +192,7 @@ class StatelessPasses:
             try:
                 reply = await self._calls.compute(leg.hop, request, leg.own)
             except RemoteError as error:
-                failures.note(leg.hop, error)
+                _note(failures, leg.hop, error)
                 given, needs = (leg.hidden, leg.prompts, leg.hop.span, leg.adapter), Needs(pins=leg.hop.pins)
                 todo += (await self._forward(*given, needs=needs, is_trained=True))[1]
                 continue
@@ -271,36 +267,11 @@ def _sum_prompt_grads(passed: Passed, grads: list[Tensor]) -> Tensor | None:
     return total
 
 
-class _Failures:
-    """The failures of one pass; raises an error when another attempt is pointless."""
-
-    def __init__(self, servers: Servers, config: ClientConfig) -> None:
-        self.unwanted: frozenset[PeerId] = frozenset()
-        self._servers = servers
-        self.wait = Wait(config.max_wait_s)
-        self._attempts = FaultCount(config)
-
-    def note_success(self, hop: RouteHop) -> None:
-        self._servers.note_success(hop.peer_id)
-        if self.wait.why is not None:
-            self._servers.end_wait(self.wait)
-
-    def note(self, hop: RouteHop, error: RemoteError) -> None:
-        verdict = judge(error)
-        _log.info("blocks %s: %s (%s)", hop.span, error.message, error.code)
-        self._servers.note_failure(hop.peer_id, verdict)
-        now = time.monotonic()
-        self.wait.note_failure(error, now)
-        self._attempts.note(verdict, was_given=True)
-        is_enough = self._attempts.is_enough(self.wait.left_s(now))
-        if is_enough or verdict.action is Action.GIVE_UP:
-            self._servers.end_wait(self.wait)
-        if verdict.action is Action.GIVE_UP:
-            raise error
-        if is_enough:
-            raise SwarmError(f"blocks {hop.span} failed again and again; last error: {error.message}")
-        if verdict.for_this_session:
-            self.unwanted |= {hop.peer_id}
+def _note(failures: Failures, part: RouteHop, error: RemoteError) -> None:
+    """Note a failure of a pass. Raises the error if the request itself is wrong, SwarmError after too many."""
+    if failures.note(part, error).action is Action.GIVE_UP:
+        failures.end()
+        raise error
 
 
 def _times(grad: Tensor, power: int, dtype: torch.dtype) -> Tensor:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from potluck.tasks import BackgroundTasks, in_thread
 
 _log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 HostFactory = Callable[[Membership, ClientConfig], Coroutine[Any, Any, Host]]
 
 _GOODBYE_S = 3.0  # to tell the servers that sessions end
@@ -72,6 +71,7 @@ class SwarmClient:
         self._has_experts = has_experts
         self._rng = rng or np.random.default_rng()
         self._loop = LoopThread()
+        self.run = self._loop.run  # work of any thread, which waits for it
         self._background = BackgroundTasks()  # goodbyes
         self._parts = AsyncExitStack()  # that have been started
         self._is_closed = False
@@ -80,10 +80,6 @@ class SwarmClient:
         """Join the swarm. Raises NetworkError if no member answers."""
         self._loop.start()
         self._loop.run(self._start())
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run `work` in the client's loop and wait for it; Ctrl-C cancels it."""
-        return self._loop.run(work)
 
     def post(self, function: Callable[[], object]) -> None:
         """Call `function` in the client's loop soon, from any thread."""

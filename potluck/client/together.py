@@ -226,7 +226,7 @@ class _Text:
     def send(self, hidden: Tensor) -> None:
         """Send the step, unless its answer is awaited already."""
         if self.answer is None:
-            self.answer = asyncio.ensure_future(self._cache.step_row(hidden))
+            self.answer = asyncio.ensure_future(self._cache.step_rows(hidden))
             if self._has_left:
                 self.answer.cancel()
 

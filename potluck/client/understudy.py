@@ -102,16 +102,22 @@ class Understudies:
         self._replacements = replacements
         self._note_failure = note_failure
         self._of: dict[Hop, _Understudy] = {}
-        self._settled = 0  # tokens that drafts do not take back
+        self.settled = 0  # tokens that drafts do not take back
+        self.tend_at = 0  # when there are so many, or fewer than now, `tend` has something to do
+        self.are_urgent = False  # one may take over between two steps
         self._ending = BackgroundTasks()
 
     def tend(self, leads: Sequence[Hop], settled: int) -> None:
-        """Look for understudies where they are due, and feed those that lack much; call it after each step."""
-        self._settled, now = settled, time.monotonic()
+        """Look for understudies where they are due, and feed those that lack much; see `tend_at`."""
+        self.settled, now = settled, time.monotonic()
+        self.tend_at, self.are_urgent = settled + _LAST_TOKENS, False
         for lead in leads:
+            lead.needs_another = False
             each = self._of.get(lead)
             if each is None:
                 each = self._of[lead] = _Understudy()
+            if lead.is_leaving or each.hurries or each.is_busy:
+                self.tend_at, self.are_urgent = settled + 1, True
             if each.is_busy:
                 continue
             if lead.is_leaving:
@@ -124,13 +130,14 @@ class Understudies:
             if seeks or (each.hops and each.lacks(settled, lead)):
                 each.is_seeking = seeks
                 each.task = asyncio.create_task(self._prepare(lead, each))
+                self.tend_at, self.are_urgent = settled + 1, True
 
     def take_ready(self, lead: Hop) -> list[Hop] | None:
         """Hand over the understudy of a leaving or slow lead if nobody has to wait for it."""
         each = self._of.get(lead)
         if each is None or not each.hops or each.is_busy or not (lead.is_leaving or each.hurries):
             return None
-        return None if not each.fed or each.lacks(self._settled, lead) else self._hand_over(lead)
+        return None if not each.fed or each.lacks(self.settled, lead) else self._hand_over(lead)
 
     async def take(self, lost: Hop) -> list[Hop] | None:
         """Hand over the understudy of `lost` with what it has; None if there is none."""
@@ -179,6 +186,7 @@ class Understudies:
 
     def call_off(self) -> None:
         """End all understudies, because their inputs have changed."""
+        self.tend_at, self.are_urgent = 0, False
         for lead in list(self._of):
             self.drop(lead)
 
@@ -217,10 +225,10 @@ class Understudies:
     async def _feed(self, lead: Hop, each: _Understudy) -> None:
         """Send what is settled, until the understudy has all of it or is needed."""
         while each.hops and not each.is_wanted.is_set():
-            began_s, goal = time.monotonic(), min(self._settled, lead.history.length)
+            began_s, goal = time.monotonic(), min(self.settled, lead.history.length)
             hurries = each.hurries or lead.is_leaving
             end = goal if hurries else min(each.fed + max(_PIECE_TOKENS // lead.history.batch, 1), goal)
-            if end <= each.fed or (hurries and not each.lacks(self._settled, lead)):
+            if end <= each.fed or (hurries and not each.lacks(self.settled, lead)):
                 return
             await self._pass_on(each.hops, end)
             if any(hop.is_spare and (hop.is_leaving or not hop.yields) for hop in each.hops):
@@ -259,7 +267,7 @@ class Understudies:
     def _give_up(self, lead: Hop, each: _Understudy, why: str) -> None:
         _log.info("blocks %s: the understudy is given up: %s", lead.span, why)
         _abandon(each.hops)
-        each.hops, each.hurries, each.look_at = [], False, self._settled + _RETRY_TOKENS
+        each.hops, each.hurries, each.look_at = [], False, self.settled + _RETRY_TOKENS
 
     def _hand_over(self, lead: Hop) -> list[Hop]:
         hops = self._of.pop(lead).hops

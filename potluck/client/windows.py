@@ -20,48 +20,50 @@ class Watch:
 
 
 class Windows:
-    """The outputs since the last whole window. Adding is a list append, because it happens for each token."""
+    """The outputs since the last whole window.
+
+    Attributes:
+        steps: position of the first token and outputs [batch, tokens, hidden_size] of each step, in order. Whoever adds
+            one calls `whole` if a window ends in it.
+    """
 
     def __init__(self) -> None:
-        self._start = 0  # position of the first token that is kept
-        self._end = 0
-        self._chunks: list[Tensor] = []  # [batch, tokens, hidden_size] each
-        self._drop = 0  # position up to which the next `add` forgets
+        self.steps: list[tuple[int, Tensor]] = []
+        self._stop = 0  # of the windows that were whole
         self._watches: weakref.WeakSet[Watch] = weakref.WeakSet()
 
-    def add(self, start: int, outputs: Tensor) -> list[range]:
-        """Add outputs of the tokens from `start` on, and return the windows that are whole now.
+    def whole(self) -> list[range]:
+        """Return the windows that have become whole. They can be taken until the next call.
 
-        They can be taken until the next `add`. A gap before `start` forgets what was there.
+        A gap in the positions forgets what was before it.
         """
-        if start != self._end:
-            self._chunks.clear()
-            self._start = self._end = self._drop = start
-        elif self._drop > self._start:
-            self._forget()
-        self._chunks.append(outputs)
-        self._end += outputs.shape[1]
-        whole = range(-(-self._start // WINDOW_TOKENS), self._end // WINDOW_TOKENS)
-        if whole:
-            self._drop = whole.stop * WINDOW_TOKENS
-        return [range(index * WINDOW_TOKENS, (index + 1) * WINDOW_TOKENS) for index in whole]
+        kept: list[tuple[int, Tensor]] = []
+        for start, outputs in reversed(self.steps):
+            end = start + outputs.shape[1]
+            if end <= self._stop or (kept and end != kept[-1][0]):
+                break
+            if start < self._stop:  # the whole may be a long prompt
+                start, outputs = self._stop, outputs[:, self._stop - end :].clone()
+            kept.append((start, outputs))
+        self.steps = kept[::-1]
+        found = range(-(-self._start // WINDOW_TOKENS), self._end // WINDOW_TOKENS)
+        if found:
+            self._stop = found.stop * WINDOW_TOKENS
+        return [range(index * WINDOW_TOKENS, (index + 1) * WINDOW_TOKENS) for index in found]
 
     def rest(self) -> range:
         """Return the last tokens that were in no whole window; empty if there are none."""
-        return range(max(self._start, self._drop, self._end - WINDOW_TOKENS), self._end)
+        self.whole()
+        return range(max(self._start, self._stop, self._end - WINDOW_TOKENS), self._end)
 
     def take(self, window: range, row: int) -> Tensor:
-        """Return the outputs [tokens, hidden_size] of a window that `add` or `rest` returned."""
+        """Return the outputs [tokens, hidden_size] of a window that `whole` or `rest` returned."""
         first = window.start - self._start
-        return torch.cat([chunk[row] for chunk in self._chunks])[first : first + len(window)]
+        return torch.cat([outputs[row] for _, outputs in self.steps])[first : first + len(window)]
 
     def pieces(self, window: range) -> tuple[int, ...]:
         """Return how many tokens of a window each step had."""
-        found, position = [], self._start
-        for chunk in self._chunks:
-            end = position + chunk.shape[1]
-            found.append(min(end, window.stop) - max(position, window.start))
-            position = end
+        found = (min(start + outputs.shape[1], window.stop) - max(start, window.start) for start, outputs in self.steps)
         return tuple(tokens for tokens in found if tokens > 0)
 
     def watch(self, stop: int) -> Watch:
@@ -73,14 +75,11 @@ class Windows:
     def truncate(self, position: int) -> None:
         """Forget the tokens from `position` on. The pieces before stay as they were computed."""
         self._end_watches(position)
-        while self._end > position and self._chunks:
-            last = self._chunks.pop()
-            begin = self._end - last.shape[1]
-            if begin < position:
-                self._chunks.append(last[:, : position - begin])
-            self._end = max(begin, position)
-        self._end = min(self._end, position)
-        self._start, self._drop = min(self._start, self._end), min(self._drop, self._end)
+        while self.steps and self._end > position:
+            start, outputs = self.steps.pop()
+            if start < position:
+                self.steps.append((start, outputs[:, : position - start]))
+        self._stop = min(self._stop, position)
 
     def reorder(self, order: Tensor) -> None:
         """Forget everything, because a window is of one row."""
@@ -89,15 +88,16 @@ class Windows:
     def clear(self) -> None:
         """Forget everything, because the server computes all of it anew."""
         self._end_watches(0)
-        self._chunks.clear()
-        self._start = self._drop = self._end
+        self.steps.clear()
+
+    @property
+    def _start(self) -> int:
+        return self.steps[0][0] if self.steps else 0
+
+    @property
+    def _end(self) -> int:
+        return self.steps[-1][0] + self.steps[-1][1].shape[1] if self.steps else 0
 
     def _end_watches(self, position: int) -> None:
         for watch in self._watches:
             watch.holds = watch.holds and watch.stop <= position
-
-    def _forget(self) -> None:
-        kept = self._end - self._drop
-        rest = torch.cat(self._chunks, dim=1)[:, -kept:].clone() if kept else None  # the whole may be a long prompt
-        self._chunks = [] if rest is None else [rest]
-        self._start = self._drop

@@ -61,35 +61,38 @@ def opening_silence_s(step_s: float, compute_s: float, sent_bytes: int) -> float
 class Pace:
     """The speed of one server in one session, as the client sees it.
 
-    `promised_s`: the cost of a decode step when the route was chosen.
+    Attributes:
+        promised_s: the cost of a decode step when the route was chosen.
+        recent_s: the latest step times.
+        slow_s: steps that take longer are clearly slower than promised.
     """
 
     promised_s: float
-    _recent_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT_STEPS))
+    recent_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT_STEPS))
+    slow_s: float = field(init=False)
     _look_at: float | None = None
     _pause_s: float = _PAUSE_S
 
-    def add(self, step_s: float) -> None:
-        self._recent_s.append(step_s)
+    def __post_init__(self) -> None:
+        self.slow_s = max(_SLOW * self.promised_s, self.promised_s + _MIN_SLOW_S)
 
     @property
     def seen_s(self) -> float:
         """Return the median of the latest step times, so that one slow step does not count."""
-        return sorted(self._recent_s)[len(self._recent_s) // 2] if self._recent_s else 0.0
+        return sorted(self.recent_s)[len(self.recent_s) // 2] if self.recent_s else 0.0
 
     def patience(self, most: Patience) -> Patience:
         """Return how long the next decode step may be silent: not above `most`, which holds while little is known."""
-        if len(self._recent_s) < _STEPS_TO_EXPECT:
+        if len(self.recent_s) < _STEPS_TO_EXPECT:
             return most
         silence_s = max(_LATE * self.seen_s, _MIN_SILENCE_S)
-        probe_s = max(_LATE_PROBE * max(self._recent_s), _MIN_PROBE_S)
+        probe_s = max(_LATE_PROBE * max(self.recent_s), _MIN_PROBE_S)
         return Patience(min(silence_s, most.silence_s), min(probe_s, most.probe_s), most.probes)
 
     @property
     def is_slow(self) -> bool:
         """Tell whether recent steps are clearly slower than promised."""
-        is_slow = self.seen_s > max(_SLOW * self.promised_s, self.promised_s + _MIN_SLOW_S)
-        return is_slow and len(self._recent_s) >= _STEPS_TO_JUDGE
+        return self.seen_s > self.slow_s and len(self.recent_s) >= _STEPS_TO_JUDGE
 
     @property
     def ratio(self) -> float:
@@ -100,7 +103,7 @@ class Pace:
         """Tell whether to look for a faster server now; each due time is reported once."""
         if self._look_at is None:
             self._look_at = now + _LOOK_EVERY_S
-        if len(self._recent_s) < _STEPS_TO_JUDGE or (now < self._look_at and not self._is_first_alarm()):
+        if len(self.recent_s) < _STEPS_TO_JUDGE or (now < self._look_at and not self._is_first_alarm()):
             return False
         self._look_at = now + self._pause_s if self.is_slow else now + max(_LOOK_EVERY_S, self._pause_s)
         self._pause_s = min(2 * self._pause_s, _MAX_PAUSE_S)

@@ -21,7 +21,7 @@ from transformers import PreTrainedModel
 from potluck.client import pieces
 from potluck.client.calls import StepStream
 from potluck.client.config import ClientConfig
-from potluck.client.hop import Links
+from potluck.client.hop import Links, open_links
 from potluck.client.ring import Ring
 from potluck.directory import Directory
 from potluck.directory.directory import HEARTBEAT_INTERVAL_S
@@ -266,24 +266,28 @@ class Told:
         return num_tokens < 10
 
 
-def told(ring: Ring, *hops: Any, now: float) -> None:
-    ring.tell(hops, now)
-    for hop in hops:
-        hop.links.untold.clear()
+def told(ring: Ring, one: Any, other: Any, now: float) -> dict[str, PushLink]:
+    """What the two are told."""
+    ring.tell(one, other, now)
+    said = one.links.untold | other.links.untold
+    one.links.untold.clear()
+    other.links.untold.clear()
+    return said
 
 
 def test_the_receiver_is_told_first_and_both_with_one_secret() -> None:
     ring, one, other = Ring(), Told("a"), Told("b")
-    told(ring, one, other, now=0)
+    first = told(ring, one, other, now=0)
     assert other.links.awaits is not None
-    assert (other.links.awaits.peer, one.links.pushes) == ("a", None)
-    told(ring, one, other, now=1)
-    assert one.links.pushes == PushLink(PeerId("b"), other.links.awaits.secret)
+    assert first == {"pushed_by": PushLink(PeerId("a"), other.links.awaits.secret)}
+    assert told(ring, one, other, now=1) == {"push_to": PushLink(PeerId("b"), other.links.awaits.secret)}
     hops: list[Any] = [one, other]
-    assert ring.open_links(hops, 5, 1) == []
+    assert open_links(hops, 5, 1) == []
     one.links.can_push = True
-    assert ring.open_links(hops, 5, 1) == [(one, other)]
-    assert ring.open_links(hops, 5, 10) == []
+    assert open_links(hops, 5, 1) == [(one, other)]
+    assert open_links(hops, 5, 10) == []
+    other.links = Links()  # its stream has ended
+    assert open_links(hops, 5, 1) == []
 
 
 def test_a_link_that_fails_or_does_not_open_rests_twice_as_long_each_time_and_gets_another_secret() -> None:
@@ -292,9 +296,9 @@ def test_a_link_that_fails_or_does_not_open_rests_twice_as_long_each_time_and_ge
     first = other.links.awaits
     told(ring, one, other, now=0)
     told(ring, one, other, now=10)
-    assert one.links.pushes is not None
+    assert one.links.receiver is other.links
     told(ring, one, other, now=11)  # it has not opened
-    assert (one.links.pushes, other.links.awaits) == (None, None)
+    assert (one.links.receiver, other.links.awaits) == (None, None)
     told(ring, one, other, now=40)
     assert other.links.awaits is None
     told(ring, one, other, now=42)

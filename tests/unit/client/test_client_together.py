@@ -112,7 +112,7 @@ class Cache:
     def get_seq_length(self) -> int:
         return self._length
 
-    async def step_row(self, hidden: torch.Tensor) -> torch.Tensor:
+    async def step_rows(self, hidden: torch.Tensor) -> torch.Tensor:
         if self._gate is not None:
             async with asyncio.timeout(30):
                 await self._gate.wait()

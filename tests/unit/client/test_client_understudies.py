@@ -92,7 +92,7 @@ def test_a_comparison_that_finds_nothing_else_keeps_what_the_understudy_has(
         spare, (lost,) = spare_of(there), there.serving()
         assert spare is not None
         monkeypatch.setattr(Pace, "is_due", lambda pace, now: True)
-        text = there.model.generate(text, session=session, max_new_tokens=3, do_sample=False)
+        text = there.model.generate(text, session=session, max_new_tokens=20, do_sample=False)
         lost.on_step = kill
         text = there.model.generate(text, session=session, max_new_tokens=3, do_sample=False)
         assert there.serving() == [spare]
