@@ -36,7 +36,7 @@ threads = 1
 @pytest.fixture(autouse=True)
 def _patient_goodbyes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that leaves waits for the last receipts as long as it takes: they are counted to the token here."""
-    for patience in ("receipts._GOODBYE_S", "swarm_client._GOODBYE_S", "calls._SETTLE_TIMEOUT_S"):
+    for patience in ("receipts._GOODBYE_S", "swarm_client._GOODBYE_S", "receipts._SETTLE_TIMEOUT_S"):
         monkeypatch.setattr(f"potluck.client.{patience}", 60.0)
 
 

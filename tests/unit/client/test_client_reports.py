@@ -51,7 +51,7 @@ def there(request: pytest.FixtureRequest) -> Iterator[World]:
 def told(there: World, members: FakeMembers, *used: BlockServer) -> None:
     """Report the first server of the last blocks, and wait until no evidence is kept any more."""
     audits = there.client.audits
-    audits._used |= {server.peer_id for server in used}
+    audits.used |= {server.peer_id for server in used}
     audits._reports._host = SimpleNamespace(members=members)  # type: ignore[assignment]
     hidden = torch.zeros((1, TOKENS, there.model.config.hidden_size))
     found = WrongResults(there.servers[1].peer_id, (SPAN.start, SPAN.end), (8, TOKENS), (), 0.5, 0.002)
