@@ -178,10 +178,6 @@ class StepRequest:
     packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
     is_spare: bool = False  # the session yields to all others, until a step that is none of a spare one
 
-    @property
-    def is_closing(self) -> bool:
-        return self.hidden is None and self.awaited is None
-
 
 @dataclass(frozen=True, slots=True)
 class StepReply:

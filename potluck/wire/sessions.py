@@ -23,9 +23,12 @@ _CLOSING_MESSAGE: Final = write_message()
 
 def encode_step(request: StepRequest) -> tuple[Buffer, ...]:
     """Return one step in pieces."""
-    if request.is_closing:
+    if request.hidden is not None:
+        tensors = [to_wire(Role.HIDDEN, request.hidden, request.packed)]
+    elif request.awaited is None:
         return _CLOSING_MESSAGE
-    tensors = [] if request.hidden is None else [to_wire(Role.HIDDEN, request.hidden, request.packed)]
+    else:
+        tensors = []
     if request.prompts is not None:
         tensors.append(to_wire(Role.PROMPTS, request.prompts))
     if request.hypo_ids is not None:
