@@ -43,7 +43,7 @@ class TrafficMeter:
     def look(self, pids: set[int]) -> NetworkUse:
         """Return the traffic of these processes since the last look; nothing if the kernel doesn't report it."""
         inodes = {inode for pid in pids for inode in _socket_inodes(pid)}
-        if not inodes:  # nothing to count, or another system than Linux
+        if not inodes or not hasattr(socket, "AF_NETLINK"):  # nothing to count, or another system than Linux
             self._last = {}
             return NetworkUse()
         now: dict[int, NetworkUse] = {}
