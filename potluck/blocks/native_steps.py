@@ -125,10 +125,6 @@ class _Written:
     dtype: torch.dtype
     width: int
 
-    @property
-    def is_current(self) -> bool:
-        return all(tensor.data_ptr() == address for tensor, address in self.weights)
-
 
 @dataclass(slots=True)
 class _Places:
@@ -208,10 +204,7 @@ class NextTokens:
             keys, values = place.arena.keys, place.arena.values
             if keys.data_ptr() != place.seen.keys or values.data_ptr() != place.seen.values:
                 return None
-        for tensor, address in numbers.written.weights:
-            if tensor.data_ptr() != address:
-                return None
-        if not _fits(numbers, hidden):
+        if not _are_in_place(numbers.written.weights) or not _fits(numbers, hidden):
             return None
         output = _run(self._kernels, numbers, hidden)
         self._go_on(numbers)
@@ -236,6 +229,10 @@ class NextTokens:
                     runs[first + 1] -= 1
                     if not runs[first + 1]:
                         self.left = 0
+
+
+def _are_in_place(weights: list[tuple[Tensor, int]]) -> bool:
+    return all(tensor.data_ptr() == address for tensor, address in weights)
 
 
 def _fits(numbers: _Numbers, hidden: Tensor) -> bool:
@@ -308,7 +305,7 @@ class WholeBlocks:
         all_positions = torch.tensor([[position + later for later in range(steps) for position in positions]])
         calls = self._calls.make(any_hidden, all_positions, None)
         written = self._written
-        if written is None or written.homes is not memory.homes or not written.is_current:
+        if written is None or written.homes is not memory.homes or not _are_in_place(written.weights):
             written = self._written = self._write(calls, memory)
         chosen = slice(span.start - self._span.start, span.end - self._span.start)
         used = {memory.homes[layer][0] for layer in range(chosen.start, chosen.stop)}

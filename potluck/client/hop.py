@@ -99,7 +99,7 @@ class _Line:
         self.receipt = self.tab.due() or self.receipt
 
     def end(self) -> None:
-        """Settle the tab."""
+        """Send the server the last receipt for this stream."""
         self.tab.note(self.uncounted, Timing())
         self.tab.close()
 

@@ -21,10 +21,11 @@ _LEAST_TOKENS: Final = 128
 
 LEAST_LONG: Final = 3 * PAGE_TOKENS // 2  # tokens of each row; a step of no more is never cut
 
-IN_FLIGHT: Final = 8  # pieces at a server that are not answered; more would only fill the buffers of the way there
-ANNOUNCED: Final = (
-    3  # of these, announced ones: a server reads four steps ahead, and must get to what the client brings
-)
+IN_FLIGHT: Final = 8
+"""Pieces at a server that are not answered; more would only fill the buffers of the way there."""
+
+ANNOUNCED: Final = 3
+"""Of these, announced ones: a server reads four steps ahead, and must get to what the client brings."""
 
 
 def piece_tokens(tokens: int, rows: int) -> int:
@@ -78,7 +79,7 @@ class Course:
     _news: asyncio.Event | None = None
 
     def bring(self, hidden: Tensor, *, was_pushed: bool) -> None:
-        """Append an input."""
+        """Append hidden states to the inputs of the server, and wake whoever waits for them."""
         if was_pushed:
             self.pushed.add(self.history.length)
         self.history.append(hidden)
