@@ -47,6 +47,7 @@ _CACHE_TOKENS = 6_144
 _KEPT_TOKENS = 1_024  # by a session that runs alone, so that it is never spilled
 _PIECE_TOKENS, _PIECES = 512, 8  # of a prompt
 _LARGE_TOKENS = 6_000  # more than what is left
+_CALL_TOKENS = 4_096  # the longest row that the model takes
 _LOOK_S = 0.02
 _REST_S = 0.2
 _RESTS_BELOW = 0.3  # of one core
@@ -179,7 +180,7 @@ async def _work(kind: str, name: str, place: str, address: str) -> None:
         await stream.receive()
         await _say(stream, StepRequest(None, start_from_position=1, awaited=Awaited(1, 1, 1)))
     else:
-        call = ForwardRequest(prefix, Span(0, _BLOCKS), _states(_LARGE_TOKENS))
+        call = ForwardRequest(prefix, Span(0, _BLOCKS), _states(_CALL_TOKENS))
         for frame in encode_call(call):
             await stream.send(*frame)
     print("sent", flush=True)

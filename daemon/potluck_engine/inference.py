@@ -300,7 +300,11 @@ class Session:
                 self._answer(self._running[0], step, *pack(output))
 
     async def _answer_packed(self, asked: _Asked, step: SessionStep, output: Tensor) -> None:
-        self._answer(asked, step, *await asyncio.to_thread(pack, output))
+        try:
+            self._answer(asked, step, *await asyncio.to_thread(pack, output))
+        except Exception:
+            log.exception("an answer cannot be packed")
+            self._finish(RemoteError(Code.INTERNAL, "the answer cannot be packed"))
 
     def _answer(self, asked: _Asked, step: SessionStep, output: Tensor, packed: Tensor | None) -> None:
         """Push the output on, for which the next server waits, and answer. Both have the dtype of the input.

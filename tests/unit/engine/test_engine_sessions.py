@@ -3,12 +3,14 @@
 import asyncio
 import contextlib
 from dataclasses import dataclass, field, replace
+from unittest.mock import Mock
 
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, local_steps, opening, serve, settle, until
 from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
+from potluck_engine import inference
 from potluck_engine.sessions import QUIET_S, SessionTable, session_to_end
 
 from potluck.p2p import frames
@@ -106,6 +108,20 @@ async def test_empty_steps_open_and_keep_a_session_alive(network, packs, server)
     reply = await client.step(StepRequest(hidden_states(1, 3)))
     assert torch.equal(pack(reply.hidden).values, reply.hidden) is packs
     assert (await client.step(StepRequest(hidden_states(1, 0)))).hidden.shape == (1, 0, 64)
+
+
+@pytest.mark.parametrize("large_bytes", [0, 1 << 20])
+async def test_a_session_whose_answer_cannot_be_packed_ends_and_no_other(
+    large_bytes, network, host, server, monkeypatch
+):
+    other = await first_step(host, server, StepRequest(hidden_states(1, 3), opening()))
+    monkeypatch.setattr(inference, "LARGE_BYTES", large_bytes)
+    monkeypatch.setattr(inference, "pack", Mock(side_effect=ValueError))
+    client = await sent_to(server, network.start(), StepRequest(hidden_states(1, 3), replace(opening(), packs=True)))
+    assert await refusal(client) is Code.INTERNAL
+    await other.step(StepRequest(hidden_states(1, 1)))
+    await other.close()
+    await until(lambda: server.used_pages == 0)
 
 
 async def test_pages_grow_with_the_session_and_each_answer_tells_what_is_left(network, blocks):
