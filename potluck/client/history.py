@@ -71,10 +71,6 @@ class Cursor:
         """Return how many tokens the server has or will have."""
         return self.flying[-1].kept if self.flying else self.position
 
-    def land(self) -> None:
-        """Note the answer to the oldest piece."""
-        self.position = max(self.position, self.flying.popleft().kept)
-
     def reset(self) -> None:
         """Note that the server has nothing any more."""
         self.position, self.order = 0, None

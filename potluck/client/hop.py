@@ -31,7 +31,7 @@ from potluck.client.report import HopReport
 from potluck.client.windows import Windows
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Awaited, PushLink, SessionOpening, StepReply, StepRequest, Timing
+from potluck.protocol.messages import Awaited, PushLink, SessionOpening, StepReply, StepRequest
 from potluck.protocol.records import ServerRecord
 from potluck.routing import Pace, RouteHop, opening_silence_s
 from potluck.tasks import cancel_and_wait
@@ -76,8 +76,6 @@ class _Line:
         used_s: when something came last (monotonic).
         rows: of the session that was opened on it; 0: none yet.
         yields: by the last answer, which says that the server knows spare sessions.
-        uncounted: tokens, all rows together, that the tab is yet to count.
-        count_at_s: when it is to count them, even if there are few.
         receipt: to be sent with the next message.
     """
 
@@ -87,21 +85,7 @@ class _Line:
     used_s: float
     rows: int = 0
     yields: bool = False
-    uncounted: int = 0
-    count_at_s: float = 0.0
     receipt: bytes | None = None
-
-    def count(self, tokens: int, timing: Timing) -> None:
-        """Let the tab count what was computed, last of all `tokens` for an answer; sign a receipt if one is due."""
-        self.tab.note(self.uncounted, Timing())
-        self.tab.note(tokens, timing)
-        self.uncounted, self.count_at_s = 0, self.used_s + RECEIPT_S
-        self.receipt = self.tab.due() or self.receipt
-
-    def end(self) -> None:
-        """Send the server the last receipt for this stream."""
-        self.tab.note(self.uncounted, Timing())
-        self.tab.close()
 
 
 class Hop:
@@ -179,7 +163,7 @@ class Hop:
         line, self._line = self._line, None
         if line is not None:
             line.stream.drop()
-            line.end()
+            line.tab.close()
         self.windows.clear()  # the server computes all of it anew
         self.cursor.reset()
         self.links = Links()
@@ -188,7 +172,7 @@ class Hop:
         """End the session at the server, so that it frees the cache at once."""
         line, self._line = self._line, None
         if line is not None:
-            line.end()
+            line.tab.close()
             await line.stream.finish()
 
     def can_take_whole(self, position: int, num_tokens: int) -> bool:
@@ -344,7 +328,9 @@ class Hop:
 
     async def _read(self, line: _Line, course: Course, piece: Piece) -> None:
         """Read the answer to the oldest piece, bring what the server before does not, and hand on the outputs."""
-        hidden = self.history.between(piece.start, piece.end) if piece.hidden is None else piece.hidden
+        cursor, hidden = self.cursor, piece.hidden
+        if hidden is None:
+            hidden = self.history.between(piece.start, piece.end)
         is_short = piece.start > 0 and piece.end - piece.start <= _SHORT_TOKENS and course.in_flight == 1
         on_late: Callable[[], Awaitable[None]] | None = None
         digest = b""
@@ -372,7 +358,8 @@ class Hop:
             self.report.pushed_steps += 1
             if reply.input_digest != (digest or digest_of(hidden)):
                 raise PushDiffers
-        self.cursor.land()
+        cursor.flying.popleft()
+        cursor.position = max(cursor.position, piece.kept)
         first = max(course.start, piece.start)
         if piece.kept > first:
             output = reply.hidden
@@ -413,11 +400,14 @@ class Hop:
             self.pace.recent_s.append(took_s)
         if timing.is_leaving or (is_step and took_s > self.pace.slow_s):
             self.needs_another = True
-        computed = line.rows * tokens
-        if line.uncounted + computed >= RECEIPT_TOKENS or now >= line.count_at_s or timing.tab is not None:
-            line.count(computed, timing)
+        tab = line.tab
+        if timing.tab is not None:
+            tab.note(line.rows * tokens, timing)
         else:
-            line.uncounted += computed
+            tab.tokens += line.rows * tokens
+        unsigned = tab.tokens - tab.signed_tokens
+        if tab.name is not None and (unsigned >= RECEIPT_TOKENS or now - tab.signed_at >= RECEIPT_S):
+            line.receipt = tab.due() or line.receipt
         report = self.report
         report.steps += 1
         report.tokens += tokens

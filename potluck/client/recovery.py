@@ -64,25 +64,6 @@ def judge(error: RemoteError) -> Verdict:
 
 
 @dataclass(slots=True)
-class FaultCount:
-    """The failures within one step of a session, or one pass.
-
-    Only failures of servers that were given the request are counted, because the request itself may be their cause.
-    Being refused or not reaching anybody costs nobody anything, so only the caller's patience limits it.
-    """
-
-    config: ClientConfig
-    faults: int = 0
-
-    def note(self, verdict: Verdict, *, was_given: bool) -> None:
-        self.faults += (verdict.is_fault or verdict.is_unproven) and was_given
-
-    def is_enough(self, left_s: float) -> bool:
-        """Tell whether to give up, `left_s` before the caller's patience ends."""
-        return self.faults > self.config.max_recoveries or left_s <= 0
-
-
-@dataclass(slots=True)
 class _Ban:
     """What a client holds against one server. Times are in seconds of a monotonic clock."""
 

@@ -14,7 +14,7 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import itemgetter
@@ -27,7 +27,7 @@ from potluck.client.config import ClientConfig
 from potluck.client.outages import Outages
 from potluck.client.packing import Way
 from potluck.client.quoting import quoted
-from potluck.client.recovery import NO_ANSWER, Action, Bans, FaultCount, Verdict, judge
+from potluck.client.recovery import NO_ANSWER, Action, Bans, Verdict, judge
 from potluck.directory import Directory
 from potluck.errors import NetworkError, SwarmError, UsageError
 from potluck.p2p.network import Host
@@ -105,13 +105,17 @@ class Wait:
 
 
 class Failures:
-    """The failures of one step of a session or of one pass, and the wait for other servers that they begin."""
+    """The failures of one step of a session or of one pass, and the wait for other servers that they begin.
+
+    Only failures of servers that were given the request are counted, because the request itself may be their cause.
+    Being refused or not reaching anybody costs nobody anything, so only the caller's patience limits it.
+    """
 
     def __init__(self, servers: Servers, config: ClientConfig) -> None:
         self.wait = Wait(config.max_wait_s)
         self.unwanted: frozenset[PeerId] = frozenset()  # servers that refuse this request alone
         self._servers = servers
-        self._faults = FaultCount(config)
+        self._most_faults, self._faults = config.max_recoveries, 0
 
     def note(self, part: RouteHop, error: RemoteError, *, was_given: bool = True, may_end: bool = True) -> Verdict:
         """Note a failure and return its consequences.
@@ -123,9 +127,9 @@ class Failures:
         verdict, now = judge(error), time.monotonic()
         self._servers.note_failure(part.peer_id, verdict)
         self.wait.note_failure(error, now)
-        self._faults.note(verdict, was_given=was_given)
-        if may_end and verdict.action is not Action.GIVE_UP and self._faults.is_enough(self.wait.left_s(now)):
-            self.end()
+        self._faults += (verdict.is_fault or verdict.is_unproven) and was_given
+        is_enough = self._faults > self._most_faults or self.wait.left_s(now) <= 0
+        if may_end and verdict.action is not Action.GIVE_UP and is_enough:
             raise SwarmError(f"blocks {part.span} failed again and again; last error: {error.message}")
         if verdict.for_this_session:
             self.unwanted |= {part.peer_id}
@@ -136,9 +140,8 @@ class Failures:
         self.end()
 
     def end(self) -> None:
-        """End the wait, because somebody answered or nobody will."""
-        if self.wait.why is not None:
-            self._servers.end_wait(self.wait)
+        """End the wait, because somebody answered; the next failure begins one anew."""
+        self.wait.why = None
 
 
 class Servers:
@@ -251,19 +254,6 @@ class Servers:
                     f"{record.public_name or record.peer_id} does for blocks {record.span}",
                     hint="shorten the text",
                 )
-
-    def end_wait(self, wait: Wait) -> None:
-        """Let the next failure begin to wait anew, because somebody answered."""
-        wait.why = None
-
-    @contextlib.contextmanager
-    def waiting(self, max_s: float) -> Iterator[Wait]:
-        """Return a wait that ends with the block."""
-        wait = Wait(max_s)
-        try:
-            yield wait
-        finally:
-            self.end_wait(wait)
 
     async def compare_routes(
         self,

@@ -36,7 +36,7 @@ from potluck.client.recovery import Action, judge
 from potluck.client.replacements import Replacements
 from potluck.client.report import RouteReport
 from potluck.client.ring import Ring
-from potluck.client.servers import Failures, RouteRequest, Servers
+from potluck.client.servers import Failures, RouteRequest, Servers, Wait
 from potluck.client.understudy import Overtaken, Understudies
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
@@ -153,8 +153,8 @@ class InferenceSession:
         rows, tokens = hidden.shape[:2]
         beginning = fingerprints(hidden) if prompts is None and not self._config.exact else ()
         request = RouteRequest(rows, self._others.soon(tokens), beginning)
-        with self._servers.waiting(self._config.max_wait_s) as wait:
-            route = await self._servers.compare_routes(self._span, self._others.needs(rows), request, wait=wait)
+        needs, wait = self._others.needs(rows), Wait(self._config.max_wait_s)
+        route = await self._servers.compare_routes(self._span, needs, request, wait=wait)
         self._servers.remember(beginning, route.parts)
         load = Load(rows * tokens, hidden.shape[2], hidden.element_size())
         ways = self._servers.ways([part.server for part in route.hops], hidden.shape[2])
@@ -198,8 +198,7 @@ class InferenceSession:
             if not self._servers.is_distrusted(hop.peer_id):
                 continue
             self._understudies.call_off()
-            with self._servers.waiting(self._config.max_wait_s) as wait:
-                others = await self._others.find(hop, wait)
+            others = await self._others.find(hop, Wait(self._config.max_wait_s))
             self._replace(hop, others, "it returned wrong results", may_race=True)
             self._goodbyes.start(hop.close())
             after = [each.history for each in self._hops if each.span.start >= hop.span.end]
@@ -235,34 +234,30 @@ class InferenceSession:
         """Let every hop catch up from first to last, and return the last one's outputs from `position` on."""
         index, failures = 0, None
         done: list[Tensor] = []  # outputs of the last hop; a flow may bring some before it fails
-        try:
-            while index < len(self._hops):
-                hop = self._hops[index]
-                try:
-                    if index + 1 < len(self._hops) and hop.lacks_much(hop.history.length, hop.history.batch):
-                        index, error = await self._flow(index, position, done)
-                        hop = self._hops[index]
-                        if error is not None:
-                            raise error
-                    else:
-                        await self._catch_up(index, position, done)
-                except RemoteError as error:
-                    if index and isinstance(error, PushDiffers):
-                        self._ring.distrust(self._hops[index - 1], hop)
-                    failures = failures or Failures(self._servers, self._config)
-                    await self._recover(hop, error, failures)
-                    continue
-                if hop.report.steps == 1 or (self._servers.failed and hop.peer_id in self._servers.failed):
-                    self._servers.note_success(hop.peer_id)
-                self._reopened, self._objected = None, False
-                if hop.needs_another:
-                    self._understudies.tend_at = position
-                if failures is not None:
-                    failures.end()
-                index += 1
-        finally:
+        while index < len(self._hops):
+            hop = self._hops[index]
+            try:
+                if index + 1 < len(self._hops) and hop.lacks_much(hop.history.length, hop.history.batch):
+                    index, error = await self._flow(index, position, done)
+                    hop = self._hops[index]
+                    if error is not None:
+                        raise error
+                else:
+                    await self._catch_up(index, position, done)
+            except RemoteError as error:
+                if index and isinstance(error, PushDiffers):
+                    self._ring.distrust(self._hops[index - 1], hop)
+                failures = failures or Failures(self._servers, self._config)
+                await self._recover(hop, error, failures)
+                continue
+            if hop.report.steps == 1 or (self._servers.failed and hop.peer_id in self._servers.failed):
+                self._servers.note_success(hop.peer_id)
+            self._reopened, self._objected = None, False
+            if hop.needs_another:
+                self._understudies.tend_at = position
             if failures is not None:
                 failures.end()
+            index += 1
         return done[0] if len(done) == 1 else torch.cat(done, dim=1)
 
     async def _catch_up(self, index: int, position: int, done: list[Tensor]) -> None:

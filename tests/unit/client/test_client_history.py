@@ -68,7 +68,7 @@ def test_a_cursor_says_what_a_server_has_whatever_changes_while_pieces_are_on_th
                 start, hidden, order = sent.pop(0)
                 kept = server[:, :start] if order is None else server[order][:, :start]
                 server = torch.cat([kept, hidden], dim=1)
-                cursor.land()
+                cursor.position = max(cursor.position, cursor.flying.popleft().kept)
             case chance if chance < 0.9:
                 before.truncate(max(0, before.length - rng.choice([0, 1, 2, 5])))
             case _ if not cursor.flying and history.length:  # a session whose rows change drops understudies

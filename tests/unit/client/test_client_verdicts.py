@@ -1,15 +1,23 @@
 """What an error means for a session and its server, and how long a server is left alone."""
 
+from unittest.mock import Mock
+
 import pytest
+from helpers.server_records import server_of
 
 from potluck.client.config import ClientConfig
-from potluck.client.recovery import Action, Bans, FaultCount, judge
-from potluck.protocol.blocks import PeerId
+from potluck.client.recovery import Action, Bans, judge
+from potluck.client.servers import Failures
+from potluck.errors import SwarmError
+from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
+from potluck.routing import RouteHop
 
 A, B = PeerId("a"), PeerId("b")
-FAULT = judge(RemoteError(Code.INTERNAL, "broken"))
-UNPROVEN = judge(RemoteError(Code.UNREACHABLE, "silent"))
+BROKEN, SILENT = RemoteError(Code.INTERNAL, "broken"), RemoteError(Code.UNREACHABLE, "silent")
+BUSY = RemoteError(Code.BUSY, "full")
+FAULT, UNPROVEN = judge(BROKEN), judge(SILENT)
+PART = RouteHop(server_of("a", 0, 2), Span(0, 2))
 
 
 def bans() -> Bans:
@@ -102,11 +110,21 @@ def test_who_left_and_who_failed_are_told_apart() -> None:
 
 
 def test_only_servers_that_fail_with_the_request_end_the_attempts_early() -> None:
-    busy = judge(RemoteError(Code.BUSY, "full"))
-    attempts = FaultCount(ClientConfig(max_recoveries=2))
-    for verdict, was_given in ((busy, True), (FAULT, False), (busy, True), (UNPROVEN, True), (FAULT, True)):
-        attempts.note(verdict, was_given=was_given)
-        assert not attempts.is_enough(left_s=1.0)
-    assert attempts.is_enough(left_s=0.0)
-    attempts.note(FAULT, was_given=True)
-    assert attempts.is_enough(left_s=1.0)
+    failures = Failures(Mock(), ClientConfig(max_recoveries=2))
+    for error, was_given in ((BUSY, True), (BROKEN, False), (BUSY, True), (SILENT, True), (BROKEN, True)):
+        failures.note(PART, error, was_given=was_given)
+    failures.note(PART, BROKEN, may_end=False)
+    with pytest.raises(SwarmError):
+        failures.note(PART, BROKEN)
+
+
+def test_being_refused_ends_the_attempts_with_the_patience_which_begins_anew_after_an_answer() -> None:
+    failures = Failures(Mock(), ClientConfig(max_wait_s=60.0))
+    for _ in range(50):
+        failures.note(PART, BUSY)
+    failures.wait.since_s -= 60.0
+    failures.note_success(PART)
+    failures.note(PART, BUSY)
+    failures.wait.since_s -= 60.0
+    with pytest.raises(SwarmError):
+        failures.note(PART, BUSY)
