@@ -340,7 +340,6 @@ class Session:
             timing,
             pusher is not None and pusher.stream is not None,
             was_pushed,
-            yields=request.is_spare,
             input_digest=digest_of(asked.hidden) if asked.was_pushed and asked.hidden is not None else None,
             packed=packed,
         )

@@ -75,7 +75,6 @@ class _Line:
         largest_message: tokens, all rows together.
         used_s: when something came last (monotonic).
         rows: of the session that was opened on it; 0: none yet.
-        yields: by the last answer, which says that the server knows spare sessions.
         receipt: to be sent with the next message.
     """
 
@@ -84,7 +83,6 @@ class _Line:
     largest_message: int
     used_s: float
     rows: int = 0
-    yields: bool = False
     receipt: bytes | None = None
 
 
@@ -136,11 +134,6 @@ class Hop:
     @property
     def speaks_packed(self) -> bool:
         return speaks_packed(self.part.server.record)
-
-    @property
-    def yields(self) -> bool:
-        """Tell whether the session lets all others go first, as the server said."""
-        return self._line is not None and self._line.yields
 
     async def open(self) -> _Line:
         """Open the stream if there is none. Raises RemoteError UNREACHABLE."""
@@ -367,7 +360,7 @@ class Hop:
                 output = output[:, first - piece.end :][:, : piece.kept - first]
             if output.dtype is not hidden.dtype:
                 output = output.to(hidden.dtype)
-            if self.opening.packs and not self.speaks_packed:  # an older server doesn't round it
+            if self.opening.packs and not self.speaks_packed:  # one of another implementation rounds nothing
                 output = pack(output).values
             if course.take is None:
                 course.outputs.append(output)
@@ -393,7 +386,7 @@ class Hop:
         """
         began_s, now = max(piece.sent_s, line.used_s), time.monotonic()  # several may be in flight
         took_s, timing, tokens = now - began_s, reply.timing, piece.end - piece.start
-        line.used_s, line.yields = now, reply.yields
+        line.used_s = now
         self.links.can_push, self.links.was_pushed = reply.can_push, reply.was_pushed
         self.is_leaving = timing.is_leaving
         if is_step:

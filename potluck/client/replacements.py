@@ -35,11 +35,15 @@ def replay_s(part: RouteHop, tokens: int) -> float:
 
 
 def choose_idle(candidates: Sequence[RouteHop], tokens: int, rtts_s: Mapping[PeerId, float]) -> RouteHop | None:
-    """Return the nearest server that is idle and has room, if a replay of so many tokens to it would take long."""
+    """Return the nearest server that is idle and has room, if a replay of so many tokens to it would take long.
+
+    Servers of other implementations know no sessions that yield to others.
+    """
     idle = [
         part
         for part in candidates
-        if (now := part.server.heartbeat).cache_tokens_left >= _ROOM * tokens
+        if part.server.record.is_ours
+        and (now := part.server.heartbeat).cache_tokens_left >= _ROOM * tokens
         and now.batch <= _IDLE_ROWS
         and now.queue_ms <= _IDLE_QUEUE_MS
         and replay_s(part, tokens) > _WORTH_S

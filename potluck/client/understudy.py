@@ -14,7 +14,7 @@ are several times fewer bytes than keys and values, and shares their history, so
     is slow or leaves             it takes over between two steps when it lacks 16 tokens at most
     fails                         it takes over with what it has, after the piece on its way
     is late                       it takes over if it answers first, or else is dropped
-    is steady                     if it fails, leaves or cannot yield, another is looked for 1024 tokens later
+    is steady                     if it fails or leaves, another is looked for 1024 tokens later
 
 Rows that change their order, a new text and a larger session drop all of them.
 
@@ -231,8 +231,8 @@ class Understudies:
             if end <= each.fed or (hurries and not each.lacks(self.settled, lead)):
                 return
             await self._pass_on(each.hops, end)
-            if any(hop.is_spare and (hop.is_leaving or not hop.yields) for hop in each.hops):
-                self._give_up(lead, each, "it keeps no spare sessions, or leaves")
+            if any(hop.is_spare and hop.is_leaving for hop in each.hops):
+                self._give_up(lead, each, "it leaves")
             elif not hurries:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(each.is_wanted.wait(), time.monotonic() - began_s)

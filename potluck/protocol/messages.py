@@ -189,7 +189,6 @@ class StepReply:
     was_pushed: bool = False  # the output is on its way to the next server
     input_digest: bytes | None = None  # of hidden states that were pushed
     packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
-    yields: bool = False  # the session is a spare one, as the step said; older versions know none
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,6 @@ CAN_PUSH: Final = 2
 WAS_PUSHED: Final = 4
 """Flag of an answer: it is also on its way to the next server."""
 
-YIELDS: Final = 8
-"""Flag of an answer: the session is a spare one, as the step said, and yields to all others."""
-
 MAX_TENSORS: Final = 8
 MAX_FIELD_BYTES: Final = 64 * 1024
 PART_BYTES: Final = 4 << 20

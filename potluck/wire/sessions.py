@@ -12,7 +12,7 @@ from potluck.wire import fields as read
 from potluck.wire.errors import WireError
 from potluck.wire.fields import MAX_ID_CHARS, Field, Fields, target_fields
 from potluck.wire.limits import Limits
-from potluck.wire.message import CAN_PUSH, WAS_PUSHED, YIELDS, Message, Role, read_message, write_answer, write_message
+from potluck.wire.message import CAN_PUSH, WAS_PUSHED, Message, Role, read_message, write_answer, write_message
 from potluck.wire.packing import CODEC
 from potluck.wire.pushes import DIGEST_BYTES, read_push_fields, write_push_fields
 from potluck.wire.tensors import read_floats, read_hidden, read_order, read_prompts, to_wire
@@ -104,7 +104,6 @@ def _read_announcement(message: Message, limits: Limits) -> StepRequest:
 def encode_step_reply(reply: StepReply) -> tuple[Buffer, ...]:
     """Return the answer to one step in pieces."""
     flags = (CAN_PUSH if reply.can_push else 0) | (WAS_PUSHED if reply.was_pushed else 0)
-    flags |= YIELDS if reply.yields else 0
     extra: dict[int, object] = {}
     if reply.input_digest is not None:
         extra[Field.INPUT_DIGEST] = reply.input_digest
@@ -132,7 +131,6 @@ def _read_reply(message: Message, like: tuple[int, ...], answer_tokens: int | No
         message.timing(),
         can_push=message.flags & CAN_PUSH != 0,
         was_pushed=message.flags & WAS_PUSHED != 0,
-        yields=message.flags & YIELDS != 0,
         input_digest=read.blob(message.fields, Field.INPUT_DIGEST, DIGEST_BYTES) if message.fields else None,
     )
 

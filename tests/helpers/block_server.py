@@ -73,7 +73,6 @@ class BlockServer:
     packing_error: float | None = None  # it packs if it says so
     dtype: str = "float32"
     rounding: torch.Generator = field(default_factory=torch.Generator)  # of gradients
-    knows_spares: bool = True  # older versions don't
     cache: str = "none"  # what it announces of its keys and values
 
     @classmethod
@@ -182,7 +181,7 @@ class BlockServer:
             output, packed = self.tamper(output), None
             if opening.packs and self.packing_error is not None:
                 output, packed = pack(output)
-            reply = StepReply(output, timing, yields=request.is_spare and self.knows_spares, packed=packed)
+            reply = StepReply(output, timing, packed=packed)
             await stream.send(*sessions.encode_step_reply(reply))
 
     async def _quote(self, body: bytes, peer: PeerId) -> bytes:

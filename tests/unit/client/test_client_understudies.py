@@ -21,16 +21,17 @@ LONG = 400  # tokens, whose replay takes more than a second at the speed that th
 ONE = {"max_new_tokens": 1, "do_sample": False}
 
 
-def loaded_server(name: str = "a", *, free: int = 10_000, **load: float) -> RouteHop:
-    beat = {"cache_tokens_left": free} | load
-    return RouteHop(server_of(name, 0, 2, forward_tps=1000.0, network_tps=1000.0, beat=beat), Span(0, 2))
+def loaded_server(name: str = "a", *, free: int = 10_000, digest: str = "d", **load: float) -> RouteHop:
+    beat, known = {"cache_tokens_left": free} | load, (digest,) * 2
+    server = server_of(name, 0, 2, forward_tps=1000.0, network_tps=1000.0, block_digests=known, beat=beat)
+    return RouteHop(server, Span(0, 2))
 
 
 def test_the_nearest_server_that_is_idle_and_has_room_is_chosen() -> None:
     near, far = loaded_server("near"), loaded_server("far")
     rtts_s = {PeerId("near"): 0.01, PeerId("far"): 0.05}
     assert choose_idle([far, near], LONG, rtts_s) is near
-    for why in ({"free": LONG}, {"batch": 9}, {"queue_ms": 100.0}):
+    for why in ({"free": LONG}, {"batch": 9}, {"queue_ms": 100.0}, {"digest": ""}):
         unfit = loaded_server("near", **why)
         assert choose_idle([unfit, far], LONG, rtts_s) is far
         assert choose_idle([unfit], LONG, rtts_s) is None
@@ -135,21 +136,15 @@ def test_what_a_session_takes_back_is_given_again(local: PreTrainedModel) -> Non
         assert torch.equal(got, local.generate(other, max_new_tokens=5, do_sample=False))
 
 
-@pytest.mark.parametrize("why", ["older servers", "the same person's", "exact", "nobody else is to see the text"])
+@pytest.mark.parametrize("why", ["the same person's", "exact", "nobody else is to see the text"])
 def test_no_server_stands_by_that_cannot_or_must_not(why: str, local: PreTrainedModel) -> None:
     def person_of(peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         return PersonId("ana" if why == "the same person's" else peer)
 
     configs = {"exact": replace(PATIENT, exact=True), "nobody else is to see the text": replace(PATIENT, audits="off")}
     config: ClientConfig = configs.get(why, PATIENT)
-    knows = why != "older servers"
-    with world("0:4", "0:4", config=config, person_of=person_of, knows_spares=knows) as there:
+    with world("0:4", "0:4", config=config, person_of=person_of) as there:
         with there.model.session(max_length=500) as session:
             text = there.model.generate(prompt(tokens=LONG), session=session, max_new_tokens=8, do_sample=False)
-            idle = next(server for server in there.servers if server is not there.serving()[0])
-            if why == "older servers":
-                there.client.run(idle.wait_idle())
-                assert sum(step.is_spare for step in idle.steps) == 1
-            else:
-                assert not any(step.is_spare for step in idle.steps)
+            assert spare_of(there) is None
         assert torch.equal(text, local.generate(prompt(tokens=LONG), max_new_tokens=8, do_sample=False))

@@ -67,7 +67,7 @@ def upload_of(layout: AdapterLayout) -> AdapterUpload:
 
 UPLOAD = upload_of(LAYOUT)
 PRIVATE_BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, None, UPLOAD.caller)
-ANSWER = StepReply(HIDDEN, TIMING, yields=True)
+ANSWER = StepReply(HIDDEN, TIMING)
 SECRET = b"s" * SECRET_BYTES
 LINK = PushLink(PeerId("12D3KooWB"), SECRET)
 
