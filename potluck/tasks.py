@@ -53,6 +53,16 @@ async def cancel_and_wait(*tasks: asyncio.Future[Any] | None) -> None:
     await asyncio.gather(*present, return_exceptions=True)
 
 
+async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work` to its end, also if the caller is cancelled meanwhile; that is raised afterwards."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
+
+
 async def first_of(*works: Coroutine[Any, Any, Any], on_end: Callable[[], None] = lambda: None) -> Any:
     """Run all until one ends, cancel the others, and return its result. Raises the error of any that ended.
 

@@ -71,6 +71,7 @@ class Announcements:
             self.target = service.blocks.span
         self._update()
         await patiently(self.wait_announced, patience_s=math.inf, on_waiting=self.node.on_waiting)
+        await self.stop_beating()
         self._beating = start_task(keep_running(self._beat))
 
     async def tell(self) -> None:

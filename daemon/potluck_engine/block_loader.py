@@ -1,6 +1,13 @@
-"""Loads blocks onto the engine's devices, and owns the processes of all devices but the first."""
+"""Loads blocks onto the engine's devices, and owns the processes of all devices but the first.
+
+A load runs in a thread that nothing can stop. If whoever wanted the blocks is cancelled, they are freed once they are
+loaded; `settled` waits for that.
+"""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
 
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import user_places
@@ -9,20 +16,23 @@ from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
-from potluck_engine.loading import load
+from potluck.tasks import BackgroundTasks
+from potluck_engine.in_thread import in_thread
+from potluck_engine.loading import check, load
 from potluck_engine.ranks.processes import RankProcesses
 from potluck_engine.ranks.ranked import RankedSpan
 from potluck_engine.served_weights import ServedWeights, weights_key
 
 
 class BlockLoader:
-    """`start` first, `close` last; `load` blocks, needs `checkpoint`, and is for a thread."""
+    """`start` first, `close` last; `load` and `load_same` block, need `checkpoint`, and are for `run`."""
 
     checkpoint: Checkpoint
 
     def __init__(self, spec: LaunchSpec) -> None:
         self.ranks: RankProcesses | None = None  # None: one device alone
         self._spec = spec
+        self._unwanted = BackgroundTasks()
         self._served = ServedWeights(user_places().state / "served-weights.json")
 
     async def start(self) -> RankProcesses | None:
@@ -33,8 +43,36 @@ class BlockLoader:
 
     async def close(self) -> None:
         """End the processes. Idempotent."""
+        await self._unwanted.cancel()
         if self.ranks is not None:
             await self.ranks.close()
+
+    async def run(self, load: Callable[[], BlockSpan]) -> BlockSpan:
+        """Load in a thread. Raises what `load` raises."""
+        loading = asyncio.create_task(in_thread(load))
+        try:
+            return await asyncio.shield(loading)
+        except asyncio.CancelledError:
+            self._unwanted.start(_free(loading))
+            raise
+
+    async def settled(self) -> None:
+        """Wait until nothing is loaded any more that nobody wants."""
+        await self._unwanted.wait()
+
+    async def tried_out(self, span: Span) -> BlockSpan:
+        """Return blocks through which a token went. Raises PotluckError."""
+
+        def load() -> BlockSpan:
+            blocks = self.load(span)
+            try:
+                check(blocks)
+            except BaseException:
+                blocks.free()
+                raise
+            return blocks
+
+        return await self.run(load)
 
     def load(self, span: Span) -> BlockSpan:
         """Raises CheckpointError if the files cannot be used, or are not those that were served in an earlier run."""
@@ -45,7 +83,7 @@ class BlockLoader:
         try:
             self._served.confirm(weights_key(self._spec), span, blocks.digests)
         except CheckpointError:
-            blocks.weights.free()
+            blocks.free()
             raise
         return blocks
 
@@ -53,6 +91,16 @@ class BlockLoader:
         """Load the blocks of `before` again. Raises CheckpointError if their weights are not those that it had."""
         blocks = self.load(before.span)
         if blocks.digests != before.digests:
-            blocks.weights.free()
+            blocks.free()
             raise CheckpointError("the checkpoint's files changed on disk", hint="put the right files back")
         return blocks
+
+
+async def _free(loading: asyncio.Task[BlockSpan]) -> None:
+    """Free what is loaded when it is there. A load that fails leaves nothing."""
+    try:
+        await asyncio.wait({loading})
+        if loading.exception() is None:
+            await asyncio.to_thread(loading.result().free)
+    finally:
+        loading.cancel()

@@ -136,6 +136,8 @@ class Handlers:
 
             async with self._received(stream, joiner, begin):
                 upload = await self.in_thread_if_large(joiner.num_bytes, joiner.upload)
+                if state.admission.leaving:
+                    raise state.admission.refusal()
                 held[0].adapter = PrivateAdapter(upload.layout, upload.values.to(state.blocks.whole.device))
                 await stream.send(ACCEPTED)
 

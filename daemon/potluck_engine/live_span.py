@@ -14,11 +14,11 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from potluck.blocks import BlockSpan
+from potluck.blocks.accelerators import trim_memory
 from potluck.blocks.reshaping import NotReshapableError, reshaped
 from potluck.protocol.blocks import Span
+from potluck.tasks import to_the_end
 from potluck_engine.in_thread import in_thread
-from potluck_engine.loaded_blocks import trim_memory
-from potluck_engine.loading import check
 from potluck_engine.service import Service
 
 log = logging.getLogger(__name__)
@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 HAND_OVER_S = 10.0  # for sessions to go on elsewhere; clients that decode need about one
 HURRIED_S = 2.0  # while others wait for blocks that nobody serves: sessions stuck there never hear of it
 
-LoadBlocks = Callable[[Span], BlockSpan]
-"""Loads some blocks; called in a thread."""
+LoadBlocks = Callable[[Span], Awaitable[BlockSpan]]
+"""Loads some blocks and tries them out."""
 
 
 async def grow(service: Service, block: int, load: LoadBlocks) -> None:
@@ -35,10 +35,14 @@ async def grow(service: Service, block: int, load: LoadBlocks) -> None:
     old = service.blocks.whole
     if not old.is_reshapable:
         raise NotReshapableError("they are streamed, on several devices, or have adapters")
-    new = await _loaded(Span(block, block + 1), load)
+    new = await load(Span(block, block + 1))
     pieces = [new, old] if block < old.span.start else [old, new]
     span = Span(pieces[0].span.start, pieces[1].span.end)
-    await _exchange(service, await in_thread(lambda: reshaped(pieces, span)))
+    try:
+        await _exchange(service, await in_thread(lambda: reshaped(pieces, span)))
+    finally:
+        if service.blocks.span != span:
+            await asyncio.to_thread(new.free)
     log.info("block %d is served, all together %s", block, span)
 
 
@@ -60,15 +64,6 @@ async def shrink(service: Service, kept: Span, tell: Callable[[], Awaitable[None
     log.info("blocks %s are served, of %s", kept, old.span)
 
 
-async def _loaded(span: Span, load: LoadBlocks) -> BlockSpan:
-    loading = asyncio.create_task(in_thread(lambda: _load_and_check(load, span)))
-    try:
-        return await asyncio.shield(loading)
-    except asyncio.CancelledError:
-        loading.add_done_callback(_discard)
-        raise
-
-
 async def _exchange(service: Service, whole: BlockSpan) -> None:
     async def exchange() -> None:
         old = service.blocks.whole
@@ -77,27 +72,10 @@ async def _exchange(service: Service, whole: BlockSpan) -> None:
         if gone:
             await asyncio.to_thread(_free, old, gone)
 
-    exchanging = asyncio.create_task(exchange())
-    try:
-        await asyncio.shield(exchanging)
-    except asyncio.CancelledError:
-        await asyncio.wait({exchanging})
-        raise
-
-
-def _load_and_check(load: LoadBlocks, span: Span) -> BlockSpan:
-    blocks = load(span)
-    check(blocks)
-    return blocks
+    await to_the_end(exchange())
 
 
 def _free(blocks: BlockSpan, gone: list[int]) -> None:
     for block in gone:
         blocks.weights.let_go(Span(block, block + 1))
     trim_memory(blocks.device)
-
-
-def _discard(loading: asyncio.Task[BlockSpan]) -> None:
-    """Free blocks that nobody waits for any more."""
-    if not loading.cancelled() and loading.exception() is None:
-        loading.result().weights.free()

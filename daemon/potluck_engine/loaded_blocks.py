@@ -19,10 +19,8 @@ import torch
 from torch import Tensor
 
 from potluck.blocks import BlockSpan
-from potluck.blocks.accelerators import empty_cache
 from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.cache import DifferentiableCache
-from potluck.blocks.heap import trim_heap
 from potluck.blocks.reshaping import part_of
 from potluck.blocks.routing import Given
 from potluck.errors import CheckpointError, UsageError
@@ -106,15 +104,6 @@ class LoadedBlocks:
         self.whole, self._parts = whole, OrderedDict()
         self.kept.forget()
 
-    def free(self) -> None:
-        """Give the memory of all weights back at once, to the system and to the device.
-
-        Nothing can be computed before `restore`. Parts are freed and restored with the whole.
-        """
-        self.whole.weights.free()
-        self.whole.adapters.unload()
-        trim_memory(self.whole.device)
-
     def restored(self) -> BlockSpan:
         """Take the weights again, if `is_restorable`, and return the span.
 
@@ -125,10 +114,10 @@ class LoadedBlocks:
         try:
             self.whole.weights.restore()
         except torch.OutOfMemoryError as error:
-            self.free()
+            self.whole.free()
             raise UsageError("the device has no room for the blocks any more", hint="see what took it") from error
         except CheckpointError:
-            self.free()
+            self.whole.free()
             raise
         return self.whole
 
@@ -360,9 +349,3 @@ def _joined(parts: Sequence[Tensor | None], join: Callable[[list[Tensor]], Tenso
 
 def _total(parts: list[Tensor]) -> Tensor:
     return sum(parts[1:], parts[0])
-
-
-def trim_memory(device: torch.device) -> None:
-    """Return freed memory to the system; torch and the C library both keep some for later."""
-    empty_cache(device)
-    trim_heap()

@@ -43,7 +43,7 @@ from potluck.open_swarms import adapter_for
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, NumberFormat, ServerState
-from potluck.tasks import BackgroundTasks, cancel_and_wait, first_of, keep_running
+from potluck.tasks import BackgroundTasks, cancel_and_wait, first_of, keep_running, to_the_end
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_loader import BlockLoader
 from potluck_engine.compute.failures import DeviceWatch
@@ -116,7 +116,8 @@ class Engine:
         self._files = FileWatch()
         self._changed_file = ""  # that the daemon knows of; empty: all are right
         self._lacks_files = False  # the span was given up, and comes back when its files are right
-        self._is_offloaded = False  # somebody else needs the device, until `restore`
+        self._is_away = False  # since `drain` or `offload`, until `restore`
+        self._duty = 1.0  # share of the time in which it computes
         self._load_at = 0.0  # not before this time, monotonic
         self._failed: asyncio.Queue[PotluckError] = asyncio.Queue()  # why the engine cannot go on
         self._changing = asyncio.Lock()
@@ -133,9 +134,10 @@ class Engine:
         return EngineMetrics() if self.service is None else self.service.metrics()
 
     def throttle(self, duty: float) -> None:
-        """Compute in this share of the time until the weights are freed."""
+        """Compute in this share of the time until the next `restore`."""
+        self._duty = duty
         if self.service is not None:
-            self.service.threads.throttle(duty)
+            self.service.compute.duty = duty
 
     async def start(self) -> None:
         """Return once the span is served and the directory says so. Clean up after a failure.
@@ -182,6 +184,7 @@ class Engine:
     async def drain(self) -> None:
         """Leave the swarm's directory and refuse new sessions; open ones go on. `restore` undoes it. Event: Offline."""
         async with self._standing_still() as service:
+            self._is_away = True
             await self._refuse_new(service)
             await self._leave_directory()
 
@@ -192,7 +195,7 @@ class Engine:
         others still find the swarm by it. Events: Offline when the announcement is out, Freed.
         """
         async with self._standing_still() as service:
-            self._is_offloaded = True
+            self._is_away = True
             await self._give_up(service, on_freed=lambda: self._on_event(events.Freed()))
 
     async def restore(self) -> None:
@@ -202,19 +205,21 @@ class Engine:
         """
         async with self._changing:
             service = self._served
-            self._is_offloaded = False
-            if service.has_ended:
+            self._is_away = False
+            self.throttle(1.0)  # the daemon tells it anew
+            if service.is_over:
+                await service.end()  # whoever ended it may have been cancelled
                 await self._bring_back(service)
             else:
                 service.admission.leaving = False
-                self.throttle(1.0)  # as in a new service: the daemon tells it anew
                 self._announcements.join(self._announcements.target)
                 await self._go_online(service, self._announcements.speed, time.monotonic())
 
     @contextlib.asynccontextmanager
     async def _standing_still(self) -> AsyncIterator[Service]:
         """Let nothing else change in the body, and nothing move in it or after it."""
-        await self._stop_moving()  # which may be in the middle of a change
+        await cancel_and_wait(self._examiner.examination)  # both may be in the middle of a change
+        await self._stop_moving()
         async with self._changing:
             await self._stop_moving()  # whoever changed something meanwhile has started it again
             yield self._served
@@ -278,7 +283,7 @@ class Engine:
                 mover = Rebalancer(
                     self.spec,
                     announcements,
-                    load=self.loader.load,
+                    load=self.loader.tried_out,
                     reload=self._reload,
                     on_event=self._on_event,
                     changing=self._changing,
@@ -304,7 +309,7 @@ class Engine:
 
     async def _load(self, opening: asyncio.Task[None], span: Span) -> BlockSpan:
         await opening
-        return await in_thread(lambda: self.loader.load(span))
+        return await self.loader.run(partial(self.loader.load, span))
 
     async def _bring_up(self, loading: Awaitable[BlockSpan], begin: float) -> None:
         """Check and serve the blocks that `loading` returns, then announce ONLINE. JOINING is announced already."""
@@ -316,6 +321,7 @@ class Engine:
             *(blocks, self.spec, self.tabs, self.node.host.budgets, self._device.is_lost), max_blocks=grown
         )
         self.service = service
+        service.compute.duty = self._duty
         await self._answer(service)
         if self.node.sharing is not None:
             self.node.sharing.is_busy = lambda: service.compute.queued_tokens > 0
@@ -366,7 +372,7 @@ class Engine:
         """Announce that `target` will be served and bring up what `take` returns of it."""
         begin = time.monotonic()
         self._announcements.join(target)
-        await self._bring_up(in_thread(take), begin)
+        await self._bring_up(self.loader.run(take), begin)
 
     def _tell_loaded(self, blocks: BlockSpan) -> None:
         num_bytes = sum(parameter.nbytes for parameter in blocks.decoder.parameters())
@@ -404,6 +410,7 @@ class Engine:
             if patience_s:
                 await service.sessions.wait_gone(timeout_s=patience_s)
             await service.end()
+            await self.loader.settled()
             on_freed()
 
         await self._refuse_new(service)
@@ -437,17 +444,17 @@ class Engine:
         """
         async with self._changing:
             service = self._served
-            if service.admission.leaving or not await self._others_cover(service):
+            if service.admission.leaving:
                 return False
             sums = await _sums_of(service.blocks.whole)
-            if not await self._others_cover(service):  # the sums took a while
+            if not await self._others_cover(service):
                 return False
             log.warning("a member reports that this computer returns wrong results; the weights are reloaded")
             with self._ending_if_it_fails():
                 await self._stop_moving()
                 await self._give_up(service, patience_s=_EXAMINE_WAIT_S)
                 await self._bring_back(service, loads=True)
-                if not self._served.has_ended:
+                if not self._served.is_over:
                     after = await _sums_of(self._served.blocks.whole)
                     damaged = next((name for name, total in after.items() if sums.get(name, total) != total), "")
                     if damaged:
@@ -485,7 +492,7 @@ class Engine:
     async def _heed_files(self, service: Service, file: str) -> None:
         stream, is_news = service.blocks.whole.weights.stream, file != self._changed_file
         if self._lacks_files:
-            if not file and not self._is_offloaded and time.monotonic() >= self._load_at:
+            if not file and not self._is_away and time.monotonic() >= self._load_at:
                 with self._ending_if_it_fails():
                     await self._bring_back(service)
         elif stream is not None and await _is_unreadable(stream, is_suspect=is_news and file != ""):
@@ -561,7 +568,9 @@ class Engine:
 
 async def _sums_of(blocks: BlockSpan) -> dict[str, int]:
     """Return the sums of the weights in memory, by name; none of blocks that stream through slots."""
-    return {} if blocks.weights.stream is not None else await asyncio.to_thread(checksums, blocks.decoder)
+    if blocks.weights.stream is not None:
+        return {}
+    return await to_the_end(asyncio.to_thread(checksums, blocks.decoder))  # nothing is freed meanwhile
 
 
 async def _is_unreadable(stream: SlotStream, *, is_suspect: bool) -> bool:

@@ -23,6 +23,7 @@ from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import takes_one_thread
 from potluck.blocks.pages import pages_of
 from potluck.blocks.reshaping import part_of
+from potluck.errors import PotluckError
 from potluck.membership.budgets import Budgets
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
@@ -139,16 +140,18 @@ class Service:
                 quantization=spec.quantization,
             )
             await threads.compute.perform(service.stage)
-        except BaseException:
+        except BaseException as error:
             await threads.stop()
-            await asyncio.to_thread(blocks.weights.free)
+            await asyncio.to_thread(blocks.free)
+            if isinstance(error, TimeoutError):
+                raise PotluckError("the first token takes too long", hint="see how busy this computer is") from None
             raise
         return service, speed
 
     @property
-    def has_ended(self) -> bool:
-        """Return whether nothing can be computed any more and all memory is given back."""
-        return self._ending is not None and self._ending.done()
+    def is_over(self) -> bool:
+        """Return whether nothing new is computed any more; `end` waits until all memory is given back."""
+        return self._ending is not None
 
     async def end(self, *, timeout_s: float = _LAST_STEPS_S) -> None:
         """End the sessions after their running step, and give all memory back. Idempotent.
@@ -175,7 +178,7 @@ class Service:
         self.stage.paging.close_all()
         self.call_blocks.kept.forget()
         gc.collect()  # caches of ended sessions in cycles
-        self.blocks.free()
+        self.blocks.whole.free()
 
     async def change(self, blocks: BlockSpan) -> None:
         """Exchange the blocks between two steps; some stay, others come or go.

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import psutil
 import torch
 
+from potluck.blocks.heap import trim_heap
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
@@ -63,6 +65,12 @@ def synchronize(device: torch.device) -> None:
         torch.xpu.synchronize(device)
     elif device.type == "mps":
         torch.mps.synchronize()
+
+
+def trim_memory(device: torch.device) -> None:
+    """Return freed memory to the system; torch and the C library both keep some for later."""
+    empty_cache(device)
+    trim_heap()
 
 
 def empty_cache(device: torch.device) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from potluck.blocks.accelerators import trim_memory
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.cache import KvCache, Remembered, keys_and_values
 from potluck.blocks.formats import block_nbytes, check_quantization, hold_packed, multiply_natively, quantize_block
@@ -115,6 +116,15 @@ class BlockSpan:
             if len(self.remembered) != len(self.span) or self.remembered[layer] != place[2:]:
                 text = f"block {place.block} remembers other things than {place.heads} keys of {place.key_size}"
                 raise RemoteError(Code.BAD_REQUEST, text)
+
+    def free(self) -> None:
+        """Give the memory of all weights back at once, to the system and to the device.
+
+        Nothing can be computed before `weights.restore`. Parts are freed and restored with the whole.
+        """
+        self.weights.free()
+        self.adapters.unload()
+        trim_memory(self.device)
 
     @property
     def is_ragged(self) -> bool:

@@ -120,10 +120,6 @@ class Threads:
         compute.call_soon = asyncio.get_running_loop().call_soon_threadsafe
         compute.wake, compute.wake_calls = (worker.start() for worker in self._workers)
 
-    def throttle(self, duty: float) -> None:
-        """Compute in this share of the time."""
-        self.compute.duty = duty
-
     async def stop(self) -> None:
         """Refuse what waits, let running pieces end, and join both threads."""
         self.compute.refuse()

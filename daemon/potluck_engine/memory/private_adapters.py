@@ -73,7 +73,7 @@ class PrivateAdapters:
         finally:
             held.users -= 1
             if held.adapter is None:
-                del self._held[key]
+                self._held.pop(key, None)
 
     @contextmanager
     def using(self, person: PersonId, private: PrivateId | None, span: Span) -> Iterator[PrivateAdapter | None]:
@@ -94,9 +94,10 @@ class PrivateAdapters:
             held.users -= 1
 
     def forget(self) -> None:
-        """Drop all that is not in use, because the device is wanted for something else."""
-        for key in [key for key, held in self._held.items() if not held.users]:
-            del self._held[key]
+        """Drop all, because the device is wanted for something else."""
+        for held in self._held.values():
+            held.adapter = None
+        self._held.clear()
 
     def _who_is_full(self, newcomer: PersonId, nbytes: int) -> PersonId | None:
         """Return whose adapter has to go before `newcomer` can bring one of `nbytes`; None: there is room."""

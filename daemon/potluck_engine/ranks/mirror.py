@@ -54,7 +54,7 @@ class Mirror:
     def free(self) -> None:
         self._caches.clear()
         self._memory = None
-        self._blocks.free()
+        self._blocks.whole.free()
 
     def new_memory(self, num_tokens: int) -> None:
         self._memory = self._blocks.whole.new_memory(num_tokens)

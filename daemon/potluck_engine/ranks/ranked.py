@@ -44,6 +44,11 @@ class RankedSpan(BlockSpan):
         """False: the other ranks would choose for themselves."""
         return False
 
+    def free(self) -> None:
+        with contextlib.suppress(RemoteError), self.ranks.together("free"):  # lost ranks have freed it already
+            pass
+        self.own.free()
+
     def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:
         assert self.own.layout is not None, "sessions of this family run alone"
         self.ranks.post("new_memory", num_tokens)
@@ -133,11 +138,6 @@ class RankedBlocks(LoadedBlocks):
 
     def _room(self) -> int:
         return 0  # the other ranks take part in gradients by a forward of their own
-
-    def free(self) -> None:
-        with contextlib.suppress(RemoteError), self._ranks.together("free"):  # lost ranks have freed it already
-            pass
-        super().free()
 
     @property
     def is_restorable(self) -> bool:

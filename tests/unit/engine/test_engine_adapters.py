@@ -1,7 +1,10 @@
 """Adapters of a server and those that callers bring: who computes with them, what room they get, what is refused."""
 
+import asyncio
+from collections.abc import Callable
 from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -9,6 +12,7 @@ from helpers.adapters import save_adapter
 from helpers.engine_peers import HIDDEN, Client, Server, call, hidden_states, load, opening, refused_with, serve
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT
+from potluck_engine.handlers import Handlers
 from potluck_engine.memory.private_adapters import PrivateAdapters
 from torch import Tensor
 
@@ -148,6 +152,28 @@ def test_the_least_used_adapter_of_who_has_most_makes_room() -> None:
     assert left == [b"1", b"3", b"4"]
 
 
+async def test_an_adapter_that_comes_when_the_device_was_given_back_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    came, may_go_on, take = asyncio.Event(), asyncio.Event(), Handlers.in_thread_if_large
+
+    async def slowly(handlers: Handlers, num_bytes: int, work: Callable[[], Any]) -> Any:
+        came.set()
+        await may_go_on.wait()
+        return await take(handlers, num_bytes, work)
+
+    network = FakeNetwork()
+    async with serve(network, SPAN, private_adapter_bytes=1 << 20) as server:
+        monkeypatch.setattr(Handlers, "in_thread_if_large", slowly)
+        bringing = asyncio.create_task(bring(network.start(), server, some_values()))
+        await came.wait()
+        await server.serving.end()
+        may_go_on.set()
+        with refused_with(Code.DRAINING):
+            await bringing
+        assert server.serving.private.used_bytes == 0
+
+
 def test_one_person_gets_half_of_the_room_and_their_own_adapters_go_first() -> None:
     store = PrivateAdapters(100)
     take(store, BOB, b"3", 10)
@@ -165,8 +191,9 @@ def test_what_is_in_use_stays_and_an_upload_that_fails_leaves_nothing() -> None:
         stack.enter_context(store.using(ANNA, PrivateId(b"1", LAYOUT.num_values), SPAN))
         with refused_with(Code.NO_MEMORY):
             take(store, ANNA, b"2", 50)
-        store.forget()
         assert has(store, ANNA, b"1")
+        store.forget()
+        assert not has(store, ANNA, b"1")
     with pytest.raises(ZeroDivisionError), store.taking(ANNA, b"2", SPAN, 50):
         raise ZeroDivisionError
     assert store.used_bytes == 0

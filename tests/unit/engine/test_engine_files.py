@@ -144,7 +144,7 @@ async def test_files_that_become_right_while_an_offload_runs_bring_no_weights_ba
     flip_bits(file_in(folder))
     engine._changing = lock
     await engine.restore()
-    assert engine.service.has_ended
+    assert engine.service.is_over
     engine._load_at = math.inf
     file_in(folder).write_bytes(content)
     while await engine._files.look(engine.service.blocks.whole.weights.origins):
@@ -155,7 +155,7 @@ async def test_files_that_become_right_while_an_offload_runs_bring_no_weights_ba
         await until(lambda: lock.users == 4)  # this test, the offload, and behind it both watches
     await offloading
     async with lock:  # behind the watches
-        assert engine.service.has_ended
+        assert engine.service.is_over
     await engine.restore()
     assert isinstance(machine.events[-1], Online)
 
@@ -235,3 +235,19 @@ async def test_weights_that_moved_or_were_freed_are_not_damaged() -> None:
 def test_equal_weights_have_equal_sums() -> None:
     weights = torch.arange(10, dtype=torch.bfloat16)
     assert checksum(weights[1:]) == checksum(weights[1:].clone())
+
+
+async def test_files_that_become_right_end_no_drain(served: Callable[..., Machine], folder: Path) -> None:
+    machine, content = await served(), file_in(folder).read_bytes()
+    engine = machine.engine
+    await engine.offload()
+    flip_bits(file_in(folder))
+    await engine.restore()
+    await engine.drain()
+    file_in(folder).write_bytes(content)
+    while await engine._files.look(engine.service.blocks.whole.weights.origins):
+        pass
+    await engine._heed_files(engine.service, "")
+    assert engine.service.is_over
+    await engine.restore()
+    assert isinstance(machine.events[-1], Online)

@@ -2,21 +2,39 @@
 
 import asyncio
 import threading
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 import torch
 from helpers.engine_peers import local_steps, settle, until
 from helpers.lone_engine import INPUTS, SPAN, Machine
 from potluck_control.engine_messages import EngineEvent, Freed, Offline, Online
-from potluck_engine import loaded_blocks
 from potluck_engine.kept_passes import PassKey
+from potluck_engine.live_span import grow
 from potluck_engine.service import Service
 
-from potluck.protocol.blocks import PersonId
+from potluck.blocks import BlockSpan
+from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 from potluck.tasks import cancel_and_wait
+
+
+class Mover:
+    """Stands for the rebalancer in the middle of a move."""
+
+    def __init__(self, machine: Machine, move: Coroutine[Any, Any, None]) -> None:
+        self.moving = asyncio.create_task(move)
+        self.start, self.max_blocks = Mock(), lambda blocks: len(blocks.span)
+        machine.engine._mover = self
+
+    async def stop(self) -> None:
+        await cancel_and_wait(self.moving)
+
+    close = stop
 
 
 @pytest.fixture
@@ -73,7 +91,7 @@ async def test_freed_is_said_when_nothing_is_held_and_the_memory_went_back(
 
     assert len(held()) > 3
     trimmed: list[bool] = []
-    monkeypatch.setattr(loaded_blocks, "trim_memory", lambda _: trimmed.append(not held()))
+    monkeypatch.setattr("potluck.blocks.span.trim_memory", lambda _: trimmed.append(not held()))
     at_freed: list[bool] = []
 
     def hear(event: EngineEvent) -> None:
@@ -115,3 +133,99 @@ async def test_an_engine_that_stops_in_the_middle_of_an_offload_frees_its_memory
     may_go_on.set()
     await stopping
     assert begun == [machine.engine.service]
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+async def test_freed_is_said_when_a_load_that_a_move_had_begun_is_over_and_freed(
+    is_whole: bool, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, loaded, may_go_on, began = machine.engine, list[BlockSpan](), threading.Event(), threading.Event()
+    load = engine.loader.load
+
+    def slowly(span: Span) -> BlockSpan:
+        began.set()
+        may_go_on.wait(60)
+        loaded.append(load(span))
+        return loaded[0]
+
+    monkeypatch.setattr(engine.loader, "load", slowly)
+
+    async def move() -> None:
+        if is_whole:
+            await engine._reload(Span(1, 4), Span(1, 4), 0.0)
+        else:
+            async with engine._changing:
+                await grow(engine.service, 3, engine.loader.tried_out)
+
+    Mover(machine, move())
+    await asyncio.to_thread(began.wait, 60)
+    offloading = asyncio.create_task(engine.offload())
+    await until(lambda: engine.service.is_over and engine.service._ending.done())
+    await settle()
+    assert Freed() not in machine.events
+    may_go_on.set()
+    await offloading
+    assert Freed() in machine.events
+    assert not any(parameter.data.untyped_storage().nbytes() for parameter in loaded[0].layers.parameters())
+
+
+async def test_a_new_block_that_cannot_be_joined_to_the_others_is_freed(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = Mock(span=Span(3, 4))
+    monkeypatch.setattr("potluck_engine.live_span.reshaped", Mock(side_effect=torch.OutOfMemoryError))
+
+    async def load(_: Span) -> Mock:
+        return new
+
+    with pytest.raises(torch.OutOfMemoryError):
+        await grow(machine.engine.service, 3, load)
+    new.free.assert_called_once()
+
+
+async def test_a_return_while_a_move_still_frees_the_span_waits_for_that_and_serves(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, may_go_on, began, free = machine.engine, threading.Event(), threading.Event(), Service._free
+
+    def slowly(service: Service) -> None:
+        began.set()
+        may_go_on.wait(60)
+        free(service)
+
+    monkeypatch.setattr(Service, "_free", slowly)
+    Mover(machine, engine._reload(SPAN, SPAN, 0.0))
+    await asyncio.to_thread(began.wait, 60)
+    await engine.drain()
+    returning = asyncio.create_task(engine.restore())
+    await settle()
+    assert not returning.done()
+    may_go_on.set()
+    await returning
+    await machine.begin(tokens=12)
+    torch.testing.assert_close(machine.output, local_steps(INPUTS, span=SPAN)[0], rtol=1e-4, atol=1e-4)
+
+
+async def test_an_offload_does_not_wait_for_an_examination(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = machine.engine
+    monkeypatch.setattr(engine, "_others_cover", AsyncMock(return_value=True))
+    await machine.begin()
+    engine._examiner.examination = asyncio.create_task(engine._examine())
+    await until(lambda: engine.service.admission.leaving)  # it waits for the session to leave
+    await engine.offload()
+    assert engine.service._ending.done()
+    assert engine._examiner.examination.cancelled()
+    await engine.restore()
+    assert isinstance(machine.events[-1], Online)
+
+
+async def test_a_share_of_the_time_holds_until_the_return_and_there_is_one_heartbeat(machine: Machine) -> None:
+    engine, first = machine.engine, machine.engine._announcements._beating
+    engine.throttle(0.3)
+    await engine._reload(SPAN, SPAN, 0.0)
+    assert engine.service.compute.duty == 0.3
+    second = engine._announcements._beating
+    await engine.restore()
+    assert engine.service.compute.duty == 1.0
+    assert first.done()
+    assert second.done()
