@@ -72,7 +72,6 @@ class _Line:
     """A stream to a server.
 
     Attributes:
-        largest_message: tokens, all rows together.
         used_s: when something came last (monotonic).
         rows: of the session that was opened on it; 0: none yet.
         receipt: to be sent with the next message.
@@ -80,7 +79,6 @@ class _Line:
 
     stream: StepStream
     tab: Tab
-    largest_message: int
     used_s: float
     rows: int = 0
     receipt: bytes | None = None
@@ -143,7 +141,7 @@ class Hop:
                 await self._calls.bring(record, self.opening, self._adapter)
             stream = await self._calls.open_steps(record)
             tab = self._calls.open_tab(self.part)
-            self._line = _Line(stream, tab, _largest_message(record), used_s=time.monotonic())
+            self._line = _Line(stream, tab, used_s=time.monotonic())
         return self._line
 
     def enlarge(self, max_length: int) -> None:
@@ -173,7 +171,9 @@ class Hop:
         line, cursor = self._line, self.cursor
         if line is None or not line.rows or cursor.position != position or cursor.order is not None:
             return False
-        return num_tokens <= line.largest_message and (position > 0 or self.history.prompts is None)
+        return num_tokens <= _largest_message(self.part.server.record) and (
+            position > 0 or self.history.prompts is None
+        )
 
     def lacks_much(self, end: int, rows: int) -> bool:
         """Tell whether the server lacks so many of the tokens before `end` that they should come in pieces."""
@@ -241,7 +241,11 @@ class Hop:
                     break  # an announced piece stays announced
                 await self._read(line, course, piece)
             if sending is not None:
-                await sending
+                try:
+                    await sending
+                except RemoteError:
+                    if cursor.position < course.end:
+                        raise  # else the next step finds the stream broken
         except BaseException as error:
             was_idle = self._line is not None and began_s - self._line.used_s > _IDLE_S
             self.abandon()
@@ -273,7 +277,7 @@ class Hop:
         """Send or announce the next piece; return False if its inputs will not come."""
         start = self.cursor.sent if self.cursor.flying else self.cursor.position
         rows = course.rows
-        tokens = min(course.tokens, max(line.largest_message // rows, 1))
+        tokens = min(course.tokens, self.largest_piece(rows))
         end = min(start + (tokens if start else max(tokens, self.history.prompt_tokens)), course.end)
         number = course.numbers.get(start)
         hidden = awaited = None
@@ -310,14 +314,14 @@ class Hop:
         cursor.order = links.number = line.receipt = None
         cursor.flying.append(piece)  # first: the answer may come before the last byte has left
         self.was_given = True
+        is_ahead = course is not None and course.in_flight > 1
+        if course is not None and is_ahead:
+            course.wake()
         if piece.awaited is not None:
             with contextlib.suppress(RemoteError):  # the end of the stream is seen when the answer is read
                 await line.stream.send(request, has_reader=True)
-        elif course is not None and course.in_flight > 1:
-            course.wake()
-            await line.stream.send(request, has_reader=True)
         else:
-            await line.stream.send(request)
+            await line.stream.send(request, has_reader=is_ahead)
 
     async def _read(self, line: _Line, course: Course, piece: Piece) -> None:
         """Read the answer to the oldest piece, bring what the server before does not, and hand on the outputs."""

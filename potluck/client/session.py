@@ -194,6 +194,7 @@ class InferenceSession:
 
     async def _leave_wrong(self) -> None:
         """Replace servers that were found to compute wrongly, and compute again what came after them."""
+        self._understudies.leave_distrusted()
         for hop in list(self._hops):
             if not self._servers.is_distrusted(hop.peer_id):
                 continue
@@ -328,7 +329,7 @@ class InferenceSession:
                     end=end,
                     tokens=tokens,
                     take=partial(hand_on, index),
-                    in_flight=ANNOUNCED if is_pushed else IN_FLIGHT,
+                    in_flight=ANNOUNCED if is_pushed or hop.cursor.flying else IN_FLIGHT,
                     grows=hop.history.length < end,
                     is_pushed=is_pushed,
                     pushes=any(hop is sender for sender, _ in links),

@@ -189,8 +189,8 @@ class Together:
 
     async def _wait(self, texts: Sequence[_Text], began_s: float) -> None:
         answers = [text.answer for text in texts if text.answer is not None]
-        if len(self._texts) > len(texts):  # newcomers since, whose tokens go to the servers at once
-            return
+        if len(self._texts) > len(texts) or len(answers) < len(texts):
+            return  # newcomers since, whose tokens go to the servers at once; or some answers are there already
         if not any(answer.done() for answer in answers):
             newcomer = asyncio.ensure_future(self._newcomers.wait())
             await asyncio.wait([*answers, newcomer], return_when=asyncio.FIRST_COMPLETED)
@@ -224,8 +224,8 @@ class _Text:
         self._take(lambda: next(self._steps))
 
     def send(self, hidden: Tensor) -> None:
-        """Send the step, unless its answer is awaited already."""
-        if self.answer is None:
+        """Send the step, unless its answer is awaited already, or there: the thread that led before was interrupted."""
+        if self.answer is None and self.outcome is None:
             self.answer = asyncio.ensure_future(self._cache.step_rows(hidden))
             if self._has_left:
                 self.answer.cancel()

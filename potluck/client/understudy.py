@@ -129,6 +129,7 @@ class Understudies:
                     each.hops = self._replacements.find_idle(lead, settled) or []
             if seeks or (each.hops and each.lacks(settled, lead)):
                 each.is_seeking = seeks
+                each.is_wanted.clear()  # the step for which it was wanted may have been cancelled
                 each.task = asyncio.create_task(self._prepare(lead, each))
                 self.tend_at, self.are_urgent = settled + 1, True
 
@@ -148,7 +149,9 @@ class Understudies:
                 await cancel_and_wait(each.task)
             elif each.task is not None:
                 await asyncio.wait({each.task})
-        return self._hand_over(lost) if each is not None and each.hops and each.hops[-1].report.steps else None
+            self.leave_distrusted()
+        is_fed = each is not None and each.hops and each.hops[-1].report.steps
+        return self._hand_over(lost) if is_fed and self._of.get(lost) is each else None
 
     async def race(
         self, lead: Hop, answering: Coroutine[Any, Any, StepReply | None], late_s: float
@@ -183,6 +186,13 @@ class Understudies:
                 each.task.cancel()  # now: it must not see its hops abandoned
                 self._ending.start(cancel_and_wait(each.task))
             _abandon(each.hops)
+
+    def leave_distrusted(self) -> None:
+        """End the understudies that are at servers of people who were found to compute wrongly."""
+        is_distrusted = self._replacements.servers.is_distrusted
+        for lead, each in list(self._of.items()):
+            if any(is_distrusted(hop.peer_id) for hop in each.hops):
+                self.drop(lead)
 
     def call_off(self) -> None:
         """End all understudies, because their inputs have changed."""
@@ -244,9 +254,7 @@ class Understudies:
         except RemoteError as error:
             _log.info("blocks %s: no other server answers either: %s", lead.span, error.message)
             return
-        for hop in hops:
-            hop.windows.clear()
-            hop.cursor.truncate(0)
+        hops[0].cursor.truncate(0)
         for hop in hops[1:]:
             hop.history.restart(hop.history.prompts)
         each.hops = hops
