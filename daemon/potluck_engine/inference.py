@@ -44,6 +44,7 @@ log = logging.getLogger(__name__)
 
 _MAX_WAITING = 4  # steps not begun; a client that pipelines more waits
 _MAX_ANSWERS = 4  # that have not left; the next step waits for a client that does not read them
+_LAST_STEP_S = 5.0  # for the running step and the answers on their way of a session that was told to end
 _CLOSING = StepRequest(hidden=None)
 """Also what the end of the client's side means."""
 
@@ -171,8 +172,11 @@ class Session:
             raise error
 
     def end(self, error: RemoteError) -> None:
-        """Tell the client, after the step that runs."""
+        """Tell the client, after the step that runs and its answer, or after `_LAST_STEP_S`."""
         self._end_after_step = error
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(_LAST_STEP_S, self._finish, error)
         self._advance()
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ rather than between rows, because that changes no number.
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -94,15 +95,20 @@ class LoadedBlocks:
             self._stream = torch.cuda.Stream(whole.device)  # type: ignore[no-untyped-call]
         self._parts: OrderedDict[tuple[Span, bool], BlockSpan] = OrderedDict()  # by blocks, and whether it is open
         self.kept: KeptPasses[list[list[_Piece]]] = KeptPasses()
+        self._in_piece = threading.Lock()
 
     @property
     def span(self) -> Span:
         return self.whole.span
 
     def change(self, whole: BlockSpan) -> None:
-        """Use this span from now on, which shares weights with the one before. Any thread may call it."""
-        self.whole, self._parts = whole, OrderedDict()
-        self.kept.forget()
+        """Use this span from now on, which shares weights with the one before. Any thread may call it.
+
+        It waits for the running piece of a call; the next one raises DRAINING if its blocks are gone.
+        """
+        with self._in_piece:
+            self.whole, self._parts = whole, OrderedDict()
+            self.kept.forget()
 
     def restored(self) -> BlockSpan:
         """Take the weights again, if `is_restorable`, and return the span.
@@ -153,7 +159,7 @@ class LoadedBlocks:
     def adapted(self, adapter: str | None, pieces: Generator[None, None, T]) -> Generator[None, None, T]:
         """Run `pieces` of a call with an adapter; between them the thread may work for other callers."""
         while True:
-            with self._aside(), self.whole.adapters.using(adapter):
+            with self._in_piece, self._aside(), self.whole.adapters.using(adapter):
                 try:
                     next(pieces)
                 except StopIteration as done:
@@ -220,6 +226,7 @@ class LoadedBlocks:
             of_adapter: list[Tensor | None] = []
             while pieces:
                 piece = pieces.pop()
+                self.part(piece.inputs.span)  # raises DRAINING if these blocks left since the forward
                 gained = piece.gradients(of_output) if piece.leaves else self.backward_piece(piece.inputs, of_output)
                 of_output = gained.hidden
                 of_prompts.insert(0, gained.prompts)

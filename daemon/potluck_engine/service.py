@@ -52,8 +52,7 @@ from potluck_engine.sessions import SessionTable
 log = logging.getLogger(__name__)
 
 _CHECK_TIMEOUT_S = 600.0  # the first token through blocks that may have to be read from a slow disk
-_LAST_STEP_S = 2.0  # for the running step of a session that is ended
-_LAST_STEPS_S = 0.5  # the same while somebody waits for the memory; clients continue elsewhere
+_LAST_STEPS_S = 0.5  # for running steps while somebody waits for the memory; clients continue elsewhere
 _MAX_PROMPT_TOKENS = 2048  # deep prompts of one message
 _FRAME_SLACK_BYTES = 256 * 1024  # metadata and names of blocks
 
@@ -181,9 +180,9 @@ class Service:
         self.blocks.whole.free()
 
     async def change(self, blocks: BlockSpan) -> None:
-        """Exchange the blocks between two steps; some stay, others come or go.
+        """Exchange the blocks between two steps and two pieces of calls; some stay, others come or go.
 
-        Blocks that go must not be in use. The caller frees their weights.
+        No session may use blocks that go; calls over them end with DRAINING. The caller frees their weights.
         """
         before = self.blocks.whole
         for_calls = await asyncio.to_thread(part_of, blocks, blocks.span)
@@ -198,17 +197,14 @@ class Service:
 
         await self.compute.run(swap)
         await self.compute.perform(self.stage)
-        self.call_blocks.change(for_calls)
+        await asyncio.to_thread(self.call_blocks.change, for_calls)
         self.admission.serve(blocks.span, blocks.digests)
 
     async def hand_over(self, kept: Span, *, patience_s: float) -> None:
-        """Return when only blocks of `kept` are in use; end sessions that use others after `patience_s`."""
+        """Return when sessions use only blocks of `kept`; end those that use others after `patience_s`."""
         self.admission.kept = kept
-        if await self.sessions.wait_gone(timeout_s=patience_s, kept=kept):
-            return
-        gone = RemoteError(Code.DRAINING, "these blocks leave this server")
-        if not await self.sessions.end_all(gone, timeout_s=_LAST_STEP_S, kept=kept):
-            log.warning("sessions were cut off that did not leave blocks in time")
+        if not await self.sessions.wait_gone(timeout_s=patience_s, kept=kept):
+            await self.sessions.end_all(RemoteError(Code.DRAINING, "these blocks leave this server"), kept=kept)
 
     @property
     def format(self) -> NumberFormat:

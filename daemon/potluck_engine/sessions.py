@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -30,7 +30,7 @@ class OpenSession(Protocol):
         """Monotonic seconds; a later time than any other's while a step runs."""
 
     def end(self, error: RemoteError) -> None:
-        """Tell the client, after the step that runs."""
+        """Tell the client, after the step that runs, or after some seconds."""
 
 
 def session_to_end(sessions: Iterable[OpenSession], newcomer: PersonId, now: float) -> OpenSession | None:
@@ -83,22 +83,15 @@ class SessionTable:
         self._ending.discard(session)
         self._removed.set()
 
-    async def end_all(self, error: RemoteError, *, timeout_s: float, kept: Span | None = None) -> bool:
+    async def end_all(self, error: RemoteError, *, timeout_s: float | None = None, kept: Span | None = None) -> bool:
         """Tell every session, but those over `kept`, after its running step; whether all were gone within the time."""
         for session in self._outside(kept):
             session.end(error)
-        return await self.wait_gone(timeout_s=timeout_s, kept=kept)
+        return await self._wait_while(lambda: self._outside(kept), timeout_s)
 
     async def wait_gone(self, *, timeout_s: float, kept: Span | None = None) -> bool:
         """Return whether all sessions outside `kept` ended in time, and, if something is kept, all calls outside it."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                while self._outside(kept) or self._has_calls_outside(kept):
-                    self._removed.clear()
-                    await self._removed.wait()
-        except TimeoutError:
-            return False
-        return True
+        return await self._wait_while(lambda: self._outside(kept) or self._has_calls_outside(kept), timeout_s)
 
     @contextmanager
     def calling(self, span: Span) -> Iterator[None]:
@@ -111,6 +104,16 @@ class SessionTable:
             if not self._calls[span]:
                 del self._calls[span]
             self._removed.set()
+
+    async def _wait_while(self, condition: Callable[[], object], timeout_s: float | None) -> bool:
+        try:
+            async with asyncio.timeout(timeout_s):
+                while condition():
+                    self._removed.clear()
+                    await self._removed.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def _has_calls_outside(self, kept: Span | None) -> bool:
         """Calls end with their thread if nothing is kept."""

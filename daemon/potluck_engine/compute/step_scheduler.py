@@ -164,7 +164,8 @@ class StepScheduler:
         return min(max(cost.of(self.queued_tokens), _RETRY_AFTER_MIN_S), _RETRY_AFTER_MAX_S)
 
     def arrived(self) -> list[StepJob]:
-        """Return the steps that arrived since the last call."""
+        """Return the steps that arrived since the last call. `next` has to be asked after it: nobody is awaited now."""
+        self._awaited.clear()
         fresh, self._arrived = self._arrived, []
         return fresh
 
@@ -181,14 +182,12 @@ class StepScheduler:
         if job.tokens != 1 or job.rows > self._max_step_tokens or any(each != job.session for each in self._paces):
             return None
         self._began_at = now
-        self._awaited.clear()
         self._is_turn_of_alone, self._is_turn_of_decode = True, False
         return Part(job, 1)
 
     def next(self, now: float, cost: StepCost) -> Action | None:
         """Return what to do now; None if nothing is ready."""
         self._began_at = now
-        self._awaited.clear()
         job = self._next_alone(now)
         if job is not None:
             self._is_turn_of_alone = False
@@ -324,7 +323,7 @@ class StepScheduler:
         worth_s = cost.saved(rows, sum(pace.rows for pace in away.values())) if rows else cost.of(MIN_PIECE_TOKENS)
         horizon = max(min(job.submitted_at for job in jobs), self._ended_at) + worth_s
         ends = {session: min(pace.latest_at, horizon) for session, pace in away.items() if pace.likely_at <= horizon}
-        self._awaited |= {session for session, end in ends.items() if end > now}
+        self._awaited = {session for session, end in ends.items() if end > now}
         return Hold(max(ends.values())) if self._awaited else None
 
     def _form(self, now: float, cost: StepCost) -> list[Part]:

@@ -1,18 +1,33 @@
 """A span that changes while it is served: who uses blocks that stay never notices, the others are told in time."""
 
 import asyncio
+import contextlib
+import threading
 from collections.abc import AsyncIterator
 
 import pytest
 import torch
-from helpers.engine_peers import Client, Server, hidden_states, is_close, load, local_steps, opening, serve, until
+from helpers.engine_peers import (
+    Client,
+    Server,
+    call,
+    hidden_states,
+    is_close,
+    load,
+    local_steps,
+    opening,
+    refused_with,
+    serve,
+    until,
+)
 from helpers.fake_network import FakeNetwork
 from potluck_control.launch_spec import ServingLimits
+from potluck_engine import inference, loaded_blocks
 
 from potluck.blocks.reshaping import reshaped
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import StepRequest
+from potluck.protocol.messages import BackwardRequest, ForwardRequest, StepRequest
 
 
 async def grow(server: Server, block: int) -> None:
@@ -96,6 +111,46 @@ async def test_who_does_not_leave_in_time_is_sent_away(network: FakeNetwork, sli
     with pytest.raises(RemoteError) as told:
         await session.client.answer((2, 1, 64))
     assert told.value.code is Code.DRAINING
+
+
+async def test_a_session_that_waits_for_memory_is_sent_away(network: FakeNetwork, monkeypatch) -> None:
+    monkeypatch.setattr(inference, "_LAST_STEP_S", 0.05)
+    async with serve(network, Span(1, 3), max_blocks=3, limits=ServingLimits(cache_tokens=96)) as server:
+        stays, waits = [await Client.open(network.start(), server) for _ in range(2)]
+        await stays.step(StepRequest(hidden_states(1, 64), opening(Span(2, 3))))
+        await waits.send(StepRequest(hidden_states(1, 60), opening(Span(1, 3), alloc_timeout_s=60.0)))
+        await until(lambda: server.serving.compute.num_waiting_for_pages == 1)
+        await shrink(server, Span(2, 3), patience_s=0.0)
+        assert server.serving.compute.num_waiting_for_pages == 0
+        with refused_with(Code.DRAINING):
+            await waits.answer((1, 60, 64))
+        await stays.step(StepRequest(hidden_states(1, 1), start_from_position=63))
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+async def test_blocks_stay_until_the_running_piece_of_a_call_ends(network, monkeypatch, is_last) -> None:
+    entered, released, gradients = threading.Event(), threading.Event(), loaded_blocks._Piece.gradients
+
+    def slow(piece: loaded_blocks._Piece, grad: torch.Tensor) -> loaded_blocks.Gradients:
+        entered.set()
+        assert released.wait(60)
+        return gradients(piece, grad)
+
+    monkeypatch.setattr(loaded_blocks._Piece, "gradients", slow)
+    inputs, limits = ("golden", Span(1, 3), hidden_states(1, 6)), ServingLimits(piece_tokens=512 if is_last else 5)
+    async with serve(network, Span(1, 3), max_blocks=3, limits=limits) as server:
+        peer, host = server.host.peer_id, network.start()
+        await call(host, peer, ForwardRequest(*inputs, is_trained=True))
+        calling = asyncio.create_task(call(host, peer, BackwardRequest(*inputs, hidden_states(1, 6, seed=1))))
+        await until(entered.is_set)
+        shrinking = asyncio.create_task(shrink(server, Span(2, 3), patience_s=0.0))
+        await until(lambda: server.serving.blocks.span == Span(2, 3))
+        await asyncio.wait({shrinking}, timeout=0.2)
+        assert not shrinking.done()
+        released.set()
+        await shrinking
+        with contextlib.nullcontext() if is_last else refused_with(Code.DRAINING):
+            await calling
 
 
 async def test_a_session_that_runs_alone_keeps_its_cache(network: FakeNetwork, sliding: Server) -> None:

@@ -244,6 +244,19 @@ async def test_session_that_is_too_old_is_told_to_replay_elsewhere(network, bloc
         assert await refusal(client) is Code.ROLLBACK
 
 
+async def test_session_that_was_told_to_end_does_not_wait_for_an_answer_that_never_leaves(server, host, monkeypatch):
+    monkeypatch.setattr(inference, "_LAST_STEP_S", 0.05)
+    client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening()))
+    (session,) = server.serving.sessions._sessions
+    monkeypatch.setattr(session.stream, "send_now", Mock(return_value=False))
+    monkeypatch.setattr(session.stream, "send", lambda *pieces, timeout_s: asyncio.Event().wait())
+    await client.send(StepRequest(hidden_states(1, 1)))
+    await until(lambda: session._outbox.waiting)
+    session.end(RemoteError(Code.ROLLBACK, "it is too old"))
+    assert await refusal(client) is Code.ROLLBACK
+    await until(lambda: server.used_pages == 0 and len(server.serving.sessions) == 0)
+
+
 async def test_client_that_does_not_read_is_dropped_and_blocks_nobody(network, blocks, host, monkeypatch):
     monkeypatch.setattr(frames, "UNREAD_S", 0.5)
     async with serve(network, blocks=blocks) as server:

@@ -247,6 +247,14 @@ def test_nobody_need_look_again_before_all_are_back_that_a_step_waits_for():
     assert [queue.add(job(name), now, COST) for name in ("b", "c", "d")] == [False, False, True]
 
 
+def test_a_step_that_comes_while_the_thread_looks_for_others_is_looked_at():
+    queue, now = resting("a", "b", "c")
+    ready(queue, job("a"), now=now - 0.001)
+    assert isinstance(queue.next(now - 0.001, COST), Hold)
+    assert not queue.arrived()
+    assert queue.add(job("b"), now, COST)
+
+
 def test_who_is_not_awaited_is_looked_at_at_once():
     queue, now = resting("a", "b", "c")
     ready(queue, job("a"), now=now - 0.001)
