@@ -121,7 +121,7 @@ class Announcements:
         return Heartbeat(
             peer_id=self.node.peer_id,
             state=ServerState.ONLINE,
-            cache_tokens_left=service.free_tokens,
+            cache_tokens_left=service.compute.free_tokens,
             queued_tokens=service.compute.queued_tokens,
             step_ms=load.step_ms,
             batch=load.batch,

@@ -194,7 +194,7 @@ class Handlers:
         state = self.state
         return ServerInfo(
             version=self.version,
-            free_tokens=state.free_tokens,
+            free_tokens=state.compute.free_tokens,
             hidden_size=state.blocks.hidden_size,
             dtype=str(state.blocks.dtype).removeprefix("torch."),
             max_batch_tokens=state.limits.max_batch_tokens,
@@ -278,7 +278,7 @@ class Handlers:
             call = self._call_of(request, inputs, person, adapter)
             result: Tensor | Gradients = await state.compute.call(call)
         queued_s = time.monotonic() - call.submitted_at - call.compute_s
-        timing = Timing(max(queued_s, 0.0) * 1e3, call.compute_s * 1e3, cache_tokens_left=state.free_tokens)
+        timing = Timing(max(queued_s, 0.0) * 1e3, call.compute_s * 1e3, cache_tokens_left=state.compute.free_tokens)
         for counts in (state.compute.counts, tab):
             if call.is_backward:
                 counts.backward_tokens += batch * tokens

@@ -69,6 +69,9 @@ async def serve_session(state: Service, pushes: Pushes, stream: Stream, peer: Pe
         memory = _memory_of(state, opening, first.request, peer, held)
         if memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
             await asyncio.to_thread(state.blocks.whole.adapters.load, memory.adapter)
+            if state.admission.leaving:  # the device may have been given back meanwhile
+                state.blocks.whole.adapters.unload()
+                raise state.admission.refusal()
         session = Session(state, stream, memory, opening, coding, room, pushes, deque([first]))
         del first
         state.sessions.add(session, time.monotonic())
@@ -97,7 +100,7 @@ def _memory_of(
         is_spare=first.is_spare,
         span=opening.span,
         rows=first.hidden.shape[0],
-        is_alone=opening.exact or not state.is_ragged or private is not None,
+        is_alone=opening.exact or not state.blocks.whole.is_ragged or private is not None,
         adapter=adapter,
         private=private,
         sharing=opening.sharing or "",
@@ -223,14 +226,14 @@ class Session:
 
     def _replace_push(self, brought: _Asked) -> None:
         """Put the client's own copy in the place of the push that a waiting step awaits, if it still does."""
-        self.room.free(brought.num_bytes)
         for asked in self.waiting:
             if asked.is_awaiting and asked.request.awaited == brought.request.awaited:
-                asked.hidden = brought.hidden
+                asked.hidden, asked.num_bytes = brought.hidden, asked.num_bytes + brought.num_bytes
                 assert brought.request.awaited is not None
                 self._pushes.give_up(brought.request.awaited.number)
                 self._advance()
                 return
+        self.room.free(brought.num_bytes)
 
     def _advance(self) -> None:
         """Begin the next step if none runs and the answers before it are on their way."""

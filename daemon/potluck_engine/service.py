@@ -213,16 +213,6 @@ class Service:
         cache = "int8" if layout is not None and layout.is_int8 else "none"
         return NumberFormat(self._dtype, self._quantization, cache)
 
-    @property
-    def is_ragged(self) -> bool:
-        """True if sessions can share steps."""
-        return self.blocks.whole.is_ragged
-
-    @property
-    def free_tokens(self) -> int:
-        """Number of tokens through the whole span for which there is room now."""
-        return self.compute.free_tokens
-
     def load(self, now: float) -> Load:
         return self.meter.load(now, rows=self.compute.counts.recent_rows)
 

@@ -107,7 +107,7 @@ async def test_kept_beginnings_count_as_free_and_give_way(network, blocks, host)
         await client.close()
         await until(lambda: server.used_pages == 0)
         assert server.serving.compute.page_counts.kept == 2
-        assert server.serving.free_tokens == 160
+        assert server.serving.compute.free_tokens == 160
         await open_session(host, server, hidden_states(1, 160, seed=1))
         assert server.serving.compute.page_counts.kept == 0
 
