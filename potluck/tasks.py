@@ -55,12 +55,16 @@ async def cancel_and_wait(*tasks: asyncio.Future[Any] | None) -> None:
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` to its end, also if the caller is cancelled meanwhile; that is raised afterwards."""
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait({task})
-        raise
+    task, cancelled = asyncio.ensure_future(work), None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        _log_failure(task)
+        raise cancelled
+    return task.result()
 
 
 async def first_of(*works: Coroutine[Any, Any, Any], on_end: Callable[[], None] = lambda: None) -> Any:

@@ -48,7 +48,8 @@ class BlockLoader:
             await self.ranks.close()
 
     async def run(self, load: Callable[[], BlockSpan]) -> BlockSpan:
-        """Load in a thread. Raises what `load` raises."""
+        """Load in a thread, when nothing else is loaded. Raises what `load` raises."""
+        await self.settled()
         loading = asyncio.create_task(in_thread(load))
         try:
             return await asyncio.shield(loading)

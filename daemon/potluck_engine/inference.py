@@ -69,8 +69,9 @@ async def serve_session(state: Service, pushes: Pushes, stream: Stream, peer: Pe
         memory = _memory_of(state, opening, first.request, peer, held)
         if memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
             await asyncio.to_thread(state.blocks.whole.adapters.load, memory.adapter)
-            if state.admission.leaving:  # the device may have been given back meanwhile
-                state.blocks.whole.adapters.unload()
+            if state.is_over:  # the device may have been given back meanwhile
+                await asyncio.to_thread(state.blocks.whole.adapters.unload)
+            if state.admission.leaving:
                 raise state.admission.refusal()
         session = Session(state, stream, memory, opening, coding, room, pushes, deque([first]))
         del first

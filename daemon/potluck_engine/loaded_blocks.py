@@ -95,7 +95,7 @@ class LoadedBlocks:
             self._stream = torch.cuda.Stream(whole.device)  # type: ignore[no-untyped-call]
         self._parts: OrderedDict[tuple[Span, bool], BlockSpan] = OrderedDict()  # by blocks, and whether it is open
         self.kept: KeptPasses[list[list[_Piece]]] = KeptPasses()
-        self._in_piece = threading.Lock()
+        self._turn, self._busy = threading.Lock(), threading.Lock()
 
     @property
     def span(self) -> Span:
@@ -106,7 +106,7 @@ class LoadedBlocks:
 
         It waits for the running piece of a call; the next one raises DRAINING if its blocks are gone.
         """
-        with self._in_piece:
+        with self._in_turn():
             self.whole, self._parts = whole, OrderedDict()
             self.kept.forget()
 
@@ -159,13 +159,23 @@ class LoadedBlocks:
     def adapted(self, adapter: str | None, pieces: Generator[None, None, T]) -> Generator[None, None, T]:
         """Run `pieces` of a call with an adapter; between them the thread may work for other callers."""
         while True:
-            with self._in_piece, self._aside(), self.whole.adapters.using(adapter):
+            with self._in_turn(), self._aside(), self.whole.adapters.using(adapter):
                 try:
                     next(pieces)
                 except StopIteration as done:
                     result: T = done.value
                     return result
             yield
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """Let a change of blocks wait for one piece at most: who waits for `_busy` has `_turn`."""
+        with self._turn:
+            self._busy.acquire()
+        try:
+            yield
+        finally:
+            self._busy.release()
 
     @contextmanager
     def _aside(self) -> Iterator[None]:
@@ -226,7 +236,9 @@ class LoadedBlocks:
             of_adapter: list[Tensor | None] = []
             while pieces:
                 piece = pieces.pop()
-                self.part(piece.inputs.span)  # raises DRAINING if these blocks left since the forward
+                self.part(
+                    piece.inputs.span, is_open=piece.inputs.private is not None
+                )  # raises DRAINING if these blocks left since the forward
                 gained = piece.gradients(of_output) if piece.leaves else self.backward_piece(piece.inputs, of_output)
                 of_output = gained.hidden
                 of_prompts.insert(0, gained.prompts)

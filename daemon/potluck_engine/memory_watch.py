@@ -48,11 +48,6 @@ class MemoryWatch:
         return name if weights.numel() and before[0] == now[0] and before[1] != now[1] else ""
 
 
-def checksums(module: nn.Module) -> dict[str, int]:
-    """Return the sum of each parameter, by name."""
-    return {name: checksum(parameter.detach()) for name, parameter in module.named_parameters()}
-
-
 def checksum(weights: Tensor) -> int:
     """Return a sum over all bytes of a tensor, computed where it is."""
     if not weights.numel():

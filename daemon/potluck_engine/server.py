@@ -54,7 +54,7 @@ from potluck_engine.handlers import Handlers
 from potluck_engine.in_thread import in_thread
 from potluck_engine.loading import open_for_swarm
 from potluck_engine.measure import Speed
-from potluck_engine.memory_watch import MemoryWatch, checksums
+from potluck_engine.memory_watch import MemoryWatch, checksum
 from potluck_engine.node import Node, StartHost
 from potluck_engine.pinned_files import MemberSource
 from potluck_engine.ranks.processes import RankProcesses
@@ -570,7 +570,10 @@ async def _sums_of(blocks: BlockSpan) -> dict[str, int]:
     """Return the sums of the weights in memory, by name; none of blocks that stream through slots."""
     if blocks.weights.stream is not None:
         return {}
-    return await to_the_end(asyncio.to_thread(checksums, blocks.decoder))  # nothing is freed meanwhile
+    return {
+        name: await to_the_end(asyncio.to_thread(checksum, parameter.detach()))  # it is not freed meanwhile
+        for name, parameter in blocks.decoder.named_parameters()
+    }
 
 
 async def _is_unreadable(stream: SlotStream, *, is_suspect: bool) -> bool:

@@ -255,8 +255,8 @@ class Understudies:
             _log.info("blocks %s: no other server answers either: %s", lead.span, error.message)
             return
         hops[0].cursor.truncate(0)
-        for hop in hops[1:]:
-            hop.history.restart(hop.history.prompts)
+        for history, prompts in [(hop.history, hop.history.prompts) for hop in hops[1:]]:
+            history.restart(prompts)
         each.hops = hops
 
     async def _pass_on(self, hops: Sequence[Hop], end: int) -> None:

@@ -10,7 +10,7 @@ from helpers.client_world import World, prompt, world
 from helpers.misdeeds import Misdeed, Once, freeze, refuse
 from transformers import PreTrainedModel
 
-from potluck.client import hop
+from potluck.client import PromptTuning, hop
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import StepRequest
 
@@ -49,6 +49,18 @@ def test_another_server_that_answers_first_takes_the_session(local: PreTrainedMo
         (rival,) = [server for server in there.serving() if str(server.blocks.span) == span]
         first, second = rival.steps[:2]
         assert (first.hidden.shape[1], second.start_from_position) == (1, 0), "one token, which is taken back"
+
+
+def test_all_servers_of_a_chain_that_answers_first_have_the_deep_prompts() -> None:
+    with world("0:4", "0:1", "1:2", "2:3", "3:4", inference_tps=1.0) as there:
+        tuning = PromptTuning(there.model, 4, deep=True)
+        torch.nn.init.normal_(tuning.deep_prompts, std=0.3, generator=torch.Generator().manual_seed(0))
+        want = tuning.generate(prompt(), **GREEDY)
+        (whole,) = there.serving()
+        late = first_is_late(there, "0:4")
+        assert torch.equal(tuning.generate(prompt(), **GREEDY), want)
+        assert late.culprit is whole
+        assert len(there.serving()) == 4
 
 
 async def thawed_until_idle(late: BlockServer) -> None:

@@ -11,8 +11,10 @@ from helpers.misdeeds import Once, kill
 from transformers import PreTrainedModel
 
 from potluck.client import pieces
+from potluck.client.calls import StepStream
 from potluck.client.history import History
 from potluck.client.pieces import Course, is_long, piece_tokens
+from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 
 GREEDY = {"max_new_tokens": 4, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
@@ -103,3 +105,21 @@ def test_a_replay_asks_for_no_outputs_that_are_known(local: PreTrainedModel) -> 
         asked = [step.answer_tokens for step in replacement.steps]
     assert lost.culprit is not None
     assert asked == [0] * 6 + [1, None]
+
+
+def test_a_piece_that_is_answered_before_its_last_byte_has_left_is_not_lost_with_the_stream(
+    local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, send, broke = prompt(tokens=LONG), StepStream.send, asyncio.Event()
+
+    async def break_off(stream: StepStream, request: StepRequest, *, has_reader: bool = False) -> None:
+        await send(stream, request, has_reader=has_reader)
+        if has_reader and request.start_from_position == 96 and not broke.is_set():
+            broke.set()
+            await asyncio.sleep(0.2)  # until it is answered
+            raise RemoteError(Code.UNREACHABLE, "the connection broke")
+
+    monkeypatch.setattr(StepStream, "send", break_off)
+    with world("0:2", "2:4") as there:
+        assert torch.equal(there.model.generate(text, **GREEDY), local.generate(text, **GREEDY))
+    assert broke.is_set()

@@ -18,7 +18,7 @@ from potluck_engine import inference
 from potluck_engine.pushing import Pusher
 from transformers import PreTrainedModel
 
-from potluck.client import pieces
+from potluck.client import hop, pieces
 from potluck.client.calls import StepStream
 from potluck.client.config import ClientConfig
 from potluck.client.hop import Links, open_links
@@ -30,6 +30,7 @@ from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span, each_for_itself
 from potluck.protocol.messages import PushLink, StepRequest
 from potluck.protocol.swarm import Swarm
+from potluck.routing import Pace
 
 SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden", founder_key=bytes(32))
 GREEDY = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
@@ -164,6 +165,69 @@ def test_pieces_of_a_long_prompt_are_pushed(
         assert len(seen.sent) - brought == steps
     else:
         assert seen.pushed - before >= 8
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody be late, and make small pieces worth it."""
+    monkeypatch.setattr(pieces, "_LEAST_TOKENS", 16)
+    monkeypatch.setattr(hop, "opening_silence_s", lambda *_: 600.0)
+    monkeypatch.setattr(Pace, "patience", lambda pace, most: most)
+    monkeypatch.setattr(Pace, "is_due", lambda pace, now: False)
+
+
+@pytest.mark.usefixtures("unhurried")
+def test_answers_that_come_all_together_keep_no_flow_waiting(
+    local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_held, answer = False, StepStream.answer
+
+    async def hold_first(stream: StepStream, like: tuple[int, ...], *args: Any, **options: Any) -> Any:
+        nonlocal has_held
+        if stream._peer == last and like[1] == 16 and not has_held:
+            has_held = True
+            while len(stream._stream._frames) < 3:  # type: ignore[attr-defined]  # noqa: ASYNC110 (nobody is told)
+                await asyncio.sleep(0)
+        return await answer(stream, like, *args, **options)
+
+    with ringed("0:2", "2:4") as there, there.model.session(max_length=200) as session:
+        first = there.model.generate(prompt(), session=session, **GREEDY)
+        last = there.serving()[1].host.peer_id
+        text = torch.cat([first, prompt(tokens=100, seed=4)], dim=1)
+        monkeypatch.setattr(StepStream, "answer", hold_first)
+        assert torch.equal(there.model.generate(text, session=session, **GREEDY), local.generate(text, **GREEDY))
+    assert has_held
+
+
+@pytest.mark.usefixtures("unhurried")
+def test_a_server_that_keeps_announced_pieces_is_sent_no_more_than_it_reads(
+    local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server in the middle dies, and the one behind it, which is slow, has its announcements still."""
+    begin, answered, lost = inference.Session._begin, inference.Session._answered, False
+
+    def die(session: inference.Session, asked: Any, hidden: torch.Tensor) -> None:
+        nonlocal lost
+        if hidden.shape[1] > 1 and session.memory.span == Span(1, 2) and is_long and not lost:
+            lost = True
+            asyncio.get_running_loop().call_later(0.1, middle.host.kill)  # type: ignore[attr-defined]
+        else:
+            begin(session, asked, hidden)
+
+    def answer_slowly(session: inference.Session, step: Any, error: Any) -> None:
+        delay_s = 0.1 if is_long and step.tokens > 1 and session.memory.span == Span(2, 4) else 0.0
+        asyncio.get_running_loop().call_later(delay_s, answered, session, step, error)
+
+    monkeypatch.setattr(inference.Session, "_begin", die)
+    monkeypatch.setattr(inference.Session, "_answered", answer_slowly)
+    is_long = False
+    with ringed("0:1", "1:2", "1:2", "2:4", config=WATCHFUL) as there:
+        with there.model.session(max_length=400) as session:
+            first = there.model.generate(prompt(), session=session, **GREEDY)
+            middle = there.serving()[1]
+            text, is_long = torch.cat([first, prompt(tokens=200, seed=4)], dim=1), True
+            assert torch.equal(there.model.generate(text, session=session, **GREEDY), local.generate(text, **GREEDY))
+        assert [report.span for report in there.replaced()] == [Span(1, 2)]
 
 
 def test_beam_search_gives_the_local_tokens(local: PreTrainedModel) -> None:

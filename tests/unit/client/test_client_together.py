@@ -223,6 +223,32 @@ def test_an_answer_that_comes_within_a_step_counts_in_the_next_one(loop: LoopThr
             each.result()
 
 
+def test_an_interrupt_in_the_thread_that_leads_sends_no_token_of_others_twice(loop: LoopThread) -> None:
+    was_interrupted = False
+
+    def interrupt(tokens: int) -> None:
+        nonlocal was_interrupted
+        if tokens == 2 and not was_interrupted:
+            was_interrupted = True
+            raise KeyboardInterrupt
+
+    texts, caches, made = together(loop, Ends(after_blocks=interrupt)), [Cache(), Cache()], [0, 0]
+
+    def steps(index: int) -> Decoding:
+        left = 3
+        while left:
+            yield [7]
+            made[index] += 1
+            left -= was_interrupted
+
+    with ThreadPoolExecutor(2) as threads:
+        runs = [threads.submit(texts.run, steps(index), caches[index]) for index in range(2)]  # type: ignore[arg-type]
+        errors = [run.exception(60) for run in runs]
+    assert sorted(type(error).__name__ for error in errors) == ["KeyboardInterrupt", "NoneType"]
+    survivor = errors.index(None)
+    assert caches[survivor].get_seq_length() == 1 + made[survivor]
+
+
 def test_families_whose_ends_mix_tokens_decode_each_text_alone(loop: LoopThread) -> None:
     assert together(loop, Ends()).takes(Cache())  # type: ignore[arg-type]
     assert not together(loop, Ends(mixes=True)).takes(Cache())  # type: ignore[arg-type]

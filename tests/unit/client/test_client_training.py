@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from helpers.block_server import BlockServer
 from helpers.client_world import HASTY, PATIENT, QUICK, World, prompt, world
 from helpers.misdeeds import Misdeed, Once, freeze, kill, refuse
 from torch import Tensor
@@ -13,8 +14,9 @@ from transformers import PreTrainedModel
 from potluck.client import PromptTuning
 from potluck.errors import SwarmError, UsageError
 from potluck.protocol.blocks import Span
-from potluck.protocol.codes import Code
+from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, ForwardRequest
+from potluck.routing import NoRouteError
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-6}
 fail = refuse(Code.INTERNAL)
@@ -108,6 +110,18 @@ def test_a_server_lost_in_either_pass_is_replaced(local: PreTrainedModel, stage:
         there.servers[1].on_call = there.servers[2].on_call = lost
         assert_same_gradient(there, local, prompt(batch=2))
         assert lost.culprit is not None
+
+
+def test_a_backward_that_a_server_refuses_is_not_asked_of_it_again() -> None:
+    def too_long(server: BlockServer, request: object) -> None:
+        if isinstance(request, BackwardRequest):
+            raise RemoteError(Code.TOO_LONG, "too long")
+
+    with world("0:4", config=replace(PATIENT, max_wait_s=0.5)) as there:
+        there.servers[0].on_call = too_long
+        with pytest.raises(NoRouteError):
+            loss_and_gradient(there.model, prompt())
+        assert len(there.servers[0].backwards) == 1
 
 
 def test_a_backward_that_nobody_can_do_ends_with_an_error() -> None:

@@ -136,6 +136,33 @@ def test_what_a_session_takes_back_is_given_again(local: PreTrainedModel) -> Non
         assert torch.equal(got, local.generate(other, max_new_tokens=5, do_sample=False))
 
 
+def test_an_understudy_of_a_person_who_was_found_wrong_is_left(
+    local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("potluck.audit.audit_chance", lambda *_: 0.0)
+    with world("0:2", "2:4", "2:4", "2:4") as there, there.model.session(max_length=500) as session:
+        text = decode_until_fed(there, session)
+        spare = spare_of(there)
+        assert spare is not None
+        there.client.servers.distrust(PersonId(spare.peer_id))
+        spare.tamper = torch.neg
+        there.serving()[1].on_step = kill
+        before = len(spare.steps)
+        text = there.model.generate(text, session=session, max_new_tokens=5, do_sample=False)
+        assert len(spare.steps) == before
+    assert torch.equal(text, local.generate(prompt(tokens=LONG), max_new_tokens=text.shape[1] - LONG, do_sample=False))
+
+
+def test_an_understudy_is_fed_on_after_a_step_that_wanted_it_was_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("potluck.audit.audit_chance", lambda *_: 0.0)
+    with world("0:4", "0:4") as there, there.model.session(max_length=500) as session:
+        text = decode_until_fed(there, session)
+        (inner,) = session.cache._sessions
+        (each,) = inner._understudies._of.values()
+        each.is_wanted.set()
+        decode_until(there, session, text, lambda length: each.fed >= text.shape[1])
+
+
 @pytest.mark.parametrize("why", ["the same person's", "exact", "nobody else is to see the text"])
 def test_no_server_stands_by_that_cannot_or_must_not(why: str, local: PreTrainedModel) -> None:
     def person_of(peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:

@@ -10,7 +10,7 @@ import pytest
 
 from potluck import tasks
 from potluck.errors import PotluckError
-from potluck.tasks import BackgroundTasks, cancel_and_wait, in_thread, keep_running, start_task
+from potluck.tasks import BackgroundTasks, cancel_and_wait, in_thread, keep_running, start_task, to_the_end
 
 ROOT = Path(__file__).parents[3]
 
@@ -102,3 +102,20 @@ async def test_an_error_of_work_in_a_thread_that_nobody_awaits_is_logged(monkeyp
     in_thread(fail)("in a thread")
     await seen.wait()
     assert errors == ["in a thread"]
+
+
+async def test_work_that_goes_to_its_end_does_so_however_often_its_caller_is_cancelled() -> None:
+    may_end, done = asyncio.Event(), []
+
+    async def work() -> None:
+        await may_end.wait()
+        done.append("all")
+
+    caller = asyncio.create_task(to_the_end(work()))
+    for _ in range(3):
+        await asyncio.sleep(0)
+        caller.cancel()
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    assert done == ["all"]

@@ -14,6 +14,7 @@ from helpers.lone_engine import INPUTS, SPAN, Machine
 from potluck_control.engine_messages import EngineEvent, Freed, Offline, Online
 from potluck_engine.kept_passes import PassKey
 from potluck_engine.live_span import grow
+from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.service import Service
 
 from potluck.blocks import BlockSpan
@@ -21,6 +22,8 @@ from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 from potluck.tasks import cancel_and_wait
+
+restored = LoadedBlocks.restored
 
 
 class Mover:
@@ -167,6 +170,31 @@ async def test_freed_is_said_when_a_load_that_a_move_had_begun_is_over_and_freed
     await offloading
     assert Freed() in machine.events
     assert not any(parameter.data.untyped_storage().nbytes() for parameter in loaded[0].layers.parameters())
+
+
+async def test_a_return_loads_nothing_beside_what_a_move_had_begun_to_load(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, order, may_go_on, began = machine.engine, list[str](), threading.Event(), threading.Event()
+    load = engine.loader.load
+
+    def slowly(span: Span) -> BlockSpan:
+        began.set()
+        may_go_on.wait(60)
+        blocks = load(span)
+        order.append("loaded")
+        return blocks
+
+    monkeypatch.setattr(engine.loader, "load", slowly)
+    monkeypatch.setattr(LoadedBlocks, "restored", lambda blocks: (order.append("restored"), restored(blocks))[1])
+    Mover(machine, engine._reload(Span(1, 4), Span(1, 4), 0.0))
+    await asyncio.to_thread(began.wait, 60)
+    await engine.drain()
+    returning = asyncio.create_task(engine.restore())
+    await settle()
+    may_go_on.set()
+    await returning
+    assert order == ["loaded", "restored"]
 
 
 async def test_a_new_block_that_cannot_be_joined_to_the_others_is_freed(
