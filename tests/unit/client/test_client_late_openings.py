@@ -54,7 +54,7 @@ def test_another_server_that_answers_first_takes_the_session(local: PreTrainedMo
 def test_all_servers_of_a_chain_that_answers_first_have_the_deep_prompts() -> None:
     with world("0:4", "0:1", "1:2", "2:3", "3:4", inference_tps=1.0) as there:
         tuning = PromptTuning(there.model, 4, deep=True)
-        torch.nn.init.normal_(tuning.deep_prompts, std=0.3, generator=torch.Generator().manual_seed(0))
+        torch.nn.init.normal_(tuning.deep_prompts, std=3.0, generator=torch.Generator().manual_seed(0))
         want = tuning.generate(prompt(), **GREEDY)
         (whole,) = there.serving()
         late = first_is_late(there, "0:4")

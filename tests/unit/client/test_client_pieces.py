@@ -114,12 +114,13 @@ def test_a_piece_that_is_answered_before_its_last_byte_has_left_is_not_lost_with
 
     async def break_off(stream: StepStream, request: StepRequest, *, has_reader: bool = False) -> None:
         await send(stream, request, has_reader=has_reader)
-        if has_reader and request.start_from_position == 96 and not broke.is_set():
+        is_last = stream._peer != there.servers[0].peer_id and request.start_from_position == 96
+        if has_reader and is_last and not broke.is_set():
             broke.set()
             await asyncio.sleep(0.2)  # until it is answered
             raise RemoteError(Code.UNREACHABLE, "the connection broke")
 
     monkeypatch.setattr(StepStream, "send", break_off)
-    with world("0:2", "2:4") as there:
+    with world("0:2", "2:4", "2:4") as there:
         assert torch.equal(there.model.generate(text, **GREEDY), local.generate(text, **GREEDY))
     assert broke.is_set()

@@ -188,6 +188,7 @@ def test_answers_that_come_all_together_keep_no_flow_waiting(
             has_held = True
             while len(stream._stream._frames) < 3:  # type: ignore[attr-defined]  # noqa: ASYNC110 (nobody is told)
                 await asyncio.sleep(0)
+            await asyncio.sleep(0.3)  # the server before has computed and pushed all
         return await answer(stream, like, *args, **options)
 
     with ringed("0:2", "2:4") as there, there.model.session(max_length=200) as session:
