@@ -176,6 +176,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pace, "is_due", lambda pace, now: False)
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.usefixtures("unhurried")
 def test_answers_that_come_all_together_keep_no_flow_waiting(
     local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
@@ -200,6 +201,7 @@ def test_answers_that_come_all_together_keep_no_flow_waiting(
     assert has_held
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.usefixtures("unhurried")
 def test_a_server_that_keeps_announced_pieces_is_sent_no_more_than_it_reads(
     local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
