@@ -17,7 +17,6 @@ import torch
 from benchmarks.figures import Measured
 
 _COUNT, _SOAK_COUNT = 2_000, 20_000
-_TESTS = Path(__file__).parents[1] / "tests"  # whose helpers import each other by their bare names
 
 
 def faults(soak: bool) -> Measured:
@@ -26,7 +25,6 @@ def faults(soak: bool) -> Measured:
 
 def _faults(seeds: range) -> Measured:
     torch.set_num_threads(1)
-    sys.path.insert(0, str(_TESTS))
     with tempfile.TemporaryDirectory() as folder:
         return asyncio.run(_interleave(seeds, Path(folder)))
 
