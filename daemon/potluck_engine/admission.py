@@ -83,8 +83,7 @@ class Admission:
         Raises:
             RemoteError: DRAINING, NOT_SERVED (also for other weights, or an adapter that is not here).
         """
-        if self.leaving:
-            raise self.refusal()
+        self.check_open()
         self.check_served(prefix, span)
         if caller.revision_digest is not None and caller.revision_digest != self.digest_of(span):
             raise RemoteError(Code.NOT_SERVED, f"blocks {span} have other weights here")
@@ -96,6 +95,11 @@ class Admission:
         if adapter is None:
             raise RemoteError(Code.NOT_SERVED, "this server does not have that adapter")
         return adapter
+
+    def check_open(self) -> None:
+        """Raise RemoteError DRAINING while `leaving`."""
+        if self.leaving:
+            raise self.refusal()
 
     def refusal(self) -> RemoteError:
         """Return the error for every call while `leaving`."""

@@ -136,8 +136,7 @@ class Handlers:
 
             async with self._received(stream, joiner, begin):
                 upload = await self.in_thread_if_large(joiner.num_bytes, joiner.upload)
-                if state.admission.leaving:
-                    raise state.admission.refusal()
+                state.admission.check_open()  # the device may have been given back meanwhile
                 held[0].adapter = PrivateAdapter(upload.layout, upload.values.to(state.blocks.whole.device))
                 await stream.send(ACCEPTED)
 

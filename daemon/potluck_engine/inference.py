@@ -71,8 +71,7 @@ async def serve_session(state: Service, pushes: Pushes, stream: Stream, peer: Pe
             await asyncio.to_thread(state.blocks.whole.adapters.load, memory.adapter)
             if state.is_over:  # the device may have been given back meanwhile
                 await asyncio.to_thread(state.blocks.whole.adapters.unload)
-            if state.admission.leaving:
-                raise state.admission.refusal()
+            state.admission.check_open()
         session = Session(state, stream, memory, opening, coding, room, pushes, deque([first]))
         del first
         state.sessions.add(session, time.monotonic())

@@ -236,9 +236,8 @@ class LoadedBlocks:
             of_adapter: list[Tensor | None] = []
             while pieces:
                 piece = pieces.pop()
-                self.part(
-                    piece.inputs.span, is_open=piece.inputs.private is not None
-                )  # raises DRAINING if these blocks left since the forward
+                # Raises DRAINING if these blocks left since the forward.
+                self.part(piece.inputs.span, is_open=piece.inputs.private is not None)
                 gained = piece.gradients(of_output) if piece.leaves else self.backward_piece(piece.inputs, of_output)
                 of_output = gained.hidden
                 of_prompts.insert(0, gained.prompts)

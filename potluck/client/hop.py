@@ -314,14 +314,14 @@ class Hop:
         cursor.order = links.number = line.receipt = None
         cursor.flying.append(piece)  # first: the answer may come before the last byte has left
         self.was_given = True
-        is_ahead = course is not None and course.in_flight > 1
-        if course is not None and is_ahead:
-            course.wake()
+        ahead = course if course is not None and course.in_flight > 1 else None
+        if ahead is not None:
+            ahead.wake()
         if piece.awaited is not None:
             with contextlib.suppress(RemoteError):  # the end of the stream is seen when the answer is read
                 await line.stream.send(request, has_reader=True)
         else:
-            await line.stream.send(request, has_reader=is_ahead)
+            await line.stream.send(request, has_reader=ahead is not None)
 
     async def _read(self, line: _Line, course: Course, piece: Piece) -> None:
         """Read the answer to the oldest piece, bring what the server before does not, and hand on the outputs."""

@@ -17,13 +17,30 @@ from potluck_engine.live_span import grow
 from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.service import Service
 
-from potluck.blocks import BlockSpan
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 from potluck.tasks import cancel_and_wait
 
-restored = LoadedBlocks.restored
+
+class Held:
+    """A blocking function that, once called, waits until it may go on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> None:
+        self.calls, self.results = list[tuple[Any, ...]](), list[Any]()
+        self.may_go_on, self._began, function = threading.Event(), threading.Event(), getattr(owner, name)
+
+        def held(*args: Any) -> Any:
+            self.calls.append(args)
+            self._began.set()
+            self.may_go_on.wait(60)
+            self.results.append(function(*args))
+            return self.results[-1]
+
+        monkeypatch.setattr(owner, name, held)
+
+    async def called(self) -> None:
+        assert await asyncio.to_thread(self._began.wait, 60)
 
 
 class Mover:
@@ -118,40 +135,23 @@ async def test_weights_without_an_origin_are_loaded_anew(tmp_path: Path) -> None
 async def test_an_engine_that_stops_in_the_middle_of_an_offload_frees_its_memory_once(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun: list[Service] = []
-    may_go_on, free = threading.Event(), Service._free
-
-    def slowly(service: Service) -> None:
-        begun.append(service)
-        may_go_on.wait(60)
-        free(service)
-
-    monkeypatch.setattr(Service, "_free", slowly)
+    free = Held(monkeypatch, Service, "_free")
     offloading = asyncio.create_task(machine.engine.offload())
-    await until(lambda: bool(begun))
+    await free.called()
     await cancel_and_wait(offloading)
     stopping = asyncio.create_task(machine.engine.stop())
     await settle()
     assert not stopping.done()
-    may_go_on.set()
+    free.may_go_on.set()
     await stopping
-    assert begun == [machine.engine.service]
+    assert free.calls == [(machine.engine.service,)]
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
 async def test_freed_is_said_when_a_load_that_a_move_had_begun_is_over_and_freed(
     is_whole: bool, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine, loaded, may_go_on, began = machine.engine, list[BlockSpan](), threading.Event(), threading.Event()
-    load = engine.loader.load
-
-    def slowly(span: Span) -> BlockSpan:
-        began.set()
-        may_go_on.wait(60)
-        loaded.append(load(span))
-        return loaded[0]
-
-    monkeypatch.setattr(engine.loader, "load", slowly)
+    engine, load = machine.engine, Held(monkeypatch, machine.engine.loader, "load")
 
     async def move() -> None:
         if is_whole:
@@ -161,40 +161,34 @@ async def test_freed_is_said_when_a_load_that_a_move_had_begun_is_over_and_freed
                 await grow(engine.service, 3, engine.loader.tried_out)
 
     Mover(machine, move())
-    await asyncio.to_thread(began.wait, 60)
+    await load.called()
     offloading = asyncio.create_task(engine.offload())
     await until(lambda: engine.service.is_over and engine.service._ending.done())
     await settle()
     assert Freed() not in machine.events
-    may_go_on.set()
+    load.may_go_on.set()
     await offloading
     assert Freed() in machine.events
-    assert not any(parameter.data.untyped_storage().nbytes() for parameter in loaded[0].layers.parameters())
+    assert not any(parameter.data.untyped_storage().nbytes() for parameter in load.results[0].layers.parameters())
 
 
 async def test_a_return_loads_nothing_beside_what_a_move_had_begun_to_load(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine, order, may_go_on, began = machine.engine, list[str](), threading.Event(), threading.Event()
-    load = engine.loader.load
-
-    def slowly(span: Span) -> BlockSpan:
-        began.set()
-        may_go_on.wait(60)
-        blocks = load(span)
-        order.append("loaded")
-        return blocks
-
-    monkeypatch.setattr(engine.loader, "load", slowly)
-    monkeypatch.setattr(LoadedBlocks, "restored", lambda blocks: (order.append("restored"), restored(blocks))[1])
+    engine, load = machine.engine, Held(monkeypatch, machine.engine.loader, "load")
+    restored = Held(monkeypatch, LoadedBlocks, "restored")
     Mover(machine, engine._reload(Span(1, 4), Span(1, 4), 0.0))
-    await asyncio.to_thread(began.wait, 60)
+    await load.called()
     await engine.drain()
     returning = asyncio.create_task(engine.restore())
     await settle()
-    may_go_on.set()
+    assert not restored.calls
+    load.may_go_on.set()
+    await restored.called()
+    assert len(load.results) == 1
+    restored.may_go_on.set()
     await returning
-    assert order == ["loaded", "restored"]
+    assert (len(load.results), len(restored.results)) == (1, 1)
 
 
 async def test_a_new_block_that_cannot_be_joined_to_the_others_is_freed(
@@ -214,21 +208,14 @@ async def test_a_new_block_that_cannot_be_joined_to_the_others_is_freed(
 async def test_a_return_while_a_move_still_frees_the_span_waits_for_that_and_serves(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine, may_go_on, began, free = machine.engine, threading.Event(), threading.Event(), Service._free
-
-    def slowly(service: Service) -> None:
-        began.set()
-        may_go_on.wait(60)
-        free(service)
-
-    monkeypatch.setattr(Service, "_free", slowly)
+    engine, free = machine.engine, Held(monkeypatch, Service, "_free")
     Mover(machine, engine._reload(SPAN, SPAN, 0.0))
-    await asyncio.to_thread(began.wait, 60)
+    await free.called()
     await engine.drain()
     returning = asyncio.create_task(engine.restore())
     await settle()
     assert not returning.done()
-    may_go_on.set()
+    free.may_go_on.set()
     await returning
     await machine.begin(tokens=12)
     torch.testing.assert_close(machine.output, local_steps(INPUTS, span=SPAN)[0], rtol=1e-4, atol=1e-4)
