@@ -37,7 +37,7 @@ _PREFER_SHARED = 1  # CU_FUNC_CACHE_PREFER_SHARED
 
 
 def launch_without_compiler() -> None:
-    """Make Triton launch in this way from now on.
+    """Make Triton launch in this way from now on. Without a GPU of NVIDIA nothing changes.
 
     Raises:
         RuntimeError: this version of Triton is not known.
@@ -46,6 +46,8 @@ def launch_without_compiler() -> None:
     from triton.backends.driver import GPUDriver
     from triton.backends.nvidia.driver import CudaDriver
 
+    if not CudaDriver.is_active():
+        return
     if not triton.__version__.startswith(tuple(f"{known}." for known in _KNOWN_TRITONS)):
         raise RuntimeError(f"Triton {triton.__version__} is not known, only {' and '.join(_KNOWN_TRITONS)}")
 
@@ -59,14 +61,13 @@ def launch_without_compiler() -> None:
 
 
 class Cuda:
-    """NVIDIA's driver library, opened at its first use; `load_binary` and `get_device_properties` are as Triton's.
+    """NVIDIA's driver library; `load_binary` and `get_device_properties` are as Triton's.
 
     Every method raises RuntimeError with CUDA's words if a call fails.
     """
 
     def __init__(self, library: str = "libcuda.so.1") -> None:
-        self._name = library
-        self._opened: Any = None
+        self.library: Any = ctypes.CDLL(library)  # its calls release the interpreter's lock
 
     def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[int, int, int, int, int]:
         """Load a kernel that takes `shared` bytes of shared memory.
@@ -120,12 +121,6 @@ class Cuda:
             self.library.cuGetErrorString(code, byref(text))
             raise RuntimeError(f"Triton Error [CUDA]: {(text.value or b'unknown error').decode()}")
 
-    @property
-    def library(self) -> Any:
-        if self._opened is None:
-            self._opened = ctypes.CDLL(self._name)  # its calls release the interpreter's lock
-        return self._opened
-
     def _number(self, function: str, attribute: int, of: Any) -> int:
         found = c_int()
         self.call(function, byref(found), attribute, of)
@@ -145,38 +140,32 @@ class Launcher:
     """
 
     def __init__(self, cuda: Cuda, current_device: Callable[[], int], source: Any, metadata: Any) -> None:
-        self._cuda, self._current_device = cuda, current_device
-        kinds = list(source.signature.values())
-        passed = [kind for kind in kinds if kind != "constexpr"]
         for name in ("global_scratch_size", "profile_scratch_size", "launch_cooperative_grid", "launch_pdl"):
             if getattr(metadata, name):
                 raise NotImplementedError(f"a kernel needs {name}, which Potluck does not launch")
         if metadata.num_ctas != 1:
             raise NotImplementedError("a kernel needs clusters, which Potluck does not launch")
-        self._is_passed = [kind != "constexpr" for kind in kinds]
-        self._pointers = [index for index, kind in enumerate(passed) if kind[0] == "*"]
-        codes = ["Q" if kind[0] == "*" else _code_of(kind) for kind in passed] + ["Q", "Q"]  # and two of scratch memory
+        self._cuda, self._current_device = cuda, current_device
+        self._is_passed = [kind != "constexpr" for kind in source.signature.values()]
+        kinds = list(compress(source.signature.values(), self._is_passed))
+        self._pointers = [index for index, kind in enumerate(kinds) if kind[0] == "*"]
+        codes = [*map(_code_of, kinds), "Q", "Q"]  # and two pointers to scratch memory
         padded = (f"{code}{_PLACE_BYTES - struct.calcsize(code)}x" for code in codes)
         self._struct = struct.Struct("=" + _CONFIG + "".join(padded))
         self._num_parameters = len(codes)
         self._block = (_WARP * metadata.num_warps, 1, 1, metadata.shared)
         self._frames = threading.local()  # the driver copies a launch's parameters before it returns
 
-    def __call__(
-        self,
-        grid_x: int,
-        grid_y: int,
-        grid_z: int,
-        stream: int,
-        function: int,
-        metadata: Any,
-        launch_metadata: Any,
-        enter_hook: Callable[[Any], object] | None,
-        exit_hook: Callable[[Any], object] | None,
-        *arguments: Any,
-    ) -> None:
-        if enter_hook is not None:
-            enter_hook(launch_metadata)
+    def __call__(self, *given: Any) -> None:
+        """Launch the kernel.
+
+        Args:
+            given: the grid's three sizes, the stream, the function, packed metadata, the launch's metadata, hooks that
+                are called with these before and after, and the kernel's arguments, constants included.
+        """
+        grid_x, grid_y, grid_z, stream, function, _, launched, before, after, *arguments = given
+        if before is not None:
+            before(launched)
         if grid_x * grid_y * grid_z > 0:
             values = list(compress(arguments, self._is_passed))
             for index in self._pointers:
@@ -187,10 +176,9 @@ class Launcher:
             except AttributeError:
                 buffer, config, parameters, launch = self._frames.frame = self._new_frame(values)
             self._struct.pack_into(buffer, 0, grid_x, grid_y, grid_z, *self._block, stream, 0, 0, *values, 0, 0)
-            if code := launch(config, c_void_p(function), parameters, None):
-                self._cuda.check(code)
-        if exit_hook is not None:
-            exit_hook(launch_metadata)
+            self._cuda.check(launch(config, c_void_p(function), parameters, None))
+        if after is not None:
+            after(launched)
 
     def _new_frame(self, values: list[Any]) -> tuple[Any, c_void_p, Any, Any]:
         """Return memory for this thread's launches, their configuration and parameters in it, and the driver's call."""
@@ -207,6 +195,8 @@ class Launcher:
 
 
 def _code_of(kind: Any) -> str:
+    if kind[0] == "*":
+        return "Q"
     if kind not in _CODES:
         raise NotImplementedError(f"a kernel takes an argument of type {kind}, which Potluck does not launch")
     return _CODES[kind]

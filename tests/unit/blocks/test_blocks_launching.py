@@ -4,17 +4,17 @@ The figure `without_compiler` compares real kernels with Triton's own launcher.
 """
 
 import struct
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from helpers.cuda_stub import Launch, StubDriver, build_driver, pointer
 
-from potluck.blocks.launching import Cuda, Launcher
+from potluck.blocks.launching import Cuda, Launcher, launch_without_compiler
 
 pytestmark = pytest.mark.compiler
 
@@ -157,6 +157,64 @@ def test_types_that_our_kernels_do_not_take_are_refused(kind: Any, library: str)
         Kernel(library, kind)
 
 
-def test_a_driver_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="libcuda"):
-        Cuda(str(tmp_path / "libcuda.so.1")).get_device_properties(0)
+class GpuDriver:
+    def __init__(self) -> None:
+        self.get_current_device = lambda: 0
+
+
+class CudaDriver(GpuDriver):
+    """As Triton's, which would compile its launcher in `__init__`."""
+
+    def __init__(self) -> None:
+        raise AssertionError("it would look for a compiler")
+
+    @staticmethod
+    def is_active() -> bool:
+        return True
+
+
+@pytest.fixture
+def active(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The drivers that Triton is told to use; it is a fake of version 3.7.1."""
+    found: list[Any] = []
+    triton: Any = ModuleType("triton")
+    triton.__version__ = "3.7.1"
+    triton.runtime = SimpleNamespace(driver=SimpleNamespace(set_active=found.append))
+    drivers, nvidia = SimpleNamespace(GPUDriver=GpuDriver), SimpleNamespace(CudaDriver=CudaDriver)
+    fakes = {"triton": triton, "triton.backends.driver": drivers, "triton.backends.nvidia.driver": nvidia}
+    for name, fake in fakes.items():
+        monkeypatch.setitem(sys.modules, name, fake)
+    monkeypatch.setattr(Cuda, "__init__", lambda self: None)
+    return found
+
+
+@pytest.mark.parametrize("version", ["3.6.0", "3.7.1", "3.7.2"])
+def test_triton_launches_through_the_driver_library(
+    version: str, active: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triton.__version__", version)
+    launch_without_compiler()
+    (driver,) = active
+    assert isinstance(driver.utils, Cuda)
+    source = SimpleNamespace(signature={"x": "bf16"})
+    metadata = SimpleNamespace(
+        num_ctas=1, global_scratch_size=0, profile_scratch_size=0, launch_cooperative_grid=False, launch_pdl=False
+    )
+    with pytest.raises(NotImplementedError, match="bf16"):
+        driver.launcher_cls(source, metadata)
+
+
+@pytest.mark.parametrize("version", ["3.5.1", "3.8.0", "3.60.0"])
+def test_a_triton_with_another_interface_is_refused_by_its_version(
+    version: str, active: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triton.__version__", version)
+    with pytest.raises(RuntimeError, match=rf"Triton {version} is not known, only 3.6 and 3.7"):
+        launch_without_compiler()
+    assert not active
+
+
+def test_triton_is_left_alone_without_a_gpu(active: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CudaDriver, "is_active", lambda: False)
+    launch_without_compiler()
+    assert not active
