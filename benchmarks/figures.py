@@ -1293,6 +1293,14 @@ FIGURES = {
             "wrong results of Triton kernels in the interpreter, failures to compile them for sm_75, 86, 89, 90, 120",
         ),
         Figure(
+            "without_compiler",
+            "environments",
+            "lower",
+            0,
+            "without_compiler:environments",
+            "engines of Python 3.11 to 3.13 whose kernels cannot be launched without a C compiler and headers",
+        ),
+        Figure(
             "graph_pages_ranks",
             "faults",
             "lower",

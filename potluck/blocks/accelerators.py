@@ -7,6 +7,7 @@ blocks.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import psutil
@@ -55,6 +56,13 @@ def apple_memory(*, limit: int, used: int, available: int) -> DeviceMemory:
     leave it.
     """
     return DeviceMemory(limit, max(min(limit - used, available), 0), used, is_own=False)
+
+
+def made_current(device: torch.device) -> AbstractContextManager[object]:
+    """Make this the thread's device in the body. Whatever runs layers needs it: Triton's kernels are launched on the
+    current device, which is the first in a new thread, while torch's own run where their tensors are.
+    """
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 def synchronize(device: torch.device) -> None:

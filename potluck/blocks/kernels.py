@@ -14,6 +14,10 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from potluck.blocks.launching import launch_without_compiler
+
+launch_without_compiler()  # here, because whatever launches a kernel imports this module
+
 
 @triton.jit(do_not_specialize=["splits"])
 def attend(

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from potluck.blocks.accelerators import made_current
 from potluck.blocks.cache import KvCache
 from potluck.blocks.calls import Call
 from potluck.blocks.routing import Routers
@@ -112,8 +113,9 @@ class FamilyLoop:
         others: dict[str, Any] = {} if positions is None else {"position_ids": positions}
         others["use_cache"] = cache is not None and takes_use_cache(self.decoder.config)
         others[self._cache_name] = cache
-        # Some families scale their embeddings in place, but the layers must get the original.
-        self.decoder(inputs_embeds=hidden.clone(), **others)
+        with made_current(self.device):
+            # Some families scale their embeddings in place, but the layers must get the original.
+            self.decoder(inputs_embeds=hidden.clone(), **others)
 
     def _positions(self, hidden: Tensor, cache: KvCache | None) -> Tensor | None:
         """Return positions [1, tokens] for a family that does not count them from its cache."""

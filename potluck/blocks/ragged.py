@@ -8,7 +8,7 @@ after its last.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from potluck.blocks import native_blocks
+from potluck.blocks.accelerators import made_current
 from potluck.blocks.adapters import Adapters, Segment
 from potluck.blocks.attention import LayerView, RowView, window_mask
 from potluck.blocks.calls import LayerCalls
@@ -219,7 +220,7 @@ class RaggedRunner:
         experts = GROUPED if self.has_kernels else IN_TURN if self.is_native else None
         routers, whole = self._routers, range(len(self.layers))
         routers.begin()
-        with self._switch.use(RAGGED, experts=experts), _current(hidden.device):
+        with self._switch.use(RAGGED, experts=experts), made_current(hidden.device):
             if plan.graph is not None:
                 assert self._graphs is not None
                 output = self._graphs.run(plan.graph, plan.rows, hidden, memory)
@@ -304,11 +305,6 @@ def _whole_step(plan: StepPlan) -> Span | None:
     first = plan.rows[0]
     is_alike = all(row.span == first.span and row.adapter is None for row in plan.rows)
     return first.span if is_alike and plan.num_tokens <= MOST_TOKENS else None
-
-
-def _current(device: torch.device) -> AbstractContextManager[object]:
-    """Make the tensors' device current, because kernels that are not torch's are launched on the current device."""
-    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 def _positions(row: PlannedRow) -> range:

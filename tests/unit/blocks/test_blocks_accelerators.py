@@ -85,3 +85,11 @@ def test_the_memory_of_sessions_can_be_given_back(device: str) -> None:
     arena.free()
     assert arena.keys.untyped_storage().nbytes() == arena.values.untyped_storage().nbytes() == 0
     arena.give_back([(0, 64)])  # by sessions that are closed later
+
+
+def test_a_card_is_made_current_by_torch_and_nothing_else_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = torch.device("cuda", 1)
+    monkeypatch.setattr("torch.cuda.device", lambda device: device)
+    assert accelerators.made_current(card) is card
+    with accelerators.made_current(CPU), accelerators.made_current(MPS):
+        pass

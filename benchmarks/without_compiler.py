@@ -1,0 +1,116 @@
+"""Kernels of the engine on machines that cannot compile C, as donors' machines are: `without_compiler`.
+
+Each version of Python gets the Triton that its engine would get, no compiler and no headers, and a library in place of
+NVIDIA's driver, which keeps what each launch was given. That must equal what Triton's own launcher gives it, which is
+compiled beside that. A version of Python that is not on this machine is named and does not count.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import Measured
+from tests.helpers.cuda_stub import build_driver
+
+_PYTHONS = ("3.11", "3.12", "3.13")
+_TRITON, _OLDER_TRITON = "3.7.1", "3.6.0"  # what comes with the engine's torch, and with the one before
+_MOST_RATIO = 1.5  # of the time of a kernel's call
+_INSTALL_TIMEOUT_S, _RUN_TIMEOUT_S = 120.0, 100.0
+_ROOT = Path(__file__).parents[1]
+_HERE = ".".join(map(str, sys.version_info[:2]))
+
+
+def environments(soak: bool) -> Measured:
+    """Count the versions of Python whose engine cannot launch kernels without a compiler."""
+    pythons = {version: _interpreter(version) for version in _PYTHONS}
+    with tempfile.TemporaryDirectory(prefix="without-compiler-") as name:
+        folder = Path(name)
+        build_driver(folder)
+        wanted = {triton: _run(folder, _HERE, triton, "launch(True, False)") for triton in (_TRITON, _OLDER_TRITON)}
+        ratios = {triton: _run(folder, _HERE, triton, "compare()") for triton in wanted}
+        older = _run(folder, _HERE, _OLDER_TRITON, "launch(False, True)", has_compiler=False)
+        alone = _run(folder, _HERE, _TRITON, "launch(False, False)", has_compiler=False)
+        found = {
+            version: {"error": "not on this machine"}
+            if python is None
+            else _run(folder, version, _TRITON, "launch(False, True)", has_compiler=False, python=python)
+            for version, python in pythons.items()
+        }
+    are_launched = {version: _are_equal(made, wanted[_TRITON]) for version, made in found.items()}
+    detail = {
+        "kernels": len(wanted[_TRITON].get("launches", ())),
+        **{f"python {version}": found[version].get("error", are_launched[version]) for version in _PYTHONS},
+        f"triton {_OLDER_TRITON}": older.get("error", _are_equal(older, wanted[_OLDER_TRITON])),
+        "triton's own launcher": {triton: made["error"] for triton, made in wanted.items() if "error" in made},
+        "and without a compiler": alone.get("error", "launches"),
+        "call_us": ratios,
+    }
+    holds = None not in pythons.values() and _are_equal(older, wanted[_OLDER_TRITON]) and "error" in alone
+    holds = holds and all(made.get("ratio", _MOST_RATIO + 1) <= _MOST_RATIO for made in ratios.values())
+    return Measured(len(_PYTHONS) - sum(are_launched.values()), detail, holds)
+
+
+def _are_equal(made: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    return "launches" in made and made == wanted
+
+
+def _run(
+    folder: Path, version: str, triton: str, call: str, *, has_compiler: bool = True, python: str = sys.executable
+) -> dict[str, Any]:
+    """Return what a function of `launches` returns in a process with this Triton and the library in `folder`."""
+    path = os.environ.get("PATH", "") if has_compiler else str(folder / "nothing")
+    environment = {key: value for key, value in os.environ.items() if key not in ("CC", "TRITON_INTERPRET")}
+    environment |= {
+        "PATH": path,
+        "PYTHONPATH": os.pathsep.join((str(_installed(version, triton)), str(_ROOT))),
+        "LD_LIBRARY_PATH": str(folder),
+        "TRITON_LIBCUDA_PATH": str(folder),
+        "TRITON_CACHE_DIR": str(folder / f"kernels-{has_compiler}"),  # has Triton's launcher once it was compiled
+    }
+    code = f"import json; from benchmarks.launches import *; print(json.dumps({call}))"
+    command = [python, "-W", "ignore", "-c", code]
+    done = subprocess.run(
+        command, env=environment, cwd=_ROOT, capture_output=True, text=True, timeout=_RUN_TIMEOUT_S, check=False
+    )
+    if done.returncode != 0:
+        return {"error": (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1][:200]}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _interpreter(version: str) -> str | None:
+    """Return a Python of this version, without what is installed for the project if there is one."""
+    for path in _candidates(version):
+        code = "import sys; print('.'.join(map(str, sys.version_info[:2])))"
+        done = subprocess.run([path, "-c", code], capture_output=True, text=True, check=False)
+        if done.stdout.strip() == version:
+            return path
+    return None
+
+
+def _candidates(version: str) -> Iterator[str]:
+    if version == _HERE:
+        yield sys.executable
+    yield from map(str, (Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python{version}"))
+    if (found := shutil.which(f"python{version}")) is not None:
+        yield found
+    if shutil.which("uv") is not None:
+        command = ["uv", "python", "find", version]
+        yield from subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()[:1]
+
+
+def _installed(version: str, triton: str) -> Path:
+    folder = _ROOT / ".cache" / f"triton-{triton}-python-{version}"
+    if not (folder / "triton" / "__init__.py").exists():
+        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--only-binary=:all:"]
+        command += ["--python-version", version, "--target", str(folder), f"triton=={triton}"]
+        subprocess.run(command, timeout=_INSTALL_TIMEOUT_S, check=True)
+    return folder
