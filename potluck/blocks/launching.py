@@ -1,8 +1,9 @@
 """Launches Triton's kernels through NVIDIA's driver library, which needs no C compiler and no headers of Python.
 
 Triton's own driver compiles a small module in C on each machine, and in 3.6 one more for each signature of a kernel.
-Here the same calls are made through ctypes, always, so that what is tested is what runs. What the project's kernels do
-not use is refused: tensor descriptors, tuples, scratch memory, clusters, cooperative and dependent launches.
+Here the same calls are made through ctypes, with every version of Triton whose interface is known, so that what is
+tested is what runs. What the project's kernels do not use is refused: tensor descriptors, tuples, scratch memory,
+clusters, cooperative and dependent launches.
 
 Source: the interface is that of triton/backends/nvidia/driver.py and driver.c in Triton 3.6 and 3.7.
 """
@@ -17,7 +18,7 @@ from ctypes import byref, c_char_p, c_int, c_void_p
 from itertools import compress
 from typing import Any
 
-_KNOWN_TRITONS = ("3.6", "3.7")  # others may give kernels other parameters, which the driver reads unchecked
+KNOWN_TRITONS = ("3.6", "3.7")  # others may give kernels other parameters, which the driver reads unchecked
 
 _CODES = {"i1": "b", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u1": "B", "u8": "B", "u16": "H", "u32": "I"}
 _CODES |= {"u64": "Q", "fp16": "e", "fp32": "f", "f32": "f", "fp64": "d"}
@@ -37,19 +38,16 @@ _PREFER_SHARED = 1  # CU_FUNC_CACHE_PREFER_SHARED
 
 
 def launch_without_compiler() -> None:
-    """Make Triton launch in this way from now on. Without a GPU of NVIDIA nothing changes.
-
-    Raises:
-        RuntimeError: this version of Triton is not known.
+    """Make Triton launch in this way from now on. Nothing changes without a GPU of NVIDIA or for unknown versions of
+    Triton, whose own launcher needs a C compiler.
     """
     import triton
     from triton.backends.driver import GPUDriver
     from triton.backends.nvidia.driver import CudaDriver
 
-    if not CudaDriver.is_active():
+    is_known = triton.__version__.startswith(tuple(f"{version}." for version in KNOWN_TRITONS))
+    if not (is_known and CudaDriver.is_active()):
         return
-    if not triton.__version__.startswith(tuple(f"{known}." for known in _KNOWN_TRITONS)):
-        raise RuntimeError(f"Triton {triton.__version__} is not known, only {' and '.join(_KNOWN_TRITONS)}")
 
     class Driver(CudaDriver):  # type: ignore[misc]
         def __init__(self) -> None:

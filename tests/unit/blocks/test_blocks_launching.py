@@ -8,18 +8,20 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from helpers.cuda_stub import Launch, StubDriver, build_driver, pointer
 
-from potluck.blocks.launching import Cuda, Launcher, launch_without_compiler
+from potluck.blocks.launching import KNOWN_TRITONS, Cuda, Launcher, launch_without_compiler
 
 pytestmark = pytest.mark.compiler
 
 SHARED_BYTES = 101376  # what a program may have on the stub's devices
 STREAM = 77
+REQUIREMENTS = Path(__file__).parents[3] / "resources" / "engine"
 
 
 class Buffer:
@@ -205,13 +207,23 @@ def test_triton_launches_through_the_driver_library(
 
 
 @pytest.mark.parametrize("version", ["3.5.1", "3.8.0", "3.60.0"])
-def test_a_triton_with_another_interface_is_refused_by_its_version(
+def test_a_triton_with_another_interface_keeps_its_own_launcher(
     version: str, active: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("triton.__version__", version)
-    with pytest.raises(RuntimeError, match=rf"Triton {version} is not known, only 3.6 and 3.7"):
-        launch_without_compiler()
+    launch_without_compiler()
     assert not active
+
+
+def test_the_triton_of_engines_is_known() -> None:
+    pinned = {
+        line.split()[0]
+        for path in REQUIREMENTS.glob("*.txt")
+        for line in path.read_text().splitlines()
+        if line.startswith("triton==")
+    }
+    assert pinned
+    assert all(each.removeprefix("triton==").startswith(KNOWN_TRITONS) for each in pinned)
 
 
 def test_triton_is_left_alone_without_a_gpu(active: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
