@@ -78,7 +78,6 @@ def attention(
     types |= dict.fromkeys(("key_factors", "value_factors"), "*bf16" if is_int8 else TYPES[dtype])
     types |= {"parts": "*fp32", "sums": "*fp32", "rows": "*i64", "tiles": "*i64", "tables": "*i64"}
     types |= {name: "i32" for name in kernels.attend.arg_names if name.endswith("_stride")}
-    types |= {"key_head_stride": "i64", "value_head_stride": "i64"}
     types |= {"scale": "fp32", "soft_cap": "fp32", "window": "i32", "heads": "i32", "splits": "i32"}
     options = shape_options(group, DECODE_TILE_TOKENS if decode_only else PREFILL_TILE_TOKENS, *dims, dtype)
     compiling = {name: options.pop(name) for name in ("num_warps", "num_stages")}

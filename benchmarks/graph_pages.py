@@ -36,7 +36,7 @@ class _Rank:
     def __init__(self) -> None:
         layout = KvLayout(_SPAN, (LayerKv(KvShape(1, 1, 1)),), torch.float32, _CPU)
         self.memory = KvMemory(layout, _TOKENS)
-        self.memory.arenas[0].keys.zero_()
+        self.memory.arenas[0].tensors[0].zero_()
         self.graphs = DecodeGraphs(_write_keys, _CPU, self._record)
         self.exchanges = 0  # how often the blocks ran: in each run the ranks exchange data
 
@@ -56,7 +56,7 @@ class _Rank:
 
 
 def _write_keys(hidden: Tensor, tensors: StepTensors, memory: KvMemory) -> Tensor:
-    memory.arenas[0].keys[0, 0].index_copy_(0, tensors.slots[0], hidden)
+    memory.arenas[0].tensors[0][0, 0].index_copy_(0, tensors.slots[0], hidden)
     return hidden.clone()
 
 
@@ -78,7 +78,7 @@ def _decode(num_rows: int, *, num_steps: int, fills_pool: bool) -> tuple[int, in
         first.memory.reserve(sequence, _PROMPT)
         first.memory.advance(sequence, _PROMPT)
         for rank in (first, other):
-            rank.memory.arenas[0].keys[0, 0, _slots_of(sequence)] = float(number)
+            rank.memory.arenas[0].tensors[0][0, 0, _slots_of(sequence)] = float(number)
     if fills_pool:
         first.memory.pool.allocate(first.memory.free_pages)
     disagreed = done = 0
@@ -99,7 +99,7 @@ def _decode(num_rows: int, *, num_steps: int, fills_pool: bool) -> tuple[int, in
             first.memory.advance(sequence, 1)
         done += 1
     overwritten = sum(
-        bool((rank.memory.arenas[0].keys[0, 0, _slots_of(sequence)[: sequence.length]] != number).any())
+        bool((rank.memory.arenas[0].tensors[0][0, 0, _slots_of(sequence)[: sequence.length]] != number).any())
         for rank in (first, other)
         for number, sequence in enumerate(sequences, start=1)
     )

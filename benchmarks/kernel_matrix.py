@@ -87,7 +87,7 @@ def _cases(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:
 
 def _attention(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:
     tests = import_module("gpu.test_gpu_kernels")
-    slots = import_module("potluck.blocks.slots")
+    arenas = import_module("potluck.blocks.arenas")
     kinds = {
         "plain": ({}, False),
         "window": ({"window": 20}, False),
@@ -110,12 +110,11 @@ def _attention(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:
             rows = tests.rows_of([1, 5], [70, 40], form.window)  # one decodes, one prefills
             query = torch.randn(6, heads, dim).to(dtype)
             keys, values = (torch.randn(kv_heads, tests.CAPACITY, dim).to(dtype) for _ in range(2))
-            own, arenas = torch.randn(heads) if sinks else None, (keys, values)
-            if held == "int8":  # what counts are the numbers that the slots hold
-                arenas = slots.encoded(keys), slots.encoded(values)
-                keys, values = (slots.decoded(each, dim, torch.float64) for each in arenas)
+            own = torch.randn(heads) if sinks else None
+            kept = arenas.encoded(keys, values) if held == "int8" else (keys, values)
+            keys, values = arenas.decoded(kept, torch.float64)  # what counts are the numbers that codes stand for
             pages, options = tests.paged(rows, form.window), {"scale": form.scale, "soft_cap": form.soft_cap}
-            found = tests.paged_attention(query, *arenas, pages, value_dim=dim, sinks=own, **options)
+            found = tests.paged_attention(query, kept, pages, sinks=own, **options)
             return found, tests.reference(query, keys, values, rows, form, own)
 
         yield f"attention of {heads} heads over {kv_heads} of size {dim} in {held}, {name}", compare

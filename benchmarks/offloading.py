@@ -53,8 +53,8 @@ def _kv(soak: bool, *, with_weights: bool) -> Measured:
     blocks = _warm_blocks()
     memory = blocks.new_memory(2 * TOKENS)
     for arena in memory.arenas:
-        arena.keys.fill_(1.0)
-        arena.values.fill_(2.0)
+        for tensor in arena.tensors:
+            tensor.fill_(1.0)
     sequence = memory.new_sequence()
     memory.reserve(sequence, TOKENS)
     memory.advance(sequence, TOKENS)

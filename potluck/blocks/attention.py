@@ -18,16 +18,13 @@ import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name)
 from torch import Tensor, nn
 
+from potluck.blocks.arenas import Held, decoded
 from potluck.blocks.native_kernels import native_kernels
 from potluck.blocks.native_library import can_attend
-from potluck.blocks.slots import decoded
 from potluck.blocks.widening import Widener
 
 _MAX_RUNS = 4  # for more runs, copying a row's keys together is cheaper than that many calls
 _WIDE_GROUP = 4  # query heads for each key head from which the fused kernel is fast in bfloat16
-
-Pair = tuple[Tensor, Tensor]
-"""Keys [1, kv_heads, tokens, key_dim] and values [1, kv_heads, tokens, value_dim]."""
 
 
 @dataclass(slots=True)
@@ -36,21 +33,21 @@ class RowView:
 
     Attributes:
         tokens: number of new tokens.
-        runs: keys and values of each run of visible tokens, each as a tuple over the arena's places. They include the
-            new tokens if there is only one, or if there is a mask.
+        runs: what is held of each run of visible tokens: of each of the arena's tensors, [1, kv_heads, tokens, dim] for
+            each of its places. They include the new tokens if there is only one, or if there is a mask.
         mask: [tokens, visible tokens], additive; None where causality alone decides.
     """
 
     tokens: int
-    runs: list[tuple[tuple[Tensor, ...], tuple[Tensor, ...]]]
+    runs: list[list[tuple[Tensor, ...]]]
     mask: Tensor | None
 
-    def pairs(self, place: int, at_most: int = _MAX_RUNS) -> list[Pair]:
+    def held(self, place: int, at_most: int = _MAX_RUNS) -> list[Held]:
         """Return the visible tokens of one layer as they are held, without a copy if they lie in few runs."""
-        pairs = [(keys[place], values[place]) for keys, values in self.runs]
-        if len(pairs) <= at_most:
-            return pairs
-        return [(torch.cat([keys for keys, _ in pairs], dim=2), torch.cat([values for _, values in pairs], dim=2))]
+        runs = [tuple(tensor[place] for tensor in run) for run in self.runs]
+        if len(runs) <= at_most:
+            return runs
+        return [tuple(torch.cat(parts, dim=2) for parts in zip(*runs, strict=True))]
 
 
 @dataclass(slots=True)
@@ -68,16 +65,6 @@ class LayerView:
     rows: list[RowView]
     place: int
     widener: Widener | None
-
-    def numbers(self, pair: Pair, dtype: torch.dtype) -> Pair:
-        """Return keys and values as they are held, or those held in int8 as numbers in `dtype`."""
-        if pair[0].dtype is not torch.int8:
-            return pair
-        keys, values = (
-            decoded(slots, like.shape[3], dtype)
-            for slots, like in zip(pair, (self.new_keys, self.new_values), strict=True)
-        )
-        return keys, values
 
     def attend(self, query: Tensor, scale: float, soft_cap: float | None = None, sinks: Tensor | None = None) -> Tensor:
         """Return attention [1, tokens, heads, value_dim] for query [1, heads, tokens, key_dim]."""
@@ -154,16 +141,16 @@ def _attend_token(query: Tensor, view: LayerView, row: RowView, scores: Scores) 
 
     Shapes: query and result [1, kv_heads, group, dim].
     """
-    pairs = row.pairs(view.place)
-    is_native = scores.soft_cap is None and query.dtype is torch.bfloat16 and all(can_attend(*pair) for pair in pairs)
+    runs = row.held(view.place)
+    is_native = scores.soft_cap is None and query.dtype is torch.bfloat16 and all(map(can_attend, runs))
     native = native_kernels() if is_native else None
     if native is not None:
-        parts = [native.attention(query, keys, values, scores.scale) for keys, values in pairs]
+        parts = [native.attention(query, held, scores.scale) for held in runs]
         return _merge(parts, scores.sinks).to(query.dtype)
-    if pairs[0][0].dtype is torch.int8:
+    pairs = [decoded(held, torch.float32) for held in runs]
+    if len(runs[0]) > 2:
         wide = query.float()
-        parts = [_partial(wide, *view.numbers(pair, torch.float32), scores) for pair in pairs]
-        return _merge(parts, scores.sinks).to(query.dtype)
+        return _merge([_partial(wide, *pair, scores) for pair in pairs], scores.sinks).to(query.dtype)
     if view.widener is None and len(pairs) == 1 and scores.is_plain and pairs[0][0].shape[3] == pairs[0][1].shape[3]:
         return F.scaled_dot_product_attention(query, *pairs[0], scale=scores.scale)  # nearly all rows take this way
     if view.widener is None or (query.shape[2] >= _WIDE_GROUP and query.dtype is torch.bfloat16):
@@ -172,7 +159,7 @@ def _attend_token(query: Tensor, view: LayerView, row: RowView, scores: Scores) 
     return _merge([_widened(wide, *pair, scores, view.widener) for pair in pairs], scores.sinks).to(query.dtype)
 
 
-def _widened(query: Tensor, keys: Tensor, values: Tensor, scores: Scores, widener: Widener) -> Pair:
+def _widened(query: Tensor, keys: Tensor, values: Tensor, scores: Scores, widener: Widener) -> tuple[Tensor, Tensor]:
     parts = [_partial(query.narrow(1, head, k.shape[1]), k, v, scores) for head, k, v in widener.widen(keys, values)]
     if len(parts) == 1:
         return parts[0]
@@ -184,16 +171,15 @@ def _attend_chunk(query: Tensor, view: LayerView, row: RowView, start: int, scor
     tokens, kv_heads, group, _ = query.shape
     by_head = query.permute(1, 2, 0, 3)  # [kv_heads, group, tokens, dim]
     if row.mask is not None:
-        (pair,) = row.pairs(view.place, at_most=1)
-        keys, values = view.numbers(pair, query.dtype)
+        (held,) = row.held(view.place, at_most=1)
+        keys, values = decoded(held, query.dtype)
         parts = [_partial(by_head, *_shared(keys, values, group), scores, row.mask)]
     else:
         own = _shared(view.new_keys.narrow(2, start, tokens), view.new_values.narrow(2, start, tokens), group)
         parts = [_partial(by_head, *own, scores, is_causal=True)]
         folded = by_head.reshape(1, kv_heads, group * tokens, -1) if row.runs else by_head
-        for pair in row.pairs(view.place):
-            keys, values = view.numbers(pair, query.dtype)
-            output, sums = _partial(folded, keys, values, scores)
+        for held in row.held(view.place):
+            output, sums = _partial(folded, *decoded(held, query.dtype), scores)
             parts.append((output.view(kv_heads, group, tokens, -1), sums.view(kv_heads, group, tokens)))
     return _merge(parts, None if scores.sinks is None else scores.sinks[..., None]).permute(2, 0, 1, 3)
 

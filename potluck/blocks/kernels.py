@@ -33,10 +33,7 @@ def attend(
     tables,
     query_token_stride,
     query_head_stride,
-    key_head_stride,
-    key_token_stride,
-    value_head_stride,
-    value_token_stride,
+    head_stride,
     scale,
     soft_cap,
     window,
@@ -59,7 +56,7 @@ def attend(
     """Attend with one tile of queries [TILE, KEY_PAD], (token, head) flattened, to one part of the row's past.
 
     The grid's second axis counts key-value heads, each divided into parts of HEADS out of its GROUP of query heads.
-    If IS_INT8, keys and values are slots of `potluck.blocks.slots`, and the factors those at their ends.
+    Keys, values and, if IS_INT8, the factors of both lie as in `potluck.blocks.arenas`, `head_stride` slots a head.
     """
     tile, split = tl.program_id(0), tl.program_id(2)
     num_parts: tl.constexpr = (GROUP + HEADS - 1) // HEADS
@@ -99,24 +96,20 @@ def attend(
     best = tl.full([TILE], float("-inf"), tl.float32)
     total = tl.zeros([TILE], tl.float32)
     mixed = tl.zeros([TILE, VALUE_PAD], tl.float32)
-    key_base = keys + kv_head.to(tl.int64) * key_head_stride
-    value_base = values + kv_head.to(tl.int64) * value_head_stride
-    if IS_INT8:  # a factor takes two bytes
-        key_factors += kv_head.to(tl.int64) * key_head_stride // 2
-        value_factors += kv_head.to(tl.int64) * value_head_stride // 2
+    first_slot = kv_head.to(tl.int64) * head_stride
     for start in range(begin, end, BLOCK):
         past = start + tl.arange(0, BLOCK)
         is_past = (past >= oldest) & (past < end)
         page = tl.load(table + past // PAGE, mask=is_past, other=0)
-        slot = page * PAGE + past % PAGE
+        slot = first_slot + page * PAGE + past % PAGE
         k = tl.load(
-            key_base + slot[None, :] * key_token_stride + key_dims[:, None],
+            keys + slot[None, :] * KEY_DIM + key_dims[:, None],
             mask=is_past[None, :] & (key_dims[:, None] < KEY_DIM),
             other=0,
         )
         scores = tl.dot(q, k.to(q.dtype), input_precision="tf32x3") * scale
         if IS_INT8:
-            factor = tl.load(key_factors + slot * (key_token_stride // 2), mask=is_past, other=0.0)
+            factor = tl.load(key_factors + slot, mask=is_past, other=0.0)
             scores *= factor.to(tl.float32)[None, :]
         if HAS_SOFT_CAP:
             scores = soft_cap * (2.0 * tl.sigmoid(2.0 * scores / soft_cap) - 1.0)
@@ -129,13 +122,13 @@ def attend(
         weights = tl.exp(scores - shift[:, None])
         old = tl.exp(best - shift)
         v = tl.load(
-            value_base + slot[:, None] * value_token_stride + value_dims[None, :],
+            values + slot[:, None] * VALUE_DIM + value_dims[None, :],
             mask=is_past[:, None] & (value_dims[None, :] < VALUE_DIM),
             other=0,
         )
         total = total * old + tl.sum(weights, 1)
         if IS_INT8:
-            factor = tl.load(value_factors + slot * (value_token_stride // 2), mask=is_past, other=0.0)
+            factor = tl.load(value_factors + slot, mask=is_past, other=0.0)
             weights *= factor.to(tl.float32)[None, :]
         mixed = mixed * old[:, None] + tl.dot(weights.to(q.dtype), v.to(q.dtype), input_precision="tf32x3")
         best = new_best

@@ -92,7 +92,8 @@ class SavedSequence:
 
     Attributes:
         firsts: index of a group -> first page that was held.
-        tensors: keys and values of each group, [layers of the group, kv_heads, tokens, dim], in the order of `firsts`.
+        tensors: the bytes of what each group's arena holds of the sequence, uint8 [layers of the group, kv_heads,
+            tokens, bytes], in the order of `firsts`.
     """
 
     span: Span
@@ -262,10 +263,10 @@ class KvMemory:
         tensors = []
         for group, table in sequence.tables.items():
             places, tokens = self._places(group, sequence.span), sequence.length - table.first * PAGE_TOKENS
-            for tensor in self.arena_of(group).tensors:
+            for tensor in self.arena_of(group).as_bytes():
                 whole = (len(places), tensor.shape[1], tokens, tensor.shape[3])
-                used = torch.Size(whole).numel() * tensor.itemsize
-                target, buffer = buffer[:used].view(tensor.dtype).view(whole), buffer[used:]
+                used = torch.Size(whole).numel()
+                target, buffer = buffer[:used].view(whole), buffer[used:]
                 for layers, here in _stretches(places):
                     for at, slot, count in _slots(table.runs, tokens):
                         target[layers].narrow(2, at, count).copy_(tensor[here].narrow(2, slot, count))
@@ -295,7 +296,7 @@ class KvMemory:
         sources = iter(tensors)
         for group, table in sequence.tables.items():
             places = self._places(group, sequence.span)
-            for tensor in self.arena_of(group).tensors:
+            for tensor in self.arena_of(group).as_bytes():
                 source = next(sources)
                 for layers, here in _stretches(places):
                     for at, slot, count in _slots(table.runs, source.shape[2]):

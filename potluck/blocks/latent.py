@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name)
 from torch import Tensor, nn
 
+from potluck.blocks.arenas import decoded
 from potluck.blocks.attention import LayerView, RowView, window_mask
 
 MOST_ABSORBED = 16
@@ -115,7 +116,7 @@ class LatentView:
     def _seen(self, row: RowView, start: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Return all that a row sees, its new tokens at the end: latents and rotated keys, [1, 1, tokens, dim]."""
         held = self.held
-        pairs = [held.numbers(pair, dtype) for pair in row.pairs(held.place)]
+        pairs = [decoded(each, dtype) for each in row.held(held.place)]
         if row.tokens > 1 and row.mask is None:
             new = slice(start, start + row.tokens)
             pairs.append((held.new_keys[:, :, new], held.new_values[:, :, new]))

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from potluck.blocks.arenas import encoded
 from potluck.blocks.native_library import GROUP, NATIVE_ROWS, NativeKernels
-from potluck.blocks.slots import encoded
 
 _TOKENS, _ROWS, _COLUMNS, _HEADS, _DIM = 3, 2 * NATIVE_ROWS, 96, 2, 32
 _TOLERANCE = 0.02
@@ -49,8 +49,8 @@ def _results(kernels: NativeKernels) -> Iterator[tuple[str, Tensor, Tensor]]:
             yield "int4", kernels.int4(x, four, held, _ROWS), x.float() @ _int4_matrix(four, levels).T
     query, keys, values = random(1, _HEADS, 1, _DIM), random(1, _HEADS, 9, _DIM), random(1, _HEADS, 9, _DIM)
     wanted = functional.scaled_dot_product_attention(query.float(), keys.float(), values.float(), scale=0.2)
-    yield "attention", kernels.attention(query, keys, values, 0.2)[0], wanted
-    yield "attention in int8", kernels.attention(query, encoded(keys), encoded(values), 0.2)[0], wanted
+    yield "attention", kernels.attention(query, (keys, values), 0.2)[0], wanted
+    yield "attention in int8", kernels.attention(query, encoded(keys, values), 0.2)[0], wanted
     total, normed = kernels.add_and_norm(x, wide, weight[0], 1e-6, rounds_first=True, plus_one=False)
     yield "sum", total, x + wide
     yield "norm", normed, functional.rms_norm(total.float(), (_COLUMNS,), weight[0].float(), 1e-6)

@@ -467,13 +467,6 @@ __attribute__((target("avx2,fma"), always_inline)) static inline void load_pairs
     }
 }
 
-/* Return what the codes of a slot in int8 are multiplied by. See slots.py. */
-static inline float scale_of(const char *slot, int64_t dim) {
-    uint16_t bits;
-    memcpy(&bits, slot + dim, sizeof bits);
-    return widened(bits);
-}
-
 /* Replace scores by e to the power of their distance from the greatest; return the sum. */
 __attribute__((target("avx2,fma"))) static float weighted(float *scores, int64_t tokens, float greatest) {
     const __m256 most = _mm256_set1_ps(greatest);
@@ -491,21 +484,23 @@ __attribute__((target("avx2,fma"))) static float weighted(float *scores, int64_t
 
 /* Let `queries` heads of one token, at most QUERIES_TOGETHER, attend to the keys and values they share.
  *
- * wide: [queries][key_dim], spread unless `form` is FLOATS. output: [queries][value_dim]. keys and values: slots in
- * `form`, so many bytes apart, of which `runs` lists the first and the number of each stretch. scores: room for
- * QUERIES_TOGETHER * tokens floats, for the tokens of all runs. sums: the log-sum-exp of each query's scores. */
+ * wide: [queries][key_dim], spread unless `form` is FLOATS. output: [queries][value_dim]. held: in `form`. runs: the
+ * first slot of each stretch of tokens, behind slot `first`, and their number. scores: room for QUERIES_TOGETHER * tokens
+ * floats, for the tokens of all runs. sums: the log-sum-exp of each query's scores. */
 __attribute__((target("avx2,fma"), always_inline)) static inline void attend(
-    const float *wide, const char *keys, const char *values, const int64_t *runs, int64_t num_runs, float *output,
-    float *sums, float *scores, int64_t tokens, int64_t key_dim, int64_t value_dim, int64_t key_stride,
-    int64_t value_stride, float scale, const int queries, const int form) {
+    const float *wide, const Held *held, int64_t first, const int64_t *runs, int64_t num_runs, float *output,
+    float *sums, float *scores, int64_t tokens, int64_t key_dim, int64_t value_dim, float scale, const int queries,
+    const int form) {
+    const int64_t size = form == FLOATS ? 4 : form == HALVES ? 2 : 1;
     float greatest[QUERIES_TOGETHER], totals[QUERIES_TOGETHER];
     __m256 sum[QUERIES_TOGETHER * MOST_DIM / 8];
     for (int which = 0; which < queries; which++) greatest[which] = -INFINITY;
     int64_t token = 0;
     for (int64_t run = 0; run < num_runs; run++) {
-        const char *key = keys + runs[2 * run] * key_stride;
-        for (int64_t end = token + runs[2 * run + 1]; token < end; token++, key += key_stride) {
-            const float factor = form == CODES ? scale * scale_of(key, key_dim) : scale;
+        int64_t slot = first + runs[2 * run];
+        for (int64_t end = token + runs[2 * run + 1]; token < end; token++, slot++) {
+            const char *key = held->keys + slot * key_dim * size;
+            const float factor = form == CODES ? scale * widened(held->key_factors[slot]) : scale;
             __m256 dots[QUERIES_TOGETHER];
             for (int which = 0; which < queries; which++) dots[which] = _mm256_setzero_ps();
             for (int64_t i = 0; i < key_dim; i += 16) {
@@ -529,9 +524,10 @@ __attribute__((target("avx2,fma"), always_inline)) static inline void attend(
     for (int64_t i = 0; i < queries * width; i++) sum[i] = _mm256_setzero_ps();
     token = 0;
     for (int64_t run = 0; run < num_runs; run++) {
-        const char *value = values + runs[2 * run] * value_stride;
-        for (int64_t end = token + runs[2 * run + 1]; token < end; token++, value += value_stride) {
-            const float factor = form == CODES ? scale_of(value, value_dim) : 1.0f;
+        int64_t slot = first + runs[2 * run];
+        for (int64_t end = token + runs[2 * run + 1]; token < end; token++, slot++) {
+            const char *value = held->values + slot * value_dim * size;
+            const float factor = form == CODES ? widened(held->value_factors[slot]) : 1.0f;
             for (int64_t i = 0; i < value_dim; i += 16) {
                 __m256 even, odd;
                 load_pairs(value, i, &even, &odd, form);
@@ -556,13 +552,12 @@ __attribute__((target("avx2,fma"), always_inline)) static inline void attend(
 }
 
 __attribute__((target("avx2,fma"))) void potluck_attend(
-    const float *wide, const char *keys, const char *values, const int64_t *runs, int64_t num_runs, float *output,
-    float *sums, float *scores, int64_t tokens, int64_t key_dim, int64_t value_dim, int64_t key_stride,
-    int64_t value_stride, float scale, int queries, int form) {
+    const float *wide, const Held *held, int64_t first, const int64_t *runs, int64_t num_runs, float *output,
+    float *sums, float *scores, int64_t tokens, int64_t key_dim, int64_t value_dim, float scale, int queries, int form) {
 #define CASE_ATTEND(number, kind)                                                                                       \
     case QUERIES_TOGETHER * kind + number - 1:                                                                         \
-        attend(wide, keys, values, runs, num_runs, output, sums, scores, tokens, key_dim, value_dim, key_stride,       \
-               value_stride, scale, number, kind);                                                                     \
+        attend(wide, held, first, runs, num_runs, output, sums, scores, tokens, key_dim, value_dim, scale, number,     \
+               kind);                                                                                                  \
         break;
     switch (QUERIES_TOGETHER * form + queries - 1) {
         CASE_ATTEND(1, HALVES) CASE_ATTEND(2, HALVES) CASE_ATTEND(3, HALVES) CASE_ATTEND(4, HALVES)
@@ -571,14 +566,12 @@ __attribute__((target("avx2,fma"))) void potluck_attend(
     }
 }
 
-/* Attend with one token: query [heads, group, key_dim] in bfloat16, keys [heads, tokens, key_dim] and values [heads,
- * tokens, value_dim] in bfloat16 or slots of int8, output [heads, group, value_dim] and sums [heads, group] in float.
- * Both dimensions are multiples of 16, at most MOST_DIM; strides are bytes. scratch: heads * QUERIES_TOGETHER * tokens
- * floats. */
+/* Attend with one token: query [heads, group, key_dim] in bfloat16, held: `tokens` slots of each head, in bfloat16 or
+ * int8, with the heads `head_stride` slots apart; output [heads, group, value_dim] and sums [heads, group] in float. Both
+ * dimensions are multiples of 16, at most MOST_DIM. scratch: heads * QUERIES_TOGETHER * tokens floats. */
 EXPORT __attribute__((target("avx2,fma"))) void potluck_attention(
-    const uint16_t *query, const char *keys, const char *values, float *output, float *sums, float *scratch,
-    int64_t heads, int64_t group, int64_t tokens, int64_t key_dim, int64_t value_dim, int64_t key_head_stride,
-    int64_t key_stride, int64_t value_head_stride, int64_t value_stride, float scale, int is_int8, int threads) {
+    const uint16_t *query, const Held *held, float *output, float *sums, float *scratch, int64_t heads, int64_t group,
+    int64_t tokens, int64_t key_dim, int64_t value_dim, int64_t head_stride, float scale, int is_int8, int threads) {
     const int64_t whole[2] = {0, tokens};
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t head = 0; head < heads; head++) {
@@ -588,9 +581,9 @@ EXPORT __attribute__((target("avx2,fma"))) void potluck_attention(
             float wide[QUERIES_TOGETHER * MOST_DIM];
             potluck_spread(query + at * key_dim, wide, count * key_dim);
             potluck_attend(
-                wide, keys + head * key_head_stride, values + head * value_head_stride, whole, 1,
-                output + at * value_dim, sums + at, scratch + head * QUERIES_TOGETHER * tokens, tokens, key_dim,
-                value_dim, key_stride, value_stride, scale, count, is_int8 ? CODES : HALVES);
+                wide, held, head * head_stride, whole, 1, output + at * value_dim, sums + at,
+                scratch + head * QUERIES_TOGETHER * tokens, tokens, key_dim, value_dim, scale, count,
+                is_int8 ? CODES : HALVES);
         }
     }
 }

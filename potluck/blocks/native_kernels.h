@@ -12,7 +12,13 @@
 #define MOST_DIM 512 /* of a key or value */
 #define EXPORT __attribute__((visibility("default")))
 
-enum { HALVES, CODES, FLOATS }; /* formats of keys and values: bfloat16, slots of int8, float */
+enum { HALVES, CODES, FLOATS }; /* formats of keys and values: bfloat16, int8 with factors, float */
+
+/* Keys and values as in arenas.py: [slots, key_dim] and [slots, value_dim], and of codes the factors, [slots]. */
+typedef struct {
+    char *keys, *values;
+    uint16_t *key_factors, *value_factors;
+} Held;
 
 static inline float widened(uint16_t value) {
     uint32_t bits = (uint32_t)value << 16;
@@ -58,9 +64,8 @@ void potluck_spread(const uint16_t *x, float *wide, int64_t numbers);
 
 /* Let at most QUERIES_TOGETHER heads of a token attend to keys and values in several runs; see native_kernels.c. */
 void potluck_attend(
-    const float *wide, const char *keys, const char *values, const int64_t *runs, int64_t num_runs, float *output,
-    float *sums, float *scores, int64_t tokens, int64_t key_dim, int64_t value_dim, int64_t key_stride,
-    int64_t value_stride, float scale, int queries, int form);
+    const float *wide, const Held *held, int64_t first, const int64_t *runs, int64_t num_runs, float *output,
+    float *sums, float *scores, int64_t tokens, int64_t key_dim, int64_t value_dim, float scale, int queries, int form);
 
 /* Products of x [tokens, columns] with transposed matrices [rows, columns], in bfloat16; see native_kernels.c. */
 void potluck_int4_product(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from potluck.blocks.slots import SCALE_BYTES
+from potluck.blocks.arenas import Held
 
 NATIVE_ROWS = 32
 """`NativeKernels.int4` takes matrices that pack a multiple of so many rows together."""
@@ -50,7 +50,7 @@ class NativeKernels:
         self._bfloat16.argtypes = (*[_POINTER] * 4, *[_SIZE] * 3, ctypes.c_int, ctypes.c_int)
         self._bfloat16.restype = None
         self._attention = library.potluck_attention
-        self._attention.argtypes = (*[_POINTER] * 6, *[_SIZE] * 9, ctypes.c_float, ctypes.c_int, ctypes.c_int)
+        self._attention.argtypes = (*[_POINTER] * 5, *[_SIZE] * 6, ctypes.c_float, ctypes.c_int, ctypes.c_int)
         self._attention.restype = None
 
         self._add_and_norm = library.potluck_add_and_norm
@@ -134,25 +134,24 @@ class NativeKernels:
         )
         return output
 
-    def attention(self, query: Tensor, keys: Tensor, values: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+    def attention(self, query: Tensor, held: Held, scale: float) -> tuple[Tensor, Tensor]:
         """Return one token's attention in float32, and the log-sum-exp of its scores, [1, heads, group].
 
-        Shapes: query [1, heads, group, key_dim], keys [1, heads, tokens, key_dim], values [.., value_dim], or both as
-        slots of int8, where `can_attend` says so.
+        Shapes: query [1, heads, group, key_dim], held [1, heads, tokens, dim] where `can_attend` says so.
         """
         _, heads, group, key_dim = query.shape
-        tokens, value_dim = values.shape[2], _dims(keys, values)[1]
-        size = keys.element_size()
-        strides = [size * stride for stride in (*keys.stride()[1:3], *values.stride()[1:3])]
+        _, _, tokens, value_dim = held[1].shape
+        addresses = (_POINTER * 4)(*(tensor.data_ptr() for tensor in held))
         query = query.contiguous()
         output, sums, scratch = (  # another thread that builds a model changes the default dtype
             torch.empty(shape, dtype=torch.float32)
             for shape in ((1, heads, group, value_dim), (1, heads, group), (heads * _QUERIES_TOGETHER * tokens,))
         )
         self._attention(
-            *(tensor.data_ptr() for tensor in (query, keys, values, output, sums, scratch)),
-            *(heads, group, tokens, key_dim, value_dim, *strides),
-            *(scale, keys.dtype is torch.int8, torch.get_num_threads()),
+            *(query.data_ptr(), ctypes.addressof(addresses)),
+            *(tensor.data_ptr() for tensor in (output, sums, scratch)),
+            *(heads, group, tokens, key_dim, value_dim, held[0].stride(1) // key_dim),
+            *(scale, held[0].dtype is torch.int8, torch.get_num_threads()),
         )
         return output, sums
 
@@ -189,17 +188,12 @@ class NativeKernels:
         return output
 
 
-def can_attend(keys: Tensor, values: Tensor) -> bool:
+def can_attend(held: Held) -> bool:
     """Return whether `NativeKernels.attention` takes keys and values of such shapes, where there is one."""
-    is_right = all(dim % COLUMNS == 0 and dim <= MOST_DIM for dim in _dims(keys, values))
-    is_right = is_right and keys.stride(3) == values.stride(3) == 1
-    return is_right and keys.dtype in (torch.bfloat16, torch.int8) and keys.device.type == "cpu"
-
-
-def _dims(keys: Tensor, values: Tensor) -> tuple[int, int]:
-    """Return key_dim and value_dim of keys and values, or of slots in int8; dimensions of slots count as even."""
-    lacks = SCALE_BYTES if keys.dtype is torch.int8 else 0
-    return keys.shape[3] - lacks, values.shape[3] - lacks
+    is_right = all(tensor.shape[3] % COLUMNS == 0 and tensor.shape[3] <= MOST_DIM for tensor in held[:2])
+    is_right = is_right and all(tensor.stride()[2:] == (tensor.shape[3], 1) for tensor in held)
+    is_right = is_right and len({tensor.stride(1) // tensor.shape[3] for tensor in held}) == 1  # of all, the same slots
+    return is_right and held[0].dtype in (torch.bfloat16, torch.int8) and held[0].device.type == "cpu"
 
 
 def _buffers(x: Tensor, rows: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -9,7 +9,7 @@
 #define TOKENS_TOGETHER 4 /* of a float product, with so many rows of the matrix: twelve sums fit into registers */
 #define ROWS_TOGETHER 3
 #define FAST __attribute__((target("avx2,fma")))
-#define LEAST_SCALE 1e-30f /* as in slots.py */
+#define LEAST_FACTOR 1e-30f /* as in arenas.py */
 
 enum { FLOAT_MATRIX, BFLOAT16_MATRIX, INT8_MATRIX, INT4_MATRIX };
 
@@ -40,9 +40,8 @@ typedef struct {
     const int64_t *slots;  /* [tokens]: where each token's key and value go */
     const int64_t *firsts; /* [tokens + 1]: each token's first run */
     const int64_t *runs;   /* [runs, 2]: first slot and number of slots */
-    char *keys, *values;   /* [places, heads, slots] */
-    int64_t key_place_stride, key_head_stride, key_stride, value_place_stride, value_head_stride, value_stride; /* bytes */
-    int64_t form;
+    Held held;             /* of all places and heads, so many slots apart */
+    int64_t place_stride, head_stride, form;
 } Seen;
 
 typedef struct {
@@ -184,22 +183,23 @@ FAST static void rotate(
     }
 }
 
-/* Store a key or value of one head. */
-FAST static void store(char *slot, const float *numbers, int64_t dim, int64_t form) {
+/* Store a key or value of one head in a slot. */
+FAST static void store(
+    char *vectors, uint16_t *factors, int64_t slot, const float *numbers, int64_t dim, int64_t form) {
     if (form == FLOATS) {
-        memcpy(slot, numbers, (size_t)dim * sizeof *numbers);
+        memcpy((float *)vectors + slot * dim, numbers, (size_t)dim * sizeof *numbers);
     } else if (form == HALVES) {
-        for (int64_t i = 0; i < dim; i++) ((uint16_t *)slot)[i] = narrowed(numbers[i]);
+        for (int64_t i = 0; i < dim; i++) ((uint16_t *)vectors)[slot * dim + i] = narrowed(numbers[i]);
     } else {
         float greatest = 0;
         for (int64_t i = 0; i < dim; i++) { /* keeps what is no number, which fmaxf would lose */
             const float size = fabsf(numbers[i]);
             greatest = size > greatest || size != size ? size : greatest;
         }
-        const uint16_t bits = narrowed(greatest / 127 < LEAST_SCALE ? LEAST_SCALE : greatest / 127);
+        factors[slot] = narrowed(greatest / 127 < LEAST_FACTOR ? LEAST_FACTOR : greatest / 127);
+        const float factor = widened(factors[slot]);
         for (int64_t i = 0; i < dim; i++)
-            ((int8_t *)slot)[i] = (int8_t)fmaxf(-127, fminf(127, rintf(numbers[i] / widened(bits))));
-        memcpy(slot + dim, &bits, sizeof bits);
+            ((int8_t *)vectors)[slot * dim + i] = (int8_t)fmaxf(-127, fminf(127, rintf(numbers[i] / factor)));
     }
 }
 
@@ -208,8 +208,6 @@ FAST static void attend_all(
     const Block *block, const Step *step, const float *query, int64_t stride, float *output, float *scores) {
     const Seen *seen = step->seen + block->group;
     const int64_t group = block->heads / block->kv_heads, dim = block->dim;
-    const char *keys = seen->keys + block->place * seen->key_place_stride;
-    const char *values = seen->values + block->place * seen->value_place_stride;
 #pragma omp parallel for num_threads((int)step->threads) if (step->threads > 1)
     for (int64_t at = 0; at < step->tokens * block->kv_heads; at++) {
         const int64_t token = at / block->kv_heads, head = at % block->kv_heads;
@@ -227,9 +225,9 @@ FAST static void attend_all(
             else
                 for (int64_t i = 0; i < queries * dim; i++) wide[i / 16 * 16 + i % 2 * 8 + i % 16 / 2] = some[i];
             potluck_attend(
-                wide, keys + head * seen->key_head_stride, values + head * seen->value_head_stride, runs, num_runs,
-                result, sums, scores + at * QUERIES_TOGETHER * step->most_seen, count, dim, dim, seen->key_stride,
-                seen->value_stride, block->scale, queries, (int)seen->form);
+                wide, &seen->held, block->place * seen->place_stride + head * seen->head_stride, runs, num_runs,
+                result, sums, scores + at * QUERIES_TOGETHER * step->most_seen, count, dim, dim, block->scale, queries,
+                (int)seen->form);
             for (int64_t i = 0; i < queries * dim; i++) result[i] = rounded(result[i], step->is_half != 0);
         }
     }
@@ -293,11 +291,9 @@ FAST static void run_block(const Block *block, const Step *step, float *hidden, 
                 rotate(query + head * dim, step->tables + block->tables, token, block->rotated, block->is_interleaved,
                        is_half);
         for (int64_t head = 0; head < block->kv_heads; head++) {
-            const int64_t slot = seen->slots[token];
-            char *keys = seen->keys + block->place * seen->key_place_stride + head * seen->key_head_stride;
-            char *values = seen->values + block->place * seen->value_place_stride + head * seen->value_head_stride;
-            store(keys + slot * seen->key_stride, key + head * dim, dim, seen->form);
-            store(values + slot * seen->value_stride, value + head * dim, dim, seen->form);
+            const int64_t slot = block->place * seen->place_stride + head * seen->head_stride + seen->slots[token];
+            store(seen->held.keys, seen->held.key_factors, slot, key + head * dim, dim, seen->form);
+            store(seen->held.values, seen->held.value_factors, slot, value + head * dim, dim, seen->form);
         }
     }
     attend_all(block, step, parts, stride, attended, scores);

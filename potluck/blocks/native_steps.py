@@ -73,13 +73,13 @@ class _Block(ctypes.Structure):
     )
 
 
-_STRIDES = tuple(f"{part}{of}_stride" for part in ("key", "value") for of in ("_place", "_head", ""))
+_HELD = ("keys", "values", "key_factors", "value_factors")
 
 
 class _Seen(ctypes.Structure):
     _fields_ = (
-        *((name, _POINTER) for name in ("slots", "firsts", "runs", "keys", "values")),
-        *((name, _INTEGER) for name in (*_STRIDES, "form")),
+        *((name, _POINTER) for name in ("slots", "firsts", "runs", *_HELD)),
+        *((name, _INTEGER) for name in ("place_stride", "head_stride", "form")),
     )
 
 
@@ -131,13 +131,14 @@ class _Places:
     """Where the tokens of a step are in the arena of a group, as `_Seen` points to it.
 
     Attributes:
+        addresses: of the arena's tensors.
         slots: of the new tokens.
         firsts: index in `runs` of each token's first stretch, and the end.
         runs: first slot and length of each stretch of tokens that a token sees.
     """
 
     arena: KvArena
-    seen: _Seen
+    addresses: list[int]
     window: int | None
     slots: array[int]
     firsts: array[int]
@@ -201,8 +202,7 @@ class NextTokens:
             if table.runs is not runs:
                 return None
         for place in numbers.places:
-            keys, values = place.arena.keys, place.arena.values
-            if keys.data_ptr() != place.seen.keys or values.data_ptr() != place.seen.values:
+            if _addresses_of(place.arena) != place.addresses:
                 return None
         if not _are_in_place(numbers.written.weights) or not _fits(numbers, hidden):
             return None
@@ -229,6 +229,10 @@ class NextTokens:
                     runs[first + 1] -= 1
                     if not runs[first + 1]:
                         self.left = 0
+
+
+def _addresses_of(arena: KvArena) -> list[int]:
+    return [tensor.data_ptr() for tensor in arena.tensors]
 
 
 def _are_in_place(weights: list[tuple[Tensor, int]]) -> bool:
@@ -493,13 +497,14 @@ def _see(here: _Seen, memory: KvMemory, group: int, rows: Sequence[PlannedRow]) 
         ValueError: the pages don't hold the tokens, or are none of the arena's.
     """
     arena, of_group = memory.arena_of(group), memory.groups[group]
-    keys, values = arena.tensors  # [places, kv_heads, slots, dim]
-    if keys.dtype not in _FORMS or values.dtype is not keys.dtype or keys.stride(3) != 1 or values.stride(3) != 1:
+    _, kv_heads, capacity, _ = arena.tensors[0].shape
+    stored = arena.tensors[0].dtype
+    if stored not in _FORMS or not all(tensor.is_contiguous() for tensor in arena.tensors):
         raise CannotRunWhole
     slots, firsts, runs = array("q"), array("q", (0,)), array("q")
     for row in rows:
         first_page, pages = row.tables[group]
-        if any(start < 0 or (start + count) * PAGE_TOKENS > keys.shape[2] for start, count in pages):
+        if any(start < 0 or (start + count) * PAGE_TOKENS > capacity for start, count in pages):
             raise ValueError("a row has pages that the memory lacks")
         for position in range(row.position, row.position + row.tokens):
             oldest = of_group.first_visible(position)
@@ -508,7 +513,8 @@ def _see(here: _Seen, memory: KvMemory, group: int, rows: Sequence[PlannedRow]) 
             slots.append(runs[-2] + runs[-1] - 1)
             firsts.append(len(runs) // 2)
     here.slots, here.firsts, here.runs = (numbers.buffer_info()[0] for numbers in (slots, firsts, runs))
-    here.keys, here.values, here.form = keys.data_ptr(), values.data_ptr(), _FORMS[keys.dtype]
-    for name, stride in zip(_STRIDES, (*keys.stride()[:3], *values.stride()[:3]), strict=True):
-        setattr(here, name, stride * keys.element_size())
-    return _Places(arena, here, of_group.window, slots, firsts, runs)
+    here.place_stride, here.head_stride, here.form = kv_heads * capacity, capacity, _FORMS[stored]
+    addresses = _addresses_of(arena)
+    for name, address in zip(_HELD, addresses, strict=False):  # only codes have factors
+        setattr(here, name, address)
+    return _Places(arena, addresses, of_group.window, slots, firsts, runs)

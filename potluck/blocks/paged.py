@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from potluck.blocks.arenas import Held
 from potluck.blocks.formats import QuantizedLinear
 from potluck.blocks.kv import KvMemory
 from potluck.blocks.plans import PlannedRow
-from potluck.blocks.slots import encoded
 from potluck.blocks.step_tensors import PagedRows, StepMemory, StepTensors, num_pages_of
 from potluck.protocol.blocks import Span
 
@@ -25,13 +25,10 @@ from potluck.protocol.blocks import Span
 class PagedView:
     """What a layer's attention receives in place of keys and values.
 
-    Shapes: keys [kv_heads, capacity, key_dim] and values [.., value_dim] of the layer, or slots of them in int8,
-    including the new tokens.
+    Shapes: held [kv_heads, capacity, dim] of the layer, including the new tokens.
     """
 
-    keys: Tensor
-    values: Tensor
-    value_dim: int
+    held: Held
     paged: PagedRows
 
     def attend(self, query: Tensor, scale: float, soft_cap: float | None = None, sinks: Tensor | None = None) -> Tensor:
@@ -39,11 +36,7 @@ class PagedView:
         from potluck.blocks.paged_attention import paged_attention  # triton may be missing
 
         packed = query[0].transpose(0, 1)
-        arenas = (self.keys, self.values)
-        output = paged_attention(
-            packed, *arenas, self.paged, value_dim=self.value_dim, scale=scale, soft_cap=soft_cap, sinks=sinks
-        )
-        return output[None]
+        return paged_attention(packed, self.held, self.paged, scale=scale, soft_cap=soft_cap, sinks=sinks)[None]
 
 
 class PagedCache:
@@ -57,12 +50,10 @@ class PagedCache:
         """Store new keys and values. Shapes: key [1, kv_heads, tokens, key_dim], value [.., value_dim]."""
         group, place = self._memory.homes[layer_idx]
         arena = self._memory.arena_of(group)
-        keys, values = arena.keys[place], arena.values[place]
-        slots = self._tensors.slots[group]
-        kept = (encoded(key), encoded(value)) if self._memory.layout.is_int8 else (key, value)
-        for held, new in zip((keys, values), kept, strict=True):
-            held.index_copy_(1, slots, new[0])
-        view = PagedView(keys, values, arena.shape.value_dim, self._tensors.paged[group])
+        held = tuple(tensor[place] for tensor in arena.tensors)
+        for tensor, new in zip(held, arena.held(key, value), strict=True):
+            tensor.index_copy_(1, self._tensors.slots[group], new[0])
+        view = PagedView(held, self._tensors.paged[group])
         return view, view
 
 

@@ -16,8 +16,8 @@ import triton
 from torch import Tensor
 
 from potluck.blocks import kernels
+from potluck.blocks.arenas import Held
 from potluck.blocks.pages import PAGE_TOKENS
-from potluck.blocks.slots import factors_of
 from potluck.blocks.step_tensors import PagedRows
 
 _LEAST_TILE = 16  # query vectors for each program, the fewest that tensor cores take
@@ -29,27 +29,25 @@ _PROCESSORS_ELSEWHERE = 1  # for the interpreter, enough to split
 
 def paged_attention(
     query: Tensor,
-    keys: Tensor,
-    values: Tensor,
+    held: Held,
     paged: PagedRows,
     *,
-    value_dim: int,
     scale: float,
     soft_cap: float | None = None,
     sinks: Tensor | None = None,
 ) -> Tensor:
     """Attend with each token to its row's keys and values up to itself, which are already in the arenas.
 
-    Shapes: query [tokens, heads, key_dim]; keys [kv_heads, capacity, key_dim] and values [kv_heads, capacity,
-    value_dim], or slots of them in int8 (see `slots`), with the last dimension contiguous; returns [tokens, heads,
+    Shapes: query [tokens, heads, key_dim]; held [kv_heads, capacity, dim], contiguous; returns [tokens, heads,
     value_dim] in the query's dtype.
 
     Args:
         soft_cap: squeezes scores into (-cap, cap) by tanh.
         sinks: [heads], scores that take part in the softmax but contribute no value.
     """
+    keys, values, *factors = held
     tokens, heads, key_dim = query.shape
-    kv_heads, is_int8 = len(values), values.dtype is torch.int8
+    kv_heads, capacity, value_dim = values.shape
     num_tiles = paged.tiles.shape[0]
     options = shape_options(heads // kv_heads, paged.tile_tokens, key_dim, value_dim, query.dtype)
     columns = kv_heads * -(-options["GROUP"] // options["HEADS"])
@@ -61,8 +59,7 @@ def paged_attention(
         query,
         keys,
         values,
-        factors_of(keys) if is_int8 else keys,
-        factors_of(values) if is_int8 else values,
+        *(factors or (keys, values)),
         parts,
         sums,
         paged.rows,
@@ -70,10 +67,7 @@ def paged_attention(
         paged.tables,
         query.stride(0),
         query.stride(1),
-        keys.stride(0),
-        keys.stride(1),
-        values.stride(0),
-        values.stride(1),
+        capacity,
         scale,
         soft_cap or 0.0,
         paged.window or 0,
@@ -81,7 +75,7 @@ def paged_attention(
         splits,
         HAS_SOFT_CAP=soft_cap is not None,
         HAS_WINDOW=paged.window is not None,
-        IS_INT8=is_int8,
+        IS_INT8=bool(factors),
         PAGE=PAGE_TOKENS,
         **options,
     )

@@ -30,7 +30,6 @@ from potluck.blocks.paged import PagedCache, multiply_quantised, restore_quantis
 from potluck.blocks.pages import PAGE_TOKENS, Run, slots_in
 from potluck.blocks.plans import PlannedRow, StepPlan, StepRow, plan_step
 from potluck.blocks.routing import Routers
-from potluck.blocks.slots import encoded
 from potluck.blocks.step_tensors import StepTensors
 from potluck.blocks.switching import GROUPED, IN_TURN, RAGGED, AttentionSwitch
 from potluck.blocks.weights import SpanWeights
@@ -64,16 +63,16 @@ class _GroupStep:
     def __init__(self, memory: KvMemory, group: int, rows: Sequence[PlannedRow]) -> None:
         self._arena = memory.arena_of(group)
         self._dtype = memory.layout.dtype
-        self._places = self._arena.keys.unsqueeze(1), self._arena.values.unsqueeze(1)  # [places, 1, heads, slots, dim]
+        self._device = self._arena.tensors[0].device
+        self._places = [tensor.unsqueeze(1) for tensor in self._arena.tensors]  # [places, 1, heads, slots, dim]
         self._rows = [self._view(memory.groups[group], row, *row.tables[group]) for row in rows]
         slots: list[int] = []
         for row in rows:
             first_page, runs = row.tables[group]
             for slot, count in slots_in(runs, row.position - first_page * PAGE_TOKENS, row.tokens):
                 slots.extend(range(slot, slot + count))
-        self._slots = torch.tensor(slots, device=self._arena.keys.device)
-        self._is_int8 = memory.layout.is_int8
-        only = (self._arena.keys, self._arena.values) if len(slots) == 1 else ()
+        self._slots = torch.tensor(slots, device=self._device)
+        only = self._arena.tensors if len(slots) == 1 else ()
         self._only = [tensor.select(2, slots[0]).unbind(0) for tensor in only]  # of each place, [heads, dim]
 
     def _view(self, group: LayerGroup, row: PlannedRow, first_page: int, pages: tuple[Run, ...]) -> RowView:
@@ -81,23 +80,22 @@ class _GroupStep:
         seen = row.position + row.tokens - oldest
         mask = None
         if group.window is not None and row.tokens > 1 and seen > group.window:
-            mask = window_mask(row.tokens, seen, group.window, self._dtype, self._arena.keys.device)
+            mask = window_mask(row.tokens, seen, group.window, self._dtype, self._device)
         wanted = seen if row.tokens == 1 or mask is not None else seen - row.tokens
-        keys, values = self._places
         runs = [
-            (keys.narrow(3, slot, count).unbind(0), values.narrow(3, slot, count).unbind(0))
+            [tensor.narrow(3, slot, count).unbind(0) for tensor in self._places]
             for slot, count in slots_in(pages, oldest - first_page * PAGE_TOKENS, wanted)
         ]
         return RowView(row.tokens, runs, mask)
 
     def store(self, place: int, key: Tensor, value: Tensor) -> LayerView:
         """Write new keys and values, [1, kv_heads, tokens, dim]."""
-        kept = (encoded(key), encoded(value)) if self._is_int8 else (key, value)
+        held = self._arena.held(key, value)
         if self._only:  # copying takes a third of the time
-            for slot, new in zip(self._only, kept, strict=True):
+            for slot, new in zip(self._only, held, strict=True):
                 slot[place].copy_(new[0, :, 0])
         else:
-            for tensor, new in zip(self._arena.tensors, kept, strict=True):
+            for tensor, new in zip(self._arena.tensors, held, strict=True):
                 tensor[place].index_copy_(1, self._slots, new[0])
         return LayerView(key, value, self._rows, place, self._arena.widener)
 

@@ -15,13 +15,13 @@ IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 if not (torch.cuda.is_available() or IS_INTERPRETED):
     pytest.skip("needs a GPU, or TRITON_INTERPRET=1", allow_module_level=True)
 
+from potluck.blocks.arenas import decoded, encoded  # noqa: E402 (triton may be missing)
 from potluck.blocks.block_kernels import joined_weight, project  # noqa: E402
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts  # noqa: E402
 from potluck.blocks.grouped import dense_product, held_as, product, sort_by_expert  # noqa: E402
 from potluck.blocks.paged_attention import paged_attention  # noqa: E402
-from potluck.blocks.pages import PAGE_TOKENS  # noqa: E402 (triton may be missing)
+from potluck.blocks.pages import PAGE_TOKENS  # noqa: E402
 from potluck.blocks.plans import PlannedRow  # noqa: E402
-from potluck.blocks.slots import decoded, encoded  # noqa: E402
 from potluck.blocks.step_tensors import PagedRows, StepMemory, num_pages_of  # noqa: E402
 from potluck.checkpoint.packed import Packing  # noqa: E402
 from potluck.protocol.blocks import Span  # noqa: E402
@@ -121,13 +121,11 @@ def test_the_kernel_agrees_with_attention_row_by_row(
     query = torch.randn(sum(news), heads, dims[0]).to(DEVICE, dtype)
     keys, values = (torch.randn(kv_heads, CAPACITY, dim).to(DEVICE, dtype) for dim in dims)
     sinks = torch.randn(heads, device=DEVICE) if has_sinks else None
-    arenas = (keys, values)
-    if is_int8:  # what counts are the numbers that the slots hold
-        arenas = (encoded(keys), encoded(values))
-        keys, values = (decoded(slots, dim, torch.float64) for slots, dim in zip(arenas, dims, strict=True))
+    held = encoded(keys, values) if is_int8 else (keys, values)
+    keys, values = decoded(held, torch.float64)  # what counts are the numbers that codes stand for
 
     form = {"scale": kind.scale, "soft_cap": kind.soft_cap, "sinks": sinks}
-    output = paged_attention(query, *arenas, paged(rows, kind.window), value_dim=dims[1], **form)
+    output = paged_attention(query, held, paged(rows, kind.window), **form)
 
     expected = reference(query, keys, values, rows, kind, sinks)
     error = (output.double() - expected).norm() / expected.norm()
@@ -141,10 +139,10 @@ def test_a_row_that_only_fills_a_bucket_gets_zeros_and_changes_no_other() -> Non
     query = torch.randn(3, 4, 32, device=DEVICE)
     keys, values = (torch.randn(2, CAPACITY, 32, device=DEVICE) for _ in range(2))
 
-    output = paged_attention(query, keys, values, paged(filled), value_dim=32, scale=0.2)
+    output = paged_attention(query, (keys, values), paged(filled), scale=0.2)
 
     assert not output[2].any()
-    alone = paged_attention(query[:2], keys, values, paged(rows), value_dim=32, scale=0.2)
+    alone = paged_attention(query[:2], (keys, values), paged(rows), scale=0.2)
     torch.testing.assert_close(output[:2], alone, rtol=1e-6, atol=1e-6)
 
 

@@ -100,7 +100,7 @@ class SpillStore:
             if spilled.file.readinto(data.numpy().data) != len(data):
                 raise OSError("a file of spilled sessions is shorter than it was")
             parts = torch.split(data, sizes)
-            tensors = [part.view(like.dtype).view(like.shape) for part, like in zip(parts, saved.tensors, strict=True)]
+            tensors = [part.view(like.shape) for part, like in zip(parts, saved.tensors, strict=True)]
             yield replace(saved, tensors=tuple(tensors))
 
 

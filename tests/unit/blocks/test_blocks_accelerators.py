@@ -83,7 +83,7 @@ def test_a_block_is_copied_to_its_slot_while_somebody_waits(monkeypatch: pytest.
 def test_the_memory_of_sessions_can_be_given_back(device: str) -> None:
     arena = KvArena(KvShape(2, 4, 8), 3, 64, torch.float16, torch.device(device))
     arena.free()
-    assert arena.keys.untyped_storage().nbytes() == arena.values.untyped_storage().nbytes() == 0
+    assert [tensor.untyped_storage().nbytes() for tensor in arena.tensors] == [0, 0]
     arena.give_back([(0, 64)])  # by sessions that are closed later
 
 

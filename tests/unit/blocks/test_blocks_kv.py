@@ -42,8 +42,9 @@ class Written:
             slots = slots_of(table)
             for index in range(len(self.tokens) - len(tokens), len(self.tokens)):
                 slot = slots[index - table.first * PAGE_TOKENS]
-                arena.keys[place, :, slot] = self.tokens[index] + layer
-                arena.values[place, :, slot] = self.tokens[index] - layer
+                keys, values = arena.tensors
+                keys[place, :, slot] = self.tokens[index] + layer
+                values[place, :, slot] = self.tokens[index] - layer
         memory.advance(self.sequence, len(tokens))
 
     def check(self, memory: KvMemory) -> None:
@@ -56,8 +57,9 @@ class Written:
             assert first <= memory.groups[group].first_visible(len(self.tokens))
             slots = slots_of(table)[: len(self.tokens) - first]
             wanted = torch.tensor(self.tokens[first:])
-            assert bool((arena.keys[place][:, slots] == (wanted + layer)[None, :, None]).all())
-            assert bool((arena.values[place][:, slots] == (wanted - layer)[None, :, None]).all())
+            keys, values = arena.tensors
+            assert bool((keys[place][:, slots] == (wanted + layer)[None, :, None]).all())
+            assert bool((values[place][:, slots] == (wanted - layer)[None, :, None]).all())
 
 
 def holders(rows: list[Written]) -> dict[int, int]:
@@ -214,8 +216,8 @@ def test_untouched_memory_costs_nothing_and_a_large_freed_sequence_gives_it_back
     for arena in memory.arenas:
         (start, count) = row.sequence.tables[0].runs[0]
         slots = slice(start * PAGE_TOKENS, (start + count) * PAGE_TOKENS)
-        arena.keys[:, :, slots] = 1.0
-        arena.values[:, :, slots] = 1.0
+        for tensor in arena.tensors:
+            tensor[:, :, slots] = 1.0
     held = anonymous_bytes() - before
     assert 60 * 2**20 < held < 96 * 2**20  # 64, but for what others gave back meanwhile
     memory.free(row.sequence)
@@ -233,13 +235,13 @@ def test_sequences_in_int8_take_half_and_come_back_as_they_were() -> None:
         KvLayout(Span(3, 6), layers, torch.bfloat16, torch.device("cpu"), is_int8) for is_int8 in (False, True)
     )
     memory, other = KvMemory(packed, 200), KvMemory(plain, 200)
-    assert memory.page_bytes == PAGE_TOKENS * (2 * (66 + 66) + (18 + 10)) < 0.54 * other.page_bytes
+    assert memory.page_bytes == PAGE_TOKENS * (2 * (66 + 66) + (17 + 9)) < 0.54 * other.page_bytes
     sequence = memory.new_sequence()
     memory.reserve(sequence, 40)
     memory.advance(sequence, 40)
     for arena in memory.arenas:
-        for tensor in arena.tensors:
-            tensor.random_(-127, 128)
+        for tensor in arena.as_bytes():
+            tensor.random_(0, 256)
     saved = memory.save(sequence)
     assert saved.nbytes == memory.saved_bytes(sequence)
     again = memory.load(saved)

@@ -94,7 +94,7 @@ def test_fillers_write_to_a_page_that_no_sequence_can_get_and_attend_to_nothing(
     kept = KvMemory(KvLayout(BLOCKS, kinds, torch.float32, CPU), 64)
     held = kept.pool.allocate(kept.num_pages)  # a full pool changes nothing
     assert all(kept.spare_page not in range(start, start + count) for start, count in held)
-    assert kept.arenas[0].keys.shape[2] == (kept.spare_page + 1) * PAGE_TOKENS
+    assert kept.arenas[0].tensors[0].shape[2] == (kept.spare_page + 1) * PAGE_TOKENS
     rows = filled_up([first], 4, kept)
     memory = memory_for(rows, {0: None, 1: 8})
 

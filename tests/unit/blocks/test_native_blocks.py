@@ -19,9 +19,9 @@ from transformers.models.llama.modeling_llama import LlamaRMSNorm, apply_rotary_
 from transformers.models.olmo2.modeling_olmo2 import Olmo2RMSNorm
 
 from potluck.blocks import BlockSpan, native_blocks, native_kernels
+from potluck.blocks.arenas import decoded, encoded
 from potluck.blocks.native_check import wrong_kernel
 from potluck.blocks.native_library import NativeKernels, can_attend
-from potluck.blocks.slots import decoded, encoded
 from potluck.protocol.blocks import Span
 
 pytestmark = pytest.mark.skipif(native_kernels.native_kernels() is None, reason="no kernels can be compiled here")
@@ -168,14 +168,12 @@ def test_it_computes_what_torch_computes(
     group: int, tokens: int, key_dim: int, value_dim: int, is_int8: bool, kernels: NativeKernels
 ) -> None:
     query = random(1, 3, group, key_dim, seed=0)
-    keys, values = random(1, 3, tokens + 5, key_dim, seed=1), random(1, 3, tokens + 9, value_dim, seed=2)
-    if is_int8:
-        keys, values = encoded(keys), encoded(values)
-    keys, values = keys[:, :, 2 : 2 + tokens], values[:, :, 4 : 4 + tokens]  # a part of an arena
-    assert can_attend(keys, values)
-    output, sums = kernels.attention(query, keys, values, 0.3)
-    if is_int8:
-        keys, values = decoded(keys, key_dim, torch.float32), decoded(values, value_dim, torch.float32)
+    keys, values = random(1, 3, tokens + 5, key_dim, seed=1), random(1, 3, tokens + 5, value_dim, seed=2)
+    arena = encoded(keys, values) if is_int8 else (keys, values)
+    held = tuple(tensor[:, :, 2 : 2 + tokens] for tensor in arena)
+    assert can_attend(held)
+    output, sums = kernels.attention(query, held, 0.3)
+    keys, values = decoded(held, torch.float32)
     scores = query.float() @ keys.float().transpose(2, 3) * 0.3
     torch.testing.assert_close(sums, scores.logsumexp(-1))
     wanted = F.scaled_dot_product_attention(query.float(), keys.float(), values.float(), scale=0.3)
@@ -184,7 +182,7 @@ def test_it_computes_what_torch_computes(
 
 def test_great_scores_do_not_overflow(kernels: NativeKernels) -> None:
     query, keys, values = (random(1, 1, count, 64, seed=count) for count in (1, 9, 9))
-    output, sums = kernels.attention(query, keys, values, 1e4)
+    output, sums = kernels.attention(query, (keys, values), 1e4)
     assert sums.isfinite().all()
     best = int((query.float() @ keys.float().transpose(2, 3)).argmax())
     torch.testing.assert_close(output[0, 0, 0], values[0, 0, best].float())
@@ -193,7 +191,7 @@ def test_great_scores_do_not_overflow(kernels: NativeKernels) -> None:
 def test_what_is_no_number_stays_visible_and_with_its_head(kernels: NativeKernels) -> None:
     query, keys, values = random(1, 2, 1, 64, seed=0), random(1, 2, 7, 64, seed=1), random(1, 2, 7, 64, seed=2)
     keys[0, 0, 3, 5] = float("nan")
-    output, _ = kernels.attention(query, keys, values, 0.1)
+    output, _ = kernels.attention(query, (keys, values), 0.1)
     assert output[0, 0].isnan().all()
     assert output[0, 1].isfinite().all()
 
@@ -202,7 +200,8 @@ def test_other_shapes_are_left_to_torch() -> None:
     def room(dim: int, dtype: torch.dtype = torch.bfloat16) -> Tensor:
         return torch.zeros((1, 1, 2, dim), dtype=dtype)
 
-    assert can_attend(room(64), room(64))
+    assert can_attend((room(64), room(64)))
     wrong = [(room(64, torch.float32),) * 2, (room(40), room(64)), (room(64), room(1024))]
-    wrong += [(room(42, torch.int8), room(66, torch.int8)), (room(64).mT.contiguous().mT, room(64))]
-    assert not any(can_attend(keys, values) for keys, values in wrong)
+    wrong += [(room(40, torch.int8), room(64, torch.int8)), (room(64).mT.contiguous().mT, room(64))]
+    wrong += [(room(64), torch.zeros((1, 1, 3, 64), dtype=torch.bfloat16))]  # heads that are not as many slots apart
+    assert not any(can_attend(held) for held in wrong)

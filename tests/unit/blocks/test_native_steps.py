@@ -147,10 +147,10 @@ def test_a_default_number_format_that_a_load_beside_it_set_changes_nothing(
     """transformers sets it for the whole process while it builds a model, and rooms of half the size overflow."""
     blocks = load(family_folder("llama"), torch.float32)
     query, keys = torch.ones((1, 2, 1, 32)).bfloat16(), torch.ones((1, 2, 9, 32)).bfloat16()
-    before = together(blocks), kernels.attention(query, keys, keys, 0.2)[0]
+    before = together(blocks), kernels.attention(query, (keys, keys), 0.2)[0]
     torch.set_default_dtype(torch.bfloat16)
     try:
-        found = together(blocks), kernels.attention(query, keys, keys, 0.2)[0]
+        found = together(blocks), kernels.attention(query, (keys, keys), 0.2)[0]
     finally:
         torch.set_default_dtype(torch.float32)
     for one, other in zip(found, before, strict=True):
@@ -244,7 +244,7 @@ def whole_again(blocks: BlockSpan) -> WholeBlocks:
 def test_pages_that_lack_a_row_s_tokens_are_refused_before_anything_is_written(family_folder: FolderOf) -> None:
     blocks = load(family_folder("llama"), torch.float32)
     memory = blocks.new_memory(64)
-    memory.arenas[0].keys.zero_()
+    memory.arenas[0].tensors[0].zero_()
     row = memory.new_sequence()
     memory.reserve(row, 3)
     (planned,) = plan_step(memory, [StepRow(row, 3)]).rows
@@ -255,7 +255,7 @@ def test_pages_that_lack_a_row_s_tokens_are_refused_before_anything_is_written(f
     later = StepPlan((replace(planned, tables={0: (1, planned.tables[0][1])}),))
     with pytest.raises(ValueError, match="pages"):
         blocks.run_step(later, random_hidden(3, blocks), memory)
-    assert not memory.arenas[0].keys.any()
+    assert not memory.arenas[0].tensors[0].any()
 
 
 def test_a_memory_of_other_blocks_is_refused(family_folder: FolderOf) -> None:
@@ -475,5 +475,5 @@ def slots_of(plan: StepPlan, memory: KvMemory) -> list[int]:
             pages = [page for start, count in runs for page in range(start, start + count)]
             for position in range(row.position, row.position + row.tokens):
                 found.append(16 * pages[position // 16 - first] + position % 16)
-    assert max(found) < memory.arenas[0].keys.shape[2]
+    assert max(found) < memory.arenas[0].tensors[0].shape[2]
     return found
