@@ -1,6 +1,6 @@
 """Runs whole blocks for a few tokens in one call into C, from the normalised input to the last sum.
 
-Calling a fused block's operations one by one (see `fused`) costs more than they compute when the caches of a processor
+Calling a block's operations one by one costs more than they compute when the caches of a processor
 hold something else: an engine that waits for its next step finds little of its own there. Weights, shapes and the
 places of keys and values are written down once; a step only brings positions, slots and rotary tables.
 

@@ -24,7 +24,7 @@ GROUPED = "potluck_grouped"
 """Experts as one product; it needs Triton. What it cannot compute runs in the family's own loop."""
 
 IN_TURN = "potluck_in_turn"
-"""Experts one after another, for a CPU with `native_kernels`. What it cannot compute runs in the family's own loop."""
+"""Experts one after another, for a CPU in bfloat16. What it cannot compute runs in the family's own loop."""
 
 _EXPERTS = "_experts_implementation_internal"  # the same for experts
 _SWITCHED = "_attn_implementation_internal"  # of a configuration: what its layers look up at each call

@@ -27,7 +27,7 @@ from potluck.blocks.formats import QuantizedExperts, QuantizedLinear
 from potluck.blocks.kernel_support import NoKernels, uses_kernels, why_no_kernels
 from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
 from potluck.blocks.loop import FamilyLoop
-from potluck.blocks.native_kernels import native_kernels, runs_natively, why_not_native
+from potluck.blocks.native_kernels import runs_natively, why_not_native
 from potluck.blocks.pages import PAGE_TOKENS
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.ragged import RaggedRunner
@@ -139,7 +139,7 @@ def _try_ragged(loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Hea
             return runner
     _compare(runner, heard)
     if runs_natively(loop.device, loop.dtype):
-        runner.no_kernels = _try_native(runner, loop, heard)
+        runner.no_kernels = _try_whole(runner, loop, heard)
     return runner
 
 
@@ -158,7 +158,7 @@ def hold_int8(runner: RaggedRunner, family: str, heard: Heard, agree: Agree = bo
 
 @torch.inference_mode()
 def runner_of(
-    loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_kernels: bool, is_native: bool, is_whole: bool
+    loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_kernels: bool, is_whole: bool
 ) -> RaggedRunner:
     """Return the runner for blocks that passed a trial in other spans. It is cheap: no layer computes.
 
@@ -171,8 +171,6 @@ def runner_of(
     runner = RaggedRunner(loop.layers, layout, calls, switch, adapters, loop.routers)
     if has_kernels:
         runner.use_kernels(loop.weights)
-    if is_native:
-        runner.use_native(loop.weights)
     if is_whole:
         runner.use_whole(loop.weights)
     return runner
@@ -211,32 +209,19 @@ def _warned(family: str, problem: NoKernels | None) -> NoKernels | None:
     return problem
 
 
-def _try_native(runner: RaggedRunner, loop: FamilyLoop, heard: Heard) -> NoKernels | None:
-    """Compute few tokens in C if that gives the family's numbers; if not, log and return the reason."""
-    if loop.dtype is torch.bfloat16:
-        if native_kernels() is None:
-            return why_not_native()
-        runner.use_native(loop.weights)
-        failure = _why_wrong(runner, heard)
-        if failure is not None:
-            runner.use_plain()
-            log.warning("blocks of %s run their own code: fused, %s", loop.decoder.config.model_type, failure)
-            return NoKernels(f"fused blocks fail: {failure}")
-    problem = runner.use_whole(loop.weights)
-    failure = _why_wrong(runner, heard) if runner.is_whole else None
-    if failure is not None:
-        runner.use_parts()
-        log.warning("blocks of %s do not run whole: %s", loop.decoder.config.model_type, failure)
-        return None if runner.is_native else NoKernels(f"whole blocks fail: {failure}")
-    return problem
-
-
-def _why_wrong(runner: RaggedRunner, heard: Heard) -> Exception | None:
-    """Return why the runner does not compute the family's numbers in C, or None."""
+def _try_whole(runner: RaggedRunner, loop: FamilyLoop, heard: Heard) -> NoKernels | None:
+    """Run whole blocks in C if that gives the family's numbers; return what keeps these blocks from native kernels."""
+    lacking = runner.use_whole(loop.weights)
+    if loop.dtype is torch.bfloat16:  # of which C multiplies matrices in any case
+        lacking = why_not_native()
+    if not runner.is_whole:
+        return lacking
     try:
         _compare(runner, heard)
     except (NotRaggedError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        return error
+        runner.use_plain()
+        log.warning("blocks of %s do not run whole: %s", loop.decoder.config.model_type, error)
+        return None if loop.dtype is torch.bfloat16 else NoKernels(f"whole blocks fail: {error}")
     return None
 
 
