@@ -143,7 +143,6 @@ class RaggedRunner:
             from potluck.blocks import block_kernels  # triton may be missing
 
             self._called = fused_layers(self.layers, block_kernels)
-        if weights.stream is None and self.calls.is_direct:
             record = GraphRecorder(self.layout.device).record
             self._graphs = DecodeGraphs(self._run_decode, self.layout.device, record, agree, self._routers.noted)
             weights.before_moves.append(self._graphs.forget)

@@ -9,7 +9,6 @@ the family's own loop and cache, which is always correct.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -281,52 +280,18 @@ def _is_mask(value: Any, length: int) -> bool:
 
 def _try_calls(loop: FamilyLoop, farthest: int) -> LayerCalls:
     """Return how the layers are called for packed rows, checked against each row alone."""
-    starts = (5, farthest, 0)
-    lengths = (2, 1, 1)
-    hidden = torch.zeros((1, sum(lengths), loop.hidden_size), dtype=loop.dtype, device=loop.device)
-    alone = []
-    for start, length in zip(starts, lengths, strict=True):
-        cache: Any = _PretendCache(loop.decoder.config, start)
-        alone.append([dict(_leaves(call, cache)) for call in loop.watch(hidden[:, :length], None, cache)])
-    numbers = [start + i for start, length in zip(starts, lengths, strict=True) for i in range(length)]
+    config, numbers = loop.decoder.config, (5, 6, farthest, 1)
+    hidden = torch.zeros((1, len(numbers), loop.hidden_size), dtype=loop.dtype, device=loop.device)
     positions = torch.tensor([numbers], device=loop.device)
-    cache = _PretendCache(loop.decoder.config, 0)
-    calls = learn_calls(loop.decoder, loop.watch, hidden, positions, cache)
-    for packed, *rows in zip(calls.make(hidden, positions, cache), *alone, strict=True):
-        leaves = dict(_leaves(packed, cache))
-        are_alike = all(row.keys() == leaves.keys() for row in rows)
-        if not are_alike or not all(_is_joined([row[path] for row in rows], leaf) for path, leaf in leaves.items()):
-            raise NotRaggedError("layers receive other arguments for several rows than for each row alone")
+    calls = learn_calls(loop.decoder, loop.watch, hidden, positions, _PretendCache(config, 0))
+    is_right = calls.has_a_row_for_each_token(hidden, positions)
+    for number in numbers:
+        cache, position = _PretendCache(config, number), torch.tensor([[number]], device=loop.device)
+        alone = loop.watch(hidden[:, :1], None, cache)
+        is_right = is_right and same(alone, calls.make(hidden[:, :1], position, cache))
+    if not is_right:
+        raise NotRaggedError("layers receive other arguments for several rows than for each row alone")
     return calls
-
-
-def _leaves(value: Any, cache: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the leaves of nested arguments with their paths; a word replaces the cache."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _leaves(item, cache, f"{path}.{key}")
-    elif isinstance(value, tuple | list):
-        for index, item in enumerate(value):
-            yield from _leaves(item, cache, f"{path}.{index}")
-    else:
-        yield path, "cache" if value is cache else value
-
-
-def _is_joined(rows: list[Any], packed: Any) -> bool:
-    """Return whether a packed argument joins those of the rows in some dimension, or equals them."""
-    if isinstance(packed, Tensor):
-        if not all(isinstance(row, Tensor) and row.dim() == packed.dim() for row in rows):
-            return False
-        joinable = [dim for dim in range(packed.dim()) if _can_join(rows, packed, dim)]
-        if any(same(torch.cat(rows, dim), packed) for dim in joinable):
-            return True
-    return all(same(row, packed) for row in rows)
-
-
-def _can_join(rows: list[Tensor], packed: Tensor, dim: int) -> bool:
-    others = [size for index, size in enumerate(packed.shape) if index != dim]
-    shapes = [[size for index, size in enumerate(row.shape) if index != dim] for row in rows]
-    return all(shape == others for shape in shapes) and sum(row.shape[dim] for row in rows) == packed.shape[dim]
 
 
 def _compare(runner: RaggedRunner, heard: Heard, tolerance: float | None = None) -> None:
