@@ -1,7 +1,7 @@
 """Finds out by trying what a loaded span can do: bytes for each token, windows, and whether packed rows are correct.
 
 Nothing is decided by a family's name. At positions near and far beyond the model's length, the family's own loop must
-pass its layers the same for packed rows as for each row alone. Its masks say which tokens a layer sees. Layers of each
+pass its layers the same for packed rows as for each row alone. Its cache says which tokens a layer sees. Layers of each
 kind must compute for packed rows what they compute for rows alone. If any of this fails, each session runs alone, by
 the family's own loop and cache, which is always correct.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers.cache_utils import CacheLayerMixin
+from transformers.cache_utils import CacheLayerMixin, get_layer_types_and_kwargs
 
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.arenas import KvShape
@@ -31,12 +31,11 @@ from potluck.blocks.pages import PAGE_TOKENS
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.ragged import RaggedRunner
 from potluck.blocks.routing import Routing
-from potluck.blocks.switching import RAGGED, WHOLE_MASKS, AttentionSwitch
+from potluck.blocks.switching import RAGGED, AttentionSwitch
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 
 _TOKENS = 4
-_FARTHEST_POSITION = 2**20  # making masks of so many tokens takes only a few milliseconds
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
 _HALF_TOLERANCE = 2e-2
 _CODES_TOLERANCE = 4e-2  # of half precision where products round their input to int8 besides
@@ -118,19 +117,23 @@ def try_ragged(
 def _try_ragged(loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Heard, agree: Agree) -> RaggedRunner:
     if not all(type(layer) in (GrowingLayer, GrowingWindowLayer) for layer in cache.layers):
         raise NotRaggedError("not all layers keep keys and values")
+    if len(cache.layers) != len(loop.layers):
+        raise NotRaggedError("a block has several layers with keys and values")
+    if "chunked_attention" in get_layer_types_and_kwargs(loop.decoder.config)[0]:  # whose cache slides, too
+        raise NotRaggedError("a layer sees neither all tokens nor a sliding window")
     if not all(torch.equal(output, hidden) for (_, output), (hidden, _) in pairwise(heard.layers)):
         raise NotRaggedError("its loop changes the hidden state between layers")
     switch = AttentionSwitch(loop.decoder)
-    farthest = _farthest_position(loop)
-    with switch.use(WHOLE_MASKS):
-        windows = _windows(loop, farthest)
     layers = tuple(
-        LayerKv(KvShape(layer.keys.shape[1], layer.keys.shape[3], layer.values.shape[3]), window)
-        for layer, window in zip(cache.layers, windows, strict=True)
+        LayerKv(
+            KvShape(layer.keys.shape[1], layer.keys.shape[3], layer.values.shape[3]),
+            layer.sliding_window if isinstance(layer, GrowingWindowLayer) else None,
+        )
+        for layer in cache.layers
     )
     layout = KvLayout(loop.span, layers, cache.layers[0].keys.dtype, loop.device)
     with switch.use(RAGGED):
-        calls = _try_calls(loop, farthest)
+        calls = _try_calls(loop)
     runner = RaggedRunner(loop.layers, layout, calls, switch, adapters, loop.routers)
     if uses_kernels(loop.device):
         runner.no_kernels = _try_kernels(runner, loop, heard, agree)
@@ -166,7 +169,7 @@ def runner_of(
     """
     switch = AttentionSwitch(loop.decoder)
     with switch.use(RAGGED):
-        calls = _try_calls(loop, _farthest_position(loop))
+        calls = _try_calls(loop)
     runner = RaggedRunner(loop.layers, layout, calls, switch, adapters, loop.routers)
     if has_kernels:
         runner.use_kernels(loop.weights)
@@ -227,66 +230,19 @@ def _try_whole(runner: RaggedRunner, loop: FamilyLoop, heard: Heard) -> NoKernel
 def _farthest_position(loop: FamilyLoop) -> int:
     """Return a position beyond every length at which a family might change its behaviour."""
     longest = getattr(loop.decoder.config, "max_position_embeddings", None) or 2**15
-    return min(2 * int(longest) + 7, _FARTHEST_POSITION)
+    return 2 * int(longest) + 7
 
 
-class _PretendCache(KvCache):
-    """An empty cache that claims to hold `length` tokens in every layer."""
-
-    def __init__(self, config: Any, length: int) -> None:
-        super().__init__(config)
-        self.length = length
-
-    def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
-        return self.length + query_length, 0
-
-
-def _windows(loop: FamilyLoop, farthest: int) -> list[int | None]:
-    """Return how many tokens each layer sees, according to the family's masks at two neighbouring positions."""
-    visible = [_visible(loop, position) for position in (farthest, farthest - 1)]
-    windows: list[int | None] = []
-    for at_end, before in zip(*visible, strict=True):
-        if at_end == farthest + 1 and before == farthest:
-            windows.append(None)
-        elif at_end == before:
-            windows.append(at_end)
-        else:
-            raise NotRaggedError("a layer sees neither all tokens nor a sliding window")
-    return windows
-
-
-def _visible(loop: FamilyLoop, position: int) -> list[int]:
-    cache = _PretendCache(loop.decoder.config, position)
-    hidden = torch.zeros((1, 1, loop.hidden_size), dtype=loop.dtype, device=loop.device)
-    counts: dict[int, int] = {}  # by the id of the mask, because most layers share one
-    found = []
-    calls = loop.watch(hidden, None, cache)
-    for args, kwargs in calls:
-        masks = [value for value in (*args, *kwargs.values()) if _is_mask(value, position + 1)]
-        if len(masks) != 1:
-            raise NotRaggedError("a layer receives no mask, or several")
-        mask = masks[0]
-        if id(mask) not in counts:
-            counts[id(mask)] = count = int(mask.sum())
-            if not bool(mask[..., -count:].all()):
-                raise NotRaggedError("a layer does not see its newest tokens")
-        found.append(counts[id(mask)])
-    return found
-
-
-def _is_mask(value: Any, length: int) -> bool:
-    return isinstance(value, Tensor) and value.dtype is torch.bool and value.numel() == value.shape[-1] == length
-
-
-def _try_calls(loop: FamilyLoop, farthest: int) -> LayerCalls:
+def _try_calls(loop: FamilyLoop) -> LayerCalls:
     """Return how the layers are called for packed rows, checked against each row alone."""
-    config, numbers = loop.decoder.config, (5, 6, farthest, 1)
+    config, numbers = loop.decoder.config, (5, 6, _farthest_position(loop), 1)
     hidden = torch.zeros((1, len(numbers), loop.hidden_size), dtype=loop.dtype, device=loop.device)
     positions = torch.tensor([numbers], device=loop.device)
-    calls = learn_calls(loop.decoder, loop.watch, hidden, positions, _PretendCache(config, 0))
+    cache = KvCache(config)  # empty, but it claims to hold tokens
+    calls = learn_calls(loop.decoder, loop.watch, hidden, positions, cache)
     is_right = calls.has_a_row_for_each_token(hidden, positions)
-    for number in numbers:
-        cache, position = _PretendCache(config, number), torch.tensor([[number]], device=loop.device)
+    for cache.length in numbers:
+        position = torch.tensor([[cache.length]], device=loop.device)
         alone = loop.watch(hidden[:, :1], None, cache)
         is_right = is_right and same(alone, calls.make(hidden[:, :1], position, cache))
     if not is_right:
