@@ -74,7 +74,7 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, Heard]:
     hint = "choose a model of another family"
     routing = Routing()
     try:
-        with routing.noted(loop.layers, tokens=2 * _TOKENS):
+        with routing.noted(loop.routers, tokens=2 * _TOKENS):
             heard = loop.listen(hidden, cache)
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
         if isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError):
