@@ -1,4 +1,4 @@
-"""Launches what a block computes besides products with matrices (`fused.BlockOperations`), in Triton.
+"""Launches what a block computes besides products with matrices (see `fused`), in Triton.
 
 Imports triton, so import this module only where triton was found. See docs/decisions/0011-cuda.md.
 """

@@ -1,16 +1,16 @@
 """Makes the arguments that a family's layers are called with, for packed tokens at any positions.
 
 The family's own loop makes them: while its layers only record their arguments and pass the hidden state on, it makes
-positions, rotary tables and whatever else the family needs. That takes a good part of a millisecond a step. For most
-families the same arguments can be made directly: constants, the cache, the positions, and tables for these positions,
-which a CPU keeps. Loading a span tries out both ways (see `potluck.blocks.trial`).
+positions, rotary tables and whatever else the family needs. That takes a good part of a millisecond, so steps make the
+same arguments directly: constants, the cache, the positions, and tables for these positions. Loading a span learns how
+and compares both ways (see `potluck.blocks.trial`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,9 +24,6 @@ Watch = Callable[[Tensor, Tensor | None, Any], list[Call]]
 Tables = Callable[[Tensor, Tensor], Any]
 """Makes rotary tables from (hidden, positions)."""
 
-_KEPT_POSITIONS: Final = 2**12  # 4 MiB for heads of 128 in float32; tables of later positions are made at each step
-_LEAST_KEPT_POSITIONS: Final = 512
-
 
 @dataclass(frozen=True, slots=True)
 class _Made:
@@ -38,61 +35,23 @@ class _Made:
 _CACHE, _POSITIONS, _FIRST_TABLE = range(3)
 
 
-class KeptTables:
-    """Rotary tables of the first positions, kept on a CPU, where a lookup takes a fraction of the time.
-
-    They suit tables in which a token's row depends on its own position alone; others do not pass the trial.
-    """
-
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._kept: Any = None  # what `tables` returns for positions from 0 on
-        self._num_kept = 0
-
-    def __call__(self, hidden: Tensor, positions: Tensor) -> Any:
-        if hidden.device.type != "cpu":  # reading positions would wait for the device, which a CUDA graph forbids
-            return self._tables(hidden, positions)
-        end = int(positions.max()) + 1
-        if end > _KEPT_POSITIONS:
-            return self._tables(hidden, positions)
-        if end > self._num_kept:
-            self._num_kept = max(1 << (end - 1).bit_length(), _LEAST_KEPT_POSITIONS)
-            self._kept = self._tables(hidden, torch.arange(self._num_kept)[None])
-        return _rows_of(self._kept, positions[0])
-
-
-def _rows_of(tables: Any, rows: Tensor) -> Any:
-    """Return rows of one or several tables. Shapes: tables [1, positions, dim]; rows int64 [tokens]."""
-    if isinstance(tables, Tensor):
-        return tables.index_select(1, rows)
-    return tuple(table.index_select(1, rows) for table in tables)
-
-
 class LayerCalls:
-    """Makes the arguments of all layers, directly if templates are given.
+    """Makes the arguments of all layers.
 
     Args:
         templates: one for each layer. Layers with equal templates receive the same objects.
-
-    Attributes:
-        is_by_position: a token's tables depend on its own position alone.
     """
 
-    def __init__(self, watch: Watch, templates: list[Call] | None, tables: list[Tables]) -> None:
-        self._watch = watch
+    def __init__(self, templates: list[Call], tables: list[Tables]) -> None:
         self._tables = tables
-        self.is_direct = templates is not None
-        self.is_by_position = all(isinstance(each, KeptTables) for each in tables)
         self._templates: list[Call] = []  # without duplicates
-        for template in templates or ():
+        for template in templates:
             if template not in self._templates:
                 self._templates.append(template)
-        self._kinds = [self._templates.index(template) for template in templates or ()]
+        self._kinds = [self._templates.index(template) for template in templates]
 
     def make(self, hidden: Tensor, positions: Tensor, cache: Any) -> list[Call]:
         """Return each layer's arguments. Shapes: hidden [1, tokens, hidden_size], any values; positions [1, tokens]."""
-        if not self.is_direct:
-            return self._watch(hidden, positions, cache)
         made = [cache, positions, *(tables(hidden, positions) for tables in self._tables)]
 
         def fill(value: Any) -> Any:
@@ -104,18 +63,26 @@ class LayerCalls:
         ]
         return [calls[kind] for kind in self._kinds]
 
+    def has_a_row_for_each_token(self, hidden: Tensor, positions: Tensor) -> bool:
+        """Return whether a token's row of all tables depends on its own position alone. Shapes: as in `make`."""
+        return all(_is_joined(tables, hidden, positions) for tables in self._tables)
+
 
 def learn_calls(decoder: Any, watch: Watch, hidden: Tensor, positions: Tensor, cache: Any) -> LayerCalls:
-    """Find out whether the layers' arguments can be made directly, and return how to make them.
+    """Return how to make the layers' arguments directly.
 
     Shapes: hidden [1, tokens, hidden_size], positions [1, tokens]: several, different, and out of order.
+
+    Raises:
+        LookupError: the layers are given something else than constants, the cache, the positions and tables.
     """
     tables = _tables_of(decoder)
     made = [_try(table, hidden, positions) for table in tables]
     used: list[Tables] = []
 
     def place(value: Any) -> Any:
-        if value is None or isinstance(value, bool | str):  # a number could be a length that only looks constant
+        is_empty = isinstance(value, Mapping) and not value
+        if value is None or is_empty or isinstance(value, bool | str):  # a number could be a length
             return value
         if value is cache:
             return _Made(_CACHE)
@@ -126,28 +93,22 @@ def learn_calls(decoder: Any, watch: Watch, hidden: Tensor, positions: Tensor, c
                 if table not in used:
                     used.append(table)
                 return _Made(_FIRST_TABLE + used.index(table))
-        raise LookupError
+        raise LookupError("the layers are given numbers that their positions don't explain")
 
-    calls = watch(hidden, positions, cache)
-    try:
-        templates = [
-            (tuple(place(value) for value in args), {key: place(value) for key, value in kwargs.items()})
-            for args, kwargs in calls
-        ]
-    except LookupError:
-        return LayerCalls(watch, None, [])
-    return LayerCalls(watch, templates, [_kept_if_by_position(table, hidden) for table in used])
+    templates = [
+        (tuple(place(value) for value in args), {key: place(value) for key, value in kwargs.items()})
+        for args, kwargs in watch(hidden, positions, cache)
+    ]
+    return LayerCalls(templates, used)
 
 
-def _kept_if_by_position(tables: Tables, hidden: Tensor) -> Tables:
-    """Return `tables` with a memory if they have one row for each position and looked-up rows equal fresh ones."""
-    made = tables(hidden, torch.arange(hidden.shape[1], device=hidden.device)[None])
-    found = made if isinstance(made, tuple | list) else (made,)
-    kept = KeptTables(tables)
-    if not all(isinstance(table, Tensor) and table.dim() == 3 and table.shape[0] == 1 for table in found):
-        return tables
-    position = torch.tensor([[hidden.shape[1] - 1]], device=hidden.device)
-    return kept if same(kept(hidden[:, :1], position), tables(hidden[:, :1], position)) else tables
+def _is_joined(tables: Tables, hidden: Tensor, positions: Tensor) -> bool:
+    """Return whether tables [1, tokens, dim], one or several, join those that are made for each token alone."""
+    packed, *alone = (
+        [made] if isinstance(made := tables(hidden[:, : each.shape[1]], each), Tensor) else list(made)
+        for each in (positions, *positions.tensor_split(positions.shape[1], dim=1))
+    )
+    return all(same(torch.cat(rows, dim=1), whole) for whole, *rows in zip(packed, *alone, strict=True))
 
 
 def same(one: Any, other: Any) -> bool:

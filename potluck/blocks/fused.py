@@ -1,10 +1,10 @@
 """Common blocks in few operations, for packed rows.
 
 A block's own code takes some 45 operations, most of them over a few kilobytes. On a GPU their launches take most of a
-decode step, even in a CUDA graph, and on a CPU calling them takes up to a third. Here a norm and the sum before it are
-one operation, and so are the rotation, and an activation with its product. `block_kernels` has them in Triton,
-`native_blocks` in C. The block's own modules multiply the matrices, so adapters and quantised or sharded matrices work
-as usual. Experts are called as they are.
+decode step, even in a CUDA graph. Here a norm and the sum before it are one operation, and so are the rotation, and an
+activation with its product: those of `block_kernels`. The block's own modules multiply the matrices, so adapters and
+quantised or sharded matrices work as usual. Experts are called as they are. `native_steps` knows blocks by the same
+forms.
 
 A block qualifies only if the code of its layer, attention, norms and rotation equals, word for word, code that is
 rewritten here, and the trial compares results with the block's own. See docs/decisions/0011-cuda.md.
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -105,45 +105,16 @@ class AttentionForm:
     has_cap: bool
 
 
-class BlockOperations(Protocol):
-    """What a block computes besides products with matrices and attention; a module for each kind of device."""
-
-    def add_and_norm(self, hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tensor, Tensor]:
-        """Return hidden + added (or hidden), and its norm. Shapes: [.., width], contiguous, as are the results."""
-
-    def rotate(
-        self,
-        query: Tensor,
-        key: Tensor,
-        cosines: Tensor,
-        sines: Tensor,
-        rotated: int,
-        *,
-        is_interleaved: bool = False,
-    ) -> None:
-        """Rotate the first `rotated` dimensions of each head in place, by halves (NeoX) or by neighbours (GPT-J).
-
-        Shapes: query and key [tokens, heads, head_dim]; cosines and sines [tokens, at least rotated / 2].
-        """
-
-    def activate_times(self, gate: Tensor, up: Tensor, *, is_gelu: bool = False) -> Tensor:
-        """Return silu(gate) * up, or gelu(gate) * up by tanh. Shapes: [1, tokens, width]; contiguous in the last."""
-
-    def project(self, hidden: Tensor, *linears: Any) -> tuple[Tensor, ...]:
-        """Apply several modules to the same input."""
-
-
 class FusedBlock:
     """A layer in few operations, called like the layer itself, for packed rows without gradients.
 
     Args:
-        most_tokens: for more, the layer itself is called; None sets no limit.
+        operations: the module `block_kernels`, which needs Triton.
     """
 
-    def __init__(self, layer: Any, operations: BlockOperations, most_tokens: int | None = None) -> None:
+    def __init__(self, layer: Any, operations: Any) -> None:
         self._layer = layer
         self._operations = operations
-        self._most_tokens = most_tokens
         self._attention = FusedAttention(layer.self_attn, operations)
         self._form = layer_form(layer)
         self._share = float(getattr(layer, "residual_multiplier", 1.0))
@@ -152,10 +123,6 @@ class FusedBlock:
 
     def __call__(self, hidden: Tensor, *, position_embeddings: tuple[Tensor, Tensor], **others: Any) -> Tensor:
         """Shapes: hidden [1, tokens, hidden_size]; position_embeddings [1, tokens, rotated] each."""
-        if self._most_tokens is not None and hidden.shape[1] > self._most_tokens:
-            output = self._layer(hidden, position_embeddings=position_embeddings, **others)
-            whole: Tensor = output[0] if isinstance(output, tuple) else output
-            return whole
         form = self._form
         normed = self._normed(form.before_attention, hidden)
         cache = next(others[name] for name in CACHE_NAMES if name in others)
@@ -192,7 +159,7 @@ class FusedBlock:
 class FusedAttention:
     """A layer's attention, from the normalised hidden state to what is added to it."""
 
-    def __init__(self, attention: Any, operations: BlockOperations) -> None:
+    def __init__(self, attention: Any, operations: Any) -> None:
         self._attention = attention
         self._operations = operations
         self._form = attention_form(attention)
@@ -226,16 +193,18 @@ class FusedAttention:
             heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
             sizes = [count * attention.head_dim for count in (heads, kv_heads, kv_heads)]
             return attention.qkv_proj(normed).split(sizes, dim=-1)  # type: ignore[no-any-return]
-        parts = self._operations.project(normed, attention.q_proj, attention.k_proj, attention.v_proj)
+        parts: tuple[Tensor, ...] = self._operations.project(
+            normed, attention.q_proj, attention.k_proj, attention.v_proj
+        )
         if not self._form.norms_whole:
             return parts
         query = self._operations.add_and_norm(parts[0].contiguous(), None, attention.q_norm)[1]
         return query, self._operations.add_and_norm(parts[1].contiguous(), None, attention.k_norm)[1], parts[2]
 
 
-def fused_layers(layers: Iterable[nn.Module], operations: BlockOperations, most_tokens: int | None = None) -> list[Any]:
+def fused_layers(layers: Iterable[nn.Module], operations: Any) -> list[Any]:
     """Return the layers, each one as a `FusedBlock` where it can be fused; all are called in the same way."""
-    return [FusedBlock(layer, operations, most_tokens) if can_be_fused(layer) else layer for layer in layers]
+    return [FusedBlock(layer, operations) if can_be_fused(layer) else layer for layer in layers]
 
 
 def can_be_fused(layer: nn.Module) -> bool:

@@ -134,6 +134,7 @@ class FamilyLoop:
                 return (hidden,) if self._returns_tuple else hidden
             this = self._pass
             if this is not None:
+                self.routers.running = index
                 hidden = this.input_of(index, hidden)
             if stream is not None:
                 stream.enter(block)

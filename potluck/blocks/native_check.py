@@ -36,7 +36,7 @@ def _results(kernels: NativeKernels) -> Iterator[tuple[str, Tensor, Tensor]]:
     def random(*shape: int) -> Tensor:
         return torch.randn(shape, generator=generator).to(torch.bfloat16)
 
-    x, weight, wide = random(_TOKENS, _COLUMNS), random(_ROWS, _COLUMNS), random(_TOKENS, _COLUMNS)
+    x, weight = random(_TOKENS, _COLUMNS), random(_ROWS, _COLUMNS)
     yield "bfloat16", kernels.bfloat16(x, weight), x.float() @ weight.float().T
     eight = torch.randint(-127, 128, (_ROWS, _COLUMNS), generator=generator, dtype=torch.int8)
     scales = weight[:, 0].abs() / 127
@@ -51,17 +51,6 @@ def _results(kernels: NativeKernels) -> Iterator[tuple[str, Tensor, Tensor]]:
     wanted = functional.scaled_dot_product_attention(query.float(), keys.float(), values.float(), scale=0.2)
     yield "attention", kernels.attention(query, (keys, values), 0.2)[0], wanted
     yield "attention in int8", kernels.attention(query, encoded(keys, values), 0.2)[0], wanted
-    total, normed = kernels.add_and_norm(x, wide, weight[0], 1e-6, rounds_first=True, plus_one=False)
-    yield "sum", total, x + wide
-    yield "norm", normed, functional.rms_norm(total.float(), (_COLUMNS,), weight[0].float(), 1e-6)
-    yield "silu", kernels.silu_times(x[None], wide[None])[0], functional.silu(x.float()) * wide.float()
-    halves, keys = random(_TOKENS, _HEADS, _DIM), random(_TOKENS, 1, _DIM)
-    angles = random(_TOKENS, _DIM // 2)
-    cosines, sines = angles.cos(), angles.sin()
-    first, second = halves.float().chunk(2, dim=-1)
-    wanted = torch.complex(first, second) * torch.complex(cosines.float(), sines.float())[:, None]
-    kernels.rotate(halves, keys, cosines, sines, _DIM // 2, is_interleaved=False)
-    yield "rotation", halves, torch.cat((wanted.real, wanted.imag), dim=-1)
 
 
 def _int4_matrix(codes: Tensor, levels: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Calls the library that `native_kernels` compiles: products of few tokens, attention, and what is between them."""
+"""Calls the library that `native_kernels` compiles: products of few tokens, attention, and whole blocks."""
 
 from __future__ import annotations
 
@@ -53,16 +53,6 @@ class NativeKernels:
         self._attention.argtypes = (*[_POINTER] * 5, *[_SIZE] * 6, ctypes.c_float, ctypes.c_int, ctypes.c_int)
         self._attention.restype = None
 
-        self._add_and_norm = library.potluck_add_and_norm
-        self._add_and_norm.argtypes = (*[_POINTER] * 5, *[_SIZE] * 2, ctypes.c_float, ctypes.c_int, ctypes.c_int)
-        self._add_and_norm.restype = None
-        self._rotate = library.potluck_rotate
-        self._rotate.argtypes = (*[_POINTER] * 4, *[_SIZE] * 8, ctypes.c_int, ctypes.c_int)
-        self._rotate.restype = None
-        self._silu_times = library.potluck_silu_times
-        self._silu_times.argtypes = (*[_POINTER] * 3, *[_SIZE] * 4)
-        self._silu_times.restype = None
-
         self._room_for = library.potluck_room_for
         self._room_for.argtypes = (_POINTER, *[_SIZE] * 3)
         self._room_for.restype = _SIZE
@@ -82,57 +72,6 @@ class NativeKernels:
         count = span.stop - span.start
         room = torch.empty(self._room_for(first, count, hidden.shape[0], most), dtype=torch.float32)
         self._run_blocks(first, count, ctypes.addressof(step), hidden.data_ptr(), room.data_ptr())
-
-    def add_and_norm(
-        self,
-        hidden: Tensor,
-        added: Tensor | None,
-        weight: Tensor,
-        epsilon: float,
-        *,
-        rounds_first: bool,
-        plus_one: bool,
-    ) -> tuple[Tensor, Tensor]:
-        """Return hidden + added (or hidden), and its RMS norm. Shapes: hidden and added [.., width], weight [width].
-
-        Args:
-            rounds_first: round before multiplying by the weight, too.
-            plus_one: multiply by one more than the weight.
-        """
-        hidden, output = hidden.contiguous(), torch.empty_like(hidden)
-        total = hidden if added is None else torch.empty_like(hidden)
-        width = hidden.shape[-1]
-        self._add_and_norm(
-            hidden.data_ptr(),
-            None if added is None else added.contiguous().data_ptr(),
-            *(tensor.data_ptr() for tensor in (weight, total, output)),
-            *(hidden.numel() // width, width, epsilon, rounds_first, plus_one),
-        )
-        return total, output
-
-    def rotate(
-        self, query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor, half: int, *, is_interleaved: bool
-    ) -> None:
-        """Rotate the first 2 * half dimensions of each head in place, by halves or by neighbours.
-
-        Shapes: query and key [tokens, heads, head_dim], cosines and sines [tokens, at least half]; each token's numbers
-        are contiguous, and the tables are in bfloat16 or float32.
-        """
-        tokens, heads, dim = query.shape
-        self._rotate(
-            *(tensor.data_ptr() for tensor in (query, key, cosines, sines)),
-            *(tokens, heads, key.shape[1], dim, half, query.stride(0), key.stride(0), cosines.stride(0)),
-            *(is_interleaved, cosines.dtype is torch.float32),
-        )
-
-    def silu_times(self, gate: Tensor, up: Tensor) -> Tensor:
-        """Return silu(gate) * up. Shapes: [1, tokens, width]; each token's numbers are contiguous."""
-        tokens, width = gate.shape[1:]
-        output = torch.empty(gate.shape, dtype=gate.dtype)
-        self._silu_times(
-            *(tensor.data_ptr() for tensor in (gate, up, output)), tokens, width, gate.stride(1), up.stride(1)
-        )
-        return output
 
     def attention(self, query: Tensor, held: Held, scale: float) -> tuple[Tensor, Tensor]:
         """Return one token's attention in float32, and the log-sum-exp of its scores, [1, heads, group].

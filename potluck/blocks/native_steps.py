@@ -1,6 +1,6 @@
 """Runs whole blocks for a few tokens in one call into C, from the normalised input to the last sum.
 
-Calling a fused block's operations one by one (see `fused`) costs more than they compute when the caches of a processor
+Calling a block's operations one by one costs more than they compute when the caches of a processor
 hold something else: an engine that waits for its next step finds little of its own there. Weights, shapes and the
 places of keys and values are written down once; a step only brings positions, slots and rotary tables.
 
@@ -259,7 +259,7 @@ class WholeBlocks:
     def __init__(self, layers: nn.ModuleList, layout: KvLayout, calls: LayerCalls) -> None:
         """Raises CannotRunWhole if one of the layers has something that C has no code for."""
         is_right = layout.dtype in (torch.float32, torch.bfloat16) and layout.device.type == "cpu"
-        if not is_right or not calls.is_direct:
+        if not is_right:
             raise CannotRunWhole
         self._layers, self._calls = layers, calls
         self._span, self._dtype = layout.span, layout.dtype
@@ -290,9 +290,7 @@ class WholeBlocks:
 
     def next_tokens(self, sequences: list[KvSequence], rows: Sequence[PlannedRow], memory: KvMemory) -> NextTokens:
         """Write down the next step of these sequences, whose plan has `rows`, and those after it. Raises as `run`."""
-        steps = 1
-        if self._calls.is_by_position:
-            steps = min(*(sequence.room - sequence.length for sequence in sequences), PAGE_TOKENS)
+        steps = min(*(sequence.room - sequence.length for sequence in sequences), PAGE_TOKENS)
         numbers = self._numbers(sequences[0].span, rows, memory, steps)
         return NextTokens(numbers, sequences, memory, self._kernels, steps)
 

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from potluck.blocks import native_blocks
 from potluck.blocks.accelerators import made_current
 from potluck.blocks.adapters import Adapters, Segment
 from potluck.blocks.attention import LayerView, RowView, window_mask
@@ -125,10 +124,11 @@ class RaggedRunner:
         self._routers = routers
         self._called: list[Any] = list(layers)
         self.has_kernels = False
-        self.is_native = False
         self.no_kernels: NoKernels | None = None
         self._graphs: DecodeGraphs | None = None
         self._whole: WholeBlocks | None = None
+        # Products and attention are native wherever that is possible.
+        self._has_native_parts = layout.dtype is torch.bfloat16 and layout.device.type == "cpu"
 
     def use_kernels(self, weights: SpanWeights, agree: Agree = bool) -> None:
         """Use the device's own kernels in later steps, and CUDA graphs for decode where nothing is streamed.
@@ -142,18 +142,9 @@ class RaggedRunner:
             from potluck.blocks import block_kernels  # triton may be missing
 
             self._called = fused_layers(self.layers, block_kernels)
-        if weights.stream is None and self.calls.is_direct:
             record = GraphRecorder(self.layout.device).record
             self._graphs = DecodeGraphs(self._run_decode, self.layout.device, record, agree, self._routers.noted)
             weights.before_moves.append(self._graphs.forget)
-
-    def use_native(self, weights: SpanWeights) -> None:
-        """Compute a few tokens of bfloat16 blocks in C in later steps, besides products and attention, which always do
-        where they can.
-        """
-        self.is_native = True
-        if weights.stream is None:
-            self._called = fused_layers(self.layers, native_blocks, native_blocks.MOST_TOKENS)
 
     def use_whole(self, weights: SpanWeights) -> NoKernels | None:
         """Run whole blocks in C in later steps of very few tokens, if these blocks can; return what keeps C from it."""
@@ -164,10 +155,6 @@ class RaggedRunner:
                 return error.no_kernels
         return None
 
-    def use_parts(self) -> None:
-        """Run no whole blocks in later steps; nothing else changes."""
-        self._whole = None
-
     @property
     def is_whole(self) -> bool:
         return self._whole is not None
@@ -176,7 +163,7 @@ class RaggedRunner:
         """Let the layers run their own code in later steps."""
         restore_quantised(self.layers)
         self._called, self._graphs, self._whole = list(self.layers), None, None
-        self.has_kernels = self.is_native = False
+        self.has_kernels = False
 
     @property
     def ways(self) -> str:
@@ -185,15 +172,15 @@ class RaggedRunner:
 
     @property
     def _ways(self) -> str:
-        if not (self.has_kernels or self.is_native or self.is_whole):
-            return "plain" if self.no_kernels is None else f"plain: {self.no_kernels.reason}"
-        fused = sum(called is not layer for called, layer in zip(self._called, self.layers, strict=True))
         if self.is_whole:
-            fused = len(self.layers)
+            return "native kernels, fused"
+        if self.no_kernels is not None:
+            return f"plain: {self.no_kernels.reason}"
+        if not self.has_kernels:
+            return "native kernels" if self._has_native_parts else "plain"
+        fused = sum(called is not layer for called, layer in zip(self._called, self.layers, strict=True))
         has_graphs = self._graphs is not None and not self._graphs.has_failed
         kind = "fused" if fused == len(self.layers) else f"{fused} of {len(self.layers)} blocks fused"
-        if self.is_native or self.is_whole:
-            return f"native kernels, {kind}" if fused else "native kernels"
         return f"{kind if fused else 'kernels'}, {'graphs' if has_graphs else 'no graphs'}"
 
     def decided(self, plan: StepPlan, memory: KvMemory, *, has_prompts: bool) -> StepPlan:
@@ -215,7 +202,7 @@ class RaggedRunner:
             starts.append(starts[-1] + row.tokens)
         parts = plan.parts()
         hidden = hidden.clone() if prompts or len(parts) > 1 else hidden
-        experts = GROUPED if self.has_kernels else IN_TURN if self.is_native else None
+        experts = GROUPED if self.has_kernels else IN_TURN if self._has_native_parts else None
         routers, whole = self._routers, range(len(self.layers))
         routers.begin()
         with self._switch.use(RAGGED, experts=experts), made_current(hidden.device):

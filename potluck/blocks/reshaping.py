@@ -58,7 +58,6 @@ def reshaped(pieces: Sequence[BlockSpan], span: Span) -> BlockSpan:
         blocks.take_over(
             _layout(chosen, span),
             has_kernels=all(piece.has_kernels for piece, _ in chosen),
-            is_native=all(piece.is_native for piece, _ in chosen),
             is_whole=all(piece.is_whole for piece, _ in chosen),
             no_kernels=next((piece.no_kernels for piece, _ in chosen if piece.no_kernels), None),
             bytes_per_token=sum(piece.bytes_per_token * len(part) // len(piece.span) for piece, part in chosen),

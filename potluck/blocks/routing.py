@@ -53,12 +53,14 @@ class Routers:
 
     Attributes:
         noted: what each layer chose last, by its index. Shapes: [tokens, choices].
+        running: index of the layer that computes, as its caller says.
     """
 
     def __init__(self, layers: nn.ModuleList) -> None:
         self._layers = layers
         self._num_experts: dict[int, int] = {}  # by layer
         self.noted: dict[int, Tensor] = {}
+        self.running = 0
         self._chosen: Tensor | None = None
         for index, layer in enumerate(layers):
             for module in layer.modules():
@@ -109,16 +111,11 @@ class Routers:
         if given is None:
             yield
             return
-        running = [0]
-        hooks = [
-            layer.register_forward_pre_hook(lambda *_, index=index: running.__setitem__(0, index))
-            for index, layer in enumerate(self._layers)
-        ]
         device = next(self._layers.parameters()).device
         chosen = given.chosen.to(device, torch.int64)
 
         def repeat(scores: Tensor, dim: int, choose: Callable[[], Any]) -> Any:
-            own, num_experts = choose(), self._num_experts.get(running[0], 0)
+            own, num_experts = choose(), self._num_experts.get(self.running, 0)
             if scores.dim() != 2 or dim not in (-1, 1) or len(scores) != len(chosen) or not num_experts:
                 return own
             size, count = scores.shape[1], own.indices.shape[1]
@@ -126,14 +123,10 @@ class Routers:
             is_of_groups = count < size < num_experts and num_experts % size == 0  # groups are chosen first
             if not is_of_experts and not is_of_groups:
                 return own
-            return _repeated(scores, _mask(chosen[:, running[0]], size, num_experts // size), given, own)
+            return _repeated(scores, _mask(chosen[:, self.running], size, num_experts // size), given, own)
 
-        try:
-            with _Choosing(repeat):
-                yield
-        finally:
-            for hook in hooks:
-                hook.remove()
+        with _Choosing(repeat):
+            yield
 
 
 class _Noting:
@@ -177,25 +170,17 @@ class Routing:
         self._chosen: dict[int, list[Tensor]] = defaultdict(list)
 
     @contextmanager
-    def noted(self, layers: nn.ModuleList, tokens: int) -> Iterator[None]:
+    def noted(self, routers: Routers, tokens: int) -> Iterator[None]:
         """Note what the layers choose for so many tokens in the body."""
-        running = [0]
 
-        def entering(index: int) -> Callable[..., None]:
-            return lambda *_: running.__setitem__(0, index)
-
-        def note(found: Any) -> Any:
+        def note(scores: Tensor, dim: int, choose: Callable[[], Any]) -> Any:
+            found = choose()
             if found.indices.numel() // found.indices.shape[-1] == tokens:
-                self._chosen[running[0]].append(found.indices.reshape(tokens, -1))
+                self._chosen[routers.running].append(found.indices.reshape(tokens, -1))
             return found
 
-        hooks = [layer.register_forward_pre_hook(entering(index)) for index, layer in enumerate(layers)]
-        try:
-            with _Choosing(lambda scores, dim, choose: note(choose())):
-                yield
-        finally:
-            for hook in hooks:
-                hook.remove()
+        with _Choosing(note):
+            yield
 
     @contextmanager
     def repeated(self, layer: int, tokens: Sequence[int]) -> Iterator[None]:

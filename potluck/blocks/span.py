@@ -136,7 +136,6 @@ class BlockSpan:
         layout: KvLayout | None,
         *,
         has_kernels: bool,
-        is_native: bool,
         is_whole: bool,
         no_kernels: NoKernels | None,
         bytes_per_token: int,
@@ -147,7 +146,7 @@ class BlockSpan:
         """
         self.bytes_per_token = bytes_per_token
         if layout is not None:
-            ways = {"has_kernels": has_kernels, "is_native": is_native, "is_whole": is_whole}
+            ways = {"has_kernels": has_kernels, "is_whole": is_whole}
             self._runner = runner_of(self.loop, self.adapters, layout, **ways)
             self._runner.no_kernels = no_kernels
 
@@ -168,11 +167,6 @@ class BlockSpan:
     @property
     def has_kernels(self) -> bool:
         return self._runner is not None and self._runner.has_kernels
-
-    @property
-    def is_native(self) -> bool:
-        """True if a CPU computes few tokens in C besides products."""
-        return self._runner is not None and self._runner.is_native
 
     @property
     def is_whole(self) -> bool:

@@ -1,4 +1,4 @@
-"""Our attention implementations: registers them with transformers, and switches layers to one of them for a while."""
+"""Our implementations of attention and experts: registers them with transformers, and switches layers to them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface
+from transformers import AttentionInterface
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
-from transformers.masking_utils import sdpa_mask
 
 from potluck.blocks.attention import attend
 from potluck.blocks.native_experts import can_take_turns, experts_in_turn
@@ -17,24 +16,19 @@ from potluck.blocks.native_experts import can_take_turns, experts_in_turn
 RAGGED = "potluck_ragged"
 """Attention of packed rows. Transformers makes no masks for implementations that it does not know."""
 
-WHOLE_MASKS = "potluck_masks"
-"""The same attention, for which transformers makes every mask in full."""
-
 GROUPED = "potluck_grouped"
 """Experts as one product; it needs Triton. What it cannot compute runs in the family's own loop."""
 
 IN_TURN = "potluck_in_turn"
-"""Experts one after another, for a CPU with `native_kernels`. What it cannot compute runs in the family's own loop."""
+"""Experts one after another, for a CPU in bfloat16. What it cannot compute runs in the family's own loop."""
 
 _EXPERTS = "_experts_implementation_internal"  # the same for experts
 _SWITCHED = "_attn_implementation_internal"  # of a configuration: what its layers look up at each call
 
 
 def register_attention() -> None:
-    """Register both implementations with transformers, before layers are switched to them."""
+    """Register these implementations with transformers, before layers are switched to them."""
     AttentionInterface.register(RAGGED, attend)
-    AttentionInterface.register(WHOLE_MASKS, attend)
-    AttentionMaskInterface.register(WHOLE_MASKS, _whole_mask)
     ALL_EXPERTS_FUNCTIONS.register(GROUPED, _grouped_or_own)
     ALL_EXPERTS_FUNCTIONS.register(IN_TURN, _in_turn_or_own)
 
@@ -80,8 +74,3 @@ def _in_turn_or_own(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tenso
 def _own(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
     output: Tensor = type(experts).forward.__wrapped__(experts, hidden, chosen, weights)
     return output
-
-
-def _whole_mask(*args: Any, allow_is_causal_skip: bool = True, **kwargs: Any) -> Tensor | None:
-    mask: Tensor | None = sdpa_mask(*args, allow_is_causal_skip=False, **kwargs)
-    return mask

@@ -1,7 +1,7 @@
 """Finds out by trying what a loaded span can do: bytes for each token, windows, and whether packed rows are correct.
 
 Nothing is decided by a family's name. At positions near and far beyond the model's length, the family's own loop must
-pass its layers the same for packed rows as for each row alone. Its masks say which tokens a layer sees. Layers of each
+pass its layers the same for packed rows as for each row alone. Its cache says which tokens a layer sees. Layers of each
 kind must compute for packed rows what they compute for rows alone. If any of this fails, each session runs alone, by
 the family's own loop and cache, which is always correct.
 """
@@ -9,14 +9,13 @@ the family's own loop and cache, which is always correct.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers.cache_utils import CacheLayerMixin
+from transformers.cache_utils import CacheLayerMixin, get_layer_types_and_kwargs
 
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.arenas import KvShape
@@ -27,17 +26,16 @@ from potluck.blocks.formats import QuantizedExperts, QuantizedLinear
 from potluck.blocks.kernel_support import NoKernels, uses_kernels, why_no_kernels
 from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
 from potluck.blocks.loop import FamilyLoop
-from potluck.blocks.native_kernels import native_kernels, runs_natively, why_not_native
+from potluck.blocks.native_kernels import runs_natively, why_not_native
 from potluck.blocks.pages import PAGE_TOKENS
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.ragged import RaggedRunner
 from potluck.blocks.routing import Routing
-from potluck.blocks.switching import RAGGED, WHOLE_MASKS, AttentionSwitch
+from potluck.blocks.switching import RAGGED, AttentionSwitch
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 
 _TOKENS = 4
-_FARTHEST_POSITION = 2**20  # making masks of so many tokens takes only a few milliseconds
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
 _HALF_TOLERANCE = 2e-2
 _CODES_TOLERANCE = 4e-2  # of half precision where products round their input to int8 besides
@@ -76,7 +74,7 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, Heard]:
     hint = "choose a model of another family"
     routing = Routing()
     try:
-        with routing.noted(loop.layers, tokens=2 * _TOKENS):
+        with routing.noted(loop.routers, tokens=2 * _TOKENS):
             heard = loop.listen(hidden, cache)
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
         if isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError):
@@ -119,19 +117,23 @@ def try_ragged(
 def _try_ragged(loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Heard, agree: Agree) -> RaggedRunner:
     if not all(type(layer) in (GrowingLayer, GrowingWindowLayer) for layer in cache.layers):
         raise NotRaggedError("not all layers keep keys and values")
+    if len(cache.layers) != len(loop.layers):
+        raise NotRaggedError("a block has several layers with keys and values")
+    if "chunked_attention" in get_layer_types_and_kwargs(loop.decoder.config)[0]:  # whose cache slides, too
+        raise NotRaggedError("a layer sees neither all tokens nor a sliding window")
     if not all(torch.equal(output, hidden) for (_, output), (hidden, _) in pairwise(heard.layers)):
         raise NotRaggedError("its loop changes the hidden state between layers")
     switch = AttentionSwitch(loop.decoder)
-    farthest = _farthest_position(loop)
-    with switch.use(WHOLE_MASKS):
-        windows = _windows(loop, farthest)
     layers = tuple(
-        LayerKv(KvShape(layer.keys.shape[1], layer.keys.shape[3], layer.values.shape[3]), window)
-        for layer, window in zip(cache.layers, windows, strict=True)
+        LayerKv(
+            KvShape(layer.keys.shape[1], layer.keys.shape[3], layer.values.shape[3]),
+            layer.sliding_window if isinstance(layer, GrowingWindowLayer) else None,
+        )
+        for layer in cache.layers
     )
     layout = KvLayout(loop.span, layers, cache.layers[0].keys.dtype, loop.device)
     with switch.use(RAGGED):
-        calls = _try_calls(loop, farthest)
+        calls = _try_calls(loop)
     runner = RaggedRunner(loop.layers, layout, calls, switch, adapters, loop.routers)
     if uses_kernels(loop.device):
         runner.no_kernels = _try_kernels(runner, loop, heard, agree)
@@ -139,7 +141,7 @@ def _try_ragged(loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Hea
             return runner
     _compare(runner, heard)
     if runs_natively(loop.device, loop.dtype):
-        runner.no_kernels = _try_native(runner, loop, heard)
+        runner.no_kernels = _try_whole(runner, loop, heard)
     return runner
 
 
@@ -158,7 +160,7 @@ def hold_int8(runner: RaggedRunner, family: str, heard: Heard, agree: Agree = bo
 
 @torch.inference_mode()
 def runner_of(
-    loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_kernels: bool, is_native: bool, is_whole: bool
+    loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_kernels: bool, is_whole: bool
 ) -> RaggedRunner:
     """Return the runner for blocks that passed a trial in other spans. It is cheap: no layer computes.
 
@@ -167,12 +169,10 @@ def runner_of(
     """
     switch = AttentionSwitch(loop.decoder)
     with switch.use(RAGGED):
-        calls = _try_calls(loop, _farthest_position(loop))
+        calls = _try_calls(loop)
     runner = RaggedRunner(loop.layers, layout, calls, switch, adapters, loop.routers)
     if has_kernels:
         runner.use_kernels(loop.weights)
-    if is_native:
-        runner.use_native(loop.weights)
     if is_whole:
         runner.use_whole(loop.weights)
     return runner
@@ -211,137 +211,43 @@ def _warned(family: str, problem: NoKernels | None) -> NoKernels | None:
     return problem
 
 
-def _try_native(runner: RaggedRunner, loop: FamilyLoop, heard: Heard) -> NoKernels | None:
-    """Compute few tokens in C if that gives the family's numbers; if not, log and return the reason."""
-    if loop.dtype is torch.bfloat16:
-        if native_kernels() is None:
-            return why_not_native()
-        runner.use_native(loop.weights)
-        failure = _why_wrong(runner, heard)
-        if failure is not None:
-            runner.use_plain()
-            log.warning("blocks of %s run their own code: fused, %s", loop.decoder.config.model_type, failure)
-            return NoKernels(f"fused blocks fail: {failure}")
-    problem = runner.use_whole(loop.weights)
-    failure = _why_wrong(runner, heard) if runner.is_whole else None
-    if failure is not None:
-        runner.use_parts()
-        log.warning("blocks of %s do not run whole: %s", loop.decoder.config.model_type, failure)
-        return None if runner.is_native else NoKernels(f"whole blocks fail: {failure}")
-    return problem
-
-
-def _why_wrong(runner: RaggedRunner, heard: Heard) -> Exception | None:
-    """Return why the runner does not compute the family's numbers in C, or None."""
+def _try_whole(runner: RaggedRunner, loop: FamilyLoop, heard: Heard) -> NoKernels | None:
+    """Run whole blocks in C if that gives the family's numbers; return what keeps these blocks from native kernels."""
+    lacking = runner.use_whole(loop.weights)
+    if loop.dtype is torch.bfloat16:  # of which C multiplies matrices in any case
+        lacking = why_not_native()
+    if not runner.is_whole:
+        return lacking
     try:
         _compare(runner, heard)
     except (NotRaggedError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        return error
+        runner.use_plain()
+        log.warning("blocks of %s do not run whole: %s", loop.decoder.config.model_type, error)
+        return None if loop.dtype is torch.bfloat16 else NoKernels(f"whole blocks fail: {error}")
     return None
 
 
 def _farthest_position(loop: FamilyLoop) -> int:
     """Return a position beyond every length at which a family might change its behaviour."""
     longest = getattr(loop.decoder.config, "max_position_embeddings", None) or 2**15
-    return min(2 * int(longest) + 7, _FARTHEST_POSITION)
+    return 2 * int(longest) + 7
 
 
-class _PretendCache(KvCache):
-    """An empty cache that claims to hold `length` tokens in every layer."""
-
-    def __init__(self, config: Any, length: int) -> None:
-        super().__init__(config)
-        self.length = length
-
-    def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
-        return self.length + query_length, 0
-
-
-def _windows(loop: FamilyLoop, farthest: int) -> list[int | None]:
-    """Return how many tokens each layer sees, according to the family's masks at two neighbouring positions."""
-    visible = [_visible(loop, position) for position in (farthest, farthest - 1)]
-    windows: list[int | None] = []
-    for at_end, before in zip(*visible, strict=True):
-        if at_end == farthest + 1 and before == farthest:
-            windows.append(None)
-        elif at_end == before:
-            windows.append(at_end)
-        else:
-            raise NotRaggedError("a layer sees neither all tokens nor a sliding window")
-    return windows
-
-
-def _visible(loop: FamilyLoop, position: int) -> list[int]:
-    cache = _PretendCache(loop.decoder.config, position)
-    hidden = torch.zeros((1, 1, loop.hidden_size), dtype=loop.dtype, device=loop.device)
-    counts: dict[int, int] = {}  # by the id of the mask, because most layers share one
-    found = []
-    calls = loop.watch(hidden, None, cache)
-    for args, kwargs in calls:
-        masks = [value for value in (*args, *kwargs.values()) if _is_mask(value, position + 1)]
-        if len(masks) != 1:
-            raise NotRaggedError("a layer receives no mask, or several")
-        mask = masks[0]
-        if id(mask) not in counts:
-            counts[id(mask)] = count = int(mask.sum())
-            if not bool(mask[..., -count:].all()):
-                raise NotRaggedError("a layer does not see its newest tokens")
-        found.append(counts[id(mask)])
-    return found
-
-
-def _is_mask(value: Any, length: int) -> bool:
-    return isinstance(value, Tensor) and value.dtype is torch.bool and value.numel() == value.shape[-1] == length
-
-
-def _try_calls(loop: FamilyLoop, farthest: int) -> LayerCalls:
+def _try_calls(loop: FamilyLoop) -> LayerCalls:
     """Return how the layers are called for packed rows, checked against each row alone."""
-    starts = (5, farthest, 0)
-    lengths = (2, 1, 1)
-    hidden = torch.zeros((1, sum(lengths), loop.hidden_size), dtype=loop.dtype, device=loop.device)
-    alone = []
-    for start, length in zip(starts, lengths, strict=True):
-        cache: Any = _PretendCache(loop.decoder.config, start)
-        alone.append([dict(_leaves(call, cache)) for call in loop.watch(hidden[:, :length], None, cache)])
-    numbers = [start + i for start, length in zip(starts, lengths, strict=True) for i in range(length)]
+    config, numbers = loop.decoder.config, (5, 6, _farthest_position(loop), 1)
+    hidden = torch.zeros((1, len(numbers), loop.hidden_size), dtype=loop.dtype, device=loop.device)
     positions = torch.tensor([numbers], device=loop.device)
-    cache = _PretendCache(loop.decoder.config, 0)
+    cache = KvCache(config)  # empty, but it claims to hold tokens
     calls = learn_calls(loop.decoder, loop.watch, hidden, positions, cache)
-    for packed, *rows in zip(calls.make(hidden, positions, cache), *alone, strict=True):
-        leaves = dict(_leaves(packed, cache))
-        are_alike = all(row.keys() == leaves.keys() for row in rows)
-        if not are_alike or not all(_is_joined([row[path] for row in rows], leaf) for path, leaf in leaves.items()):
-            raise NotRaggedError("layers receive other arguments for several rows than for each row alone")
+    is_right = calls.has_a_row_for_each_token(hidden, positions)
+    for cache.length in numbers:
+        position = torch.tensor([[cache.length]], device=loop.device)
+        alone = loop.watch(hidden[:, :1], None, cache)
+        is_right = is_right and same(alone, calls.make(hidden[:, :1], position, cache))
+    if not is_right:
+        raise NotRaggedError("layers receive other arguments for several rows than for each row alone")
     return calls
-
-
-def _leaves(value: Any, cache: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the leaves of nested arguments with their paths; a word replaces the cache."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _leaves(item, cache, f"{path}.{key}")
-    elif isinstance(value, tuple | list):
-        for index, item in enumerate(value):
-            yield from _leaves(item, cache, f"{path}.{index}")
-    else:
-        yield path, "cache" if value is cache else value
-
-
-def _is_joined(rows: list[Any], packed: Any) -> bool:
-    """Return whether a packed argument joins those of the rows in some dimension, or equals them."""
-    if isinstance(packed, Tensor):
-        if not all(isinstance(row, Tensor) and row.dim() == packed.dim() for row in rows):
-            return False
-        joinable = [dim for dim in range(packed.dim()) if _can_join(rows, packed, dim)]
-        if any(same(torch.cat(rows, dim), packed) for dim in joinable):
-            return True
-    return all(same(row, packed) for row in rows)
-
-
-def _can_join(rows: list[Tensor], packed: Tensor, dim: int) -> bool:
-    others = [size for index, size in enumerate(packed.shape) if index != dim]
-    shapes = [[size for index, size in enumerate(row.shape) if index != dim] for row in rows]
-    return all(shape == others for shape in shapes) and sum(row.shape[dim] for row in rows) == packed.shape[dim]
 
 
 def _compare(runner: RaggedRunner, heard: Heard, tolerance: float | None = None) -> None:

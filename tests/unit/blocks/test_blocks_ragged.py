@@ -52,8 +52,6 @@ def test_families_that_cannot_share_steps_run_alone(family: str, family_folder: 
 def test_rows_in_one_step_give_what_each_gives_alone(family: str, family_folder: FolderOf) -> None:
     """Random chunks of rows of different lengths, beyond windows, over several runs of pages each."""
     blocks = load(family_folder(family))
-    assert blocks._runner is not None
-    assert blocks._runner.calls.is_direct
     memory = blocks.new_memory(400)
     rng = random.Random(0)
     inputs = [hidden_of(length, seed) for seed, length in enumerate((70, 33, 5, 21))]

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from potluck.blocks.routing import Routing
+from potluck.blocks.routing import Routers, Routing
 
 
 class Router(nn.Module):
@@ -19,13 +19,12 @@ class Router(nn.Module):
 
 
 def test_a_tie_is_decided_as_it_was_before() -> None:
-    router, layers = Router(), nn.ModuleList([nn.Identity()])
-    layers.append(router)
+    router, routers = Router(), Routers(nn.ModuleList([]))
     scores = torch.tensor([[5.0, 1.0, 1.0, 0.0], [0.0, 2.0, 2.0, 5.0], [1.0, 1.0, 1.0, 1.0]])
     routing = Routing()
-    with routing.noted(layers, tokens=3):
-        layers[0](scores)
-        _, noted = layers[1](scores)
+    with routing.noted(routers, tokens=3):
+        routers.running = 1
+        _, noted = router(scores)
     router.nudge = torch.tensor([0.0, -1e-3, 0.0, 1e-3])
 
     with routing.repeated(1, [2, 0]):
@@ -38,7 +37,7 @@ def test_a_tie_is_decided_as_it_was_before() -> None:
 
 def test_tokens_of_another_number_are_routed_afresh() -> None:
     router, routing = Router(), Routing()
-    with routing.noted(nn.ModuleList([router]), tokens=2):
+    with routing.noted(Routers(nn.ModuleList([])), tokens=2):
         router(torch.eye(4)[:2])
     with routing.repeated(0, [0]):
         assert router(torch.eye(4)[2:])[1][:, 0].tolist() == [2, 3]
@@ -51,7 +50,7 @@ def test_a_choice_among_groups_of_experts_does_not_take_the_place_of_the_next() 
             return scores.topk(1).indices
 
     router, routing, scores = Grouped(), Routing(), torch.tensor([[5.0, 1.0, 1.0, 0.0], [0.0, 2.0, 1.0, 5.0]])
-    with routing.noted(nn.ModuleList([router]), tokens=2):
+    with routing.noted(Routers(nn.ModuleList([])), tokens=2):
         router(scores)
     with routing.repeated(0, [1]):
         assert router(torch.tensor([[9.0, 0.0, 0.0, 0.0]])).tolist() == [[3]]

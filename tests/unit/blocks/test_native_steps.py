@@ -347,7 +347,7 @@ def test_blocks_whose_whole_call_is_wrong_keep_running_operation_by_operation(
     monkeypatch.setattr(NativeKernels, "run_blocks", wrong)
     checkpoint = open_checkpoint(str(family_folder("llama")))
     half = load_span(checkpoint, SPAN, dtype=torch.bfloat16)
-    assert (half.step_ways, half.no_kernels, half.is_whole) == ("native kernels, fused", None, False)
+    assert (half.step_ways, half.no_kernels, half.is_whole) == ("native kernels", None, False)
     full = load_span(checkpoint, SPAN, dtype=torch.float32)
     assert full.step_ways.startswith("plain: whole blocks fail: ")
 
