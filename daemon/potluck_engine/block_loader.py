@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import user_places
@@ -17,6 +18,7 @@ from potluck.checkpoint import Checkpoint
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 from potluck.tasks import BackgroundTasks
+from potluck_engine.compute.failures import DeviceWatch
 from potluck_engine.in_thread import in_thread
 from potluck_engine.loading import check, load
 from potluck_engine.ranks.processes import RankProcesses
@@ -29,9 +31,10 @@ class BlockLoader:
 
     checkpoint: Checkpoint
 
-    def __init__(self, spec: LaunchSpec) -> None:
+    def __init__(self, spec: LaunchSpec, device: DeviceWatch) -> None:
         self.ranks: RankProcesses | None = None  # None: one device alone
         self._spec = spec
+        self._device = device
         self._unwanted = BackgroundTasks()
         self._served = ServedWeights(user_places().state / "served-weights.json")
 
@@ -48,9 +51,9 @@ class BlockLoader:
             await self.ranks.close()
 
     async def run(self, load: Callable[[], BlockSpan]) -> BlockSpan:
-        """Load in a thread, when nothing else is loaded. Raises what `load` raises."""
+        """Load in a thread, when nothing else is loaded. Raises what `load` raises, and DeviceLostError."""
         await self.settled()
-        loading = asyncio.create_task(in_thread(load))
+        loading = asyncio.create_task(in_thread(partial(self._device.run, load)))
         try:
             return await asyncio.shield(loading)
         except asyncio.CancelledError:

@@ -34,7 +34,7 @@ from potluck.wire.limits import Limits
 from potluck_engine.admission import Admission
 from potluck_engine.choices import ChoiceBook
 from potluck_engine.compute.executor import SpanExecutor
-from potluck_engine.compute.failures import IsLost
+from potluck_engine.compute.failures import DeviceLostError, DeviceWatch
 from potluck_engine.compute.step_loop import Stage, StepLoop
 from potluck_engine.compute.threads import Threads
 from potluck_engine.fitting import cache_tokens, resolved_limits
@@ -109,14 +109,14 @@ class Service:
 
     @classmethod
     async def begin(
-        cls, blocks: BlockSpan, spec: LaunchSpec, tabs: Tabs, budgets: Budgets, is_lost: IsLost, *, max_blocks: int
+        cls, blocks: BlockSpan, spec: LaunchSpec, tabs: Tabs, budgets: Budgets, device: DeviceWatch, *, max_blocks: int
     ) -> tuple[Service, Speed]:
         """Send a real token through `blocks`, measure them, and compute with them from now on. Frees them if it fails.
 
         Raises:
             PotluckError: the blocks don't compute.
         """
-        threads = Threads.of(spec.limits, threads=spec.threads, shares=tabs.shares, is_lost=is_lost)
+        threads = Threads.of(spec.limits, threads=spec.threads, shares=tabs.shares, device=device)
         threads.start()
         try:
             async with asyncio.timeout(_CHECK_TIMEOUT_S):
@@ -141,9 +141,11 @@ class Service:
             await threads.compute.perform(service.stage)
         except BaseException as error:
             await threads.stop()
-            await asyncio.to_thread(blocks.free)
+            await asyncio.to_thread(device.free, blocks.free)
             if isinstance(error, TimeoutError):
                 raise PotluckError("the first token takes too long", hint="see how busy this computer is") from None
+            if isinstance(error, Exception) and device.is_lost(error):
+                raise DeviceLostError(error) from error
             raise
         return service, speed
 
@@ -167,7 +169,7 @@ class Service:
         await self.threads.stop()  # the running piece still needs the weights
         await self._end_sessions(timeout_s)  # those that waited for a step, which can't come any more
         self.private.forget()
-        await asyncio.to_thread(self._free)
+        await asyncio.to_thread(self.compute.device.free, self._free)
 
     async def _end_sessions(self, timeout_s: float) -> None:
         if not await self.sessions.end_all(self.admission.refusal(), timeout_s=timeout_s):

@@ -67,6 +67,18 @@ def synchronize(device: torch.device) -> None:
         torch.mps.synchronize()
 
 
+def is_lost(device: torch.device) -> bool:
+    """Return whether the device can compute nothing any more in this process.
+
+    After an illegal access or a fault of the driver, each call of a CUDA context fails until the process ends.
+    """
+    try:
+        synchronize(device)
+    except Exception:  # the context returns its first error, of whatever class, for ever
+        return True
+    return False
+
+
 def trim_memory(device: torch.device) -> None:
     """Return freed memory to the system; torch and the C library both keep some for later."""
     empty_cache(device)

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from transformers.cache_utils import CacheLayerMixin
 
+from potluck.blocks.accelerators import is_lost
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.arenas import KvShape
 from potluck.blocks.cache import GrowingLayer, GrowingWindowLayer, KvCache
@@ -79,7 +80,7 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, Heard]:
         with routing.noted(loop.layers, tokens=2 * _TOKENS):
             heard = loop.listen(hidden, cache)
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        if isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError):
+        if isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError) or is_lost(loop.device):
             raise  # which says nothing about the family
         raise CheckpointError(
             f"models of the family {family} cannot be split: their layers do not run alone", hint=hint
@@ -109,6 +110,8 @@ def try_ragged(
     try:
         return _try_ragged(loop, adapters, cache, heard, agree)
     except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        if is_lost(loop.device):
+            raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     except NotRaggedError as error:
         reason = str(error)
@@ -197,6 +200,8 @@ def _checked_kernels(
     try:
         _compare(runner, heard, tolerance)
     except Exception as error:  # compilers, linkers and drivers fail in many ways
+        if is_lost(runner.layout.device):
+            raise  # nothing computes in this process any more, neither kernels nor plain torch
         problem = NoKernels(str(error).strip().partition("\n")[0] or type(error).__name__)
     if agree(problem is None):
         return None
