@@ -20,10 +20,11 @@ from potluck.protocol.blocks import Span
 from potluck.tasks import BackgroundTasks
 from potluck_engine.compute.failures import DeviceWatch
 from potluck_engine.in_thread import in_thread
-from potluck_engine.loading import check, load
+from potluck_engine.loading import blocks_folder, check, load
 from potluck_engine.ranks.processes import RankProcesses
 from potluck_engine.ranks.ranked import RankedSpan
 from potluck_engine.served_weights import ServedWeights, weights_key
+from potluck_engine.trial_mark import forget_marks
 
 
 class BlockLoader:
@@ -46,9 +47,12 @@ class BlockLoader:
 
     async def close(self) -> None:
         """End the processes. Idempotent."""
+        is_loading = len(self._unwanted) > 0
         await self._unwanted.cancel()
         if self.ranks is not None:
             await self.ranks.close()
+        if is_loading:
+            self._forget_marks()
 
     async def run(self, load: Callable[[], BlockSpan]) -> BlockSpan:
         """Load in a thread, when nothing else is loaded. Raises what `load` raises, and DeviceLostError."""
@@ -58,6 +62,7 @@ class BlockLoader:
             return await asyncio.shield(loading)
         except asyncio.CancelledError:
             self._unwanted.start(_free(loading))
+            self._forget_marks()
             raise
 
     async def settled(self) -> None:
@@ -98,6 +103,11 @@ class BlockLoader:
             blocks.free()
             raise CheckpointError("the checkpoint's files changed on disk", hint="put the right files back")
         return blocks
+
+    def _forget_marks(self) -> None:
+        """Let the next process try kernels, although a load that is called off may be in the middle of a trial."""
+        if not self._device.has_lost:
+            forget_marks(blocks_folder())
 
 
 async def _free(loading: asyncio.Task[BlockSpan]) -> None:

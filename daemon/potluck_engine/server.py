@@ -483,6 +483,7 @@ class Engine:
 
     async def _watch_ranks(self, ranks: RankProcesses) -> None:
         await ranks.wait_lost()
+        self.device.has_lost = True
         if self.service is None:
             await asyncio.sleep(_REASON_S)  # an error of this process says more
         self._failed.put_nowait(PotluckError("a device failed", hint="the log has the last words of its process"))

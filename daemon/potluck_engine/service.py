@@ -40,7 +40,7 @@ from potluck_engine.compute.threads import Threads
 from potluck_engine.fitting import cache_tokens, resolved_limits
 from potluck_engine.load import Load, LoadMeter
 from potluck_engine.loaded_blocks import LoadedBlocks
-from potluck_engine.loading import check
+from potluck_engine.loading import blocks_folder, check
 from potluck_engine.measure import Speed, measure_speed
 from potluck_engine.memory.paging import Paging
 from potluck_engine.memory.private_adapters import PrivateAdapters
@@ -48,6 +48,7 @@ from potluck_engine.memory.spilling import SpillStore, default_folder
 from potluck_engine.ranks.ranked import RankedBlocks, loaded_blocks
 from potluck_engine.receipts import Tabs
 from potluck_engine.sessions import SessionTable
+from potluck_engine.trial_mark import forget_marks
 
 log = logging.getLogger(__name__)
 
@@ -120,8 +121,7 @@ class Service:
         threads.start()
         try:
             async with asyncio.timeout(_CHECK_TIMEOUT_S):
-                await threads.compute.run(lambda: check(blocks))
-                speed = await threads.compute.run(lambda: measure_speed(blocks))
+                speed = await threads.compute.run(lambda: _prove(blocks))
             for tokens, seconds in speed.steps:
                 threads.compute.learn(tokens, seconds)
             room = await asyncio.to_thread(lambda: cache_tokens(blocks, spec, max_blocks=max_blocks))
@@ -140,6 +140,8 @@ class Service:
             )
             await threads.compute.perform(service.stage)
         except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and not device.has_lost:
+                forget_marks(blocks_folder())
             await threads.stop()
             await asyncio.to_thread(device.free, blocks.free)
             if isinstance(error, TimeoutError):
@@ -243,6 +245,13 @@ class Service:
             fetch_seconds=weights.pass_fetch_s,
             pages=self.compute.page_counts,
         )
+
+
+def _prove(blocks: BlockSpan) -> Speed:
+    """Send a token through the blocks and measure them, with graphs and kernels that no trial ran."""
+    with blocks.trying():
+        check(blocks)
+        return measure_speed(blocks)
 
 
 def _stage(
