@@ -582,4 +582,4 @@ async def _is_unreadable(stream: SlotStream, *, is_suspect: bool) -> bool:
             await asyncio.to_thread(stream.check)
     except CheckpointError:
         return True
-    return stream.problem is not None
+    return stream.is_unreadable

@@ -7,10 +7,14 @@ blocks.
 
 from __future__ import annotations
 
+import weakref
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import psutil
 import torch
+from torch import Tensor
 
 from potluck.blocks.heap import trim_heap
 
@@ -98,6 +102,25 @@ def empty_cache(device: torch.device) -> None:
 def copies_in_background(device: torch.device) -> bool:
     """Return whether a copy to the device may continue while the caller goes on and leaves the source unchanged."""
     return device.type == "cuda"
+
+
+def pin(memory: Tensor, device: torch.device) -> None:
+    """Have a GPU copy from memory on the host in the background for as long as that exists; the system may refuse.
+
+    Memory that torch allocates pinned has a power of two of bytes, and never goes back to the system.
+    """
+    cudart: Any = torch.cuda.cudart()  # type: ignore[no-untyped-call]
+    with torch.cuda.device(device):  # else a context on another GPU may be made
+        if int(cudart.cudaHostRegister(memory.data_ptr(), memory.nbytes, 0)) == 0:
+            weakref.finalize(memory.untyped_storage(), _unpin, cudart, memory.data_ptr(), device).atexit = False
+            return
+        with suppress(RuntimeError):
+            torch.ones(1, device=device)  # the next launch reports the refusal again, and then CUDA forgets it
+
+
+def _unpin(cudart: Any, address: int, device: torch.device) -> None:
+    with torch.cuda.device(device):
+        cudart.cudaHostUnregister(address)
 
 
 def takes_one_thread(device: torch.device) -> bool:
