@@ -7,13 +7,17 @@ loaded; `settled` waits for that.
 from __future__ import annotations
 
 import asyncio
+import gc
+import traceback
 from collections.abc import Callable
 from functools import partial
 
+import torch
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import user_places
 
 from potluck.blocks import BlockSpan
+from potluck.blocks.accelerators import trim_memory
 from potluck.checkpoint import Checkpoint
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
@@ -57,7 +61,7 @@ class BlockLoader:
     async def run(self, load: Callable[[], BlockSpan]) -> BlockSpan:
         """Load in a thread, when nothing else is loaded. Raises what `load` raises, and DeviceLostError."""
         await self.settled()
-        loading = asyncio.create_task(in_thread(partial(self._device.run, load)))
+        loading = asyncio.create_task(in_thread(partial(self._whole, load)))
         try:
             return await asyncio.shield(loading)
         except asyncio.CancelledError:
@@ -103,6 +107,19 @@ class BlockLoader:
             blocks.free()
             raise CheckpointError("the checkpoint's files changed on disk", hint="put the right files back")
         return blocks
+
+    def _whole(self, load: Callable[[], BlockSpan]) -> BlockSpan:
+        """Load. If that fails, let neither the error's traceback nor cycles keep what had been loaded until then."""
+        try:
+            return self._device.run(load)
+        except Exception as error:
+            link: BaseException | None = error
+            while link is not None:
+                traceback.clear_frames(link.__traceback__)
+                link = link.__cause__ or link.__context__
+            gc.collect()
+            self._device.free(partial(trim_memory, torch.device(self._spec.device)))
+            raise
 
     def _forget_marks(self) -> None:
         """Let the next process try kernels, although a load that is called off may be in the middle of a trial."""

@@ -33,6 +33,7 @@ from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import LaunchSpec
 
 from potluck.blocks import BlockSpan
+from potluck.blocks.accelerators import release_memory
 from potluck.blocks.streaming import SlotStream
 from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.block_files import BlockFiles
@@ -409,6 +410,7 @@ class Engine:
                 await service.sessions.wait_gone(timeout_s=patience_s)
             await service.end()
             await self.loader.settled()
+            await asyncio.to_thread(self.device.free, partial(release_memory, torch.device(self.spec.device)))
             on_freed()
 
         await self._refuse_new(service)

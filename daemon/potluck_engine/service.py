@@ -10,7 +10,6 @@ Does not know when: the engine decides.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import threading
 from contextlib import AbstractContextManager, nullcontext
@@ -179,8 +178,8 @@ class Service:
 
     def _free(self) -> None:
         self.stage.paging.close_all()
-        self.call_blocks.kept.forget()
-        gc.collect()  # caches of ended sessions in cycles
+        self.blocks.forget()
+        self.call_blocks.forget()
         self.blocks.whole.free()
 
     async def change(self, blocks: BlockSpan) -> None:

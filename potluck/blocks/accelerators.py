@@ -7,9 +7,12 @@ blocks.
 
 from __future__ import annotations
 
+import gc
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import psutil
@@ -17,6 +20,8 @@ import torch
 from torch import Tensor
 
 from potluck.blocks.heap import trim_heap
+
+_kept: list[Any] = []  # functions that `keep_until_release` returned
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,27 @@ def trim_memory(device: torch.device) -> None:
     """Return freed memory to the system; torch and the C library both keep some for later."""
     empty_cache(device)
     trim_heap()
+
+
+def release_memory(device: torch.device) -> None:
+    """Return what nothing uses of a device, with everything that libraries and caches keep of it for later.
+
+    Nothing may compute there meanwhile, and no CUDA graph may be kept: graphs use such memory without holding it.
+    """
+    for kept in _kept:
+        kept.cache_clear()
+    gc.collect()  # what ended, or failed, may hold tensors in cycles
+    if device.type == "cuda":
+        torch._C._cuda_clearCublasWorkspaces()  # 32 MiB on Hopper for each thread and stream that multiplied
+        torch._C._host_emptyCache()
+    trim_memory(device)
+
+
+def keep_until_release(make: Callable[[int, torch.device], Tensor]) -> Callable[[int, torch.device], Tensor]:
+    """Have a function keep all tensors that it returns until `release_memory`, because CUDA graphs read them."""
+    kept = cache(make)
+    _kept.append(kept)
+    return kept
 
 
 def empty_cache(device: torch.device) -> None:

@@ -16,6 +16,7 @@ import logging
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -60,8 +61,7 @@ class GraphRecorder:
 
         After an error the current stream is the same as before, and no later graph shares the memory of this one.
         """
-        # Kernels keep the priority of their capture stream, which puts them before those of forward and backward calls.
-        stream = torch.cuda.Stream(self._device, priority=-1)  # type: ignore[no-untyped-call]
+        stream = _stream_of(self._device)
         stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(stream):  # a first run compiles kernels and sets up libraries
             work()
@@ -87,6 +87,15 @@ class GraphRecorder:
             raise
         self._graphs.add(graph)
         return Recording(graph.replay, output)
+
+
+@cache
+def _stream_of(device: torch.device) -> Any:
+    """Return the stream on which all graphs are recorded, because cuBLAS keeps memory for each stream.
+
+    Kernels keep its priority, which puts them before those of forward and backward calls.
+    """
+    return torch.cuda.Stream(device, priority=-1)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True)

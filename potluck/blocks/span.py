@@ -128,6 +128,7 @@ class BlockSpan:
         Nothing can be computed before `weights.restore`. Parts are freed and restored with the whole.
         """
         self.weights.free()
+        self.loop.routers.begin()
         self.adapters.unload()
         trim_memory(self.device)
 
