@@ -95,9 +95,25 @@ def test_a_graph_that_cannot_be_recorded_is_said_once(caplog: pytest.LogCaptureF
     assert graphs.has_failed
 
 
-def test_no_rank_uses_graphs_that_another_could_not_record() -> None:
-    graphs = DecodeGraphs(blocks, CPU, FakeRecorder().record, agree=lambda holds: False)
+@pytest.mark.parametrize("fails_at", [1, 2], ids=["before its first run", "at its recording"])
+@pytest.mark.parametrize("fails_here", [True, False])
+def test_ranks_record_only_together_and_none_begins_while_another_lacks_memory(
+    fails_at: int, fails_here: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its first run a rank would wait for the other in an exchange."""
+    asked: list[bool] = []
+
+    def agree(holds: bool) -> bool:
+        asked.append(holds)
+        return holds and len(asked) < fails_at
+
+    recorder = FakeRecorder(fails=fails_here and fails_at == 2)
+    if fails_here and fails_at == 1:
+        monkeypatch.setattr("potluck.blocks.decode_graphs.memory_of", lambda device: Mock(free=100 << 20))
+    graphs = DecodeGraphs(blocks, CPU, recorder.record, agree)
     assert run(graphs, [row(0, page=2)], hidden(1.0), new_memory()) is None
+    assert asked == [True] * (fails_at - 1) + [not fails_here]
+    assert recorder.recorded == ([1] if fails_at == 2 and not fails_here else [])
     assert graphs.decide(StepPlan((row(0, page=2),)), new_memory()) is None
 
 
