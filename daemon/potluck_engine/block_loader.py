@@ -7,21 +7,28 @@ loaded; `settled` waits for that.
 from __future__ import annotations
 
 import asyncio
+import gc
+import traceback
 from collections.abc import Callable
+from functools import partial
 
+import torch
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import user_places
 
 from potluck.blocks import BlockSpan
+from potluck.blocks.accelerators import trim_memory
 from potluck.checkpoint import Checkpoint
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 from potluck.tasks import BackgroundTasks
+from potluck_engine.compute.failures import DeviceWatch
 from potluck_engine.in_thread import in_thread
-from potluck_engine.loading import check, load
+from potluck_engine.loading import blocks_folder, check, load
 from potluck_engine.ranks.processes import RankProcesses
 from potluck_engine.ranks.ranked import RankedSpan
 from potluck_engine.served_weights import ServedWeights, weights_key
+from potluck_engine.trial_mark import forget_marks
 
 
 class BlockLoader:
@@ -29,9 +36,10 @@ class BlockLoader:
 
     checkpoint: Checkpoint
 
-    def __init__(self, spec: LaunchSpec) -> None:
+    def __init__(self, spec: LaunchSpec, device: DeviceWatch) -> None:
         self.ranks: RankProcesses | None = None  # None: one device alone
         self._spec = spec
+        self._device = device
         self._unwanted = BackgroundTasks()
         self._served = ServedWeights(user_places().state / "served-weights.json")
 
@@ -43,18 +51,22 @@ class BlockLoader:
 
     async def close(self) -> None:
         """End the processes. Idempotent."""
+        is_loading = len(self._unwanted) > 0
         await self._unwanted.cancel()
         if self.ranks is not None:
             await self.ranks.close()
+        if is_loading:
+            self._forget_marks()
 
     async def run(self, load: Callable[[], BlockSpan]) -> BlockSpan:
-        """Load in a thread, when nothing else is loaded. Raises what `load` raises."""
+        """Load in a thread, when nothing else is loaded. Raises what `load` raises, and DeviceLostError."""
         await self.settled()
-        loading = asyncio.create_task(in_thread(load))
+        loading = asyncio.create_task(in_thread(partial(self._whole, load)))
         try:
             return await asyncio.shield(loading)
         except asyncio.CancelledError:
             self._unwanted.start(_free(loading))
+            self._forget_marks()
             raise
 
     async def settled(self) -> None:
@@ -95,6 +107,24 @@ class BlockLoader:
             blocks.free()
             raise CheckpointError("the checkpoint's files changed on disk", hint="put the right files back")
         return blocks
+
+    def _whole(self, load: Callable[[], BlockSpan]) -> BlockSpan:
+        """Load. If that fails, let neither the error's traceback nor cycles keep what had been loaded until then."""
+        try:
+            return self._device.run(load)
+        except Exception as error:
+            link: BaseException | None = error
+            while link is not None:
+                traceback.clear_frames(link.__traceback__)
+                link = link.__cause__ or link.__context__
+            gc.collect()
+            self._device.free(partial(trim_memory, torch.device(self._spec.device)))
+            raise
+
+    def _forget_marks(self) -> None:
+        """Let the next process try kernels, although a load that is called off may be in the middle of a trial."""
+        if not self._device.has_lost:
+            forget_marks(blocks_folder())
 
 
 async def _free(loading: asyncio.Task[BlockSpan]) -> None:

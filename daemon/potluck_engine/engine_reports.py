@@ -52,7 +52,7 @@ class EngineReporter:
         engine, spec = self._engine, self._engine.spec
         engine.tabs.forget_old()
         metrics = engine.metrics()
-        memory = memory_of(torch.device(spec.device))
+        memory = engine.device.run(lambda: memory_of(torch.device(spec.device)))
         blocks = None if engine.service is None else engine.service.blocks.whole
         lacking = None if blocks is None else blocks.no_kernels
         fetched, fetch_total = FETCHING.progress() or (0, 0)
@@ -118,7 +118,7 @@ def _gpu_percent(device: str) -> float | None:
         return None
     try:
         return float(torch.cuda.utilization(device))
-    except (RuntimeError, ImportError):  # a driver or a virtual machine that doesn't say
+    except Exception:  # of NVML's own classes: a driver, a part of a card or a virtual machine that doesn't say
         return None
 
 

@@ -30,6 +30,12 @@ _RAM_SHARE = 0.5  # of what is free now, for blocks that stream: this is somebod
 _DISK_SHARE = 0.5  # of what is free, for converted blocks
 _WORK_SHARE = 0.1  # of the limit, for activations
 _SESSIONS_SHARE = 0.8  # of what weights and activations leave
+_EXCHANGE_BYTES = 32 * 12 << 20
+"""What NCCL keeps on each of several GPUs: 12 MiB for each of at most 32 channels, fewer without NVLink.
+
+It allocates it at the first exchange, after the weights. Measured on H100s: NVIDIA/nccl#1685.
+"""
+
 _LEAST_CACHE_TOKENS = 256  # one short session
 _USUAL_LENGTH = 8192  # tokens of a session
 
@@ -91,7 +97,8 @@ def num_blocks_that_fit(checkpoint: Checkpoint, spec: LaunchSpec) -> int:
     Raises:
         UsageError: the device is not there, or its limit cannot be read.
     """
-    for_blocks = total_limit_bytes(spec) * (1.0 - _WORK_SHARE)
+    exchange_bytes = _exchange_bytes(spec) * len(spec.devices)
+    for_blocks = max(total_limit_bytes(spec) - exchange_bytes, 0) * (1.0 - _WORK_SHARE)
     for_sessions = _cache_bytes(checkpoint, spec.dtype, spec.cache_quantization) * spec.limits.cache_tokens
     each = max(_block_sizes(checkpoint, spec.dtype, spec.quantization)) + for_sessions
     return min(max(int(for_blocks // each), 1), checkpoint.num_blocks)
@@ -131,7 +138,7 @@ def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder:
     """Return the room for weights: what sessions leave of the device, and a polite share of RAM and disk."""
     limits, device = memory_limits(spec), numbered(spec.device)
     wanted = limits.get(device)
-    limit = wanted or memory_limit_bytes(device)
+    limit = max((wanted or memory_limit_bytes(device)) - _exchange_bytes(spec), 0)
     for_sessions = _cache_bytes(checkpoint, spec.dtype, spec.cache_quantization) * spec.limits.cache_tokens * len(span)
     device_bytes = int(limit * (1.0 - _WORK_SHARE)) - min(for_sessions, limit // 2)
     in_ram = _ram_bytes()
@@ -183,7 +190,7 @@ def cache_tokens(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int
     limits, device = spec.limits, numbered(spec.device)
     wanted = memory_limits(spec).get(device)
     now_bytes, num_now = blocks.weights.placement.device_bytes, len(blocks.span)
-    left = memory_limit_bytes(device) if wanted is None else wanted - now_bytes
+    left = memory_limit_bytes(device) if wanted is None else wanted - now_bytes - _exchange_bytes(spec)
     left -= now_bytes // num_now * (max_blocks - num_now)
     fits = int(left * (1.0 - _WORK_SHARE) * _SESSIONS_SHARE) // max(blocks.bytes_per_token * max_blocks // num_now, 1)
     many = max(limits.max_sessions * _USUAL_LENGTH, longest_session(blocks.model_config) or limits.max_length)
@@ -225,6 +232,11 @@ def share_of_room(room: Room, rank: int, size: int, *, is_shared: bool) -> Room:
         disk_bytes=room.disk_bytes // size,
         folder=room.folder / f"rank-{rank}-of-{size}",
     )
+
+
+def _exchange_bytes(spec: LaunchSpec) -> int:
+    """Return what each device keeps for exchanges with the others."""
+    return _EXCHANGE_BYTES if len(spec.devices) > 1 and spec.device.startswith("cuda") else 0
 
 
 def _ram_bytes() -> int:

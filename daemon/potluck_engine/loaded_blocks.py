@@ -107,8 +107,13 @@ class LoadedBlocks:
         It waits for the running piece of a call; the next one raises DRAINING if its blocks are gone.
         """
         with self._in_turn():
-            self.whole, self._parts = whole, OrderedDict()
-            self.kept.forget()
+            self.whole = whole
+            self.forget()
+
+    def forget(self) -> None:
+        """Drop the parts and what they keep of the device. Nothing may compute with them."""
+        self._parts = OrderedDict()
+        self.kept.forget()
 
     def restored(self) -> BlockSpan:
         """Take the weights again, if `is_restorable`, and return the span.

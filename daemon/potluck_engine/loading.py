@@ -25,6 +25,7 @@ from potluck.protocol.swarm import Swarm
 from potluck_engine import fitting
 from potluck_engine.pinned_files import MemberSource, PinnedFiles, other_weights
 from potluck_engine.sharing import manifests, own_folder
+from potluck_engine.trial_mark import TrialMark
 
 log = logging.getLogger(__name__)
 
@@ -109,9 +110,10 @@ def load(checkpoint: Checkpoint, span: Span, config: LaunchSpec, ranks: Ranks | 
     opened = [open_adapter(name, num_blocks=checkpoint.num_blocks) for name in config.adapters]
     if config.quantization == "none" and packing_of(checkpoint.config) is not None:
         log.info("expanding weights that are stored in few bits; serve.quantization int4 keeps those of 4 bits")
-    room = fitting.weight_room(checkpoint, span, config, folder=user_places().cache / "blocks")
+    room = fitting.weight_room(checkpoint, span, config, folder=blocks_folder())
     if ranks is not None:
         room = fitting.share_of_room(room, ranks.rank, ranks.size, is_shared=config.device == "cpu")
+    mark = TrialMark(room.folder, torch.device(config.device), checkpoint.text_config.model_type)
     return load_span(
         checkpoint,
         span,
@@ -122,7 +124,13 @@ def load(checkpoint: Checkpoint, span: Span, config: LaunchSpec, ranks: Ranks | 
         quantization=config.quantization,
         cache_quantization=config.cache_quantization,
         adapters=Adapters(opened) if opened else None,
+        trying=mark.trying,
     )
+
+
+def blocks_folder() -> Path:
+    """Return the folder for converted weights, and for marks of trials."""
+    return user_places().cache / "blocks"
 
 
 def check(blocks: BlockSpan) -> None:

@@ -9,9 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor, nn
+
+from potluck_engine.compute.failures import DeviceWatch
 
 _SHARE = 0.002  # of one core, or of the device: a gigabyte in a few minutes
 _PAUSE_S = 1.0
@@ -24,14 +27,15 @@ class MemoryWatch:
         pause_s: until the next `look`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, device: DeviceWatch) -> None:
         self.pause_s = _PAUSE_S
+        self._device = device
         self._module: nn.Module | None = None
         self._sums: dict[str, tuple[int, int]] = {}  # address and sum, by the parameter's name
         self._round: Iterator[tuple[str, nn.Parameter]] = iter(())
 
     async def look(self, module: nn.Module) -> str:
-        """Check the next parameter. Return its name if it changed; empty: all is well."""
+        """Check the next parameter. Return its name if it changed; empty: all is well. Raises DeviceLostError."""
         if module is not self._module:
             self._module, self._sums, self._round = module, {}, iter(())
         name, parameter = next(self._round, ("", None))
@@ -41,7 +45,7 @@ class MemoryWatch:
             return ""
         begin = time.monotonic()
         weights = parameter.detach()
-        now = weights.data_ptr(), await asyncio.to_thread(checksum, weights)
+        now = weights.data_ptr(), await asyncio.to_thread(self._device.run, partial(checksum, weights))
         self.pause_s = max((time.monotonic() - begin) * (1.0 / _SHARE - 1.0), _PAUSE_S)
         before = self._sums.get(name, now)
         self._sums[name] = now

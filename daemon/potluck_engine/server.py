@@ -33,6 +33,7 @@ from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import LaunchSpec
 
 from potluck.blocks import BlockSpan
+from potluck.blocks.accelerators import release_memory
 from potluck.blocks.streaming import SlotStream
 from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.block_files import BlockFiles
@@ -46,7 +47,7 @@ from potluck.protocol.records import LiveServer, NumberFormat, ServerState
 from potluck.tasks import BackgroundTasks, cancel_and_wait, first_of, keep_running, to_the_end
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_loader import BlockLoader
-from potluck_engine.compute.failures import DeviceWatch
+from potluck_engine.compute.failures import DeviceLostError, DeviceWatch
 from potluck_engine.examining import Examiner
 from potluck_engine.file_watch import INTERVAL_S, FileWatch
 from potluck_engine.fitting import block_stack
@@ -103,7 +104,8 @@ class Engine:
             on_nearby=lambda why_not, found: on_event(events.Nearby(why_not, found)),
         )
         self.node = Node(spec, start_host, told)
-        self.loader = BlockLoader(spec)
+        self.device = DeviceWatch(torch.device(spec.device), self._lose_device)
+        self.loader = BlockLoader(spec, self.device)
         self.service: Service | None = None
         self._on_event = on_event
         self._on_news = callbacks.on_news
@@ -112,7 +114,6 @@ class Engine:
         self._announcements = Announcements(spec, self.node)
         self._mover: Rebalancer | None = None  # None: the user chose the blocks
         self._handlers: Handlers | None = None  # registered once in the life of a host
-        self._device = DeviceWatch(torch.device(spec.device), self._lose_device)
         self._files = FileWatch()
         self._changed_file = ""  # that the daemon knows of; empty: all are right
         self._lacks_files = False  # the span was given up, and comes back when its files are right
@@ -251,12 +252,10 @@ class Engine:
             log.exception("the engine cannot go on")
             self._failed.put_nowait(error if isinstance(error, PotluckError) else PotluckError(f"it failed: {error}"))
 
-    def _lose_device(self, error: Exception) -> None:
+    def _lose_device(self, error: DeviceLostError) -> None:
         """Make `wait_lost` raise, so that this process ends and another one begins with a fresh device. Any thread."""
-        reason = str(error).strip().partition("\n")[0]
-        lost = PotluckError(f"the GPU failed: {reason}", hint="if it happens again, update its driver")
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._failed.put_nowait, lost)
+            self._loop.call_soon_threadsafe(self._failed.put_nowait, error)
 
     @property
     def _served(self) -> Service:
@@ -318,7 +317,7 @@ class Engine:
         self._tell_loaded(blocks)
         grown = len(blocks.span) if self._mover is None else self._mover.max_blocks(blocks)
         service, speed = await Service.begin(
-            *(blocks, self.spec, self.tabs, self.node.host.budgets, self._device.is_lost), max_blocks=grown
+            *(blocks, self.spec, self.tabs, self.node.host.budgets, self.device), max_blocks=grown
         )
         self.service = service
         service.compute.duty = self._duty
@@ -411,6 +410,7 @@ class Engine:
                 await service.sessions.wait_gone(timeout_s=patience_s)
             await service.end()
             await self.loader.settled()
+            await asyncio.to_thread(self.device.free, partial(release_memory, torch.device(self.spec.device)))
             on_freed()
 
         await self._refuse_new(service)
@@ -446,7 +446,7 @@ class Engine:
             service = self._served
             if service.admission.leaving:
                 return False
-            sums = await _sums_of(service.blocks.whole)
+            sums = await self._sums_of(service.blocks.whole)
             if not await self._others_cover(service):
                 return False
             log.warning("a member reports that this computer returns wrong results; the weights are reloaded")
@@ -455,12 +455,22 @@ class Engine:
                 await self._give_up(service, patience_s=_EXAMINE_WAIT_S)
                 await self._bring_back(service, loads=True)
                 if not self._served.is_over:
-                    after = await _sums_of(self._served.blocks.whole)
+                    after = await self._sums_of(self._served.blocks.whole)
                     damaged = next((name for name, total in after.items() if sums.get(name, total) != total), "")
                     if damaged:
                         log.error("the weights %s were damaged in memory", damaged)
                     self._on_event(events.Examined(damaged))
         return True
+
+    async def _sums_of(self, blocks: BlockSpan) -> dict[str, int]:
+        """Return the sums of the weights in memory, by name; none of blocks that stream through slots."""
+        if blocks.weights.stream is not None:
+            return {}
+        sums = {}
+        for name, parameter in blocks.decoder.named_parameters():
+            summing = asyncio.to_thread(self.device.run, partial(checksum, parameter.detach()))
+            sums[name] = await to_the_end(summing)  # nothing is freed meanwhile
+        return sums
 
     async def _others_cover(self, service: Service) -> bool:
         servers = (await self.node.directory.fetch()).servers
@@ -475,6 +485,7 @@ class Engine:
 
     async def _watch_ranks(self, ranks: RankProcesses) -> None:
         await ranks.wait_lost()
+        self.device.has_lost = True
         if self.service is None:
             await asyncio.sleep(_REASON_S)  # an error of this process says more
         self._failed.put_nowait(PotluckError("a device failed", hint="the log has the last words of its process"))
@@ -519,7 +530,7 @@ class Engine:
 
     async def _watch_memory(self) -> None:
         """Make `wait_lost` raise if weights in memory changed: another process then loads them anew."""
-        watch = MemoryWatch()
+        watch = MemoryWatch(self.device)
         while True:
             async with self._changing:  # nothing is freed meanwhile
                 blocks = self._served.blocks.whole
@@ -566,16 +577,6 @@ class Engine:
         self._on_event(events.Confirmed(peer_id_of(report.machine), report.person.hex()))
 
 
-async def _sums_of(blocks: BlockSpan) -> dict[str, int]:
-    """Return the sums of the weights in memory, by name; none of blocks that stream through slots."""
-    if blocks.weights.stream is not None:
-        return {}
-    return {
-        name: await to_the_end(asyncio.to_thread(checksum, parameter.detach()))  # it is not freed meanwhile
-        for name, parameter in blocks.decoder.named_parameters()
-    }
-
-
 async def _is_unreadable(stream: SlotStream, *, is_suspect: bool) -> bool:
     """Return whether blocks cannot be read from their files any more; files that are open may outlive their names."""
     try:
@@ -583,4 +584,4 @@ async def _is_unreadable(stream: SlotStream, *, is_suspect: bool) -> bool:
             await asyncio.to_thread(stream.check)
     except CheckpointError:
         return True
-    return stream.problem is not None
+    return stream.is_unreadable

@@ -10,7 +10,6 @@ Does not know when: the engine decides.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import threading
 from contextlib import AbstractContextManager, nullcontext
@@ -34,13 +33,13 @@ from potluck.wire.limits import Limits
 from potluck_engine.admission import Admission
 from potluck_engine.choices import ChoiceBook
 from potluck_engine.compute.executor import SpanExecutor
-from potluck_engine.compute.failures import IsLost
+from potluck_engine.compute.failures import DeviceLostError, DeviceWatch
 from potluck_engine.compute.step_loop import Stage, StepLoop
 from potluck_engine.compute.threads import Threads
 from potluck_engine.fitting import cache_tokens, resolved_limits
 from potluck_engine.load import Load, LoadMeter
 from potluck_engine.loaded_blocks import LoadedBlocks
-from potluck_engine.loading import check
+from potluck_engine.loading import blocks_folder, check
 from potluck_engine.measure import Speed, measure_speed
 from potluck_engine.memory.paging import Paging
 from potluck_engine.memory.private_adapters import PrivateAdapters
@@ -48,6 +47,7 @@ from potluck_engine.memory.spilling import SpillStore, default_folder
 from potluck_engine.ranks.ranked import RankedBlocks, loaded_blocks
 from potluck_engine.receipts import Tabs
 from potluck_engine.sessions import SessionTable
+from potluck_engine.trial_mark import forget_marks
 
 log = logging.getLogger(__name__)
 
@@ -109,19 +109,18 @@ class Service:
 
     @classmethod
     async def begin(
-        cls, blocks: BlockSpan, spec: LaunchSpec, tabs: Tabs, budgets: Budgets, is_lost: IsLost, *, max_blocks: int
+        cls, blocks: BlockSpan, spec: LaunchSpec, tabs: Tabs, budgets: Budgets, device: DeviceWatch, *, max_blocks: int
     ) -> tuple[Service, Speed]:
         """Send a real token through `blocks`, measure them, and compute with them from now on. Frees them if it fails.
 
         Raises:
             PotluckError: the blocks don't compute.
         """
-        threads = Threads.of(spec.limits, threads=spec.threads, shares=tabs.shares, is_lost=is_lost)
+        threads = Threads.of(spec.limits, threads=spec.threads, shares=tabs.shares, device=device)
         threads.start()
         try:
             async with asyncio.timeout(_CHECK_TIMEOUT_S):
-                await threads.compute.run(lambda: check(blocks))
-                speed = await threads.compute.run(lambda: measure_speed(blocks))
+                speed = await threads.compute.run(lambda: _prove(blocks))
             for tokens, seconds in speed.steps:
                 threads.compute.learn(tokens, seconds)
             room = await asyncio.to_thread(lambda: cache_tokens(blocks, spec, max_blocks=max_blocks))
@@ -140,10 +139,14 @@ class Service:
             )
             await threads.compute.perform(service.stage)
         except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and not device.has_lost:
+                forget_marks(blocks_folder())
             await threads.stop()
-            await asyncio.to_thread(blocks.free)
+            await asyncio.to_thread(device.free, blocks.free)
             if isinstance(error, TimeoutError):
                 raise PotluckError("the first token takes too long", hint="see how busy this computer is") from None
+            if isinstance(error, Exception) and device.is_lost(error):
+                raise DeviceLostError(error) from error
             raise
         return service, speed
 
@@ -167,7 +170,7 @@ class Service:
         await self.threads.stop()  # the running piece still needs the weights
         await self._end_sessions(timeout_s)  # those that waited for a step, which can't come any more
         self.private.forget()
-        await asyncio.to_thread(self._free)
+        await asyncio.to_thread(self.compute.device.free, self._free)
 
     async def _end_sessions(self, timeout_s: float) -> None:
         if not await self.sessions.end_all(self.admission.refusal(), timeout_s=timeout_s):
@@ -175,8 +178,8 @@ class Service:
 
     def _free(self) -> None:
         self.stage.paging.close_all()
-        self.call_blocks.kept.forget()
-        gc.collect()  # caches of ended sessions in cycles
+        self.blocks.forget()
+        self.call_blocks.forget()
         self.blocks.whole.free()
 
     async def change(self, blocks: BlockSpan) -> None:
@@ -241,6 +244,13 @@ class Service:
             fetch_seconds=weights.pass_fetch_s,
             pages=self.compute.page_counts,
         )
+
+
+def _prove(blocks: BlockSpan) -> Speed:
+    """Send a token through the blocks and measure them, with graphs and kernels that no trial ran."""
+    with blocks.trying():
+        check(blocks)
+        return measure_speed(blocks)
 
 
 def _stage(

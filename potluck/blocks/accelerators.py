@@ -7,13 +7,21 @@ blocks.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import gc
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import psutil
 import torch
+from torch import Tensor
 
 from potluck.blocks.heap import trim_heap
+
+_kept: list[Any] = []  # functions that `keep_until_release` returned
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +83,43 @@ def synchronize(device: torch.device) -> None:
         torch.mps.synchronize()
 
 
+def is_lost(device: torch.device) -> bool:
+    """Return whether the device can compute nothing any more in this process.
+
+    After an illegal access or a fault of the driver, each call of a CUDA context fails until the process ends.
+    """
+    try:
+        synchronize(device)
+    except Exception:  # the context returns its first error, of whatever class, for ever
+        return True
+    return False
+
+
 def trim_memory(device: torch.device) -> None:
     """Return freed memory to the system; torch and the C library both keep some for later."""
     empty_cache(device)
     trim_heap()
+
+
+def release_memory(device: torch.device) -> None:
+    """Return what nothing uses of a device, with everything that libraries and caches keep of it for later.
+
+    Nothing may compute there meanwhile, and no CUDA graph may be kept: graphs use such memory without holding it.
+    """
+    for kept in _kept:
+        kept.cache_clear()
+    gc.collect()  # what ended, or failed, may hold tensors in cycles
+    if device.type == "cuda":
+        torch._C._cuda_clearCublasWorkspaces()  # 32 MiB on Hopper for each thread and stream that multiplied
+        torch._C._host_emptyCache()
+    trim_memory(device)
+
+
+def keep_until_release(make: Callable[[int, torch.device], Tensor]) -> Callable[[int, torch.device], Tensor]:
+    """Have a function keep all tensors that it returns until `release_memory`, because CUDA graphs read them."""
+    kept = cache(make)
+    _kept.append(kept)
+    return kept
 
 
 def empty_cache(device: torch.device) -> None:
@@ -94,6 +135,25 @@ def empty_cache(device: torch.device) -> None:
 def copies_in_background(device: torch.device) -> bool:
     """Return whether a copy to the device may continue while the caller goes on and leaves the source unchanged."""
     return device.type == "cuda"
+
+
+def pin(memory: Tensor, device: torch.device) -> None:
+    """Have a GPU copy from memory on the host in the background for as long as that exists; the system may refuse.
+
+    Memory that torch allocates pinned has a power of two of bytes, and never goes back to the system.
+    """
+    cudart: Any = torch.cuda.cudart()  # type: ignore[no-untyped-call]
+    with torch.cuda.device(device):  # else a context on another GPU may be made
+        if int(cudart.cudaHostRegister(memory.data_ptr(), memory.nbytes, 0)) == 0:
+            weakref.finalize(memory.untyped_storage(), _unpin, cudart, memory.data_ptr(), device).atexit = False
+            return
+        with suppress(RuntimeError):
+            torch.ones(1, device=device)  # the next launch reports the refusal again, and then CUDA forgets it
+
+
+def _unpin(cudart: Any, address: int, device: torch.device) -> None:
+    with torch.cuda.device(device):
+        cudart.cudaHostUnregister(address)
 
 
 def takes_one_thread(device: torch.device) -> bool:

@@ -16,19 +16,25 @@ import logging
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
+from potluck.blocks.accelerators import empty_cache, memory_of
 from potluck.blocks.kv import KvMemory
 from potluck.blocks.plans import GraphStep, PlannedRow, StepPlan
 from potluck.blocks.step_tensors import StepMemory, StepTensors, num_pages_of
 
 MAX_BUCKET = 64  # rows; larger steps compute long enough to hide their launches
 
+_RECORDING_BYTES = 128 << 20
+"""What recording a graph may take. Estimated: 32 MiB for cuBLAS on Hopper, and some 20 each for a run and the graph."""
+
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 RunBlocks = Callable[[Tensor, StepTensors, KvMemory], Tensor]
 """Runs all blocks of the span. Shapes: hidden [tokens, hidden_size], and the result."""
 
@@ -60,8 +66,7 @@ class GraphRecorder:
 
         After an error the current stream is the same as before, and no later graph shares the memory of this one.
         """
-        # Kernels keep the priority of their capture stream, which puts them before those of forward and backward calls.
-        stream = torch.cuda.Stream(self._device, priority=-1)  # type: ignore[no-untyped-call]
+        stream = _stream_of(self._device)
         stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(stream):  # a first run compiles kernels and sets up libraries
             work()
@@ -87,6 +92,15 @@ class GraphRecorder:
             raise
         self._graphs.add(graph)
         return Recording(graph.replay, output)
+
+
+@cache
+def _stream_of(device: torch.device) -> Any:
+    """Return the stream on which all graphs are recorded, because cuBLAS keeps memory for each stream.
+
+    Kernels keep its priority, which puts them before those of forward and backward calls.
+    """
+    return torch.cuda.Stream(device, priority=-1)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,20 +191,43 @@ class DecodeGraphs:
             self.forget()
             self._memory, self._addresses = weakref.ref(memory), _addresses_of(memory)
         windows = {index: memory.groups[index].window for index in memory.used_groups}
-        bucket = None
-        try:
+
+        def prepared() -> tuple[StepMemory, Tensor]:
+            if self._agree is not bool:  # a rank that fails in the first run leaves the others in an exchange
+                _check_room(self._device)
             numbers = StepMemory([1] * size, windows, num_pages=_num_pages(size, memory), device=self._device)
             numbers.write(filled_up([], size, memory))
-            hidden = like.new_zeros((size, like.shape[1]))
+            return numbers, like.new_zeros((size, like.shape[1]))
+
+        def recorded(numbers: StepMemory, hidden: Tensor) -> _Bucket:
             recording = self._record(lambda: self._run_blocks(hidden, numbers.tensors, memory))
-            bucket = self._buckets[size] = _Bucket(recording, dict(self._noted), numbers, hidden)
+            return _Bucket(recording, dict(self._noted), numbers, hidden)
+
+        made = self._on_all_ranks(prepared)
+        bucket = None if made is None else self._on_all_ranks(lambda: recorded(*made))
+        if bucket is not None:
+            self._buckets[size] = bucket
+        return bucket is not None
+
+    def _on_all_ranks(self, work: Callable[[], T]) -> T | None:
+        """Return what `work` returns if it succeeds on all ranks; if not, use no graphs any more."""
+        made = None
+        try:
+            made = work()
         except Exception as error:  # compilers and drivers fail in many ways
             log.warning("decode steps run without CUDA graphs: %s", str(error).partition("\n")[0])
-        if self._agree(bucket is not None):
-            return True
+        if self._agree(made is not None):
+            return made
         self.has_failed = True
         self.forget()
-        return False
+        return None
+
+
+def _check_room(device: torch.device) -> None:
+    empty_cache(device)
+    free = memory_of(device).free
+    if free < _RECORDING_BYTES:
+        raise torch.OutOfMemoryError(f"only {free >> 20} MiB are free on {device}")
 
 
 def _num_pages(bucket: int, memory: KvMemory) -> int:

@@ -12,7 +12,6 @@ Imports triton, so import this module only where triton was found. Source: the s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -21,6 +20,7 @@ from torch import Tensor
 from transformers.integrations.moe import _default_apply_gate
 
 from potluck.blocks import kernels
+from potluck.blocks.accelerators import keep_until_release
 from potluck.blocks.block_kernels import activate_times
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, Matrix, QuantizedExperts
 from potluck.blocks.fused import ACTIVATIONS
@@ -195,11 +195,11 @@ def _gated(experts: Any, gate_up: Tensor) -> Tensor:
     return activate_times(gate, up, is_gelu=is_gelu)[0]
 
 
-@lru_cache(maxsize=256)
+@keep_until_release
 def _numbers(count: int, device: torch.device) -> Tensor:
     return torch.arange(count, device=device)
 
 
-@lru_cache(maxsize=256)
+@keep_until_release
 def _end(count: int, device: torch.device) -> Tensor:
     return torch.tensor([count], device=device)

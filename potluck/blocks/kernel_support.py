@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -20,6 +22,10 @@ class NoKernels:
 
     reason: str
     hint: str = ""
+
+
+Trying = Callable[[], AbstractContextManager[NoKernels | None]]
+"""Makes a context in which kernels are tried; it gives the reason if they should not be, else None."""
 
 
 def uses_kernels(device: torch.device) -> bool:

@@ -106,6 +106,7 @@ class FamilyLoop:
             if self.routers:
                 self.routers.begin()
                 self.routers.collect(this.hidden.shape[0] * this.hidden.shape[1], range(len(self.layers)))
+        self.routers.noted.clear()
         assert this.output is not None
         return this.output
 

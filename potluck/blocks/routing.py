@@ -89,7 +89,7 @@ class Routers:
             tokens: which of them the layers were given; None: all.
         """
         for index in layers:
-            noted = self.noted.get(index)
+            noted = self.noted.pop(index, None)  # not held until the next run: it may be a graph's memory
             if noted is None:
                 continue
             if self._chosen is None:

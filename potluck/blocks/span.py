@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from potluck.blocks.accelerators import trim_memory
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.cache import KvCache, Remembered, keys_and_values
 from potluck.blocks.formats import block_nbytes, check_quantization, hold_packed, multiply_natively, quantize_block
-from potluck.blocks.kernel_support import NoKernels
+from potluck.blocks.kernel_support import NoKernels, Trying
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence
 from potluck.blocks.loop import FamilyLoop
 from potluck.blocks.native_steps import NextTokens
@@ -88,23 +88,28 @@ class BlockSpan:
         self.dtype = self.loop.dtype
         self.device = self.loop.device
         self._runner: RaggedRunner | None = None
+        self._trying: Trying = nullcontext
         self.bytes_per_token = 0
         self.remembered: tuple[Remembered | None, ...] = ()  # by layer, found out by a trial
 
-    def try_out(self, ranks: Ranks | None = None, *, has_int8_cache: bool = False) -> None:
+    def try_out(
+        self, ranks: Ranks | None = None, *, has_int8_cache: bool = False, trying: Trying = nullcontext
+    ) -> None:
         """Prove that the blocks run, and find out in which ways. Raises CheckpointError if they do not run.
 
         Args:
             has_int8_cache: hold keys and values in int8 where rows share steps.
+            trying: see `try_ragged`.
         """
+        self._trying = trying
         register_attention()
         cache, heard = try_alone(self.loop)
         self.bytes_per_token = bytes_per_token(cache)
         self.remembered = keys_and_values(cache)
         agree = bool if ranks is None else ranks.agree
-        self._runner = try_ragged(self.loop, self.adapters, cache, heard, agree)
+        self._runner = try_ragged(self.loop, self.adapters, cache, heard, agree, trying)
         if has_int8_cache and self._runner is not None:
-            hold_int8(self._runner, self.decoder.config.model_type, heard, agree)
+            hold_int8(self._runner, self.decoder.config.model_type, heard, agree, trying)
             self.bytes_per_token = self._runner.layout.bytes_per_token(torch.int8)
 
     def check(self, layout: AdapterLayout) -> None:
@@ -123,8 +128,13 @@ class BlockSpan:
         Nothing can be computed before `weights.restore`. Parts are freed and restored with the whole.
         """
         self.weights.free()
+        self.loop.routers.begin()
         self.adapters.unload()
         trim_memory(self.device)
+
+    def trying(self) -> AbstractContextManager[object]:
+        """Return a context for the first steps and graphs after a trial, in which kernels may still fail."""
+        return self._trying() if self.has_kernels else nullcontext()
 
     @property
     def is_ragged(self) -> bool:
@@ -271,6 +281,7 @@ def load_span(
     quantization: str = "none",
     cache_quantization: str = "none",
     adapters: Adapters | None = None,
+    trying: Trying = nullcontext,
 ) -> BlockSpan:
     """Build the blocks of `span` and load their tensors. Only the shards that hold them are fetched.
 
@@ -281,6 +292,7 @@ def load_span(
         quantization: how matrices are held, see `potluck.blocks.formats`.
         cache_quantization: how keys and values of sessions that share steps are held: "none" (as computed) or "int8".
         adapters: what calls may name; the layers get places for them.
+        trying: see `try_ragged`.
 
     Raises:
         CheckpointError: the family cannot be split, or not over so many ranks, or files are missing, damaged or of
@@ -337,7 +349,7 @@ def load_span(
             raise UsageError("adapters cannot be served on several devices", hint="serve on one device")
         adapters.attach(layers, span.start, torch.empty(0, dtype=dtype, device=device))
     blocks = BlockSpan(decoder, layers, span, tuple(digests), weights, adapters, model_config=model_config)
-    blocks.try_out(ranks, has_int8_cache=cache_quantization == "int8")
+    blocks.try_out(ranks, has_int8_cache=cache_quantization == "int8", trying=trying)
     return blocks
 
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
-from potluck.blocks.accelerators import copies_in_background
+from potluck.blocks.accelerators import copies_in_background, pin
 from potluck.blocks.residency import NUM_SLOTS
 from potluck.checkpoint.shards import BlockOrigin, FilePart, host_memory
 from potluck.errors import CheckpointError
@@ -134,7 +134,7 @@ def staging_for(blocks: Iterable[KeptBlock], device: torch.device) -> Tensor | N
     size = max((block.num_bytes for block in blocks if block.arena is None), default=0)
     if device.type == "cpu" or not size:
         return None
-    return _host_bytes(size, pinned=copies_in_background(device))
+    return _host_bytes(size, device)
 
 
 def slot_offsets(tensors: Sequence[Tensor], shifts: Sequence[int] = ()) -> tuple[tuple[int, ...], int]:
@@ -150,13 +150,9 @@ def slot_offsets(tensors: Sequence[Tensor], shifts: Sequence[int] = ()) -> tuple
     return tuple(offsets), end
 
 
-def in_arena(tensors: Sequence[Tensor], *, pinned: bool) -> Tensor:
-    """Return a piece of memory with copies of these tensors.
-
-    Args:
-        pinned: ask for pinned memory, from which a device fetches twice as fast; the system may refuse.
-    """
-    arena = _host_bytes(slot_offsets(tensors)[1], pinned=pinned)
+def in_arena(tensors: Sequence[Tensor], device: torch.device) -> Tensor:
+    """Return a piece of memory with copies of these tensors, from which the device fetches fast."""
+    arena = _host_bytes(slot_offsets(tensors)[1], device)
     for view, tensor in zip(views_in(arena, tensors), tensors, strict=True):
         view.copy_(tensor)
     return arena
@@ -174,11 +170,11 @@ def views_in(memory: Tensor, tensors: Sequence[Tensor], shifts: Sequence[int] = 
     )
 
 
-def _host_bytes(size: int, *, pinned: bool) -> Tensor:
-    try:
-        return torch.empty(size, dtype=torch.uint8, pin_memory=True) if pinned else host_memory(size)
-    except RuntimeError:
-        return host_memory(size)
+def _host_bytes(size: int, device: torch.device) -> Tensor:
+    memory = host_memory(size)
+    if copies_in_background(device):
+        pin(memory, device)
+    return memory
 
 
 @dataclass(slots=True, eq=False)
@@ -196,11 +192,11 @@ class SlotStream:
     thread and `enter` wait for these on the host, while the device is busy with the block between them.
 
     Attributes:
-        problem: the last fetch found that a file does not hold the weights any more.
+        is_unreadable: a fetch found that a file does not hold the weights any more.
     """
 
     def __init__(self, blocks: Mapping[int, KeptBlock], device: torch.device) -> None:
-        self.problem: CheckpointError | None = None
+        self.is_unreadable = False
         self._blocks = blocks
         self._device = device
         self._slot_bytes = max(block.num_bytes for block in blocks.values())
@@ -236,7 +232,7 @@ class SlotStream:
             slot.fetch.result()
         except BaseException as error:
             slot.block = None  # so that the next call tries again
-            self.problem = error if isinstance(error, CheckpointError) else self.problem
+            self.is_unreadable |= isinstance(error, CheckpointError)
             raise
         self._bind(block, slot)
 

@@ -9,6 +9,7 @@ the family's own loop and cache, which is always correct.
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -17,13 +18,14 @@ import torch
 from torch import Tensor, nn
 from transformers.cache_utils import CacheLayerMixin, get_layer_types_and_kwargs
 
+from potluck.blocks.accelerators import is_lost
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.arenas import KvShape
 from potluck.blocks.cache import GrowingLayer, GrowingWindowLayer, KvCache
 from potluck.blocks.calls import LayerCalls, learn_calls, same
 from potluck.blocks.decode_graphs import Agree
 from potluck.blocks.formats import QuantizedExperts, QuantizedLinear
-from potluck.blocks.kernel_support import NoKernels, uses_kernels, why_no_kernels
+from potluck.blocks.kernel_support import NoKernels, Trying, uses_kernels, why_no_kernels
 from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
 from potluck.blocks.loop import FamilyLoop
 from potluck.blocks.native_kernels import runs_natively, why_not_native
@@ -77,7 +79,7 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, Heard]:
         with routing.noted(loop.routers, tokens=2 * _TOKENS):
             heard = loop.listen(hidden, cache)
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        if isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError):
+        if isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError) or is_lost(loop.device):
             raise  # which says nothing about the family
         raise CheckpointError(
             f"models of the family {family} cannot be split: their layers do not run alone", hint=hint
@@ -97,16 +99,24 @@ def bytes_per_token(cache: KvCache) -> int:
 
 @torch.inference_mode()
 def try_ragged(
-    loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Heard, agree: Agree = bool
+    loop: FamilyLoop,
+    adapters: Adapters,
+    cache: KvCache,
+    heard: Heard,
+    agree: Agree = bool,
+    trying: Trying = nullcontext,
 ) -> RaggedRunner | None:
     """Return the runner of packed rows; log the reason and return None if sessions must run alone.
 
     Args:
         agree: for several ranks, which use kernels and graphs only if all of them can.
+        trying: in which kernels run for the first time: a fault in one ends the process, or its use of the device.
     """
     try:
-        return _try_ragged(loop, adapters, cache, heard, agree)
+        return _try_ragged(loop, adapters, cache, heard, agree, trying)
     except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        if is_lost(loop.device):
+            raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     except NotRaggedError as error:
         reason = str(error)
@@ -114,7 +124,9 @@ def try_ragged(
     return None
 
 
-def _try_ragged(loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Heard, agree: Agree) -> RaggedRunner:
+def _try_ragged(
+    loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Heard, agree: Agree, trying: Trying
+) -> RaggedRunner:
     if not all(type(layer) in (GrowingLayer, GrowingWindowLayer) for layer in cache.layers):
         raise NotRaggedError("not all layers keep keys and values")
     if len(cache.layers) != len(loop.layers):
@@ -136,7 +148,7 @@ def _try_ragged(loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Hea
         calls = _try_calls(loop)
     runner = RaggedRunner(loop.layers, layout, calls, switch, adapters, loop.routers)
     if uses_kernels(loop.device):
-        runner.no_kernels = _try_kernels(runner, loop, heard, agree)
+        runner.no_kernels = _try_kernels(runner, loop, heard, agree, trying)
         if runner.no_kernels is None:
             return runner
     _compare(runner, heard)
@@ -146,16 +158,19 @@ def _try_ragged(loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Hea
 
 
 @torch.inference_mode()
-def hold_int8(runner: RaggedRunner, family: str, heard: Heard, agree: Agree = bool) -> None:
+def hold_int8(
+    runner: RaggedRunner, family: str, heard: Heard, agree: Agree = bool, trying: Trying = nullcontext
+) -> None:
     """Hold keys and values in int8 from now on, without the device's kernels if they compute other numbers with them.
 
     Args:
-        agree: see `try_ragged`.
+        agree, trying: see `try_ragged`.
     """
     runner.layout = replace(runner.layout, is_int8=True)
     if not runner.has_kernels:
         return
-    runner.no_kernels = _warned(family, _checked_kernels(runner, heard, agree, _INT8_TOLERANCE))
+    with trying():
+        runner.no_kernels = _warned(family, _checked_kernels(runner, heard, agree, _INT8_TOLERANCE))
 
 
 @torch.inference_mode()
@@ -178,14 +193,17 @@ def runner_of(
     return runner
 
 
-def _try_kernels(runner: RaggedRunner, loop: FamilyLoop, heard: Heard, agree: Agree) -> NoKernels | None:
+def _try_kernels(
+    runner: RaggedRunner, loop: FamilyLoop, heard: Heard, agree: Agree, trying: Trying
+) -> NoKernels | None:
     """Use the device's kernels if they run and compute the family's numbers; if not, log and return the reason."""
-    problem = why_no_kernels(loop.device)
-    if not agree(problem is None):  # asked before the layers run, in which ranks exchange data
-        problem = problem or _OTHER_GPU
-    else:
-        runner.use_kernels(loop.weights, agree)
-        problem = _checked_kernels(runner, heard, agree)
+    with trying() as problem:
+        problem = problem or why_no_kernels(loop.device)
+        if not agree(problem is None):  # asked before the layers run, in which ranks exchange data
+            problem = problem or _OTHER_GPU
+        else:
+            runner.use_kernels(loop.weights, agree)
+            problem = _checked_kernels(runner, heard, agree)
     return _warned(loop.decoder.config.model_type, problem)
 
 
@@ -197,6 +215,8 @@ def _checked_kernels(
     try:
         _compare(runner, heard, tolerance)
     except Exception as error:  # compilers, linkers and drivers fail in many ways
+        if is_lost(runner.layout.device):
+            raise  # nothing computes in this process any more, neither kernels nor plain torch
         problem = NoKernels(str(error).strip().partition("\n")[0] or type(error).__name__)
     if agree(problem is None):
         return None

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 from torch import Tensor, nn
 
-from potluck.blocks.accelerators import copies_in_background, synchronize
+from potluck.blocks.accelerators import synchronize
 from potluck.blocks.heap import trim_heap
 from potluck.blocks.residency import Home, Placement, Room, Tier, place
 from potluck.blocks.streaming import (
@@ -80,7 +80,7 @@ class SpanWeights:
         likes = tuple(torch.empty_like(tensor, device="meta") for tensor in tensors.values())
         arena, parts = None, None
         if home.origin is Tier.RAM and _has_own_memory(self._device):
-            arena = in_arena(tuple(tensors.values()), pinned=copies_in_background(self._device))
+            arena = in_arena(tuple(tensors.values()), self._device)
         else:
             parts = self._files_of(home, tensors, digest, read)
         evicts = home.origin is Tier.DISK and not home.is_resident
@@ -158,8 +158,7 @@ class SpanWeights:
         resident = [kept for home, kept in homes if home.is_resident]
         staging = staging_for(resident, self._device)
         with ThreadPoolExecutor(1 if _has_own_memory(self._device) else _SIDE_BY_SIDE) as pool:
-            for _ in pool.map(lambda kept: _bring(kept, self._device, staging), resident):
-                synchronize(self._device)
+            list(pool.map(lambda kept: _bring(kept, self._device, staging), resident))  # raises what went wrong
 
     @property
     def origins(self) -> tuple[BlockOrigin, ...]:
@@ -188,6 +187,7 @@ def _bring(kept: KeptBlock, device: torch.device, staging: Tensor | None) -> Non
     """Bring resident weights to the device from their origin."""
     memory = device_memory(kept.num_bytes, device)
     kept.fill(memory, staging)
+    synchronize(device)  # before the next block is read to the same staging
     _bind(kept, memory)
 
 

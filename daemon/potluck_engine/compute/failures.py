@@ -2,48 +2,67 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable
+from typing import TypeVar
 
 import torch
 
-from potluck.blocks.accelerators import synchronize
+from potluck.blocks.accelerators import is_lost
 from potluck.errors import CheckpointError, PotluckError
 from potluck.protocol.codes import Code, RemoteError
 
 log = logging.getLogger(__name__)
 
-IsLost = Callable[[Exception], bool]
-"""Returns whether after this error the device can compute nothing any more in this process."""
+T = TypeVar("T")
 
 
-def never_lost(_: Exception) -> bool:
-    return False
+class DeviceLostError(PotluckError):
+    """The GPU can compute nothing any more in this process."""
+
+    def __init__(self, error: Exception) -> None:
+        reason = str(error).strip().partition("\n")[0]
+        super().__init__(f"the GPU failed: {reason}", hint="if it happens again, update its driver")
 
 
 class DeviceWatch:
-    """Tells `on_lost` once, with the error, when an error has made a GPU unusable for this process.
+    """Tells `on_lost` once, when an error has made a GPU unusable for this process.
 
-    After an illegal access or a fault of the driver, each call of a CUDA context fails until the process ends.
+    Whatever uses the device outside a step does so through `run` or `freed`, in any thread.
+
+    Attributes:
+        has_lost: a device of this engine is lost, or the process that computed with it.
     """
 
-    def __init__(self, device: torch.device, on_lost: Callable[[Exception], None]) -> None:
+    def __init__(self, device: torch.device, on_lost: Callable[[DeviceLostError], None] = lambda _: None) -> None:
+        self.has_lost = False
         self._device = device
         self._on_lost = on_lost
-        self._has_told = False
 
     def is_lost(self, error: Exception) -> bool:
-        if isinstance(error, PotluckError) or is_out_of_memory(error):
+        """Return whether the device can compute nothing any more after this error."""
+        if isinstance(error, PotluckError) or is_out_of_memory(error) or not is_lost(self._device):
             return False
+        if not self.has_lost:
+            self.has_lost = True
+            log.error("the GPU is lost to this process", exc_info=error)
+            self._on_lost(DeviceLostError(error))
+        return True
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns. Raises its errors, and DeviceLostError in place of one that lost the device."""
         try:
-            synchronize(self._device)
-        except Exception:  # the context returns the first error, of whatever class, for ever
-            if not self._has_told:
-                self._has_told = True
-                log.error("the GPU is lost to this process", exc_info=error)
-                self._on_lost(error)
-            return True
-        return False
+            return work()
+        except Exception as error:
+            if self.is_lost(error):
+                raise DeviceLostError(error) from error
+            raise
+
+    def free(self, work: Callable[[], object]) -> None:
+        """Call `work`, which frees memory of the device. If the device is lost, the end of the process frees it."""
+        with contextlib.suppress(DeviceLostError):
+            self.run(work)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -21,6 +21,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import torch
 from potluck_control.engine_metrics import RECENT_WEIGHT, STEP_TIME_BOUNDS_S, PageCounts, StepCounts
 from potluck_control.launch_spec import ServingLimits
 
@@ -28,7 +29,7 @@ from potluck.blocks.pages import PAGE_TOKENS
 from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.compute.executor import SpanExecutor
-from potluck_engine.compute.failures import IsLost, is_out_of_memory, never_lost, refusal_of
+from potluck_engine.compute.failures import DeviceWatch, is_out_of_memory, refusal_of
 from potluck_engine.compute.step_scheduler import StepScheduler
 from potluck_engine.compute.steps import Batch, Call, CostMeter, Hold, StepCost, StepJob
 from potluck_engine.compute.turns import Shares, equal_shares
@@ -72,6 +73,7 @@ class StepLoop:
     Any thread may submit, drop, close and command; one thread calls `turn`, and one `turn_of_calls`.
 
     Attributes:
+        device: is told of errors that may have lost the device.
         call_soon: calls what it is given, with an argument, where those wait who submitted jobs.
         wake: called when `turn` has something new to do.
         commands: what the next turn calls first.
@@ -85,7 +87,7 @@ class StepLoop:
         *,
         clock: Callable[[], float] = time.monotonic,
         shares: Shares = equal_shares,
-        is_lost: IsLost = never_lost,
+        device: DeviceWatch | None = None,
     ) -> None:
         self.counts = StepCounts()
         self.page_counts = PageCounts()
@@ -101,7 +103,7 @@ class StepLoop:
             max_step_tokens=limits.piece_tokens,
             shares=shares,
         )
-        self._is_lost = is_lost
+        self.device = device or DeviceWatch(torch.device("cpu"))
         self._clock = clock
         self._lock = threading.Lock()  # for the scheduler
         self.commands: deque[Callable[[], None]] = deque()
@@ -131,7 +133,7 @@ class StepLoop:
         def call() -> None:
             value, error = None, None
             try:
-                value = work()
+                value = self.device.run(work)
             except BaseException as raised:  # the caller gets every error
                 error = raised
             with contextlib.suppress(RuntimeError):  # the loop is closed
@@ -383,7 +385,7 @@ class StepLoop:
                 stage.executor.run(group)
             except Exception as error:  # the edge of the computation
                 tokens = sum(step.rows * count for step, count in group)
-                halves = [] if self._is_lost(error) else _halves(group, is_out_of_memory(error))
+                halves = [] if self.device.is_lost(error) else _halves(group, is_out_of_memory(error))
                 if not halves:
                     failed |= {step: self._refusal(error, f"a step of {tokens} tokens") for step, _ in group}
                 elif is_out_of_memory(error):
@@ -394,7 +396,7 @@ class StepLoop:
         return failed
 
     def _refusal(self, error: Exception, what: str) -> PotluckError:
-        if self._is_lost(error):
+        if self.device.is_lost(error):
             return RemoteError(Code.DRAINING, "the GPU of this server failed; it comes back", retry_after_s=10.0)
         return refusal_of(error, what)
 

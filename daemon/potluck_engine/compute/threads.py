@@ -24,7 +24,7 @@ from functools import partial
 import torch
 from potluck_control.launch_spec import ServingLimits
 
-from potluck_engine.compute.failures import IsLost, never_lost
+from potluck_engine.compute.failures import DeviceWatch
 from potluck_engine.compute.step_loop import StepLoop
 from potluck_engine.compute.turns import Shares, equal_shares
 
@@ -87,8 +87,9 @@ class _Worker:
                         self._news.get(timeout=wait_s)
                         while not self._news.empty():
                             self._news.get_nowait()
-            except Exception:  # no unforeseen error may end the thread
+            except Exception as error:  # no unforeseen error may end the thread
                 log.exception("an error in a computing thread")
+                compute.device.is_lost(error)
                 time.sleep(_AFTER_ERROR_S)
 
 
@@ -107,10 +108,10 @@ class Threads:
         threads: int,
         clock: Callable[[], float] = time.monotonic,
         shares: Shares = equal_shares,
-        is_lost: IsLost = never_lost,
+        device: DeviceWatch | None = None,
     ) -> Threads:
         """Make both threads, not started; the scheduler calls `shares` for clients that compete."""
-        compute = StepLoop(limits, clock=clock, shares=shares, is_lost=is_lost)
+        compute = StepLoop(limits, clock=clock, shares=shares, device=device)
         steps = _Worker(compute, compute.turn, threads, is_of_calls=False)
         return cls(compute, (steps, _Worker(compute, compute.turn_of_calls, threads, is_of_calls=True)))
 

@@ -305,6 +305,8 @@ class Paging:
             log.warning("a session does not get its pages: %s", error)
             refusal = error if isinstance(error, PotluckError) else RemoteError(Code.ROLLBACK, "its cache was lost")
             admitted.refused.append((step, refusal))
+            if isinstance(error, torch.AcceleratorError):  # all other sessions may fail likewise
+                raise
             return
         memory.is_running = True
         admitted.ready.append(step)

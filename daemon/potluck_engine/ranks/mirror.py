@@ -10,8 +10,9 @@ from potluck_control.launch_spec import LaunchSpec
 from torch import Tensor
 
 from potluck.blocks import KvCache
+from potluck.blocks.accelerators import release_memory
 from potluck.blocks.kv import KvMemory
-from potluck.blocks.parallel import Ranks, join_ranks
+from potluck.blocks.parallel import Ranks, join_ranks, leave_ranks
 from potluck.blocks.plans import StepPlan
 from potluck.protocol.blocks import Span
 from potluck_engine.loaded_blocks import Inputs, LoadedBlocks
@@ -23,12 +24,12 @@ from potluck_engine.ranks.processes import EXCHANGE_TIMEOUT_S, MEETING_TIMEOUT_S
 class Mirror:
     """One rank's part of a span. Rank 0 may call the public methods; tensors come on the CPU."""
 
-    def __init__(self, rank: int, config: LaunchSpec, meeting: Path) -> None:
+    _ranks: Ranks  # these two from `load` on
+    _blocks: LoadedBlocks
+
+    def __init__(self, rank: int, config: LaunchSpec) -> None:
         self._rank = rank
         self._config = replace(config, device=config.devices[rank])
-        self._meeting = meeting
-        self._ranks: Ranks | None = None
-        self._blocks: LoadedBlocks
         self._memory: KvMemory | None = None
         self._caches: dict[int, KvCache] = {}
 
@@ -38,15 +39,12 @@ class Mirror:
             name, args = letters.next()
             getattr(self, name)(*args)
 
-    def load(self, span: Span) -> None:
-        """Load this rank's part; meet the other ranks the first time."""
+    def load(self, span: Span, meeting: Path) -> None:
+        """Meet the other ranks and load this rank's part."""
         config = self._config
         torch.set_num_threads(config.threads)
-        if self._ranks is None:
-            size, device = len(config.devices), config.device
-            self._ranks = join_ranks(
-                self._rank, size, device=device, meeting=self._meeting, timeout_s=MEETING_TIMEOUT_S
-            )
+        size, device = len(config.devices), config.device
+        self._ranks = join_ranks(self._rank, size, device=device, meeting=meeting, timeout_s=MEETING_TIMEOUT_S)
         whole = load(open_for_swarm(config), span, config, self._ranks)
         self._blocks = LoadedBlocks(whole, piece_tokens=config.limits.piece_tokens)
         self._ranks.expect_within(EXCHANGE_TIMEOUT_S)
@@ -54,7 +52,11 @@ class Mirror:
     def free(self) -> None:
         self._caches.clear()
         self._memory = None
+        self._blocks.forget()
         self._blocks.whole.free()
+        release_memory(self._blocks.whole.device)
+        self._ranks.agree(True)
+        leave_ranks()
 
     def new_memory(self, num_tokens: int) -> None:
         self._memory = self._blocks.whole.new_memory(num_tokens)

@@ -45,9 +45,9 @@ _numbers = itertools.count()
 class RankProcesses:
     """The processes of one engine's further devices. Use `load` and `together` in other threads than the loop's."""
 
-    def __init__(self, config: LaunchSpec, meeting: Path) -> None:
+    def __init__(self, config: LaunchSpec) -> None:
         self._config = config
-        self._meeting = meeting
+        self._meeting: Path | None = None  # of the last group; None: there was none
         self._processes: list[asyncio.subprocess.Process] = []
         self._mailbox = Mailbox()
         self._group: Ranks | None = None
@@ -65,14 +65,14 @@ class RankProcesses:
         """
         _refuse_missing(config.devices)
         config.runtime_dir.mkdir(parents=True, exist_ok=True)
-        ranks = cls(config, config.runtime_dir / f"ranks-{os.getpid()}-{next(_numbers)}")
+        ranks = cls(config)
         try:
             for rank in range(1, len(config.devices)):
                 await ranks._start_one(rank)
         except OSError as error:
             await ranks.close()
             raise PotluckError(f"a process for {config.devices[rank]} cannot be started: {error.strerror}") from error
-        ranks._mailbox.send("config", config, ranks._meeting)
+        ranks._mailbox.send("config", config)
         return ranks
 
     @property
@@ -87,14 +87,25 @@ class RankProcesses:
 
     def load(self, checkpoint: Checkpoint, span: Span) -> BlockSpan:
         """Load the span on all ranks and return rank 0's part. Blocks. Raises PotluckError, as `loading.load`."""
-        config = self._config
-        with self.together("load", span):
-            if self._group is None:
-                size, device = len(config.devices), config.device
-                self._group = join_ranks(0, size, device=device, meeting=self._meeting, timeout_s=MEETING_TIMEOUT_S)
+        config, size = self._config, self.size
+        self._meeting = meeting = config.runtime_dir / f"ranks-{os.getpid()}-{next(_numbers)}"
+        with self.together("load", span, meeting):
+            self._group = join_ranks(0, size, device=config.device, meeting=meeting, timeout_s=MEETING_TIMEOUT_S)
             blocks = load(checkpoint, span, config, self._group)
             self._group.expect_within(EXCHANGE_TIMEOUT_S)
         return blocks
+
+    def free(self) -> None:
+        """Return when the other ranks have freed their parts. All leave the group, whose buffers are on the devices.
+
+        Raises RemoteError, as `together`; lost ranks have freed everything.
+        """
+        if self._group is None:
+            return
+        with self.together("free"):
+            self._group.agree(True)
+            self._group = None
+            leave_ranks()
 
     @contextmanager
     def together(self, name: str, *args: Any) -> Iterator[None]:
@@ -143,7 +154,8 @@ class RankProcesses:
         self._kill()
         await asyncio.gather(*(process.wait() for process in self._processes))
         await asyncio.to_thread(leave_ranks)
-        self._meeting.unlink(missing_ok=True)
+        if self._meeting is not None:
+            self._meeting.unlink(missing_ok=True)
 
     async def _start_one(self, rank: int) -> None:
         ours, theirs = socket.socketpair()

@@ -32,8 +32,8 @@ def main() -> int:
 
     letters = RankInbox(socket.socket(fileno=pipe))
     try:
-        _, config = letters.next()
-        Mirror(rank, *config).follow(letters)
+        _, (config,) = letters.next()
+        Mirror(rank, config).follow(letters)
     except EOFError:
         return 0
     except Exception:  # rank 0 notices the end of this process

@@ -45,9 +45,9 @@ class RankedSpan(BlockSpan):
         return False
 
     def free(self) -> None:
-        with contextlib.suppress(RemoteError), self.ranks.together("free"):  # lost ranks have freed it already
-            pass
         self.own.free()
+        with contextlib.suppress(RemoteError):
+            self.ranks.free()
 
     def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:
         assert self.own.layout is not None, "sessions of this family run alone"

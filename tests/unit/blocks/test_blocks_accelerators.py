@@ -1,5 +1,7 @@
 """What is asked of each kind of device; Apple's is a fake of `torch.mps`, since only a Mac has the real one."""
 
+import weakref
+
 import psutil
 import pytest
 import torch
@@ -93,3 +95,14 @@ def test_a_card_is_made_current_by_torch_and_nothing_else_is(monkeypatch: pytest
     assert accelerators.made_current(card) is card
     with accelerators.made_current(CPU), accelerators.made_current(MPS):
         pass
+
+
+def test_what_is_kept_for_graphs_and_what_ended_in_a_cycle_goes_when_a_device_is_released() -> None:
+    kept = accelerators.keep_until_release(lambda count, device: torch.arange(count, device=device))
+    numbers, cycle = weakref.ref(kept(3, CPU)), [torch.ones(1)]
+    cycle.append(cycle)
+    ended = weakref.ref(cycle[0])
+    assert kept(3, CPU) is numbers()
+    del cycle
+    accelerators.release_memory(CPU)
+    assert (numbers(), ended()) == (None, None)

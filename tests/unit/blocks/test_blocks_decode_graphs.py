@@ -1,15 +1,17 @@
 """Buckets of decode steps: what a recording reads at each step, and when it is dropped. Nothing is captured here."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from unittest.mock import Mock
 
 import pytest
 import torch
 from torch import Tensor
 
 from potluck.blocks.arenas import KvShape
-from potluck.blocks.decode_graphs import DecodeGraphs, Recording
+from potluck.blocks.decode_graphs import DecodeGraphs, GraphRecorder, Recording
 from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
 from potluck.blocks.plans import PlannedRow, StepPlan
 from potluck.blocks.step_tensors import StepTensors
@@ -93,9 +95,25 @@ def test_a_graph_that_cannot_be_recorded_is_said_once(caplog: pytest.LogCaptureF
     assert graphs.has_failed
 
 
-def test_no_rank_uses_graphs_that_another_could_not_record() -> None:
-    graphs = DecodeGraphs(blocks, CPU, FakeRecorder().record, agree=lambda holds: False)
+@pytest.mark.parametrize("fails_at", [1, 2], ids=["before its first run", "at its recording"])
+@pytest.mark.parametrize("fails_here", [True, False])
+def test_ranks_record_only_together_and_none_begins_while_another_lacks_memory(
+    fails_at: int, fails_here: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its first run a rank would wait for the other in an exchange."""
+    asked: list[bool] = []
+
+    def agree(holds: bool) -> bool:
+        asked.append(holds)
+        return holds and len(asked) < fails_at
+
+    recorder = FakeRecorder(fails=fails_here and fails_at == 2)
+    if fails_here and fails_at == 1:
+        monkeypatch.setattr("potluck.blocks.decode_graphs.memory_of", lambda device: Mock(free=100 << 20))
+    graphs = DecodeGraphs(blocks, CPU, recorder.record, agree)
     assert run(graphs, [row(0, page=2)], hidden(1.0), new_memory()) is None
+    assert asked == [True] * (fails_at - 1) + [not fails_here]
+    assert recorder.recorded == ([1] if fails_at == 2 and not fails_here else [])
     assert graphs.decide(StepPlan((row(0, page=2),)), new_memory()) is None
 
 
@@ -120,3 +138,57 @@ def test_a_step_runs_without_a_graph_if_its_tables_are_too_long() -> None:
     shared = PlannedRow(Span(0, 1), 50, 1, {0: (0, ((0, memory.num_pages),))})
     assert run(graphs, [shared], hidden(1.0), memory) is not None
     assert run(graphs, [shared] * 8, hidden(*[1.0] * 8), memory) is None
+
+
+class FakeCuda:
+    """What `GraphRecorder` asks of torch.cuda. Streams are numbers, and 0 is the usual one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.current, self.num_streams, self.is_capturing = 0, 0, False
+        graph = Mock(capture_begin=self.begin, capture_end=self.end)
+        answers = {"current_stream": lambda device: Mock(), "CUDAGraph": lambda: graph, "stream": self.stream}
+        for name in ("synchronize", "empty_cache", "graph_pool_handle"):
+            answers[name] = Mock()
+        for name, answer in {**answers, "Stream": self.new_stream}.items():
+            monkeypatch.setattr(torch.cuda, name, answer)
+
+    def new_stream(self, device: torch.device, priority: int) -> Mock:
+        self.num_streams += 1
+        return Mock(number=self.num_streams)
+
+    @contextmanager
+    def stream(self, stream: Mock) -> Iterator[None]:
+        before, self.current = self.current, stream.number
+        try:
+            yield
+        finally:
+            self.current = before
+
+    def begin(self, **_: object) -> None:
+        self.is_capturing = True
+
+    def end(self) -> None:
+        self.is_capturing = False
+
+
+def test_all_graphs_of_a_device_are_recorded_on_one_stream_and_an_error_leaves_the_current_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """cuBLAS keeps memory for each stream that multiplies."""
+    cuda, device, used = FakeCuda(monkeypatch), torch.device("cuda", 7), set[int]()
+
+    def work() -> Tensor:
+        used.add(cuda.current)
+        return torch.ones(1)
+
+    def fail() -> Tensor:
+        if cuda.is_capturing:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        return work()
+
+    for recorder in (GraphRecorder(device), GraphRecorder(device)):
+        with pytest.raises(RuntimeError, match="not permitted"):
+            recorder.record(fail)
+        recorder.record(work)
+        assert (cuda.current, cuda.is_capturing) == (0, False)
+    assert used == {1}

@@ -3,8 +3,10 @@
 Both origins are tried on the CPU: files, and copies in RAM beside a device with memory of its own.
 """
 
+import gc
 import re
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from helpers.spans import FolderOf, random, span_of
 from helpers.tiny_models import save_llama
 from torch import Tensor
 
-from potluck.blocks import BlockSpan, weights
+from potluck.blocks import BlockSpan, streaming, weights
 from potluck.blocks.residency import Room
 from potluck.blocks.streaming import KeptBlock, Order
 from potluck.protocol.blocks import Span
@@ -124,6 +126,57 @@ def test_the_next_block_is_guessed_forward_around_and_backward() -> None:
     order = Order([2, 3, 5, 7])
     assert [order.after(block) for block in (2, 3, 5, 7, 2)] == [3, 5, 7, 2, 3]
     assert [order.after(block) for block in (7, 5, 3)] == [5, 3, 2]
+
+
+class FakeDriver:
+    """What torch knows of CUDA's runtime, as far as memory on the host is registered there."""
+
+    def __init__(self, code: int) -> None:
+        self._code = code
+        self.registered: dict[int, int] = {}  # bytes, by address
+
+    def cudaHostRegister(self, address: int, num_bytes: int, flags: int) -> int:  # noqa: N802 (CUDA names it)
+        if not self._code:
+            self.registered[address] = num_bytes
+        return self._code
+
+    def cudaHostUnregister(self, address: int) -> int:  # noqa: N802
+        del self.registered[address]
+        return 0
+
+
+@pytest.mark.parametrize("code", [0, 2], ids=["granted", "refused"])
+def test_copies_in_ram_are_pinned_byte_for_byte_while_they_exist_and_plain_where_the_system_refuses(
+    code: int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = FakeDriver(code)
+    monkeypatch.setattr(torch.cuda, "cudart", lambda: driver)
+    monkeypatch.setattr(torch.cuda, "device", nullcontext)
+    monkeypatch.setattr(streaming, "copies_in_background", lambda device: True)
+    monkeypatch.setattr(weights, "_has_own_memory", lambda device: True)
+    room = Room(0, 1 << 40, 0, tmp_path, is_guess=True)
+    blocks = span_of(folder, Span(0, 2), room=room)
+    sizes = blocks.weights.placement.sizes
+    assert list(driver.registered.values()) == ([] if code else list(sizes))
+    with torch.inference_mode():
+        assert torch.allclose(blocks.forward(ones := torch.ones(1, 1, 512)), span_of(folder, Span(0, 2)).forward(ones))
+    del blocks
+    gc.collect()
+    assert not driver.registered
+
+
+def test_a_block_is_on_the_device_before_the_next_one_is_read_to_the_same_staging(
+    family_folder: FolderOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = loaded(family_folder("llama"), tmp_path, 9)
+    blocks.weights.free()
+    done: list[str] = []
+    fill = KeptBlock.fill
+    monkeypatch.setattr(weights, "_has_own_memory", lambda device: True)
+    monkeypatch.setattr(weights, "synchronize", lambda device: done.append("copied"))
+    monkeypatch.setattr(KeptBlock, "fill", lambda *args: (done.append("read"), fill(*args)))
+    blocks.weights.restore()
+    assert done == ["read", "copied"] * len(WHOLE)
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------

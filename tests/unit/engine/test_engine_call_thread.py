@@ -6,12 +6,13 @@ import sys
 import threading
 import time
 from collections.abc import Generator
+from unittest.mock import Mock
 
 import pytest
 import torch
 from helpers.engine_peers import SWARM, Server, refused_with
 from potluck_control.launch_spec import ServingLimits
-from potluck_engine.compute.failures import DeviceWatch, IsLost, never_lost
+from potluck_engine.compute.failures import DeviceLostError, DeviceWatch
 from potluck_engine.compute.step_loop import StepLoop, tell
 from potluck_engine.compute.steps import Call, StepJob
 from potluck_engine.compute.threads import Threads
@@ -26,10 +27,10 @@ FORWARD, BACKWARD = False, True
 Pieces = Generator[None, None, str]
 
 
-async def loop_of(blocks: BlockSpan, is_lost: IsLost = never_lost) -> StepLoop:
+async def loop_of(blocks: BlockSpan, device: DeviceWatch | None = None) -> StepLoop:
     """A loop that serves, whose turns the test makes."""
     limits = ServingLimits(max_queued_jobs=4, max_queued_tokens=1000)
-    threads = Threads.of(limits, threads=1, is_lost=is_lost)
+    threads = Threads.of(limits, threads=1, device=device)
     state = Service(blocks, SWARM, limits, threads)
     performing = asyncio.create_task(threads.compute.perform(state.stage))
     await asyncio.sleep(0)
@@ -189,21 +190,23 @@ def test_an_error_in_one_answer_is_logged_once_and_ends_nobody_elses(caplog) -> 
 ILLEGAL = RuntimeError("CUDA error: an illegal memory access was encountered")
 
 
-def watch_of(monkeypatch: pytest.MonkeyPatch, *, works: bool) -> tuple[DeviceWatch, list[Exception]]:
+def watch_of(monkeypatch: pytest.MonkeyPatch, *, works: bool) -> tuple[DeviceWatch, list[DeviceLostError]]:
     def synchronize(device: torch.device) -> None:
         if not works:
             raise ILLEGAL
 
-    monkeypatch.setattr("potluck_engine.compute.failures.synchronize", synchronize)
-    told: list[Exception] = []
+    monkeypatch.setattr("potluck.blocks.accelerators.synchronize", synchronize)
+    told: list[DeviceLostError] = []
     return DeviceWatch(torch.device("cuda"), told.append), told
 
 
 def test_a_device_that_fails_ever_after_is_lost_and_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     watch, told = watch_of(monkeypatch, works=False)
     assert watch.is_lost(ILLEGAL)
-    assert watch.is_lost(ILLEGAL)
-    assert told == [ILLEGAL]
+    with pytest.raises(DeviceLostError, match="the GPU failed: CUDA error: an illegal memory access"):
+        watch.run(Mock(side_effect=ILLEGAL))
+    watch.free(Mock(side_effect=ILLEGAL))
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize(
@@ -212,7 +215,8 @@ def test_a_device_that_fails_ever_after_is_lost_and_told_once(monkeypatch: pytes
 )
 def test_a_device_that_works_on_is_not_lost(error: Exception, works: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     watch, told = watch_of(monkeypatch, works=works)
-    assert not watch.is_lost(error)
+    with pytest.raises(type(error)):
+        watch.free(Mock(side_effect=error))
     assert not told
 
 
@@ -221,9 +225,9 @@ async def test_work_on_a_lost_device_is_refused_so_that_clients_go_elsewhere(
 ) -> None:
     """And the engine ends: its loss reaches `wait_lost` from the computing thread."""
     watch, told = watch_of(monkeypatch, works=False)
-    calls = await loop_of(blocks, watch.is_lost)
+    calls = await loop_of(blocks, watch)
     task = await submit(calls, FORWARD, failing(ILLEGAL))
     work(calls)
     with refused_with(Code.DRAINING):
         await task
-    assert told == [ILLEGAL]
+    assert len(told) == 1

@@ -14,6 +14,7 @@ from helpers.engine_peers import CHECKPOINT, local_steps, refused_with, until
 from helpers.lone_engine import INPUTS, Machine
 from potluck_control.engine_messages import FilesChanged, Offline, Online
 from potluck_engine import file_watch, memory_watch, server
+from potluck_engine.compute.failures import DeviceWatch
 from potluck_engine.file_watch import FileWatch
 from potluck_engine.memory_watch import MemoryWatch, checksum
 from torch import nn
@@ -201,6 +202,9 @@ async def test_a_change_without_a_sign_is_found_slowly(folder: Path, monkeypatch
     assert found == "model.safetensors"
 
 
+CPU = DeviceWatch(torch.device("cpu"))
+
+
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_watch, "_PAUSE_S", 0.0)
@@ -215,14 +219,14 @@ async def rounds(watch: MemoryWatch, module: nn.Module, count: int = 8) -> list[
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 async def test_one_flipped_bit_is_noticed(dtype: torch.dtype) -> None:
     module = nn.Linear(7, 5).to(dtype)
-    watch = MemoryWatch()
+    watch = MemoryWatch(CPU)
     assert await rounds(watch, module) == []
     module.weight.data.view(-1).view(torch.uint8)[11] ^= 1
     assert await rounds(watch, module) == ["weight"]
 
 
 async def test_weights_that_moved_or_were_freed_are_not_damaged() -> None:
-    module, watch = nn.Linear(7, 5), MemoryWatch()
+    module, watch = nn.Linear(7, 5), MemoryWatch(CPU)
     assert await rounds(watch, module) == []
     kept = module.weight.data
     module.weight.data = torch.zeros(0)

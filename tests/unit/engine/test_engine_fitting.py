@@ -176,6 +176,23 @@ def room_for_weights(folder: Path, **changes: object) -> Room:
     return fitting.weight_room(open_checkpoint(str(CHECKPOINT)), SPAN, replace(CONFIG, **changes), folder=folder)
 
 
+def test_what_gpus_keep_for_exchanges_with_each_other_is_neither_for_weights_nor_for_sessions(
+    checkpoint: Checkpoint, blocks: BlockSpan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    devices = {"device": "cuda:0", "devices": ("cuda:0", "cuda:1"), "max_memory": "cuda:0=600MiB"}
+    spec = replace(CONFIG, dtype="bfloat16", **devices)
+
+    def plan() -> tuple[int, int, int]:
+        room = fitting.weight_room(checkpoint, Span(0, 1), spec, folder=tmp_path).device_bytes
+        return num_blocks_that_fit(checkpoint, spec), room, cache_tokens(blocks, spec, max_blocks=2)
+
+    planned, taken = plan(), fitting._EXCHANGE_BYTES
+    monkeypatch.setattr(fitting, "_EXCHANGE_BYTES", 0)
+    without = plan()
+    assert all(less < more for less, more in zip(planned, without, strict=True))
+    assert without[1] - planned[1] == pytest.approx(0.9 * taken, abs=1)
+
+
 def test_what_sessions_were_promised_is_not_for_weights(tmp_path: Path) -> None:
     few, many = (
         room_for_weights(tmp_path, max_memory="cpu=100MiB,disk=5B", limits=ServingLimits(cache_tokens=tokens))
