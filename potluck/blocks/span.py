@@ -7,7 +7,7 @@ or scheduling.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -22,7 +22,7 @@ from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence
 from potluck.blocks.loop import FamilyLoop
 from potluck.blocks.native_steps import NextTokens
-from potluck.blocks.parallel import BlockDigest, Ranks, keep_local, part_nbytes, shard_layers, shared_digests
+from potluck.blocks.parallel import Ranks, check_alike, keep_local, part_nbytes, shard_layers
 from potluck.blocks.plans import StepPlan
 from potluck.blocks.ragged import RaggedRunner
 from potluck.blocks.residency import Room
@@ -30,7 +30,7 @@ from potluck.blocks.routing import Given
 from potluck.blocks.switching import register_attention
 from potluck.blocks.trial import hold_int8, try_alone, try_ragged
 from potluck.blocks.weights import SpanWeights
-from potluck.checkpoint.block_files import names_by_block
+from potluck.checkpoint.block_files import TensorReader, names_by_block
 from potluck.checkpoint.building import Filler, Passthrough, rebuild_buffers
 from potluck.checkpoint.families import (
     LAYER_INDEX_NAMES,
@@ -44,7 +44,7 @@ from potluck.checkpoint.families import (
     slice_config,
 )
 from potluck.checkpoint.packed import Packing
-from potluck.checkpoint.shards import ReadTensors, Shard, digest_tensors
+from potluck.checkpoint.shards import digest_tensors
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import packing_of, stored_format
 from potluck.errors import UsageError
@@ -285,19 +285,17 @@ def load_span(
     names = names_by_block(checkpoint, stack_name, span)
     checkpoint.fetch({checkpoint.weight_map[name] for block in names for name in block})
     filler = Filler(decoder, dtype, "cpu", stored)
-    reader = _BlockReader(checkpoint, names)
-    shared: list[BlockDigest] | None = None
+    reader = TensorReader(checkpoint)
     if ranks is None:
         sizes = [block_nbytes(layer, quantization, packing_of(checkpoint.config)) for layer in layers]
     else:
         sizes = [part_nbytes(layer) for layer in layers]
-        shared = shared_digests(len(names), reader.digest, ranks)
     weights = SpanWeights(layers, sizes, first_block=span.start, device=torch.device(device), room=room)
     digests = []
     is_for_cpu = torch.device(device).type == "cpu"
     for index, block in enumerate(names):
-        read = reader.read(index)
-        digests.append(digest_tensors(read) if shared is None else shared[index].checked(read))
+        read = reader.read(block)
+        digests.append(digest_tensors(read))
         tensors = {rest: read[name] for name, rest in block.items()}
         if quantization == "int4" and isinstance(stored, Packing):
             merged = _merged(filler, stored, tensors, f"{stack_name}.{index}.")
@@ -315,6 +313,8 @@ def load_span(
         del read, tensors  # before the next block is read
     filler.finish()
     weights.finish()
+    if ranks is not None:
+        check_alike(digests, ranks)
     if adapters is not None:
         if ranks is not None:
             raise UsageError("adapters cannot be served on several devices", hint="serve on one device")
@@ -358,30 +358,3 @@ def _merged(filler: Filler, packing: Packing, tensors: Mapping[str, Tensor], pre
         ]
         for parameter, experts in merged.items()
     }
-
-
-class _BlockReader:
-    """Reads blocks from a checkpoint, whose files it keeps open.
-
-    Args:
-        names: of the tensors of each block in the checkpoint.
-    """
-
-    def __init__(self, checkpoint: Checkpoint, names: Sequence[Mapping[str, str]]) -> None:
-        self._checkpoint = checkpoint
-        self._names = names
-        self._shards: dict[str, Shard] = {}
-
-    def read(self, index: int) -> ReadTensors:
-        files: dict[str, list[str]] = {}
-        for name in self._names[index]:
-            files.setdefault(self._checkpoint.weight_map[name], []).append(name)
-        read = ReadTensors()
-        for file, wanted in files.items():
-            if file not in self._shards:
-                self._shards[file] = Shard(self._checkpoint.path_of(file))
-            read.take_in(self._shards[file].read(wanted))
-        return read
-
-    def digest(self, index: int) -> BlockDigest:
-        return BlockDigest.of(self.read(index))
