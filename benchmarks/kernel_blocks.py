@@ -117,7 +117,7 @@ class _Counting(TorchDispatchMode):
         """Count only what happens within the first layer; kernels that the interpreter runs count as one each."""
         from triton.runtime.interpreter import GridExecutor
 
-        runner: Any = blocks._runner
+        runner: Any = blocks.runner
         layer, launch = runner._called[0], GridExecutor.__call__
 
         def inside(*args: Any, **kwargs: Any) -> Any:

@@ -133,9 +133,17 @@ class Adapters:
         """
         self._like = like
         for file in self._files.values():
-            for place in file.pairs:
-                if 0 <= place.block - first_block < len(layers):
-                    self._attach(file, place, layers[place.block - first_block])
+            for place, pair in file.pairs.items():
+                if not 0 <= place.block - first_block < len(layers):
+                    continue
+                layer = layers[place.block - first_block]
+                misfit = _misfit(layer, place, (pair.out_features, pair.in_features))
+                if misfit is not None:
+                    hint = "it was trained for another model or saved with another version of transformers"
+                    raise CheckpointError(f"the adapter {file.id} {misfit}", hint=hint)
+                if place not in self._places:
+                    self._places.add(place)
+                    self._wrap(layer, place)
             if file.nbytes(self._places, like.itemsize) > self._memory_bytes:
                 raise CheckpointError(
                     f"the adapter {file.id} needs more than the {self._memory_bytes / 1e6:.0f} MB allowed for adapters",
@@ -208,54 +216,28 @@ class Adapters:
                 output[..., tokens, :] += added
         return output
 
-    def _attach(self, file: AdapterFile, place: Place, layer: nn.Module) -> None:
-        path, _, name = place.name.rpartition(".")
-        try:
-            parent = layer.get_submodule(path)
-            module = parent.get_submodule(name)
-        except AttributeError:
-            raise CheckpointError(
-                f"the adapter {file.id} changes {place.name}, which blocks of this model do not have",
-                hint="it was trained for another model or saved with another version of transformers",
-            ) from None
-        pair = file.pairs[place]
-        shape = linear_shape(module.base if isinstance(module, AdaptedLinear) else module)
-        if shape != (pair.out_features, pair.in_features):
-            raise CheckpointError(
-                f"the adapter {file.id} was trained for another model: {place.name} is "
-                f"{'no linear layer' if shape is None else list(shape)} here, {[pair.out_features, pair.in_features]} "
-                "there"
-            )
-        if not isinstance(module, AdaptedLinear):
-            self._places.add(place)
-            setattr(parent, name, AdaptedLinear(module, place, self))
-
     def open(self, layers: nn.ModuleList, first_block: int) -> None:
         """Make every linear layer an `AdaptedLinear`, so that a private adapter may change any of them."""
         for block, layer in enumerate(layers, first_block):
             adapted = {id(module.base) for module in layer.modules() if isinstance(module, AdaptedLinear)}
             for path, module in list(layer.named_modules()):
                 if linear_shape(module) is not None and id(module) not in adapted:
-                    parent, _, name = path.rpartition(".")
-                    setattr(layer.get_submodule(parent), name, AdaptedLinear(module, Place(block, path), self))
+                    self._wrap(layer, Place(block, path))
+
+    def _wrap(self, layer: nn.Module, place: Place) -> None:
+        path, _, name = place.name.rpartition(".")
+        parent = layer.get_submodule(path)
+        setattr(parent, name, AdaptedLinear(parent.get_submodule(name), place, self))
 
     def check(self, layers: nn.ModuleList, first_block: int, layout: AdapterLayout) -> None:
         """Raise RemoteError BAD_REQUEST if what a private adapter adds to layers does not fit them."""
         for place in layout.places:
             if isinstance(place, PrefixPlace):
                 continue
-            module: nn.Module | None = layers[place.block - first_block]
-            for name in place.name.split("."):
-                module = None if module is None else dict(module.named_children()).get(name)
-            own = module.base if isinstance(module, AdaptedLinear) else module
-            shape = None if own is None else linear_shape(own)
-            if shape != (place.out_features, place.in_features):
-                raise RemoteError(
-                    Code.BAD_REQUEST,
-                    f"the adapter changes {place.name} of block {place.block}, which is "
-                    f"{'no linear layer' if shape is None else list(shape)} here, not "
-                    f"{[place.out_features, place.in_features]}",
-                )
+            layer, sizes = layers[place.block - first_block], (place.out_features, place.in_features)
+            misfit = _misfit(layer, Place(place.block, place.name), sizes)
+            if misfit is not None:
+                raise RemoteError(Code.BAD_REQUEST, f"the adapter {misfit}")
 
     def _read(self, file: AdapterFile) -> dict[Place, _Addition]:
         pairs = {place: pair for place, pair in file.pairs.items() if place in self._places}
@@ -268,6 +250,15 @@ class Adapters:
     def _used_bytes(self) -> int:
         held = [each for additions in self._loaded.values() for each in additions.values()]
         return sum(each.down.nbytes + each.up.nbytes for each in held)
+
+
+def _misfit(layer: nn.Module, place: Place, sizes: tuple[int, int]) -> str | None:
+    """Say what a layer has in place of a linear module of these sizes, out and in; None if it has one."""
+    module = dict(layer.named_modules()).get(place.name)
+    shape = None if module is None else linear_shape(module.base if isinstance(module, AdaptedLinear) else module)
+    found = "no linear layer" if shape is None else list(shape)
+    text = f"changes {place.name} of block {place.block}, which is {found} here, not {list(sizes)}"
+    return None if shape == sizes else text
 
 
 class AdaptedLinear(nn.Module):

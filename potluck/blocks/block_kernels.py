@@ -24,7 +24,7 @@ def add_and_norm(hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tenso
     width = hidden.shape[-1]
     output = torch.empty_like(hidden)
     total = hidden if added is None else torch.empty_like(hidden)
-    form = norm_form(norm)
+    form = norm_form(type(norm).forward)
     kernels.add_and_norm[(hidden.numel() // width,)](
         hidden,
         hidden if added is None else added,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -212,31 +212,32 @@ def can_be_fused(layer: nn.Module) -> bool:
     attention, mlp, known = getattr(layer, "self_attn", None), getattr(layer, "mlp", None), _known()
     if attention is None or mlp is None:
         return False
-    form = known.layers.get(code_of(type(layer).forward))
+    form = known.get(code_of(type(layer).forward))
     home = import_module(type(attention).__module__)
-    if form is None or code_of(type(attention).forward) not in known.attentions:
+    if form is None or code_of(type(attention).forward) not in known:
         return False
-    if _rotation_code(home) not in known.rotations:
+    if _rotation_code(home) not in known:
         return False
     names = (form.before_attention, form.after_attention, form.before_mlp, form.after_mlp)
     norms = [getattr(layer, name, None) for name in names if name is not None]
     norms += [getattr(attention, name) for name in ("q_norm", "k_norm") if hasattr(attention, name)]
-    if not all(norm is not None and code_of(type(norm).forward) in known.norms for norm in norms):
+    if not all(norm is not None and code_of(type(norm).forward) in known for norm in norms):
         return False
     return not has_plain_mlp(layer) or type(_activation(mlp)).__name__ in ACTIVATIONS
 
 
 def layer_form(layer: Any) -> LayerForm:
     """Return the names of the norms of a layer that can be fused."""
-    return _known().layers[code_of(type(layer).forward)]
+    form: LayerForm = _known()[code_of(type(layer).forward)]
+    return form
 
 
 def attention_form(attention: Any) -> AttentionForm:
     """Return the form of the attention of a layer that can be fused."""
     known, home, code = _known(), import_module(type(attention).__module__), code_of(type(attention).forward)
     return AttentionForm(
-        norms_whole=known.attentions[code],
-        is_interleaved=known.rotations[_rotation_code(home)],
+        norms_whole=known[code],
+        is_interleaved=known[_rotation_code(home)],
         has_whole_tables="_apply_rotary_emb" not in vars(home),  # gpt-oss has only the first half
         has_cap="softcap=self.attn_logit_softcapping" in code,
     )
@@ -244,7 +245,7 @@ def attention_form(attention: Any) -> AttentionForm:
 
 def has_plain_mlp(layer: Any) -> bool:
     """Return whether a layer's feed-forward part is known and has no experts."""
-    return code_of(type(layer.mlp).forward) in _known().mlps
+    return code_of(type(layer.mlp).forward) in _known()
 
 
 def is_gelu(mlp: Any) -> bool:
@@ -252,23 +253,17 @@ def is_gelu(mlp: Any) -> bool:
     return ACTIVATIONS[type(_activation(mlp)).__name__]
 
 
-def norm_form(norm: Any) -> NormForm:
-    """Return the form of a norm whose code is known."""
-    return _norm_form(type(norm).forward)
+@cache
+def norm_form(forward: Callable[..., Any]) -> NormForm:
+    """Return the form of norms that compute by this function, whose code is known."""
+    form: NormForm = _known().get(code_of(forward), NormForm())
+    return form
 
 
 @cache
-def _norm_form(forward: Callable[..., Any]) -> NormForm:
-    return _known().norms.get(code_of(forward), NormForm())
-
-
 def code_of(function: Callable[..., Any]) -> str:
     """Return a function's source without types, comments, docstrings and decorators."""
-    return _code_of(inspect.unwrap(function))
-
-
-@cache
-def _code_of(function: Callable[..., Any]) -> str:
+    function = inspect.unwrap(function)
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     (definition,) = tree.body
     assert isinstance(definition, ast.FunctionDef)
@@ -291,33 +286,19 @@ def _activation(mlp: Any) -> Any:
     return mlp.activation_fn if hasattr(mlp, "activation_fn") else mlp.act_fn
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """Code that is rewritten here -> its form."""
-
-    layers: dict[str, LayerForm]
-    attentions: dict[str, bool]  # whether queries and keys are normalised over all heads
-    norms: dict[str, NormForm]
-    rotations: dict[str, bool]  # whether neighbours are rotated rather than halves
-    mlps: frozenset[str]
-
-
 @cache
-def _known() -> _Known:
-    known = _Known({}, {}, {}, {}, frozenset(_mlps()))
+def _known() -> dict[str, Any]:
+    """Return code that is rewritten here -> its form, which for feed-forward parts is None."""
+    known: dict[str, Any] = {}
     for name, family in _FAMILIES.items():
         home = _home(name)
-        known.layers[code_of(getattr(home, f"{family.prefix}DecoderLayer").forward)] = family.layer
-        known.attentions[code_of(getattr(home, f"{family.prefix}Attention").forward)] = family.norms_whole
-        known.norms[code_of(getattr(home, f"{family.prefix}RMSNorm").forward)] = family.norm
-        known.rotations[_rotation_code(home)] = family.is_interleaved
+        known[code_of(getattr(home, f"{family.prefix}DecoderLayer").forward)] = family.layer
+        known[code_of(getattr(home, f"{family.prefix}Attention").forward)] = family.norms_whole
+        known[code_of(getattr(home, f"{family.prefix}RMSNorm").forward)] = family.norm
+        known[_rotation_code(home)] = family.is_interleaved
+    for name in ("llama", "phi3", "glm4", "gemma2"):  # without experts
+        known[code_of(getattr(_home(name), f"{_FAMILIES[name].prefix}MLP").forward)] = None
     return known
-
-
-def _mlps() -> Iterator[str]:
-    """Yield the code of feed-forward parts without experts."""
-    for name in ("llama", "phi3", "glm4", "gemma2"):
-        yield code_of(getattr(_home(name), f"{_FAMILIES[name].prefix}MLP").forward)
 
 
 def _home(name: str) -> Any:

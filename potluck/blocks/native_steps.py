@@ -462,7 +462,7 @@ def _order_of(order: Tensor, columns: int, held: list[tuple[Tensor, int]]) -> in
 
 def _norm_of(norm: Any, length: int, dtype: torch.dtype, held: list[tuple[Tensor, int]]) -> _Norm:
     """Return an RMS norm of so many numbers. Raises CannotRunWhole."""
-    form = norm_form(norm)
+    form = norm_form(type(norm).forward)
     epsilon = norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps
     return _Norm(_address(norm.weight, (length,), dtype, held), epsilon, form.rounds_first, form.plus_one)
 

@@ -14,7 +14,7 @@ import contextlib
 import copy
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -22,14 +22,13 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.experimental import implicit_replication
 from transformers.distributed.parallel_utils import ALL_PARALLEL_STYLES
 from transformers.distributed.tensor_parallel import MoeExpertsParallel, get_kv_heads_per_rank
 
-from potluck.checkpoint.shards import DIGEST_HEX_DIGITS, digest_tensors, quick_digest
 from potluck.errors import CheckpointError
 
 OWN_PLANS = {
@@ -152,33 +151,14 @@ def keep_local(block: nn.Module) -> None:
                 setattr(module, name, nn.Parameter(parameter.to_local().detach(), requires_grad=False))
 
 
-@dataclass(frozen=True, slots=True)
-class BlockDigest:
-    """The digest of a block that one rank read, and a quick one by which the others see that they read the same."""
-
-    digest: str
-    quick: str
-
-    @classmethod
-    def of(cls, tensors: dict[str, Tensor]) -> BlockDigest:
-        return cls(digest_tensors(tensors), quick_digest(tensors))
-
-    def checked(self, tensors: dict[str, Tensor]) -> str:
-        """Return the digest. Raises CheckpointError if these tensors are not those that it was computed over."""
-        if quick_digest(tensors) != self.quick:
-            raise CheckpointError("the checkpoint's files changed while they were read", hint="start it again")
-        return self.digest
-
-
-def shared_digests(count: int, digest: Callable[[int], BlockDigest], ranks: Ranks) -> list[BlockDigest]:
-    """Return `digest(index)` for `count` blocks. Each rank reads some of the blocks and sends their digests."""
-    digits = torch.zeros((count, DIGEST_HEX_DIGITS), dtype=torch.int32)  # the bytes of both digests
-    for index in range(ranks.rank, count, ranks.size):
-        both = digest(index)
-        digits[index] = torch.tensor(list(bytes.fromhex(both.digest + both.quick)), dtype=torch.int32)
-    dist.all_reduce(digits, group=ranks.host_mesh.get_group())
-    texts = [bytes(row).hex() for row in digits.tolist()]
-    return [BlockDigest(text[:DIGEST_HEX_DIGITS], text[DIGEST_HEX_DIGITS:]) for text in texts]
+def check_alike(digests: Sequence[str], ranks: Ranks) -> None:
+    """Raise CheckpointError, on all ranks, unless all of them read the same blocks."""
+    read = torch.tensor([list(bytes.fromhex(digest)) for digest in digests], dtype=torch.int32)
+    least, greatest = read.clone(), read.clone()
+    for digits, extreme in ((least, dist.ReduceOp.MIN), (greatest, dist.ReduceOp.MAX)):
+        dist.all_reduce(digits, op=extreme, group=ranks.host_mesh.get_group())
+    if not torch.equal(least, greatest):
+        raise CheckpointError("the checkpoint's files changed while they were read", hint="start it again")
 
 
 class _ShardedForward:

@@ -14,9 +14,9 @@ from typing import Any
 
 from torch import nn
 
-from potluck.blocks.kv import KvLayout
+from potluck.blocks.ragged import RaggedRunner
 from potluck.blocks.span import BlockSpan
-from potluck.blocks.trial import NotRaggedError
+from potluck.blocks.trial import NotRaggedError, joined_runner
 from potluck.blocks.weights import SpanWeights
 from potluck.checkpoint.families import LAYER_INDEX_NAMES, slice_config
 from potluck.errors import PotluckError
@@ -54,16 +54,9 @@ def reshaped(pieces: Sequence[BlockSpan], span: Span) -> BlockSpan:
         for piece, part in chosen
         for kind in piece.remembered[part.start - piece.span.start : part.end - piece.span.start]
     )
-    try:
-        blocks.take_over(
-            _layout(chosen, span),
-            has_kernels=all(piece.has_kernels for piece, _ in chosen),
-            is_whole=all(piece.is_whole for piece, _ in chosen),
-            no_kernels=next((piece.no_kernels for piece, _ in chosen if piece.no_kernels), None),
-            bytes_per_token=sum(piece.bytes_per_token * len(part) // len(piece.span) for piece, part in chosen),
-        )
-    except NotRaggedError as error:
-        raise NotReshapableError(f"blocks {span} run differently together than apart: {error}") from error
+    runners = [(piece.runner, part) for piece, part in chosen if piece.runner is not None]
+    if runners:
+        blocks.runner = _joined(blocks, runners)
     return blocks
 
 
@@ -103,14 +96,14 @@ def _renumber(layer: nn.Module, shift: int) -> None:
                 setattr(module, name, index + shift)
 
 
-def _layout(pieces: Sequence[tuple[BlockSpan, Span]], span: Span) -> KvLayout | None:
-    layouts = [piece.layout for piece, _ in pieces]
-    if all(layout is None for layout in layouts):
-        return None
-    found = []
-    for (_, part), layout in zip(pieces, layouts, strict=True):
-        if layout is None:
-            raise NotReshapableError(f"sessions in blocks {part} run alone, but those in other blocks share steps")
-        found += [layout.layers[block - layout.span.start] for block in part]
-    assert layouts[0] is not None
-    return replace(layouts[0], span=span, layers=tuple(found))
+def _joined(blocks: BlockSpan, parts: Sequence[tuple[RaggedRunner, Span]]) -> RaggedRunner:
+    """Return a runner for all blocks of these parts. Raises NotReshapableError."""
+    layers = tuple(runner.layout.layers[block - runner.layout.span.start] for runner, part in parts for block in part)
+    if len(layers) < len(blocks.span):
+        raise NotReshapableError(f"sessions in some of blocks {blocks.span} run alone, but those in others share steps")
+    runners = [runner for runner, _ in parts]
+    layout = replace(runners[0].layout, span=blocks.span, layers=layers)
+    try:
+        return joined_runner(blocks.loop, blocks.adapters, layout, runners)
+    except NotRaggedError as error:
+        raise NotReshapableError(f"blocks {blocks.span} run differently together than apart: {error}") from error

@@ -7,7 +7,7 @@ or scheduling.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -22,15 +22,15 @@ from potluck.blocks.kernel_support import NoKernels, Trying
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence
 from potluck.blocks.loop import FamilyLoop
 from potluck.blocks.native_steps import NextTokens
-from potluck.blocks.parallel import BlockDigest, Ranks, keep_local, part_nbytes, shard_layers, shared_digests
+from potluck.blocks.parallel import Ranks, check_alike, keep_local, part_nbytes, shard_layers
 from potluck.blocks.plans import StepPlan
 from potluck.blocks.ragged import RaggedRunner
 from potluck.blocks.residency import Room
 from potluck.blocks.routing import Given
 from potluck.blocks.switching import register_attention
-from potluck.blocks.trial import bytes_per_token, hold_int8, runner_of, try_alone, try_ragged
+from potluck.blocks.trial import hold_int8, try_alone, try_ragged
 from potluck.blocks.weights import SpanWeights
-from potluck.checkpoint.block_files import names_by_block
+from potluck.checkpoint.block_files import TensorReader, names_by_block
 from potluck.checkpoint.building import Filler, Passthrough, rebuild_buffers
 from potluck.checkpoint.families import (
     LAYER_INDEX_NAMES,
@@ -44,7 +44,7 @@ from potluck.checkpoint.families import (
     slice_config,
 )
 from potluck.checkpoint.packed import Packing
-from potluck.checkpoint.shards import ReadTensors, Shard, digest_tensors
+from potluck.checkpoint.shards import digest_tensors
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import packing_of, stored_format
 from potluck.errors import UsageError
@@ -62,7 +62,8 @@ class BlockSpan:
         weights: where the weights are; parts of a loaded span share it.
         adapters: what calls may add to the layers; shared likewise.
         model_config: configuration of the decoder with all blocks of the model.
-        bytes_per_token: what one token of one row adds to a cache; 0 before `try_out`, which parts do not need.
+        runner: runs steps of rows that share them; None before `try_out`, and where each session runs alone.
+        remembered: what each layer keeps of a token, found out by `try_out`.
     """
 
     def __init__(
@@ -87,9 +88,8 @@ class BlockSpan:
         self.hidden_size = self.loop.hidden_size
         self.dtype = self.loop.dtype
         self.device = self.loop.device
-        self._runner: RaggedRunner | None = None
+        self.runner: RaggedRunner | None = None
         self._trying: Trying = nullcontext
-        self.bytes_per_token = 0
         self.remembered: tuple[Remembered | None, ...] = ()  # by layer, found out by a trial
 
     def try_out(
@@ -104,13 +104,11 @@ class BlockSpan:
         self._trying = trying
         register_attention()
         cache, heard = try_alone(self.loop)
-        self.bytes_per_token = bytes_per_token(cache)
         self.remembered = keys_and_values(cache)
         agree = bool if ranks is None else ranks.agree
-        self._runner = try_ragged(self.loop, self.adapters, cache, heard, agree, trying)
-        if has_int8_cache and self._runner is not None:
-            hold_int8(self._runner, self.decoder.config.model_type, heard, agree, trying)
-            self.bytes_per_token = self._runner.layout.bytes_per_token(torch.int8)
+        self.runner = try_ragged(self.loop, self.adapters, cache, heard, agree, trying)
+        if has_int8_cache and self.runner is not None:
+            hold_int8(self.runner, self.decoder.config.model_type, heard, agree, trying)
 
     def check(self, layout: AdapterLayout) -> None:
         """Raise RemoteError BAD_REQUEST if a private adapter does not fit these blocks."""
@@ -134,31 +132,20 @@ class BlockSpan:
 
     def trying(self) -> AbstractContextManager[object]:
         """Return a context for the first steps and graphs after a trial, in which kernels may still fail."""
-        return self._trying() if self.has_kernels else nullcontext()
+        return self._trying() if self.runner is not None and self.runner.has_kernels else nullcontext()
+
+    @property
+    def bytes_per_token(self) -> int:
+        """What one token of one row adds to a cache; 0 before `try_out`, which parts do not need."""
+        if self.layout is not None:
+            return self.layout.bytes_per_token(self.layout.stored)
+        kept = (kind for kind in self.remembered if kind is not None)
+        return self.dtype.itemsize * sum(kind.heads * (kind.key_size + kind.value_size) for kind in kept)
 
     @property
     def is_ragged(self) -> bool:
         """True if rows of many sessions can share a step; otherwise each session has its own cache and steps."""
-        return self._runner is not None
-
-    def take_over(
-        self,
-        layout: KvLayout | None,
-        *,
-        has_kernels: bool,
-        is_whole: bool,
-        no_kernels: NoKernels | None,
-        bytes_per_token: int,
-    ) -> None:
-        """Apply what trials of the loaded blocks found out to this span, which is made of them.
-
-        Raises NotRaggedError if the blocks cannot share steps together.
-        """
-        self.bytes_per_token = bytes_per_token
-        if layout is not None:
-            ways = {"has_kernels": has_kernels, "is_whole": is_whole}
-            self._runner = runner_of(self.loop, self.adapters, layout, **ways)
-            self._runner.no_kernels = no_kernels
+        return self.runner is not None
 
     def digests_of(self, span: Span) -> tuple[str, ...]:
         """Return the digests of blocks within this span."""
@@ -172,21 +159,17 @@ class BlockSpan:
     @property
     def layout(self) -> KvLayout | None:
         """The KV layout of the layers; None where rows cannot share steps."""
-        return self._runner.layout if self._runner is not None else None
-
-    @property
-    def has_kernels(self) -> bool:
-        return self._runner is not None and self._runner.has_kernels
+        return self.runner.layout if self.runner is not None else None
 
     @property
     def is_whole(self) -> bool:
         """True if a CPU runs whole blocks in C for very few tokens."""
-        return self._runner is not None and self._runner.is_whole
+        return self.runner is not None and self.runner.is_whole
 
     @property
     def no_kernels(self) -> NoKernels | None:
         """Return why steps run on plain torch where kernels are expected; None elsewhere."""
-        return self._runner.no_kernels if self._runner is not None else None
+        return self.runner.no_kernels if self.runner is not None else None
 
     @property
     def chosen(self) -> Tensor | None:
@@ -199,12 +182,12 @@ class BlockSpan:
     @property
     def step_ways(self) -> str:
         """Describe for people what `run_step` runs on: "fused, graphs", "native kernels, fused", "plain: no gcc"."""
-        return self._runner.ways if self._runner is not None else "each session alone"
+        return self.runner.ways if self.runner is not None else "each session alone"
 
     def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:
         """Return KV memory for `run_step` with room for `num_tokens` tokens, and for `max_blocks` blocks if given."""
-        assert self._runner is not None, "sessions of this family run alone"
-        return KvMemory(self._runner.layout, num_tokens, max_blocks=max_blocks)
+        assert self.runner is not None, "sessions of this family run alone"
+        return KvMemory(self.runner.layout, num_tokens, max_blocks=max_blocks)
 
     def run_step(
         self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
@@ -219,19 +202,19 @@ class BlockSpan:
 
     def decided(self, plan: StepPlan, memory: KvMemory, *, has_prompts: bool) -> StepPlan:
         """Return the plan with all decisions that ranks must share. With several ranks, rank 0 decides for all."""
-        assert self._runner is not None, "sessions of this family run alone"
-        return self._runner.decided(plan, memory, has_prompts=has_prompts)
+        assert self.runner is not None, "sessions of this family run alone"
+        return self.runner.decided(plan, memory, has_prompts=has_prompts)
 
     def run_decided(
         self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
     ) -> Tensor:
         """Run a step like `run_step`, with the decisions that its plan holds."""
-        assert self._runner is not None, "sessions of this family run alone"
-        return self._runner.run(plan, hidden, memory, prompts)
+        assert self.runner is not None, "sessions of this family run alone"
+        return self.runner.run(plan, hidden, memory, prompts)
 
     def next_tokens(self, sequences: list[KvSequence], memory: KvMemory) -> NextTokens | None:
         """Prepare more steps of one token of each of these sequences, which have room; None if nothing is gained."""
-        return None if self._runner is None else self._runner.next_tokens(sequences, memory)
+        return None if self.runner is None else self.runner.next_tokens(sequences, memory)
 
     def new_cache(self) -> KvCache:
         return KvCache(self.decoder.config)
@@ -314,19 +297,17 @@ def load_span(
     names = names_by_block(checkpoint, stack_name, span)
     checkpoint.fetch({checkpoint.weight_map[name] for block in names for name in block})
     filler = Filler(decoder, dtype, "cpu", stored)
-    reader = _BlockReader(checkpoint, names)
-    shared: list[BlockDigest] | None = None
+    reader = TensorReader(checkpoint)
     if ranks is None:
         sizes = [block_nbytes(layer, quantization, packing_of(checkpoint.config)) for layer in layers]
     else:
         sizes = [part_nbytes(layer) for layer in layers]
-        shared = shared_digests(len(names), reader.digest, ranks)
     weights = SpanWeights(layers, sizes, first_block=span.start, device=torch.device(device), room=room)
     digests = []
     is_for_cpu = torch.device(device).type == "cpu"
     for index, block in enumerate(names):
-        read = reader.read(index)
-        digests.append(digest_tensors(read) if shared is None else shared[index].checked(read))
+        read = reader.read(block)
+        digests.append(digest_tensors(read))
         tensors = {rest: read[name] for name, rest in block.items()}
         if quantization == "int4" and isinstance(stored, Packing):
             merged = _merged(filler, stored, tensors, f"{stack_name}.{index}.")
@@ -344,6 +325,8 @@ def load_span(
         del read, tensors  # before the next block is read
     filler.finish()
     weights.finish()
+    if ranks is not None:
+        check_alike(digests, ranks)
     if adapters is not None:
         if ranks is not None:
             raise UsageError("adapters cannot be served on several devices", hint="serve on one device")
@@ -387,30 +370,3 @@ def _merged(filler: Filler, packing: Packing, tensors: Mapping[str, Tensor], pre
         ]
         for parameter, experts in merged.items()
     }
-
-
-class _BlockReader:
-    """Reads blocks from a checkpoint, whose files it keeps open.
-
-    Args:
-        names: of the tensors of each block in the checkpoint.
-    """
-
-    def __init__(self, checkpoint: Checkpoint, names: Sequence[Mapping[str, str]]) -> None:
-        self._checkpoint = checkpoint
-        self._names = names
-        self._shards: dict[str, Shard] = {}
-
-    def read(self, index: int) -> ReadTensors:
-        files: dict[str, list[str]] = {}
-        for name in self._names[index]:
-            files.setdefault(self._checkpoint.weight_map[name], []).append(name)
-        read = ReadTensors()
-        for file, wanted in files.items():
-            if file not in self._shards:
-                self._shards[file] = Shard(self._checkpoint.path_of(file))
-            read.take_in(self._shards[file].read(wanted))
-        return read
-
-    def digest(self, index: int) -> BlockDigest:
-        return BlockDigest.of(self.read(index))

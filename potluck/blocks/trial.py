@@ -9,6 +9,7 @@ the family's own loop and cache, which is always correct.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -16,7 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers.cache_utils import CacheLayerMixin, get_layer_types_and_kwargs
+from transformers.cache_utils import get_layer_types_and_kwargs
 
 from potluck.blocks.accelerators import is_lost
 from potluck.blocks.adapters import Adapters
@@ -89,12 +90,6 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, Heard]:
             f"models of the family {family} cannot be split: their layers share no usual cache", hint=hint
         )
     return cache, Heard(heard, routing)
-
-
-def bytes_per_token(cache: KvCache) -> int:
-    """Return what one token of one row adds to the cache of `try_alone`; states of fixed size do not count."""
-    attending = [layer for layer in cache.layers if isinstance(layer, CacheLayerMixin) and layer.keys is not None]
-    return sum(int(layer.keys.nbytes + layer.values.nbytes) for layer in attending) // (2 * _TOKENS)
 
 
 @torch.inference_mode()
@@ -174,10 +169,13 @@ def hold_int8(
 
 
 @torch.inference_mode()
-def runner_of(
-    loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_kernels: bool, is_whole: bool
+def joined_runner(
+    loop: FamilyLoop, adapters: Adapters, layout: KvLayout, parts: Sequence[RaggedRunner]
 ) -> RaggedRunner:
     """Return the runner for blocks that passed a trial in other spans. It is cheap: no layer computes.
+
+    Args:
+        parts: runners of these spans. What only some of them use is not used.
 
     Raises:
         NotRaggedError: the layers are called differently together than alone.
@@ -186,10 +184,11 @@ def runner_of(
     with switch.use(RAGGED):
         calls = _try_calls(loop)
     runner = RaggedRunner(loop.layers, layout, calls, switch, adapters, loop.routers)
-    if has_kernels:
+    if all(part.has_kernels for part in parts):
         runner.use_kernels(loop.weights)
-    if is_whole:
+    if all(part.is_whole for part in parts):
         runner.use_whole(loop.weights)
+    runner.no_kernels = next((part.no_kernels for part in parts if part.no_kernels), None)
     return runner
 
 

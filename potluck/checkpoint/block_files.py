@@ -1,10 +1,12 @@
-"""Which files of a checkpoint hold which block: lists the blocks on disk and fetches others one by one."""
+"""Which files of a checkpoint hold which block: lists the blocks on disk, fetches others and reads them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from potluck.checkpoint.shards import ReadTensors, Shard
 from potluck.checkpoint.source import Checkpoint
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
@@ -49,6 +51,24 @@ class BlockFiles:
     def fetch(self, block: int) -> None:
         """Download the files of a block that are missing, and return when they are there. Raises CheckpointError."""
         self.checkpoint.fetch(self.files[block])
+
+
+class TensorReader:
+    """Reads tensors of a checkpoint, whose files it keeps open."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self._shards: dict[str, Shard] = {}
+
+    def read(self, names: Iterable[str]) -> ReadTensors:
+        """Return tensors of files that are here. Raises CheckpointError."""
+        read = ReadTensors()
+        for name in names:
+            file = self._checkpoint.weight_map[name]
+            if file not in self._shards:
+                self._shards[file] = Shard(self._checkpoint.path_of(file))
+            read.take_in(self._shards[file].read([name]))
+        return read
 
 
 def names_by_block(checkpoint: Checkpoint, stack_name: str, span: Span) -> list[dict[str, str]]:

@@ -61,7 +61,7 @@ def test_steps_over_int8_pages_equal_those_of_plain_torch(
     checkpoint = open_checkpoint(str(family_folder(family)))
     blocks = load_span(checkpoint, SPAN, dtype=torch.float32, device=str(device), cache_quantization="int8")
     assert blocks.step_ways.startswith("fused"), blocks.step_ways
-    runner = blocks._runner
+    runner = blocks.runner
     assert runner is not None
     outputs = []
     for _ in range(2):

@@ -21,6 +21,7 @@ def run_pair(folders: Sequence[Path], span: str, scratch: Path, kind: str = "cpu
     """Outcomes of two ranks, one for each checkpoint; a refusal is {"refused": message, "hint": hint}.
 
     Args:
+        folders: of checkpoints, or with a folder for each rank, `rank0` and `rank1`.
         kind: "cpu", or "cuda" for the first two devices of that kind.
     """
     from tests.helpers.fork_server import start_python
@@ -82,6 +83,8 @@ def _main(kind: str, rank: int, meeting: str, out: str, span: str, folders: list
     ranks = join_ranks(rank, 2, device=device, meeting=Path(meeting), timeout_s=60.0)
     outcomes: list[dict[str, Any]] = []
     for folder in folders:
+        own = Path(folder, f"rank{rank}")
+        folder = str(own) if own.exists() else folder
         try:
             outcomes.append(outcome(load_span(open_checkpoint(folder), Span.parse(span), device=device, ranks=ranks)))
         except PotluckError as error:

@@ -20,16 +20,20 @@ TOGETHER = (
 )
 WITHOUT_PLAN = "bloom"
 UNEVEN = "three_heads"
+CHANGED = "changed between ranks"
 SPAN = "2:5"
 
 
 @pytest.fixture(scope="module")
 def pair(family_folder: FolderOf, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    families = (*TOGETHER, WITHOUT_PLAN, UNEVEN)
-    folders = [family_folder(family) for family in families[:-1]]
-    folders.append(tmp_path_factory.mktemp(UNEVEN))
+    families = (*TOGETHER, WITHOUT_PLAN, UNEVEN, CHANGED)
+    folders = [family_folder(family) for family in families[:-2]]
+    folders += [tmp_path_factory.mktemp("three_heads"), tmp_path_factory.mktemp("changed")]
     config = LlamaConfig(hidden_size=48, intermediate_size=64, num_attention_heads=3, num_hidden_layers=6, vocab_size=8)
-    LlamaForCausalLM(config).save_pretrained(folders[-1])
+    LlamaForCausalLM(config).save_pretrained(folders[-2])
+    config.num_attention_heads = config.num_key_value_heads = 4
+    for rank in range(2):
+        LlamaForCausalLM(config).save_pretrained(folders[-1] / f"rank{rank}")  # other random numbers
     return dict(zip(families, run_pair(folders, SPAN, tmp_path_factory.mktemp("ranks")), strict=True))
 
 
@@ -53,3 +57,7 @@ def test_what_ranks_cannot_share_is_refused_by_name_with_a_way_out(pair: dict[st
     assert "one device" in pair[WITHOUT_PLAN]["hint"]
     assert "3 key-value heads" in pair[UNEVEN]["refused"]
     assert "divides" in pair[UNEVEN]["hint"]
+
+
+def test_ranks_that_read_other_weights_are_refused(pair: dict[str, dict[str, Any]]) -> None:
+    assert "changed while they were read" in pair[CHANGED]["refused"]

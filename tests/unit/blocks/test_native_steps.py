@@ -49,8 +49,8 @@ def load(folder: Path, dtype: torch.dtype, quantization: str = "none", cache_qua
 
 
 def runner_of(blocks: BlockSpan) -> RaggedRunner:
-    assert blocks._runner is not None
-    return blocks._runner
+    assert blocks.runner is not None
+    return blocks.runner
 
 
 def whole_of(blocks: BlockSpan) -> WholeBlocks:
