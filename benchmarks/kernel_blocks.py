@@ -151,9 +151,14 @@ class _Counting(TorchDispatchMode):
 
 def _load(folder: Path, span: Span, *, quantization: str) -> BlockSpan:
     """Load blocks that take the processor for a GPU with kernels, with weights as a GPU holds them."""
-    trial: Any = import_module("potluck.blocks.trial")
     formats: Any = import_module("potluck.blocks.formats")
     formats._kernel_rows = lambda: None
+    take_cpu_for_gpu()
+    return load_span(open_checkpoint(str(folder)), span, dtype=torch.float32, quantization=quantization)
+
+
+def take_cpu_for_gpu() -> None:
+    """Have blocks that are loaded from now on take the processor for a GPU with kernels."""
+    trial: Any = import_module("potluck.blocks.trial")
     trial.uses_kernels = lambda device: True
     trial.why_no_kernels = lambda device: None
-    return load_span(open_checkpoint(str(folder)), span, dtype=torch.float32, quantization=quantization)

@@ -1,13 +1,16 @@
 # mypy: disable-error-code="no-untyped-call"
 """Every Triton kernel in many shapes without a GPU: `kernel_matrix`.
 
-The interpreter computes shapes that models have and compares them with torch. The compiler makes programs for five
-generations of cards. Neither says anything about speed.
+The interpreter computes shapes that models have and compares them with torch. The compiler makes what real models
+launch (see `recorded_kernels`), in soak for five generations of cards by each version of Triton, else for one card by
+each. Neither says how fast a kernel is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib import import_module
 from itertools import product
 from typing import Any
@@ -16,23 +19,33 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.figures import Measured
-from benchmarks.interpreted import run
+from benchmarks.interpreted import VERSIONS, run
+from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts
 
-CAPABILITIES = (75, 86, 89, 90, 120)
-_TURING = 75  # has no bfloat16
+_CAPABILITIES = (80, 86, 89, 90, 120)
+_QUICK = ((90, VERSIONS[0]), (89, VERSIONS[1]))
+_PROCESSES = 2
 _SHAPES = ((64, 8, 2), (80, 4, 4), (96, 7, 1), (128, 8, 2), (192, 2, 2), (256, 7, 1))
 """Size of a head, heads of queries, heads of keys."""
+_KINDS = ("plain", "window", "cap", "sinks", "window, cap", "window, sinks")
 _TOLERANCE = {torch.float32: 2e-5, torch.float16: 2e-3}
 """Of the error's norm over the right numbers' norm. Rounding to float16 alone costs 3e-4."""
 
 
 def matrix(soak: bool) -> Measured:
-    computed = run("kernel_matrix:compute")
-    compiled = {name: run("kernel_matrix:compile_for", name, interprets=False) for name in CAPABILITIES}
+    cards = list(product(_CAPABILITIES, VERSIONS)) if soak else _QUICK
+    with ThreadPoolExecutor(_PROCESSES) as pool:
+        computing = pool.submit(run, "kernel_matrix:compute")
+        compiling = {
+            f"sm_{capability}, Triton {version}": pool.submit(
+                run, "recorded_kernels:compile_for", capability, version=version, interprets=False
+            )
+            for capability, version in cards
+        }
+    compiled = {name: future.result() for name, future in compiling.items()}
+    computed = computing.result()
     failures = sum(len(found["failures"]) for found in compiled.values())
-    return Measured(
-        len(computed["wrong"]) + failures, {"computed": computed, **{f"sm_{name}": compiled[name] for name in compiled}}
-    )
+    return Measured(len(computed["wrong"]) + failures, {"computed": computed, **compiled})
 
 
 @torch.inference_mode()
@@ -55,137 +68,82 @@ def compute() -> dict[str, Any]:
     return {"cases": count, "worst": worst, "wrong": wrong}
 
 
-def compile_for(capability: int) -> dict[str, Any]:
-    """Compile each kernel for one generation of cards."""
-    kernels = import_module("benchmarks.compile_kernels")
-    half = torch.float16 if capability == _TURING else torch.bfloat16
-    limit = kernels.SHARED_BYTES.get(capability, kernels.LEAST_SHARED_BYTES)
-    failures, spilled, count = {}, {}, 0
-    for job in kernels.all_jobs(half):
-        count += 1
-        try:
-            shared, stack = job.compile(capability)
-        except Exception as failure:  # of any kind: it is what is counted
-            failures[str(job)] = f"{type(failure).__name__}: {failure}"[:200]
-            continue
-        if shared > limit:
-            failures[str(job)] = f"{shared} bytes of shared memory"
-        if stack:
-            spilled[str(job)] = stack
-    return {"kernels": count, "failures": failures, "spilled_bytes": sum(spilled.values()), "spilled": spilled}
-
-
 Compare = Callable[[], tuple[Tensor, Tensor]]
 
 
 def _cases(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:
-    yield from _attention(dtype)
-    yield from _norms(dtype)
-    yield from _rotations(dtype)
-    yield from _matrices(dtype)
-
-
-def _attention(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:
-    tests = import_module("gpu.test_gpu_kernels")
-    arenas = import_module("potluck.blocks.arenas")
-    kinds = {
-        "plain": ({}, False),
-        "window": ({"window": 20}, False),
-        "cap": ({"soft_cap": 3.0}, False),
-        "sinks": ({}, True),
-        "window, cap": ({"window": 20, "soft_cap": 3.0}, False),
-        "window, sinks": ({"window": 20}, True),
-    }
-    for (dim, heads, kv_heads), (name, (kind, sinks)), held in product(_SHAPES, kinds.items(), ("numbers", "int8")):
-
-        def compare(
-            dim: int = dim,
-            heads: int = heads,
-            kv_heads: int = kv_heads,
-            kind: Any = kind,
-            sinks: bool = sinks,
-            held: str = held,
-        ) -> tuple[Tensor, Tensor]:
-            form = tests.Kind(dim**-0.5, **kind)
-            rows = tests.rows_of([1, 5], [70, 40], form.window)  # one decodes, one prefills
-            query = torch.randn(6, heads, dim).to(dtype)
-            keys, values = (torch.randn(kv_heads, tests.CAPACITY, dim).to(dtype) for _ in range(2))
-            own = torch.randn(heads) if sinks else None
-            kept = arenas.encoded(keys, values) if held == "int8" else (keys, values)
-            keys, values = arenas.decoded(kept, torch.float64)  # what counts are the numbers that codes stand for
-            pages, options = tests.paged(rows, form.window), {"scale": form.scale, "soft_cap": form.soft_cap}
-            found = tests.paged_attention(query, kept, pages, sinks=own, **options)
-            return found, tests.reference(query, keys, values, rows, form, own)
-
-        yield f"attention of {heads} heads over {kv_heads} of size {dim} in {held}, {name}", compare
-
-
-def _norms(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:
-    operations = import_module("potluck.blocks.block_kernels")
+    """Yield what each case computes, and a function that returns what was found and what is right."""
+    for shape, kind, held in product(_SHAPES, _KINDS, ("numbers", "int8")):
+        yield f"attention {shape} in {held}, {kind}", partial(_attention, dtype, shape, kind, held == "int8")
     kinds = ("llama.LlamaRMSNorm", "gemma.GemmaRMSNorm", "olmo2.Olmo2RMSNorm")
     for kind, width, is_added in product(kinds, (64, 2048, 2880), (False, True)):
-
-        def compare(kind: str = kind, width: int = width, is_added: bool = is_added) -> tuple[Tensor, Tensor]:
-            family, _, name = kind.partition(".")
-            norm = getattr(import_module(f"transformers.models.{family}.modeling_{family}"), name)(width).to(dtype)
-            norm.weight.copy_(torch.randn(width))
-            hidden, added = (torch.randn(1, 3, width).to(dtype) for _ in range(2))
-            total, found = operations.add_and_norm(hidden, added if is_added else None, norm)
-            wanted = hidden + added if is_added else hidden
-            return torch.cat((total, found)), torch.cat((wanted, norm(wanted)))
-
-        yield f"{kind} of {width}{' after a sum' if is_added else ''}", compare
-
-
-def _rotations(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:
-    operations = import_module("potluck.blocks.block_kernels")
+        yield f"{kind} of {width}{' after a sum' if is_added else ''}", partial(_norm, dtype, kind, width, is_added)
     for (dim, *_), family in product(_SHAPES, ("llama", "glm4")):
-
-        def compare(dim: int = dim, family: str = family) -> tuple[Tensor, Tensor]:
-            own = import_module(f"transformers.models.{family}.modeling_{family}").apply_rotary_pos_emb
-            query, key = torch.randn(3, 4, dim).to(dtype), torch.randn(3, 2, dim).to(dtype)
-            angles = torch.randn(3, dim // 2).repeat(1, 2)
-            cosines, sines = angles.cos().to(dtype), angles.sin().to(dtype)
-            by_head = [part.transpose(0, 1)[None].clone() for part in (query, key)]
-            wanted = torch.cat(own(*by_head, cosines[None], sines[None]), dim=1)
-            operations.rotate(query, key, cosines, sines, dim, is_interleaved=family == "glm4")
-            return torch.cat((query, key), dim=1), wanted[0].transpose(0, 1)
-
-        yield f"rotation of heads of {dim} as in {family}", compare
-
-
-def _matrices(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:
-    formats, grouped = import_module("potluck.blocks.formats"), import_module("potluck.blocks.grouped")
+        yield f"rotation of heads of {dim} as in {family}", partial(_rotation, dtype, dim, family)
     for form, rows, tokens in product(("int8", "int4"), (100, 256), (1, 3, 20)):
-
-        def dense(form: str = form, rows: int = rows, tokens: int = tokens) -> tuple[Tensor, Tensor]:
-            weight, x = torch.randn(rows, 96).to(dtype), torch.randn(1, tokens, 96).to(dtype)
-            matrix = formats.Int8Matrix(weight) if form == "int8" else formats.Int4Matrix(weight, 64)
-            found = grouped.dense_product(x, matrix, None)
-            if found is None:
-                raise RuntimeError("no kernel takes this matrix")
-            return found, nn.functional.linear(x.float(), matrix.rows(0, rows).float())
-
-        yield f"{tokens} tokens by {form} of {rows} rows", dense
+        yield f"{tokens} tokens by {form} of {rows} rows", partial(_dense, dtype, form, rows, tokens)
     for form, is_transposed, choices in product(("numbers", "int8", "int4"), (False, True), (2, 30)):
+        name = f"{choices} choices of experts in {form}{', transposed' if is_transposed else ''}"
+        yield name, partial(_experts, dtype, form, is_transposed, choices)
 
-        def experts(
-            form: str = form, is_transposed: bool = is_transposed, choices: int = choices
-        ) -> tuple[Tensor, Tensor]:
-            whole = torch.randn(5, 128, 96).to(dtype)
-            held: Any = whole
-            if form != "numbers":
-                flat = whole.view(-1, 96)
-                matrix = formats.Int8Matrix(flat) if form == "int8" else formats.Int4Matrix(flat, 64)
-                held = formats.QuantizedExperts(matrix, 128)
-            chosen = torch.randint(4, (choices,))  # nobody chooses the last
-            x = torch.randn(choices, 128 if is_transposed else 96).to(dtype)
-            by_expert = grouped.held_as(held, is_transposed=is_transposed)
-            found = grouped.product(x, by_expert, grouped.sort_by_expert(chosen, 5))
-            matrices = [held[expert].float() for expert in range(5)]
-            matrices = matrices if is_transposed else [matrix.T for matrix in matrices]
-            return found, torch.stack(
-                [token.float() @ matrices[e] for token, e in zip(x, chosen.tolist(), strict=True)]
-            )
 
-        yield f"{choices} choices of experts in {form}{', transposed' if is_transposed else ''}", experts
+def _attention(dtype: torch.dtype, shape: tuple[int, int, int], kind: str, is_int8: bool) -> tuple[Tensor, Tensor]:
+    dim, heads, kv_heads = shape
+    tests, arenas = import_module("gpu.test_gpu_kernels"), import_module("potluck.blocks.arenas")
+    form = tests.Kind(dim**-0.5, 20 if "window" in kind else None, 3.0 if "cap" in kind else None)
+    rows = tests.rows_of([1, 5], [70, 40], form.window)  # one decodes, one prefills
+    query = torch.randn(6, heads, dim).to(dtype)
+    keys, values = (torch.randn(kv_heads, tests.CAPACITY, dim).to(dtype) for _ in range(2))
+    sinks = torch.randn(heads) if "sinks" in kind else None
+    held = arenas.encoded(keys, values) if is_int8 else (keys, values)
+    keys, values = arenas.decoded(held, torch.float64)  # what counts are the numbers that codes stand for
+    options = {"scale": form.scale, "soft_cap": form.soft_cap, "sinks": sinks}
+    found = tests.paged_attention(query, held, tests.paged(rows, form.window), **options)
+    return found, tests.reference(query, keys, values, rows, form, sinks)
+
+
+def _norm(dtype: torch.dtype, kind: str, width: int, is_added: bool) -> tuple[Tensor, Tensor]:
+    family, _, name = kind.partition(".")
+    norm = getattr(import_module(f"transformers.models.{family}.modeling_{family}"), name)(width).to(dtype)
+    norm.weight.copy_(torch.randn(width))
+    hidden, added = (torch.randn(1, 3, width).to(dtype) for _ in range(2))
+    operations = import_module("potluck.blocks.block_kernels")
+    total, found = operations.add_and_norm(hidden, added if is_added else None, norm)
+    wanted = hidden + added if is_added else hidden
+    return torch.cat((total, found)), torch.cat((wanted, norm(wanted)))
+
+
+def _rotation(dtype: torch.dtype, dim: int, family: str) -> tuple[Tensor, Tensor]:
+    own = import_module(f"transformers.models.{family}.modeling_{family}").apply_rotary_pos_emb
+    query, key = torch.randn(3, 4, dim).to(dtype), torch.randn(3, 2, dim).to(dtype)
+    angles = torch.randn(3, dim // 2).repeat(1, 2)
+    cosines, sines = angles.cos().to(dtype), angles.sin().to(dtype)
+    by_head = [part.transpose(0, 1)[None].clone() for part in (query, key)]
+    wanted = torch.cat(own(*by_head, cosines[None], sines[None]), dim=1)
+    operations = import_module("potluck.blocks.block_kernels")
+    operations.rotate(query, key, cosines, sines, dim, is_interleaved=family == "glm4")
+    return torch.cat((query, key), dim=1), wanted[0].transpose(0, 1)
+
+
+def _dense(dtype: torch.dtype, form: str, rows: int, tokens: int) -> tuple[Tensor, Tensor]:
+    weight, x = torch.randn(rows, 96).to(dtype), torch.randn(1, tokens, 96).to(dtype)
+    matrix = Int8Matrix(weight) if form == "int8" else Int4Matrix(weight, 64)
+    found = import_module("potluck.blocks.grouped").dense_product(x, matrix, None)
+    if found is None:
+        raise RuntimeError("no kernel takes this matrix")
+    return found, nn.functional.linear(x.float(), matrix.rows(0, rows).float())
+
+
+def _experts(dtype: torch.dtype, form: str, is_transposed: bool, choices: int) -> tuple[Tensor, Tensor]:
+    grouped, whole = import_module("potluck.blocks.grouped"), torch.randn(5, 128, 96).to(dtype)
+    held: Any = whole
+    if form != "numbers":
+        flat = whole.view(-1, 96)
+        held = QuantizedExperts(Int8Matrix(flat) if form == "int8" else Int4Matrix(flat, 64), 128)
+    chosen = torch.randint(4, (choices,))  # nobody chooses the last
+    x = torch.randn(choices, 128 if is_transposed else 96).to(dtype)
+    by_expert = grouped.held_as(held, is_transposed=is_transposed)
+    found = grouped.product(x, by_expert, grouped.sort_by_expert(chosen, 5))
+    matrices = [held[expert].float() for expert in range(5)]
+    matrices = matrices if is_transposed else [matrix.T for matrix in matrices]
+    return found, torch.stack([token.float() @ matrices[e] for token, e in zip(x, chosen.tolist(), strict=True)])

@@ -1,0 +1,41 @@
+"""What a program's text says about the alignment of its accesses."""
+
+import pytest
+
+from benchmarks.ptx_alignment import Access, accesses
+
+# Each thread reads 16 bytes of one of 64 rows: keys + row * stride + 16 * (thread % 8).
+PROGRAM = """
+	ld.param.b64 	%rd1, [attend_param_0];
+	ld.param.b32 	%r1, [attend_param_1];
+	mov.u32 	%r2, %tid.x;
+	shl.b32 	%r3, %r2, 4;
+	and.b32  	%r4, %r3, 112;
+	shr.u32 	%r5, %r2, 3;
+	mad.lo.s32 	%r6, %r5, %r1, %r4;
+	cvt.s64.s32 	%rd2, %r6;
+	add.s64 	%rd3, %rd1, %rd2;
+$L__BB0_1:
+	// begin inline asm
+	cp.async.cg.shared.global [ %r7 + 0 ], [ %rd3 + 0 ], 0x10, %r8;
+	// end inline asm
+	add.s64 	%rd3, %rd3, STEP;
+	ld.shared.b32 	%r9, [%r7];
+	mov.b32 	{%rs1, %rs2}, %r9;
+	@%p1 bra 	$L__BB0_1;
+	st.global.v2.b32 	[ %rd1 + 4 ], { %r9, %r9 };
+	ret;
+"""
+
+
+@pytest.mark.parametrize(
+    ("zeros", "step", "alignment"),
+    [([4, 4], 64, 16), ([4, 1], 64, 2), ([4, 4], 8, 8), ([0, 4], 64, 1)],
+    ids=["aligned", "odd rows", "odd steps", "odd start"],
+)
+def test_an_access_is_as_aligned_as_all_that_its_address_is_made_of(
+    zeros: list[int], step: int, alignment: int
+) -> None:
+    load, store = accesses(PROGRAM.replace("STEP", str(step)), zeros)
+    assert load == Access(is_load=True, nbytes=16, alignment=alignment)
+    assert store == Access(is_load=False, nbytes=8, alignment=min(4, 1 << zeros[0]))
