@@ -7,15 +7,16 @@ after its last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from potluck.blocks.adapters import Adapters, Segment
+from potluck.blocks.adapters import Adapters
 from potluck.blocks.attention import LayerView, RowView, window_mask
 from potluck.blocks.calls import LayerCalls
 from potluck.blocks.decode_graphs import Agree, DecodeGraphs, GraphRecorder
@@ -71,8 +72,6 @@ class _GroupStep:
                 slots.extend(range(slot, slot + count))
         self._slots = torch.tensor(slots, device=self._arena.keys.device)
         self._is_int8 = memory.layout.is_int8
-        only = (self._arena.keys, self._arena.values) if len(slots) == 1 else ()
-        self._only = [tensor.select(2, slots[0]).unbind(0) for tensor in only]  # of each place, [heads, dim]
 
     def _view(self, group: LayerGroup, row: PlannedRow, first_page: int, pages: tuple[Run, ...]) -> RowView:
         oldest = group.first_visible(row.position)
@@ -91,12 +90,8 @@ class _GroupStep:
     def store(self, place: int, key: Tensor, value: Tensor) -> LayerView:
         """Write new keys and values, [1, kv_heads, tokens, dim]."""
         kept = (encoded(key), encoded(value)) if self._is_int8 else (key, value)
-        if self._only:  # copying takes a third of the time
-            for slot, new in zip(self._only, kept, strict=True):
-                slot[place].copy_(new[0, :, 0])
-        else:
-            for tensor, new in zip(self._arena.tensors, kept, strict=True):
-                tensor[place].index_copy_(1, self._slots, new[0])
+        for tensor, new in zip(self._arena.tensors, kept, strict=True):
+            tensor[place].index_copy_(1, self._slots, new[0])
         return LayerView(key, value, self._rows, place, self._arena.widener)
 
 
@@ -214,13 +209,13 @@ class RaggedRunner:
                     routers.collect(len(hidden), whole)
                     return output
             for blocks, rows in parts:
-                layers = whole[blocks.start - self.layout.span.start : blocks.end - self.layout.span.start]
+                tokens = None
                 if len(rows) == len(plan.rows):
                     hidden = self._run_part(plan, blocks, rows, hidden, memory, prompts)
-                    routers.collect(len(hidden), layers)
-                    continue
-                tokens = torch.cat([torch.arange(starts[row], starts[row + 1]) for row in rows]).to(hidden.device)
-                hidden[tokens] = self._run_part(plan, blocks, rows, hidden[tokens], memory, prompts)
+                else:
+                    tokens = torch.cat([torch.arange(starts[row], starts[row + 1]) for row in rows]).to(hidden.device)
+                    hidden[tokens] = self._run_part(plan, blocks, rows, hidden[tokens], memory, prompts)
+                layers = whole[blocks.start - self.layout.span.start : blocks.end - self.layout.span.start]
                 routers.collect(len(hidden), layers, tokens)
         return hidden
 
@@ -257,7 +252,7 @@ class RaggedRunner:
             if prompts:
                 _add_prompts(packed, plan, rows, prompts, block)
 
-        with self._adapters.using_segments(_segments(chosen)):
+        with self._adapters.using_each(_adapters_of(chosen)):
             return self._run_blocks(blocks, hidden, positions, cache, add_prompts)
 
     def _run_decode(self, hidden: Tensor, tensors: StepTensors, memory: KvMemory) -> Tensor:
@@ -302,15 +297,12 @@ def _positions(row: PlannedRow) -> range:
     return range(row.position, row.position + row.tokens)
 
 
-def _segments(rows: Sequence[PlannedRow]) -> tuple[Segment, ...]:
-    segments: list[Segment] = []
+def _adapters_of(rows: Sequence[PlannedRow]) -> Iterator[tuple[slice, str | None]]:
+    """Yield neighbouring tokens that go through the same adapter, or through none."""
     end = 0
-    for row in rows:
-        start, end = end, end + row.tokens
-        if segments and segments[-1].adapter == row.adapter:
-            start = segments.pop().start
-        segments.append(Segment(start, end, row.adapter))
-    return tuple(segments)
+    for adapter, some in groupby(rows, key=lambda row: row.adapter):
+        start, end = end, end + sum(row.tokens for row in some)
+        yield slice(start, end), adapter
 
 
 def _add_prompts(hidden: Tensor, plan: StepPlan, rows: list[int], prompts: Mapping[int, Tensor], block: int) -> None:
