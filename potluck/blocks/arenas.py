@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from potluck.blocks.slots import slot_size
-from potluck.blocks.widening import Widener
 
 _LEAST_GIVEN_BACK_BYTES = 64 * 1024  # of one head in a freed run; for less, the system calls cost more than they save
 
@@ -48,9 +47,6 @@ class KvArena:
 
     Args:
         stored: number format of the layers, or int8.
-
-    Attributes:
-        widener: set where attention computes in float32 on keys and values in half precision.
     """
 
     def __init__(self, shape: KvShape, depth: int, capacity: int, stored: torch.dtype, device: torch.device) -> None:
@@ -60,7 +56,6 @@ class KvArena:
         sizes = [(depth, shape.kv_heads, capacity, dim) for dim in shape.dims(stored)]
         (self.keys, key_map), (self.values, value_map) = (_map_tensor(size, stored, device) for size in sizes)
         self._maps = (key_map, value_map)
-        self.widener = Widener() if device.type == "cpu" and stored.itemsize == 2 else None
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor]:

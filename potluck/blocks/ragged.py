@@ -92,7 +92,7 @@ class _GroupStep:
         kept = (encoded(key), encoded(value)) if self._is_int8 else (key, value)
         for tensor, new in zip(self._arena.tensors, kept, strict=True):
             tensor[place].index_copy_(1, self._slots, new[0])
-        return LayerView(key, value, self._rows, place, self._arena.widener)
+        return LayerView(key, value, self._rows, place)
 
 
 class RaggedRunner:
