@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.attention import LayerView, RowView, window_mask
@@ -24,11 +24,11 @@ from potluck.blocks.fused import fused_layers
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerGroup
 from potluck.blocks.latent import share_latents
+from potluck.blocks.loop import FamilyLoop
 from potluck.blocks.native_steps import MOST_TOKENS, CannotRunWhole, NextTokens, WholeBlocks
 from potluck.blocks.paged import PagedCache, multiply_quantised, restore_quantised, step_tensors
 from potluck.blocks.pages import PAGE_TOKENS, Run, slots_in
 from potluck.blocks.plans import PlannedRow, StepPlan, StepRow, plan_step
-from potluck.blocks.routing import Routers
 from potluck.blocks.slots import encoded
 from potluck.blocks.step_tensors import StepTensors
 from potluck.blocks.switching import GROUPED, IN_TURN, RAGGED, AttentionSwitch
@@ -102,23 +102,15 @@ class RaggedRunner:
         no_kernels: why steps run on plain torch where kernels are expected; None elsewhere.
     """
 
-    def __init__(
-        self,
-        layers: nn.ModuleList,
-        layout: KvLayout,
-        calls: LayerCalls,
-        switch: AttentionSwitch,
-        adapters: Adapters,
-        routers: Routers,
-    ) -> None:
+    def __init__(self, loop: FamilyLoop, layout: KvLayout, calls: LayerCalls, adapters: Adapters) -> None:
         self.layout = layout
         self.calls = calls
-        self.layers = layers
-        share_latents(layers)
-        self._switch = switch
+        self.layers = loop.layers
+        share_latents(loop.layers)
+        self._switch = AttentionSwitch(loop.decoder)
         self._adapters = adapters
-        self._routers = routers
-        self._called: list[Any] = list(layers)
+        self._routers = loop.routers
+        self._called: list[Any] = list(loop.layers)
         self.has_kernels = False
         self.no_kernels: NoKernels | None = None
         self._graphs: DecodeGraphs | None = None
