@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any
 
 import torch
@@ -185,9 +185,7 @@ class RaggedRunner:
         if self._whole is not None and not prompts and (blocks := _whole_step(plan)) is not None:
             with suppress(CannotRunWhole):
                 return self._whole.run(blocks, plan.rows, hidden, memory)
-        starts = [0]
-        for row in plan.rows:
-            starts.append(starts[-1] + row.tokens)
+        starts = list(accumulate((row.tokens for row in plan.rows), initial=0))
         parts = plan.parts()
         hidden = hidden.clone() if prompts or len(parts) > 1 else hidden
         experts = GROUPED if self.has_kernels else IN_TURN if self._has_native_parts else None

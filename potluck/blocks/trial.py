@@ -33,6 +33,7 @@ from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.ragged import RaggedRunner
 from potluck.blocks.routing import Routing
 from potluck.blocks.switching import RAGGED, AttentionSwitch
+from potluck.checkpoint.families import LAYER_INDEX_NAMES
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 
@@ -284,14 +285,11 @@ def _one_of_each_kind(runner: RaggedRunner) -> list[int]:
     found: dict[str, int] = {}
     for index, layer in enumerate(runner.layers):
         modules = [(name, type(module).__qualname__, _settings(module)) for name, module in layer.named_modules()]
-        shapes = [(name, tuple(parameter.shape)) for name, parameter in layer.named_parameters()]
+        shapes = [tuple(parameter.shape) for parameter in layer.parameters()]
         found.setdefault(repr((modules, shapes, runner.layout.layers[index])), index)
     return list(found.values())
 
 
-def _settings(module: nn.Module) -> list[tuple[str, Any]]:
-    return [
-        (key, value)
-        for key, value in vars(module).items()
-        if isinstance(value, str | int | float) and key not in ("layer_idx", "layer_index")
-    ]
+def _settings(module: nn.Module) -> dict[str, Any]:
+    own = vars(module).items()
+    return {key: each for key, each in own if isinstance(each, str | int | float) and key not in LAYER_INDEX_NAMES}

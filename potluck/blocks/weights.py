@@ -181,14 +181,12 @@ def _has_own_memory(device: torch.device) -> bool:
 
 
 def _bring(kept: KeptBlock, device: torch.device, staging: Tensor | None) -> None:
-    """Bring resident weights to the device from their origin."""
+    """Bring resident weights to the device from their origin, in one piece of memory.
+
+    It is freed at once, and neighbours can be read as one.
+    """
     memory = device_memory(kept.num_bytes, device)
     kept.fill(memory, staging)
-    _bind(kept, memory)
-
-
-def _bind(kept: KeptBlock, memory: Tensor) -> None:
-    """Keep the parameters in one piece of memory: it is freed at once, and neighbours can be read as one."""
     for parameter, view in zip(kept.parameters, kept.views(memory), strict=True):
         parameter.data = view
 
