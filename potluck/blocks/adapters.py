@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -31,14 +31,6 @@ from potluck.protocol.codes import Code, RemoteError
 
 MEMORY_BYTES = 1 << 30
 _ALL = slice(None)
-
-
-class Segment(NamedTuple):
-    """Neighbouring tokens [start, end) of a step that go through one adapter, or through none."""
-
-    start: int
-    end: int
-    adapter: str | None
 
 
 class _Addition(NamedTuple):
@@ -175,14 +167,11 @@ class Adapters:
 
     def using(self, adapter: str | PrivateAdapter | None) -> AbstractContextManager[None]:
         """Send all tokens through the adapter with this id, or this one, or through none, within the context."""
-        return self._activated([(_ALL, adapter)])
-
-    def using_segments(self, segments: Sequence[Segment]) -> AbstractContextManager[None]:
-        """Send the packed tokens of a step through the adapters of their segments, within the context."""
-        return self._activated([(slice(each.start, each.end), each.adapter) for each in segments])
+        return self.using_each([(_ALL, adapter)])
 
     @contextmanager
-    def _activated(self, wanted: Sequence[tuple[slice, str | PrivateAdapter | None]]) -> Iterator[None]:
+    def using_each(self, wanted: Iterable[tuple[slice, str | PrivateAdapter | None]]) -> Iterator[None]:
+        """Send the packed tokens of a step through the adapters that are given for them, within the context."""
         before = self._active
         used = [
             (tokens, adapter.additions() if isinstance(adapter, PrivateAdapter) else self.load(adapter))

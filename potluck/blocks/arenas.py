@@ -20,8 +20,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from potluck.blocks.widening import Widener
-
 Held = tuple[Tensor, ...]
 """Keys [.., tokens, key_dim] and values [.., tokens, value_dim]; in int8 their codes, and behind them the factors of
 keys and those of values, bfloat16 [.., tokens, 1].
@@ -58,7 +56,6 @@ class KvArena:
 
     Attributes:
         tensors: as `Held` says, [depth, kv_heads, capacity, dim], contiguous.
-        widener: set where attention computes in float32 on keys and values in half precision.
     """
 
     def __init__(self, shape: KvShape, depth: int, capacity: int, stored: torch.dtype, device: torch.device) -> None:
@@ -68,7 +65,6 @@ class KvArena:
         parts = [_map_tensor((*size, dim), dtype, device) for dim, dtype in shape.parts(stored)]
         self.tensors: Held = tuple(tensor for tensor, _ in parts)
         self._maps = [mapped for _, mapped in parts]
-        self.widener = Widener() if device.type == "cpu" and stored.itemsize == 2 else None
 
     def held(self, keys: Tensor, values: Tensor) -> Held:
         """Return keys and values in the form in which this arena holds them."""

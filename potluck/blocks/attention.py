@@ -21,10 +21,8 @@ from torch import Tensor, nn
 from potluck.blocks.arenas import Held, decoded
 from potluck.blocks.native_kernels import native_kernels
 from potluck.blocks.native_library import can_attend
-from potluck.blocks.widening import Widener
 
 _MAX_RUNS = 4  # for more runs, copying a row's keys together is cheaper than that many calls
-_WIDE_GROUP = 4  # query heads for each key head from which the fused kernel is fast in bfloat16
 
 
 @dataclass(slots=True)
@@ -57,14 +55,12 @@ class LayerView:
     Attributes:
         new_keys, new_values: [1, kv_heads, packed tokens, dim]; already stored in the rows' runs.
         place: the layer's place in the arena.
-        widener: None where attention computes on keys and values as they are stored.
     """
 
     new_keys: Tensor
     new_values: Tensor
     rows: list[RowView]
     place: int
-    widener: Widener | None
 
     def attend(self, query: Tensor, scale: float, soft_cap: float | None = None, sinks: Tensor | None = None) -> Tensor:
         """Return attention [1, tokens, heads, value_dim] for query [1, heads, tokens, key_dim]."""
@@ -151,19 +147,9 @@ def _attend_token(query: Tensor, view: LayerView, row: RowView, scores: Scores) 
     if len(runs[0]) > 2:
         wide = query.float()
         return _merge([_partial(wide, *pair, scores) for pair in pairs], scores.sinks).to(query.dtype)
-    if view.widener is None and len(pairs) == 1 and scores.is_plain and pairs[0][0].shape[3] == pairs[0][1].shape[3]:
+    if len(pairs) == 1 and scores.is_plain and pairs[0][0].shape[3] == pairs[0][1].shape[3]:
         return F.scaled_dot_product_attention(query, *pairs[0], scale=scores.scale)  # nearly all rows take this way
-    if view.widener is None or (query.shape[2] >= _WIDE_GROUP and query.dtype is torch.bfloat16):
-        return _merge([_partial(query, keys, values, scores) for keys, values in pairs], scores.sinks)
-    wide = query.float()
-    return _merge([_widened(wide, *pair, scores, view.widener) for pair in pairs], scores.sinks).to(query.dtype)
-
-
-def _widened(query: Tensor, keys: Tensor, values: Tensor, scores: Scores, widener: Widener) -> tuple[Tensor, Tensor]:
-    parts = [_partial(query.narrow(1, head, k.shape[1]), k, v, scores) for head, k, v in widener.widen(keys, values)]
-    if len(parts) == 1:
-        return parts[0]
-    return torch.cat([output for output, _ in parts], dim=1), torch.cat([sums for _, sums in parts], dim=1)
+    return _merge([_partial(query, keys, values, scores) for keys, values in pairs], scores.sinks)
 
 
 def _attend_chunk(query: Tensor, view: LayerView, row: RowView, start: int, scores: Scores) -> Tensor:

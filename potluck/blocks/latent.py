@@ -9,6 +9,7 @@ Source: the absorbed matrices of DeepSeek-V2 (https://arxiv.org/abs/2405.04434),
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -63,23 +64,21 @@ class LatentView:
         if soft_cap is not None or sinks is not None:
             raise TypeError("latent attention with caps or sinks is unknown here")
         rows = self.held.rows
+        *starts, _ = itertools.accumulate((row.tokens for row in rows), initial=0)
         parts = query[0].split_with_sizes([row.tokens for row in rows], dim=1)
-        starts = [0]
-        for row in rows:
-            starts.append(starts[-1] + row.tokens)
-        outputs: list[Tensor] = [query] * len(rows)
-        few = [index for index, row in enumerate(rows) if row.tokens <= MOST_ABSORBED]
-        if few:
-            found = self._attend_few([parts[index] for index in few], [(rows[i], starts[i]) for i in few], scale)
-            for index, output in zip(few, found, strict=True):
-                outputs[index] = output
-        for index, row in enumerate(rows):
-            if row.tokens > MOST_ABSORBED:
-                outputs[index] = self._attend_many(parts[index], row, starts[index], scale)
+        asked = list(zip(parts, rows, starts, strict=True))
+        few = iter(self._attend_few([each for each in asked if each[1].tokens <= MOST_ABSORBED], scale))
+        outputs = [
+            next(few) if row.tokens <= MOST_ABSORBED else self._attend_many(part, row, start, scale)
+            for part, row, start in asked
+        ]
         return torch.cat(outputs, dim=1).transpose(0, 1)[None]
 
-    def _attend_few(self, queries: list[Tensor], rows: list[tuple[RowView, int]], scale: float) -> list[Tensor]:
+    def _attend_few(self, asked: list[tuple[Tensor, RowView, int]], scale: float) -> list[Tensor]:
         """Attend to latents. Shapes: queries [heads, tokens, key_dim] each; returns [heads, tokens, value_dim] each."""
+        if not asked:
+            return []
+        queries, rows, starts = zip(*asked, strict=True)
         plain, rotated_dim = self.module.qk_nope_head_dim, self.module.qk_rope_head_dim
         dtype = queries[0].dtype
         wide = torch.float32 if queries[0].device.type == "cpu" else dtype  # most processors have no fast half products
@@ -89,7 +88,7 @@ class LatentView:
         ready = torch.cat((absorbed, packed[..., plain : plain + rotated_dim]), dim=2) * scale
         sizes = [query.shape[1] for query in queries]
         found = []
-        for query, (row, start) in zip(ready.split_with_sizes(sizes, dim=1), rows, strict=True):
+        for query, row, start in zip(ready.split_with_sizes(sizes, dim=1), rows, starts, strict=True):
             latents, rotated = (each[0, 0].to(wide) for each in self._seen(row, start, wide))
             rank = latents.shape[1]
             flat = query.flatten(0, 1)

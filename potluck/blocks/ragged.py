@@ -7,16 +7,17 @@ after its last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import accumulate, groupby
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from potluck.blocks.accelerators import made_current
-from potluck.blocks.adapters import Adapters, Segment
+from potluck.blocks.adapters import Adapters
 from potluck.blocks.attention import LayerView, RowView, window_mask
 from potluck.blocks.calls import LayerCalls
 from potluck.blocks.decode_graphs import Agree, DecodeGraphs, GraphRecorder
@@ -24,11 +25,11 @@ from potluck.blocks.fused import fused_layers
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerGroup
 from potluck.blocks.latent import share_latents
+from potluck.blocks.loop import FamilyLoop
 from potluck.blocks.native_steps import MOST_TOKENS, CannotRunWhole, NextTokens, WholeBlocks
 from potluck.blocks.paged import PagedCache, multiply_quantised, restore_quantised, step_tensors
 from potluck.blocks.pages import PAGE_TOKENS, Run, slots_in
 from potluck.blocks.plans import PlannedRow, StepPlan, StepRow, plan_step
-from potluck.blocks.routing import Routers
 from potluck.blocks.step_tensors import StepTensors
 from potluck.blocks.switching import GROUPED, IN_TURN, RAGGED, AttentionSwitch
 from potluck.blocks.weights import SpanWeights
@@ -71,8 +72,6 @@ class _GroupStep:
             for slot, count in slots_in(runs, row.position - first_page * PAGE_TOKENS, row.tokens):
                 slots.extend(range(slot, slot + count))
         self._slots = torch.tensor(slots, device=self._device)
-        only = self._arena.tensors if len(slots) == 1 else ()
-        self._only = [tensor.select(2, slots[0]).unbind(0) for tensor in only]  # of each place, [heads, dim]
 
     def _view(self, group: LayerGroup, row: PlannedRow, first_page: int, pages: tuple[Run, ...]) -> RowView:
         oldest = group.first_visible(row.position)
@@ -89,14 +88,9 @@ class _GroupStep:
 
     def store(self, place: int, key: Tensor, value: Tensor) -> LayerView:
         """Write new keys and values, [1, kv_heads, tokens, dim]."""
-        held = self._arena.held(key, value)
-        if self._only:  # copying takes a third of the time
-            for slot, new in zip(self._only, held, strict=True):
-                slot[place].copy_(new[0, :, 0])
-        else:
-            for tensor, new in zip(self._arena.tensors, held, strict=True):
-                tensor[place].index_copy_(1, self._slots, new[0])
-        return LayerView(key, value, self._rows, place, self._arena.widener)
+        for tensor, new in zip(self._arena.tensors, self._arena.held(key, value), strict=True):
+            tensor[place].index_copy_(1, self._slots, new[0])
+        return LayerView(key, value, self._rows, place)
 
 
 class RaggedRunner:
@@ -106,23 +100,15 @@ class RaggedRunner:
         no_kernels: why steps run on plain torch where kernels are expected; None elsewhere.
     """
 
-    def __init__(
-        self,
-        layers: nn.ModuleList,
-        layout: KvLayout,
-        calls: LayerCalls,
-        switch: AttentionSwitch,
-        adapters: Adapters,
-        routers: Routers,
-    ) -> None:
+    def __init__(self, loop: FamilyLoop, layout: KvLayout, calls: LayerCalls, adapters: Adapters) -> None:
         self.layout = layout
         self.calls = calls
-        self.layers = layers
-        share_latents(layers)
-        self._switch = switch
+        self.layers = loop.layers
+        share_latents(loop.layers)
+        self._switch = AttentionSwitch(loop.decoder)
         self._adapters = adapters
-        self._routers = routers
-        self._called: list[Any] = list(layers)
+        self._routers = loop.routers
+        self._called: list[Any] = list(loop.layers)
         self.has_kernels = False
         self.no_kernels: NoKernels | None = None
         self._graphs: DecodeGraphs | None = None
@@ -197,9 +183,7 @@ class RaggedRunner:
         if self._whole is not None and not prompts and (blocks := _whole_step(plan)) is not None:
             with suppress(CannotRunWhole):
                 return self._whole.run(blocks, plan.rows, hidden, memory)
-        starts = [0]
-        for row in plan.rows:
-            starts.append(starts[-1] + row.tokens)
+        starts = list(accumulate((row.tokens for row in plan.rows), initial=0))
         parts = plan.parts()
         hidden = hidden.clone() if prompts or len(parts) > 1 else hidden
         experts = GROUPED if self.has_kernels else IN_TURN if self._has_native_parts else None
@@ -213,13 +197,13 @@ class RaggedRunner:
                     routers.collect(len(hidden), whole)
                     return output
             for blocks, rows in parts:
-                layers = whole[blocks.start - self.layout.span.start : blocks.end - self.layout.span.start]
+                tokens = None
                 if len(rows) == len(plan.rows):
                     hidden = self._run_part(plan, blocks, rows, hidden, memory, prompts)
-                    routers.collect(len(hidden), layers)
-                    continue
-                tokens = torch.cat([torch.arange(starts[row], starts[row + 1]) for row in rows]).to(hidden.device)
-                hidden[tokens] = self._run_part(plan, blocks, rows, hidden[tokens], memory, prompts)
+                else:
+                    tokens = torch.cat([torch.arange(starts[row], starts[row + 1]) for row in rows]).to(hidden.device)
+                    hidden[tokens] = self._run_part(plan, blocks, rows, hidden[tokens], memory, prompts)
+                layers = whole[blocks.start - self.layout.span.start : blocks.end - self.layout.span.start]
                 routers.collect(len(hidden), layers, tokens)
         return hidden
 
@@ -256,7 +240,7 @@ class RaggedRunner:
             if prompts:
                 _add_prompts(packed, plan, rows, prompts, block)
 
-        with self._adapters.using_segments(_segments(chosen)):
+        with self._adapters.using_each(_adapters_of(chosen)):
             return self._run_blocks(blocks, hidden, positions, cache, add_prompts)
 
     def _run_decode(self, hidden: Tensor, tensors: StepTensors, memory: KvMemory) -> Tensor:
@@ -296,15 +280,12 @@ def _positions(row: PlannedRow) -> range:
     return range(row.position, row.position + row.tokens)
 
 
-def _segments(rows: Sequence[PlannedRow]) -> tuple[Segment, ...]:
-    segments: list[Segment] = []
+def _adapters_of(rows: Sequence[PlannedRow]) -> Iterator[tuple[slice, str | None]]:
+    """Yield neighbouring tokens that go through the same adapter, or through none."""
     end = 0
-    for row in rows:
-        start, end = end, end + row.tokens
-        if segments and segments[-1].adapter == row.adapter:
-            start = segments.pop().start
-        segments.append(Segment(start, end, row.adapter))
-    return tuple(segments)
+    for adapter, some in groupby(rows, key=lambda row: row.adapter):
+        start, end = end, end + sum(row.tokens for row in some)
+        yield slice(start, end), adapter
 
 
 def _add_prompts(hidden: Tensor, plan: StepPlan, rows: list[int], prompts: Mapping[int, Tensor], block: int) -> None:

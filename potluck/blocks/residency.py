@@ -8,19 +8,13 @@ it. The rest keeps as many blocks as fit beside the slots through which the othe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from potluck.errors import UsageError
 
 NUM_SLOTS = 2
 """Streamed blocks on the device at a time: one computes while the next is fetched."""
-
-
-class Tier(StrEnum):
-    RAM = "ram"
-    DISK = "disk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +41,14 @@ class Home:
     """The place of one block's weights between steps.
 
     Attributes:
+        size: bytes in the block's final number format.
         is_resident: on the device from loading until the device is given back.
-        origin: from where the device gets them. For a CPU, RAM means the system's cache of files.
+        is_in_ram: the device gets them from RAM, not from disk. For a CPU, RAM means the system's cache of files.
     """
 
-    is_resident: bool
-    origin: Tier
+    size: int
+    is_resident: bool = True
+    is_in_ram: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,45 +56,43 @@ class Placement:
     """A home for each block of a span, and what that costs."""
 
     homes: tuple[Home, ...]
-    sizes: tuple[int, ...]  # bytes of each block in its final number format
 
     @property
-    def is_streamed(self) -> bool:
-        return self.num_streamed > 0
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(home.size for home in self.homes)
+
+    @property
+    def streamed(self) -> list[Home]:
+        return [home for home in self.homes if not home.is_resident]
 
     @property
     def num_streamed(self) -> int:
-        return sum(not home.is_resident for home in self.homes)
+        return len(self.streamed)
 
     @property
     def streamed_bytes(self) -> int:
         """Bytes that a pass through the whole span fetches."""
-        return sum(size for home, size in zip(self.homes, self.sizes, strict=True) if not home.is_resident)
+        return sum(home.size for home in self.streamed)
 
     @property
     def disk_bytes(self) -> int:
         """The part of them that comes from disk."""
-        homes = zip(self.homes, self.sizes, strict=True)
-        return sum(size for home, size in homes if not home.is_resident and home.origin is Tier.DISK)
+        return sum(home.size for home in self.streamed if not home.is_in_ram)
 
     @property
     def resident_bytes(self) -> int:
-        return sum(self.sizes) - self.streamed_bytes
+        return sum(home.size for home in self.homes if home.is_resident)
 
     @property
     def device_bytes(self) -> int:
         """The most that weights take on the device."""
-        return self.resident_bytes + (NUM_SLOTS * self.slot_bytes if self.is_streamed else 0)
-
-    @property
-    def slot_bytes(self) -> int:
-        return max((size for home, size in zip(self.homes, self.sizes, strict=True) if not home.is_resident), default=0)
+        return self.resident_bytes + NUM_SLOTS * max((home.size for home in self.streamed), default=0)
 
     def __str__(self) -> str:
-        if not self.is_streamed:
+        if not self.streamed:
             return f"all {len(self.homes)} blocks stay on the device, {self.resident_bytes / 1e6:.0f} MB"
         kind = "full" if self.num_streamed == len(self.homes) else "partial"
-        from_ram = sum(not home.is_resident and home.origin is Tier.RAM for home in self.homes)
+        from_ram = sum(home.is_in_ram for home in self.streamed)
         return (
             f"{kind} offload: {self.num_streamed} of {len(self.homes)} blocks are streamed, {from_ram} of them from "
             f"RAM, {self.streamed_bytes / 1e6:.0f} MB a pass; {self.device_bytes / 1e6:.0f} MB on the device"
@@ -114,13 +108,13 @@ def place(sizes: Sequence[int], room: Room) -> Placement:
         UsageError: the device cannot hold even the slots.
     """
     resident = _residents(sizes, room)
-    homes = [Home(index in resident, Tier.DISK) for index in range(len(sizes))]
+    homes = [Home(size, index in resident) for index, size in enumerate(sizes)]
     left = room.ram_bytes
     for index in sorted(range(len(sizes)), key=lambda index: homes[index].is_resident):
         if sizes[index] <= left:
             left -= sizes[index]
-            homes[index] = Home(homes[index].is_resident, Tier.RAM)
-    return Placement(tuple(homes), tuple(sizes))
+            homes[index] = replace(homes[index], is_in_ram=True)
+    return Placement(tuple(homes))
 
 
 def _residents(sizes: Sequence[int], room: Room) -> frozenset[int]:

@@ -107,7 +107,7 @@ class StepMemory:
                 length = 0 if row.is_filler else row.position + row.tokens
                 heads[4 * index : 4 * index + 4] = (start, row.tokens, length, used - first_page)
                 table, used = tables[used : used + pages_in(runs)], used + pages_in(runs)
-                _write_pages(table, runs)
+                table[:] = [page for start, count in runs for page in range(start, start + count)]
                 _write_slots(slots[start : start + row.tokens], table, row.position - first_page * PAGE_TOKENS)
                 start += row.tokens
         end = self._fixed + used
@@ -141,19 +141,7 @@ def num_pages_of(rows: Sequence[PlannedRow]) -> int:
     return sum(pages_in(runs) for row in rows for _, runs in row.tables.values())
 
 
-def _write_pages(table: Any, runs: Sequence[Run]) -> None:
-    at = 0
-    for start, count in runs:
-        table[at : at + count] = np.arange(start, start + count)
-        at += count
-
-
 def _write_slots(slots: Any, table: Any, skip: int) -> None:
     """Write the slots of the tokens after the first `skip` of the pages in `table`."""
-    at = 0
-    while at < len(slots):
-        page, offset = divmod(skip + at, PAGE_TOKENS)
-        count = min(PAGE_TOKENS - offset, len(slots) - at)
-        slot = int(table[page]) * PAGE_TOKENS + offset
-        slots[at : at + count] = np.arange(slot, slot + count)
-        at += count
+    places = np.arange(skip, skip + len(slots))
+    slots[:] = table[places // PAGE_TOKENS] * PAGE_TOKENS + places % PAGE_TOKENS

@@ -35,6 +35,7 @@ from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.ragged import RaggedRunner
 from potluck.blocks.routing import Routing
 from potluck.blocks.switching import RAGGED, AttentionSwitch
+from potluck.checkpoint.families import LAYER_INDEX_NAMES
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 
@@ -73,7 +74,7 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, Heard]:
     cache = KvCache(loop.decoder.config)
     generator = torch.Generator().manual_seed(0)
     hidden = torch.randn((2, _TOKENS, loop.hidden_size), generator=generator).mul_(0.1).to(loop.device, loop.dtype)
-    family = loop.decoder.config.model_type
+    cannot = f"models of the family {loop.decoder.config.model_type} cannot be split: their layers"
     hint = "choose a model of another family"
     routing = Routing()
     try:
@@ -82,13 +83,9 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, Heard]:
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
         if isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError) or is_lost(loop.device):
             raise  # which says nothing about the family
-        raise CheckpointError(
-            f"models of the family {family} cannot be split: their layers do not run alone", hint=hint
-        ) from error
+        raise CheckpointError(f"{cannot} do not run alone", hint=hint) from error
     if not cache.nbytes and not cache.is_needless:
-        raise CheckpointError(
-            f"models of the family {family} cannot be split: their layers share no usual cache", hint=hint
-        )
+        raise CheckpointError(f"{cannot} share no usual cache", hint=hint)
     return cache, Heard(heard, routing)
 
 
@@ -109,14 +106,12 @@ def try_ragged(
     """
     try:
         return _try_ragged(loop, adapters, cache, heard, agree, trying)
-    except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+    except (NotRaggedError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         if is_lost(loop.device):
             raise
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    except NotRaggedError as error:
-        reason = str(error)
-    log.info("sessions of %s run alone: %s", loop.decoder.config.model_type, reason)
-    return None
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        log.info("sessions of %s run alone: %s", loop.decoder.config.model_type, reason)
+        return None
 
 
 def _try_ragged(
@@ -130,7 +125,6 @@ def _try_ragged(
         raise NotRaggedError("a layer sees neither all tokens nor a sliding window")
     if not all(torch.equal(output, hidden) for (_, output), (hidden, _) in pairwise(heard.layers)):
         raise NotRaggedError("its loop changes the hidden state between layers")
-    switch = AttentionSwitch(loop.decoder)
     layers = tuple(
         LayerKv(
             KvShape(layer.keys.shape[1], layer.keys.shape[3], layer.values.shape[3]),
@@ -139,9 +133,7 @@ def _try_ragged(
         for layer in cache.layers
     )
     layout = KvLayout(loop.span, layers, cache.layers[0].keys.dtype, loop.device)
-    with switch.use(RAGGED):
-        calls = _try_calls(loop)
-    runner = RaggedRunner(loop.layers, layout, calls, switch, adapters, loop.routers)
+    runner = RaggedRunner(loop, layout, _try_calls(loop), adapters)
     if uses_kernels(loop.device):
         runner.no_kernels = _try_kernels(runner, loop, heard, agree, trying)
         if runner.no_kernels is None:
@@ -180,10 +172,7 @@ def joined_runner(
     Raises:
         NotRaggedError: the layers are called differently together than alone.
     """
-    switch = AttentionSwitch(loop.decoder)
-    with switch.use(RAGGED):
-        calls = _try_calls(loop)
-    runner = RaggedRunner(loop.layers, layout, calls, switch, adapters, loop.routers)
+    runner = RaggedRunner(loop, layout, _try_calls(loop), adapters)
     if all(part.has_kernels for part in parts):
         runner.use_kernels(loop.weights)
     if all(part.is_whole for part in parts):
@@ -258,12 +247,13 @@ def _try_calls(loop: FamilyLoop) -> LayerCalls:
     hidden = torch.zeros((1, len(numbers), loop.hidden_size), dtype=loop.dtype, device=loop.device)
     positions = torch.tensor([numbers], device=loop.device)
     cache = KvCache(config)  # empty, but it claims to hold tokens
-    calls = learn_calls(loop.decoder, loop.watch, hidden, positions, cache)
-    is_right = calls.has_a_row_for_each_token(hidden, positions)
-    for cache.length in numbers:
-        position = torch.tensor([[cache.length]], device=loop.device)
-        alone = loop.watch(hidden[:, :1], None, cache)
-        is_right = is_right and same(alone, calls.make(hidden[:, :1], position, cache))
+    with AttentionSwitch(loop.decoder).use(RAGGED):
+        calls = learn_calls(loop.decoder, loop.watch, hidden, positions, cache)
+        is_right = calls.has_a_row_for_each_token(hidden, positions)
+        for cache.length in numbers:
+            position = torch.tensor([[cache.length]], device=loop.device)
+            alone = loop.watch(hidden[:, :1], None, cache)
+            is_right = is_right and same(alone, calls.make(hidden[:, :1], position, cache))
     if not is_right:
         raise NotRaggedError("layers receive other arguments for several rows than for each row alone")
     return calls
@@ -315,14 +305,11 @@ def _one_of_each_kind(runner: RaggedRunner) -> list[int]:
     found: dict[str, int] = {}
     for index, layer in enumerate(runner.layers):
         modules = [(name, type(module).__qualname__, _settings(module)) for name, module in layer.named_modules()]
-        shapes = [(name, tuple(parameter.shape)) for name, parameter in layer.named_parameters()]
+        shapes = [tuple(parameter.shape) for parameter in layer.parameters()]
         found.setdefault(repr((modules, shapes, runner.layout.layers[index])), index)
     return list(found.values())
 
 
-def _settings(module: nn.Module) -> list[tuple[str, Any]]:
-    return [
-        (key, value)
-        for key, value in vars(module).items()
-        if isinstance(value, str | int | float) and key not in ("layer_idx", "layer_index")
-    ]
+def _settings(module: nn.Module) -> dict[str, Any]:
+    own = vars(module).items()
+    return {key: each for key, each in own if isinstance(each, str | int | float) and key not in LAYER_INDEX_NAMES}

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from potluck.blocks.accelerators import synchronize
 from potluck.blocks.heap import trim_heap
-from potluck.blocks.residency import Home, Placement, Room, Tier, place
+from potluck.blocks.residency import Home, Placement, Room, place
 from potluck.blocks.streaming import (
     KeptBlock,
     SlotStream,
@@ -55,7 +55,7 @@ class SpanWeights:
         device: torch.device,
         room: Room | None,
     ) -> None:
-        self.placement = _all_resident(sizes) if room is None else place(sizes, room)
+        self.placement = Placement(tuple(map(Home, sizes))) if room is None else place(sizes, room)
         self.stream: SlotStream | None = None
         self.before_moves: list[Callable[[], None]] = []
         self._layers = layers
@@ -79,11 +79,11 @@ class SpanWeights:
         home = self.placement.homes[index]
         likes = tuple(torch.empty_like(tensor, device="meta") for tensor in tensors.values())
         arena, parts = None, None
-        if home.origin is Tier.RAM and _has_own_memory(self._device):
+        if home.is_in_ram and _has_own_memory(self._device):
             arena = in_arena(tuple(tensors.values()), self._device)
         else:
             parts = self._files_of(home, tensors, digest, read)
-        evicts = home.origin is Tier.DISK and not home.is_resident
+        evicts = not home.is_in_ram and not home.is_resident
         origin = BlockOrigin.of(digest, read) if read else None
         kept = KeptBlock(tuple(parameters.values()), likes, parts, arena, evicts, origin)
         self._kept.append(kept)
@@ -114,9 +114,9 @@ class SpanWeights:
         assert all(weights.stream is None for weights, _ in pieces)
         origin, first = pieces[0][0], pieces[0][1].start
         chosen = [(weights, block - weights._first) for weights, span in pieces for block in span]
-        sizes = tuple(weights.placement.sizes[index] for weights, index in chosen)
-        gathered = cls(layers, sizes, first_block=first, device=origin._device, room=None)
-        gathered.placement = Placement(tuple(weights.placement.homes[index] for weights, index in chosen), sizes)
+        homes = tuple(weights.placement.homes[index] for weights, index in chosen)
+        gathered = cls(layers, [home.size for home in homes], first_block=first, device=origin._device, room=None)
+        gathered.placement = Placement(homes)
         gathered._kept = [weights._kept[index] for weights, index in chosen]
         return gathered
 
@@ -179,20 +179,14 @@ def _has_own_memory(device: torch.device) -> bool:
     return device.type != "cpu"
 
 
-def _all_resident(sizes: Sequence[int]) -> Placement:
-    return Placement(tuple(Home(True, Tier.DISK) for _ in sizes), tuple(sizes))
-
-
 def _bring(kept: KeptBlock, device: torch.device, staging: Tensor | None) -> None:
-    """Bring resident weights to the device from their origin."""
+    """Bring resident weights to the device from their origin, in one piece of memory.
+
+    It is freed at once, and neighbours can be read as one.
+    """
     memory = device_memory(kept.num_bytes, device)
     kept.fill(memory, staging)
     synchronize(device)  # before the next block is read to the same staging
-    _bind(kept, memory)
-
-
-def _bind(kept: KeptBlock, memory: Tensor) -> None:
-    """Keep the parameters in one piece of memory: it is freed at once, and neighbours can be read as one."""
     for parameter, view in zip(kept.parameters, kept.views(memory), strict=True):
         parameter.data = view
 

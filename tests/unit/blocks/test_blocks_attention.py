@@ -110,12 +110,3 @@ def test_what_is_not_known_here_is_refused() -> None:
     tensor = rows.query[0]
     with pytest.raises(TypeError, match="cannot be given packed rows"):
         attend(nn.Identity(), tensor, tensor, tensor, None)
-
-
-def test_heads_that_do_not_fit_together_are_widened_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run() -> list[Tensor]:
-        return Rows(value_dim=12, window=None, dtype=torch.float16, is_scattered=False).run(None, None)
-
-    together = run()
-    monkeypatch.setattr("potluck.blocks.widening._NUMEL", KEY_DIM)  # one token of one head
-    assert all(torch.equal(one, other) for one, other in zip(run(), together, strict=True))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from potluck.blocks.residency import NUM_SLOTS, Placement, Room, Tier, place
+from potluck.blocks.residency import NUM_SLOTS, Placement, Room, place
 from potluck.errors import UsageError
 
 MB = 10**6
@@ -19,14 +19,14 @@ def residents(placement: Placement) -> list[int]:
 
 
 def from_ram(placement: Placement) -> list[int]:
-    return [index for index, home in enumerate(placement.homes) if home.origin is Tier.RAM]
+    return [index for index, home in enumerate(placement.homes) if home.is_in_ram]
 
 
 def test_what_fits_stays_and_needs_no_slots() -> None:
     placement = place([10 * MB] * 4, room(40))
     assert residents(placement) == [0, 1, 2, 3]
     assert placement.device_bytes == 40 * MB
-    assert not placement.is_streamed
+    assert not placement.streamed
     assert str(placement) == "all 4 blocks stay on the device, 40 MB"
 
 
