@@ -43,12 +43,10 @@ def memory_of(device: torch.device) -> DeviceMemory:
     """Return the memory of a device that exists. For a CPU, `used` is the process's whole resident memory."""
     ram = psutil.virtual_memory()
     match device.type:
-        case "cuda":
-            free, total = torch.cuda.mem_get_info(device)
-            return DeviceMemory(int(total), int(free), int(torch.cuda.memory_reserved(device)), is_own=True)
-        case "xpu":
-            free, total = torch.xpu.mem_get_info(device)
-            return DeviceMemory(int(total), int(free), int(torch.xpu.memory_reserved(device)), is_own=True)
+        case "cuda" | "xpu":
+            module = getattr(torch, device.type)
+            free, total = module.mem_get_info(device)
+            return DeviceMemory(int(total), int(free), int(module.memory_reserved(device)), is_own=True)
         case "mps":
             return apple_memory(
                 limit=int(torch.mps.recommended_max_memory()),
@@ -68,12 +66,10 @@ def apple_memory(*, limit: int, used: int, available: int) -> DeviceMemory:
 
 def synchronize(device: torch.device) -> None:
     """Wait until the device has finished all its work."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    elif device.type == "xpu":
-        torch.xpu.synchronize(device)
-    elif device.type == "mps":
+    if device.type == "mps":
         torch.mps.synchronize()
+    elif device.type != "cpu":
+        getattr(torch, device.type).synchronize(device)
 
 
 def is_lost(device: torch.device) -> bool:
@@ -117,12 +113,8 @@ def keep_until_release(make: Callable[[int, torch.device], Tensor]) -> Callable[
 
 def empty_cache(device: torch.device) -> None:
     """Return the memory that torch caches to the system."""
-    if device.type == "cuda":
-        torch.cuda.empty_cache()
-    elif device.type == "xpu":
-        torch.xpu.empty_cache()
-    elif device.type == "mps":
-        torch.mps.empty_cache()
+    if device.type != "cpu":
+        getattr(torch, device.type).empty_cache()
 
 
 def copies_in_background(device: torch.device) -> bool:
