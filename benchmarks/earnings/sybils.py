@@ -60,7 +60,7 @@ def _serve(worth: dict[PersonId, int], steps: int) -> Counter[PersonId]:
         max_step_tokens=512,
         shares=lambda clients: shares_by_worth(worth, clients),
     )
-    cost = StepCost()
+    cost = StepCost(((512.0, 0.05),))
     for client in [*worth, *worth]:  # two at a time: whoever has nothing waiting for a moment loses its turn
         _ask(scheduler, client, cost)
     served: Counter[PersonId] = Counter()

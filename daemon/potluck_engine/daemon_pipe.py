@@ -58,9 +58,9 @@ async def _keep_alive() -> None:
         await asyncio.sleep(_ALIVE_EVERY_S)
 
 
-def end_by_force() -> None:
+def end_by_force(timeout_s: float = _STOP_TIMEOUT_S) -> None:
     """End the process soon, whatever hangs: nobody may be kept waiting for the memory."""
-    timer = threading.Timer(_STOP_TIMEOUT_S, os._exit, args=(1,))
+    timer = threading.Timer(timeout_s, os._exit, args=(1,))
     timer.daemon = True
     timer.start()
 

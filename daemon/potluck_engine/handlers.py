@@ -318,7 +318,7 @@ class Handlers:
     def _call_of(self, request: CallRequest, inputs: Inputs, person: PersonId, adapter: str | None) -> Call:
         blocks, span, named = self.state.call_blocks, request.span, request.caller.private
         key = PassKey(person, span, adapter, None if named is None else named.digest)
-        pieces: Generator[None, None, Any]
+        pieces: Generator[int, None, Any]
         if isinstance(request, BackwardRequest):
             cost, pieces = BACKWARD_COST, blocks.backward(inputs, request.grad, key)
         else:

@@ -2,13 +2,14 @@
 
 Callers may ask for a part of the span; a part shares the weights of the whole. A span is not re-entrant, so each
 computing thread has parts of its own. A piece costs at most what `piece_tokens` cost through the whole span (backward
-counts three times), or one row through one block if that is more. Within that bound, a call is cut between blocks
-rather than between rows, because that changes no number.
+counts three times), and less where recent pieces foretell that it would take longer than a game may wait, but one row
+through one block at least. A call is cut between blocks rather than between rows, because that changes no number.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from potluck.blocks.routing import Given
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
+from potluck_engine.compute.steps import longest_piece_s
 from potluck_engine.kept_passes import KeptPasses, PassKey
 
 T = TypeVar("T")
@@ -35,6 +37,8 @@ BACKWARD_COST = 3  # the forward again, and twice its work for the gradients
 _KEPT_BYTES = 256 << 20
 """Of intermediate results that all calls together keep from forwards to gradients; more are computed twice."""
 
+_FIRST_TOKENS = 64  # through the whole span, of a piece before any was measured
+_SMOOTHING = 0.5  # weight of the newest piece: their time changes when sessions begin or end
 _MAX_PARTS = 64  # kept besides single blocks; a part costs some 50 KB of module objects a block
 
 
@@ -54,21 +58,23 @@ class Inputs:
     private: PrivateAdapter | None = None
     given: Given | None = None
 
-    def of_rows(self, budget: int) -> Iterator[tuple[slice, Inputs]]:
-        """Yield groups of rows, each within `budget` token-blocks for one block, or one row."""
+    def row_groups(self, budget: int) -> list[slice]:
+        """Return groups of rows, each within `budget` token-blocks for one block, or one row."""
         rows, tokens = self.hidden.shape[:2]
         size = rows if rows * tokens <= budget else max(budget // tokens, 1)
-        for start in range(0, rows, size):
-            some, prompts = slice(start, start + size), self.prompts
-            if prompts is not None and prompts.shape[1] > 1:
-                prompts = prompts[:, some]
-            yield some, replace(self, hidden=self.hidden[some], prompts=prompts)
+        return [slice(start, start + size) for start in range(0, rows, size)]
 
-    def groups(self, budget: int) -> list[Span]:
-        """Return consecutive groups of blocks, each within `budget` token-blocks for these rows, or single blocks."""
-        start, end = self.span.start, self.span.end
-        size = max(budget // max(self.hidden.shape[0] * self.hidden.shape[1], 1), 1)
-        return [Span(first, min(first + size, end)) for first in range(start, end, size)]
+    def of_rows(self, some: slice) -> Inputs:
+        """Return what some of the rows are given."""
+        prompts = self.prompts
+        if prompts is not None and prompts.shape[1] > 1:
+            prompts = prompts[:, some]
+        return replace(self, hidden=self.hidden[some], prompts=prompts)
+
+    @property
+    def token_blocks(self) -> int:
+        """Return how many tokens these are, each counted for each block."""
+        return self.hidden.shape[0] * self.hidden.shape[1] * len(self.span)
 
     def of_blocks(self, blocks: Span, hidden: Tensor) -> Inputs:
         """Return what some of the blocks are given, `hidden` being the output of those before them."""
@@ -90,11 +96,12 @@ class LoadedBlocks:
         self.hidden_size = whole.hidden_size
         self.dtype = whole.dtype
         self._piece_tokens = piece_tokens
+        self._token_block_s: float | None = None  # of forwards, from recent pieces
         self._stream: torch.cuda.Stream | None = None
         if whole.device.type == "cuda":
             self._stream = torch.cuda.Stream(whole.device)  # type: ignore[no-untyped-call]
         self._parts: OrderedDict[tuple[Span, bool], BlockSpan] = OrderedDict()  # by blocks, and whether it is open
-        self.kept: KeptPasses[list[list[_Piece]]] = KeptPasses()
+        self.kept: KeptPasses[list[tuple[slice, list[_Piece]]]] = KeptPasses()
         self._turn, self._busy = threading.Lock(), threading.Lock()
 
     @property
@@ -161,16 +168,27 @@ class LoadedBlocks:
             raise RemoteError(Code.DRAINING, f"blocks {span} are not served here any more")
         return part_of(whole, span)
 
-    def adapted(self, adapter: str | None, pieces: Generator[None, None, T]) -> Generator[None, None, T]:
-        """Run `pieces` of a call with an adapter; between them the thread may work for other callers."""
+    def adapted(self, adapter: str | None, pieces: Generator[int, None, T]) -> Generator[None, None, T]:
+        """Run `pieces` of a call with an adapter; between them the thread may work for other callers.
+
+        Args:
+            pieces: each yields the token-blocks of a forward that costs as much.
+        """
         while True:
-            with self._in_turn(), self._aside(), self.whole.adapters.using(adapter):
-                try:
-                    next(pieces)
-                except StopIteration as done:
-                    result: T = done.value
-                    return result
+            with self._in_turn():
+                begin = time.monotonic()
+                with self._aside(), self.whole.adapters.using(adapter):
+                    try:
+                        token_blocks = next(pieces)
+                    except StopIteration as done:
+                        result: T = done.value
+                        return result
+                self._learn(token_blocks, time.monotonic() - begin)
             yield
+
+    def _learn(self, token_blocks: int, seconds: float) -> None:
+        found, before = seconds / max(token_blocks, 1), self._token_block_s
+        self._token_block_s = found if before is None else before + _SMOOTHING * (found - before)
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
@@ -192,48 +210,47 @@ class LoadedBlocks:
             yield
         self._stream.synchronize()
 
-    def forward(self, inputs: Inputs, keep_as: PassKey | None = None) -> Generator[None, None, Tensor]:
+    def forward(self, inputs: Inputs, keep_as: PassKey | None = None) -> Generator[int, None, Tensor]:
         """Run a stateless forward. With `keep_as`, keep what the gradients need for a `backward` that names it.
 
         Return hidden states as those of `inputs`, in the blocks' dtype, on the CPU.
         """
         inputs, epoch, room = self._here(inputs), self.kept.epoch, 0 if keep_as is None else self._room()
-        budget = self._budget // BACKWARD_COST if room > 0 else self._budget
+        cost = BACKWARD_COST if room > 0 else 1  # so that its gradients fit into a piece
         outputs, passes, num_bytes = [], [], 0
-        for _, some in inputs.of_rows(budget):
+        for rows in inputs.row_groups(self._budget // cost):
+            some = inputs.of_rows(rows)
             pieces: list[_Piece] = []
-            for piece in self._passed(some, some.groups(budget), room - num_bytes):
+            for piece in self._passed(some, self._groups(some, cost), room - num_bytes):
                 if room <= 0:
                     pieces.clear()
                 pieces.append(piece)
-                yield
+                yield piece.inputs.token_blocks
             outputs.append(pieces[-1].output.detach())
             if room > 0:
                 num_bytes += sum(piece.num_bytes for piece in pieces)
-                passes.append(pieces)
+                passes.append((rows, pieces))
         output = (outputs[0] if len(outputs) == 1 else torch.cat(outputs)).cpu()
         if keep_as is not None and num_bytes:
             self.kept.add(keep_as, inputs.hidden, inputs.prompts, passes, num_bytes=num_bytes, epoch=epoch)
         return output
 
-    def backward(
-        self, inputs: Inputs, grad: Tensor, kept_as: PassKey | None = None
-    ) -> Generator[None, None, Gradients]:
+    def backward(self, inputs: Inputs, grad: Tensor, kept_as: PassKey | None = None) -> Generator[int, None, Gradients]:
         """Run a stateless backward: the forward again, unless it was kept, then gradients, in pieces of some blocks.
 
         Return gradients shaped as what they belong to, on the CPU; `grad` is as the hidden states.
         """
-        inputs, budget = self._here(inputs), self._budget // BACKWARD_COST
+        inputs = self._here(inputs)
         grad = grad.to(inputs.hidden)
-        kept = None if kept_as is None else self.kept.take(kept_as, inputs.hidden, inputs.prompts)
+        passes = None if kept_as is None else self.kept.take(kept_as, inputs.hidden, inputs.prompts)
         found: list[Gradients] = []
-        for index, (rows, some) in enumerate(inputs.of_rows(budget)):
-            pieces: list[_Piece] = [] if kept is None else kept[index]
-            if kept is None:
-                *first, last = some.groups(budget)
+        for rows, pieces in passes or [(rows, []) for rows in inputs.row_groups(self._budget // BACKWARD_COST)]:
+            if not pieces:
+                some = inputs.of_rows(rows)
+                *first, last = self._groups(some, BACKWARD_COST)
                 for piece in self._passed(some, first, self._room()):
                     pieces.append(piece)
-                    yield
+                    yield piece.inputs.token_blocks
                 current = pieces[-1].output.detach() if pieces else some.hidden
                 pieces.append(_Piece(some.of_blocks(last, current), current))  # is run with its gradients
             of_output = grad[rows]
@@ -247,7 +264,7 @@ class LoadedBlocks:
                 of_output = gained.hidden
                 of_prompts.insert(0, gained.prompts)
                 of_adapter.insert(0, gained.adapter)
-                yield
+                yield BACKWARD_COST * piece.inputs.token_blocks
             found.append(Gradients(of_output, _joined(of_prompts, torch.cat), _joined(of_adapter, torch.cat)))
         is_shared = inputs.prompts is not None and inputs.prompts.shape[1] != inputs.hidden.shape[0]
         return Gradients(
@@ -297,7 +314,20 @@ class LoadedBlocks:
 
     @property
     def _budget(self) -> int:
-        return self._piece_tokens * len(self.span)
+        """Return the token-blocks of the largest piece of a forward; few until some were measured."""
+        if self._token_block_s is None:
+            return min(_FIRST_TOKENS, self._piece_tokens) * len(self.span)
+        in_time = longest_piece_s(self.whole.device.type) / max(self._token_block_s, 1e-9)
+        return min(int(in_time), self._piece_tokens * len(self.span))
+
+    def _groups(self, inputs: Inputs, cost: int) -> Iterator[Span]:
+        """Yield consecutive groups of blocks, each within the budget of its time, or single blocks."""
+        start, end = inputs.span.start, inputs.span.end
+        tokens = max(inputs.hidden.shape[0] * inputs.hidden.shape[1], 1)
+        while start < end:
+            blocks = Span(start, min(start + max(self._budget // cost // tokens, 1), end))
+            yield blocks
+            start = blocks.end
 
     def _here(self, inputs: Inputs) -> Inputs:
         """Move tensors to the blocks' dtype and device."""

@@ -17,6 +17,8 @@ from potluck_engine.fitting import resolved
 from potluck_engine.receipts import Tabs
 from potluck_engine.server import Engine
 
+_BETWEEN_S = 2.0  # for an end in the middle of a load: a game may wait for it, and nothing stops a kernel's compiler
+
 
 async def serve_pipe(pipe: DaemonPipe) -> None:
     """Run an engine as the daemon says, until it says Stop or is gone. Raises PotluckError."""
@@ -75,6 +77,8 @@ class _Child:
                     engine.node.publish(records)
                 case messages.Stop():
                     break
+        if engine.is_between:
+            end_by_force(_BETWEEN_S)
 
     async def report(self) -> None:
         while True:

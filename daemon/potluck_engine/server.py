@@ -258,6 +258,11 @@ class Engine:
             self._loop.call_soon_threadsafe(self._failed.put_nowait, error)
 
     @property
+    def is_between(self) -> bool:
+        """Return whether it loads or frees weights while no session is open."""
+        return self.service is None or (self.service.is_over and self._changing.locked())
+
+    @property
     def _served(self) -> Service:
         if self.service is None:
             raise PotluckError("the engine serves nothing yet")

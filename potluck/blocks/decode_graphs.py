@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -34,7 +34,6 @@ _RECORDING_BYTES = 128 << 20
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 RunBlocks = Callable[[Tensor, StepTensors, KvMemory], Tensor]
 """Runs all blocks of the span. Shapes: hidden [tokens, hidden_size], and the result."""
 
@@ -191,43 +190,28 @@ class DecodeGraphs:
             self.forget()
             self._memory, self._addresses = weakref.ref(memory), _addresses_of(memory)
         windows = {index: memory.groups[index].window for index in memory.used_groups}
-
-        def prepared() -> tuple[StepMemory, Tensor]:
-            if self._agree is not bool:  # a rank that fails in the first run leaves the others in an exchange
-                _check_room(self._device)
+        bucket = None
+        has_room = self._agree is bool or _has_room(self._device)
+        try:
+            if not self._agree(has_room):  # a rank that fails in the first run leaves the others in an exchange
+                raise torch.OutOfMemoryError("too little memory is free")
             numbers = StepMemory([1] * size, windows, num_pages=_num_pages(size, memory), device=self._device)
             numbers.write(filled_up([], size, memory))
-            return numbers, like.new_zeros((size, like.shape[1]))
-
-        def recorded(numbers: StepMemory, hidden: Tensor) -> _Bucket:
+            hidden = like.new_zeros((size, like.shape[1]))
             recording = self._record(lambda: self._run_blocks(hidden, numbers.tensors, memory))
-            return _Bucket(recording, dict(self._noted), numbers, hidden)
-
-        made = self._on_all_ranks(prepared)
-        bucket = None if made is None else self._on_all_ranks(lambda: recorded(*made))
-        if bucket is not None:
-            self._buckets[size] = bucket
-        return bucket is not None
-
-    def _on_all_ranks(self, work: Callable[[], T]) -> T | None:
-        """Return what `work` returns if it succeeds on all ranks; if not, use no graphs any more."""
-        made = None
-        try:
-            made = work()
+            bucket = self._buckets[size] = _Bucket(recording, dict(self._noted), numbers, hidden)
         except Exception as error:  # compilers and drivers fail in many ways
             log.warning("decode steps run without CUDA graphs: %s", str(error).partition("\n")[0])
-        if self._agree(made is not None):
-            return made
+        if self._agree(bucket is not None):
+            return True
         self.has_failed = True
         self.forget()
-        return None
+        return False
 
 
-def _check_room(device: torch.device) -> None:
+def _has_room(device: torch.device) -> bool:
     empty_cache(device)
-    free = memory_of(device).free
-    if free < _RECORDING_BYTES:
-        raise torch.OutOfMemoryError(f"only {free >> 20} MiB are free on {device}")
+    return memory_of(device).free >= _RECORDING_BYTES
 
 
 def _num_pages(bucket: int, memory: KvMemory) -> int:

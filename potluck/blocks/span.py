@@ -18,7 +18,7 @@ from potluck.blocks.accelerators import trim_memory
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.cache import KvCache, Remembered, keys_and_values
 from potluck.blocks.formats import block_nbytes, check_quantization, hold_packed, multiply_natively, quantize_block
-from potluck.blocks.kernel_support import NoKernels, Trying
+from potluck.blocks.kernel_support import NoKernels, Trying, uses_kernels
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence
 from potluck.blocks.loop import FamilyLoop
 from potluck.blocks.native_steps import NextTokens
@@ -99,16 +99,17 @@ class BlockSpan:
 
         Args:
             has_int8_cache: hold keys and values in int8 where rows share steps.
-            trying: see `try_ragged`.
+            trying: for what tries kernels, in which a fault ends the process, or its use of the device.
         """
         self._trying = trying
         register_attention()
         cache, heard = try_alone(self.loop)
         self.remembered = keys_and_values(cache)
         agree = bool if ranks is None else ranks.agree
-        self.runner = try_ragged(self.loop, self.adapters, cache, heard, agree, trying)
-        if has_int8_cache and self.runner is not None:
-            hold_int8(self.runner, self.decoder.config.model_type, heard, agree, trying)
+        with trying() if uses_kernels(self.device) else nullcontext() as problem:
+            self.runner = try_ragged(self.loop, self.adapters, cache, heard, agree, problem)
+            if has_int8_cache and self.runner is not None:
+                hold_int8(self.runner, self.decoder.config.model_type, heard, agree)
 
     def check(self, layout: AdapterLayout) -> None:
         """Raise RemoteError BAD_REQUEST if a private adapter does not fit these blocks."""
@@ -275,7 +276,7 @@ def load_span(
         quantization: how matrices are held, see `potluck.blocks.formats`.
         cache_quantization: how keys and values of sessions that share steps are held: "none" (as computed) or "int8".
         adapters: what calls may name; the layers get places for them.
-        trying: see `try_ragged`.
+        trying: see `BlockSpan.try_out`.
 
     Raises:
         CheckpointError: the family cannot be split, or not over so many ranks, or files are missing, damaged or of

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -26,7 +25,7 @@ from potluck.blocks.cache import GrowingLayer, GrowingWindowLayer, KvCache
 from potluck.blocks.calls import LayerCalls, learn_calls, same
 from potluck.blocks.decode_graphs import Agree
 from potluck.blocks.formats import QuantizedExperts, QuantizedLinear
-from potluck.blocks.kernel_support import NoKernels, Trying, uses_kernels, why_no_kernels
+from potluck.blocks.kernel_support import NoKernels, uses_kernels, why_no_kernels
 from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
 from potluck.blocks.loop import FamilyLoop
 from potluck.blocks.native_kernels import runs_natively, why_not_native
@@ -96,16 +95,16 @@ def try_ragged(
     cache: KvCache,
     heard: Heard,
     agree: Agree = bool,
-    trying: Trying = nullcontext,
+    problem: NoKernels | None = None,
 ) -> RaggedRunner | None:
     """Return the runner of packed rows; log the reason and return None if sessions must run alone.
 
     Args:
         agree: for several ranks, which use kernels and graphs only if all of them can.
-        trying: in which kernels run for the first time: a fault in one ends the process, or its use of the device.
+        problem: why no kernels should be tried; None: nothing is known against it.
     """
     try:
-        return _try_ragged(loop, adapters, cache, heard, agree, trying)
+        return _try_ragged(loop, adapters, cache, heard, agree, problem)
     except (NotRaggedError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         if is_lost(loop.device):
             raise
@@ -115,7 +114,7 @@ def try_ragged(
 
 
 def _try_ragged(
-    loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Heard, agree: Agree, trying: Trying
+    loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Heard, agree: Agree, problem: NoKernels | None
 ) -> RaggedRunner:
     if not all(type(layer) in (GrowingLayer, GrowingWindowLayer) for layer in cache.layers):
         raise NotRaggedError("not all layers keep keys and values")
@@ -135,7 +134,7 @@ def _try_ragged(
     layout = KvLayout(loop.span, layers, cache.layers[0].keys.dtype, loop.device)
     runner = RaggedRunner(loop, layout, _try_calls(loop), adapters)
     if uses_kernels(loop.device):
-        runner.no_kernels = _try_kernels(runner, loop, heard, agree, trying)
+        runner.no_kernels = _try_kernels(runner, loop, heard, agree, problem)
         if runner.no_kernels is None:
             return runner
     _compare(runner, heard)
@@ -145,19 +144,16 @@ def _try_ragged(
 
 
 @torch.inference_mode()
-def hold_int8(
-    runner: RaggedRunner, family: str, heard: Heard, agree: Agree = bool, trying: Trying = nullcontext
-) -> None:
+def hold_int8(runner: RaggedRunner, family: str, heard: Heard, agree: Agree = bool) -> None:
     """Hold keys and values in int8 from now on, without the device's kernels if they compute other numbers with them.
 
     Args:
-        agree, trying: see `try_ragged`.
+        agree: see `try_ragged`.
     """
     runner.layout = replace(runner.layout, is_int8=True)
     if not runner.has_kernels:
         return
-    with trying():
-        runner.no_kernels = _warned(family, _checked_kernels(runner, heard, agree, _INT8_TOLERANCE))
+    runner.no_kernels = _warned(family, _checked_kernels(runner, heard, agree, _INT8_TOLERANCE))
 
 
 @torch.inference_mode()
@@ -182,16 +178,15 @@ def joined_runner(
 
 
 def _try_kernels(
-    runner: RaggedRunner, loop: FamilyLoop, heard: Heard, agree: Agree, trying: Trying
+    runner: RaggedRunner, loop: FamilyLoop, heard: Heard, agree: Agree, problem: NoKernels | None
 ) -> NoKernels | None:
     """Use the device's kernels if they run and compute the family's numbers; if not, log and return the reason."""
-    with trying() as problem:
-        problem = problem or why_no_kernels(loop.device)
-        if not agree(problem is None):  # asked before the layers run, in which ranks exchange data
-            problem = problem or _OTHER_GPU
-        else:
-            runner.use_kernels(loop.weights, agree)
-            problem = _checked_kernels(runner, heard, agree)
+    problem = problem or why_no_kernels(loop.device)
+    if not agree(problem is None):  # asked before the layers run, in which ranks exchange data
+        problem = problem or _OTHER_GPU
+    else:
+        runner.use_kernels(loop.weights, agree)
+        problem = _checked_kernels(runner, heard, agree)
     return _warned(loop.decoder.config.model_type, problem)
 
 

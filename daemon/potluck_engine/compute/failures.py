@@ -37,6 +37,7 @@ class DeviceWatch:
 
     def __init__(self, device: torch.device, on_lost: Callable[[DeviceLostError], None] = lambda _: None) -> None:
         self.has_lost = False
+        self.kind = device.type
         self._device = device
         self._on_lost = on_lost
 

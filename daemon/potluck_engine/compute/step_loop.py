@@ -31,7 +31,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.compute.executor import SpanExecutor
 from potluck_engine.compute.failures import DeviceWatch, is_out_of_memory, refusal_of
 from potluck_engine.compute.step_scheduler import StepScheduler
-from potluck_engine.compute.steps import Batch, Call, CostMeter, Hold, StepCost, StepJob
+from potluck_engine.compute.steps import Batch, Call, CostMeter, Hold, StepCost, StepJob, longest_piece_s
 from potluck_engine.compute.turns import Shares, equal_shares
 from potluck_engine.memory.paging import Admitted, Paging
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
@@ -89,6 +89,7 @@ class StepLoop:
         shares: Shares = equal_shares,
         device: DeviceWatch | None = None,
     ) -> None:
+        self.device = device or DeviceWatch(torch.device("cpu"))
         self.counts = StepCounts()
         self.page_counts = PageCounts()
         self.duty = 1.0
@@ -101,9 +102,9 @@ class StepLoop:
             max_queued_jobs=limits.max_queued_jobs,
             max_queued_tokens=limits.max_queued_tokens,
             max_step_tokens=limits.piece_tokens,
+            piece_s=longest_piece_s(self.device.kind),
             shares=shares,
         )
-        self.device = device or DeviceWatch(torch.device("cpu"))
         self._clock = clock
         self._lock = threading.Lock()  # for the scheduler
         self.commands: deque[Callable[[], None]] = deque()

@@ -1,7 +1,8 @@
 """Chooses the work that runs next: steps of sessions, and stateless calls. Pure: no lock, no clock, no torch.
 
 One step of the engine is one forward over the span for the decode rows of all ready sessions and pieces of prefills, up
-to a budget of tokens. While nobody decodes, the budget is full. While others decode, prefill runs in the pauses in
+to a budget of tokens. While nobody decodes, the budget is what ends within the longest piece, because whoever needs the
+device waits for one. While others decode, prefill runs in the pauses in
 which their rows are away, in pieces that end when the first row is expected back; after such a piece, decode rows get a
 step to themselves. Where the pauses are too short, prefill joins the decode rows, and the step may cost
 `PREFILL_STRETCH` times as much as it would without prefill.
@@ -36,7 +37,7 @@ from dataclasses import dataclass, field
 
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
-from potluck_engine.compute.steps import Action, Batch, Call, Hold, Part, StepCost, StepJob
+from potluck_engine.compute.steps import PIECE_S, Action, Batch, Call, Hold, Part, StepCost, StepJob
 from potluck_engine.compute.turns import Shares, Turns, equal_shares
 
 PREFILL_STRETCH = 2.0  # largest slowdown of a decoding session by prefill; gives prefill at least half of the time
@@ -95,11 +96,18 @@ class StepScheduler:
     """
 
     def __init__(
-        self, *, max_queued_jobs: int, max_queued_tokens: int, max_step_tokens: int, shares: Shares = equal_shares
+        self,
+        *,
+        max_queued_jobs: int,
+        max_queued_tokens: int,
+        max_step_tokens: int,
+        piece_s: float = PIECE_S,
+        shares: Shares = equal_shares,
     ) -> None:
         self._max_jobs = max_queued_jobs
         self._max_tokens = max_queued_tokens
         self._max_step_tokens = max_step_tokens
+        self._piece_s = piece_s
         self._jobs: dict[StepJob, None] = {}  # all, by arrival
         self._arrived: list[StepJob] = []
         self.due_at = math.inf  # no job's deadline is earlier
@@ -361,11 +369,12 @@ class StepScheduler:
     def _prefill_budget(self, decode_tokens: int, now: float, cost: StepCost) -> int:
         """Return the tokens of prefill that fit beside so many decode rows, or into their pause."""
         decoding = [pace for pace in self._paces.values() if _is_decoding(pace, now)]
-        if not decode_tokens and not decoding:
-            return self._max_step_tokens
-        allowed_s = PREFILL_STRETCH * cost.of(decode_tokens or sum(pace.rows for pace in decoding))
-        if not decode_tokens:
-            allowed_s = max(allowed_s, min(pace.soon_at for pace in decoding) - now)
+        allowed_s = self._piece_s
+        if decode_tokens or decoding:
+            stretched_s = PREFILL_STRETCH * cost.of(decode_tokens or sum(pace.rows for pace in decoding))
+            if not decode_tokens:
+                stretched_s = max(stretched_s, min(pace.soon_at for pace in decoding) - now)
+            allowed_s = min(allowed_s, stretched_s)
         return max(cost.tokens_within(allowed_s, self._max_step_tokens) - decode_tokens, MIN_PIECE_TOKENS)
 
     def _prefill_parts(self, prefills: Mapping[PersonId, list[StepJob]], budget: int) -> list[Part]:

@@ -4,13 +4,15 @@ import asyncio
 import threading
 import time
 from collections.abc import Generator
+from typing import TypeVar
+from unittest.mock import Mock
 
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, call, hidden_states, load, opening, refused_with, serve, until
 from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
-from potluck_engine.compute.steps import Call
+from potluck_engine.compute.steps import CPU_PIECE_S, Call
 from potluck_engine.kept_passes import KEEP_S, KeptPasses, PassKey
 from potluck_engine.loaded_blocks import Gradients, Inputs, LoadedBlocks
 from torch import Tensor
@@ -25,6 +27,7 @@ from potluck.wire.packing import pack
 from potluck.wire.questions import decode_info
 
 SPAN = Span(0, 2)
+T = TypeVar("T")
 
 
 async def ask(host: FakeHost, server: Server, request: CallRequest) -> TensorReply:
@@ -59,6 +62,47 @@ def _result(pieces: Generator[None, None, Gradients]) -> Gradients:
             next(pieces)
         except StopIteration as done:
             return done.value
+
+
+def _durations(pieces: Generator[None, None, T], clock: Mock) -> tuple[T, list[float]]:
+    """Return the result, and how long each piece took."""
+    took_s, begin = [], clock.monotonic()
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as done:
+            return done.value, took_s
+        took_s.append(clock.monotonic() - begin)
+        begin = clock.monotonic()
+
+
+def test_pieces_take_no_longer_than_a_game_may_wait_as_far_as_their_pace_tells(monkeypatch):
+    """And gradients belong to the rows that a forward kept, though rows are cut otherwise by then."""
+    forward, pace_s, clock = BlockSpan.forward, 0.01, Mock(now=0.0)
+    clock.monotonic = lambda: clock.now
+
+    def slow(blocks: BlockSpan, hidden: Tensor, *args: object) -> Tensor:
+        clock.now += pace_s * hidden.shape[0] * hidden.shape[1] * len(blocks.span)
+        return forward(blocks, hidden, *args)
+
+    monkeypatch.setattr("potluck_engine.loaded_blocks.time", clock)
+    monkeypatch.setattr(BlockSpan, "forward", slow)
+    span, key = Span(0, 4), PassKey(PersonId("p"), Span(0, 4), None, None)
+    hidden, grad = hidden_states(8, 16), hidden_states(8, 16, seed=1)
+    blocks, unbound = (LoadedBlocks(load(span), piece_tokens=512) for _ in range(2))
+    monkeypatch.setattr(unbound, "_learn", Mock())
+
+    whole, *_ = _durations(blocks.adapted(None, blocks.forward(Inputs(span, hidden))), clock)
+    output, took_s = _durations(blocks.adapted(None, blocks.forward(Inputs(span, hidden), key)), clock)
+    assert max(took_s) <= CPU_PIECE_S
+    assert len(took_s) > 4, "it is cut by rows, too, so that the gradients of a piece end in time"
+    torch.testing.assert_close(output, whole, rtol=1e-5, atol=1e-5)
+
+    pace_s = 1e-6
+    _durations(blocks.adapted(None, blocks.forward(Inputs(span, hidden))), clock)
+    found, took_s = _durations(blocks.adapted(None, blocks.backward(Inputs(span, hidden), grad, key)), clock)
+    wanted, _ = _durations(unbound.adapted(None, unbound.backward(Inputs(span, hidden), grad)), clock)
+    torch.testing.assert_close(found.hidden, wanted.hidden, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(("kept_bytes", "forwards"), [(0, 7), (1 << 30, 4), (20_000, 6)], ids=["none", "all", "one"])

@@ -1,13 +1,16 @@
 """The engine's end of the pipe to its daemon."""
 
 import socket
+from asyncio import Event
 from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from helpers.engine_peers import SWARM
 from potluck_control import engine_messages as messages
 from potluck_control.launch_spec import LaunchSpec
+from potluck_engine import pipe
 from potluck_engine.daemon_pipe import DaemonPipe
 
 from potluck.membership.membership import Membership
@@ -29,3 +32,25 @@ async def test_a_child_waits_for_its_launch_whatever_is_said_before(
     found = await pipe.launch()
     pipe.close()
     assert (found is None) if ends != "launched" else (found is not None and found.blocks == "0:2")
+
+
+@pytest.mark.parametrize("is_between", [True, False])
+async def test_an_engine_in_the_middle_of_a_load_ends_within_seconds_of_its_stop(
+    is_between: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as the compilation of a kernel while a game waits; sessions get more time."""
+    forced: list[float | None] = []
+    engine = Mock(is_between=is_between, wait_lost=Event().wait, start=Event().wait, stop=AsyncMock())
+    monkeypatch.setattr(pipe, "Engine", lambda *_, **__: engine)
+    monkeypatch.setattr(pipe, "EngineReporter", lambda *_: Mock(watch_coverage=Event().wait))
+    monkeypatch.setattr(pipe, "resolved", lambda spec: spec)
+    monkeypatch.setattr(pipe, "end_by_force", lambda after_s=None: forced.append(after_s))
+    ours, theirs = socket.socketpair()
+    daemon = await DaemonPipe.open(theirs.detach())
+    ours.sendall(messages.encode(LaunchSpec(Membership(SWARM), "checkpoint", tmp_path, "0:2")))
+    ours.sendall(messages.encode(messages.Stop()))
+    await pipe._Child(daemon).work()
+    daemon.close()
+    ours.close()
+    assert forced == ([2.0, None] if is_between else [None])
+    engine.stop.assert_awaited()

@@ -20,9 +20,19 @@ def job(session: object = "s", client: str = "c", rows: int = 1, tokens: int = 1
 
 
 def scheduler(
-    jobs: int = 100, tokens: int = 100_000, step_tokens: int = 512, shares: Shares = equal_shares
+    jobs: int = 100,
+    tokens: int = 100_000,
+    step_tokens: int = 512,
+    shares: Shares = equal_shares,
+    piece_s: float = 1.0,
 ) -> StepScheduler:
-    return StepScheduler(max_queued_jobs=jobs, max_queued_tokens=tokens, max_step_tokens=step_tokens, shares=shares)
+    return StepScheduler(
+        max_queued_jobs=jobs,
+        max_queued_tokens=tokens,
+        max_step_tokens=step_tokens,
+        shares=shares,
+        piece_s=piece_s,
+    )
 
 
 @pytest.fixture
@@ -88,6 +98,28 @@ def test_prefill_alone_takes_the_full_budget_and_goes_on_until_it_is_done():
         done = run(queue, action, 0.0)
     assert taken == [100, 100, 50]
     assert done == ["s"]
+
+
+def test_no_piece_of_a_prefill_is_expected_to_take_longer_than_a_game_may_wait():
+    """Nor has it more than twice the tokens that were ever measured; but it always has some."""
+    slow = StepCost(((1, 0.2), (1001, 1.2)))
+    for cost, taken in ((COST, 90), (slow, MIN_PIECE_TOKENS), (StepCost(((1, 0.01), (64, 0.011))), 128)):
+        queue = scheduler(piece_s=0.1)
+        ready(queue, job(tokens=500))
+        assert counts(queue.next(0.0, cost)) == {"s": taken}
+    queue = scheduler(piece_s=0.1)
+    ready(queue, job(tokens=500))
+    assert counts(queue.next(0.0, FREE)) == {"s": MIN_PIECE_TOKENS}  # its cost is unknown
+    queue, now = with_a_decoder_that_pauses(0.2005)
+    queue._piece_s = 0.1
+    assert counts(queue.next(now, COST)) == {"prefill": 90}
+
+
+def test_a_piece_of_an_exact_prefill_has_the_same_tokens_whatever_it_costs():
+    """Other pieces would compute other numbers, also on the server that replaces this one."""
+    queue = scheduler(piece_s=0.1)
+    ready(queue, job(tokens=1000, alone=True))
+    assert counts(queue.next(0.0, StepCost(((1, 0.2), (1001, 1.2))))) == {"s": 512}
 
 
 def test_prefill_beside_decode_stretches_the_step_by_no_more_than_allowed(queue: StepScheduler):

@@ -17,7 +17,7 @@ from potluck_engine.block_loader import BlockLoader
 from potluck_engine.compute.failures import DeviceWatch
 from potluck_engine.trial_mark import FAULT, TrialMark
 
-from potluck.blocks import BlockSpan, accelerators, trial
+from potluck.blocks import BlockSpan, accelerators, span, trial
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.ragged import RaggedRunner
 from potluck.protocol.blocks import Span
@@ -31,7 +31,8 @@ ILLEGAL = torch.AcceleratorError("CUDA error: an illegal memory access was encou
 @pytest.fixture(autouse=True)
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """The processor passes for a GPU with kernels, which compute nothing here."""
-    monkeypatch.setattr(trial, "uses_kernels", lambda device: True)
+    for module in (span, trial):
+        monkeypatch.setattr(module, "uses_kernels", lambda device: True)
     monkeypatch.setattr(trial, "why_no_kernels", lambda device: None)
     monkeypatch.setattr(trial, "runs_natively", lambda *_: False)
     monkeypatch.setattr(RaggedRunner, "use_kernels", lambda runner, *_: setattr(runner, "has_kernels", True))
