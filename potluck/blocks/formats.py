@@ -85,10 +85,6 @@ class Int8Matrix(nn.Module):
         """Return rows [start, end) as numbers."""
         return self.codes[start:end].to(self.scales.dtype) * self.scales[start:end, None]
 
-    @staticmethod
-    def nbytes_of(rows: int, columns: int, itemsize: int) -> int:
-        return rows * (columns + itemsize)
-
 
 class Int4Matrix(nn.Module):
     """A matrix [rows, columns] in 16 levels for each group of `GROUP` columns, or of a multiple of so many.
@@ -175,10 +171,6 @@ class Int4Matrix(nn.Module):
 
     def _blocks_of(self, start: int, end: int) -> Tensor:
         return self.codes[start // self.rows_together : math.ceil(end / self.rows_together)]
-
-    @staticmethod
-    def nbytes_of(rows: int, columns: int, itemsize: int, group: int = GROUP) -> int:
-        return rows * (columns // 2 + 2 * itemsize * columns // group)
 
 
 Matrix = Int8Matrix | Int4Matrix
@@ -365,14 +357,13 @@ def block_nbytes(block: nn.Module, quantization: str, packing: Packing | None = 
         return total
     for target in _targets(block):
         weight = target.weight
-        rows, columns = weight.numel() // weight.shape[-1], weight.shape[-1]
-        if quantization == "int8":
-            nbytes = Int8Matrix.nbytes_of(rows, columns, weight.itemsize)
-        elif packing is not None:
-            nbytes = Int4Matrix.nbytes_of(rows, columns, torch.float32.itemsize, packing.group or columns)
-        else:
-            nbytes = Int4Matrix.nbytes_of(rows, columns, weight.itemsize)
-        total += nbytes - weight.nbytes
+        columns = weight.shape[-1]
+        row_bytes = columns + weight.itemsize
+        if quantization == "int4":
+            own = (GROUP, weight.itemsize)
+            group, itemsize = own if packing is None else (packing.group or columns, torch.float32.itemsize)
+            row_bytes = columns // 2 + 2 * itemsize * columns // group
+        total += weight.numel() // columns * row_bytes - weight.nbytes
     return total
 
 

@@ -115,8 +115,8 @@ class FusedBlock:
     def __init__(self, layer: Any, operations: Any) -> None:
         self._layer = layer
         self._operations = operations
-        self._attention = FusedAttention(layer.self_attn, operations)
         self._form = layer_form(layer)
+        self._how = attention_form(layer.self_attn)
         self._share = float(getattr(layer, "residual_multiplier", 1.0))
         self._has_plain_mlp = has_plain_mlp(layer)
         self._is_gelu = self._has_plain_mlp and is_gelu(layer.mlp)
@@ -126,7 +126,7 @@ class FusedBlock:
         form = self._form
         normed = self._normed(form.before_attention, hidden)
         cache = next(others[name] for name in CACHE_NAMES if name in others)
-        attended = self._attention(normed, position_embeddings, cache)
+        attended = self._attended(normed, position_embeddings, cache)
         attended = self._scaled(self._normed(form.after_attention, attended))
         if form.before_mlp is None:
             hidden = normed = hidden + attended
@@ -134,6 +134,40 @@ class FusedBlock:
             hidden, normed = self._operations.add_and_norm(hidden, attended, getattr(self._layer, form.before_mlp))
         output = self._normed(form.after_mlp, self._mlp(normed))
         return hidden + self._scaled(output)
+
+    def _attended(self, normed: Tensor, tables: tuple[Tensor, Tensor], cache: Any) -> Tensor:
+        attention, how, tokens = self._layer.self_attn, self._how, normed.shape[1]
+        query, key, value = self._projected(normed)
+        if hasattr(attention, "q_norm"):
+            shape = (tokens, -1) if how.norms_whole else (tokens, -1, attention.head_dim)
+            query = self._operations.add_and_norm(query.reshape(shape).contiguous(), None, attention.q_norm)[1]
+            key = self._operations.add_and_norm(key.reshape(shape).contiguous(), None, attention.k_norm)[1]
+        query, key, value = (part.view(tokens, -1, attention.head_dim) for part in (query, key, value))
+        if getattr(attention, "use_rope", True):
+            rotated = tables[0].shape[-1] if how.has_whole_tables else 2 * tables[0].shape[-1]
+            self._operations.rotate(query, key, tables[0][0], tables[1][0], rotated, is_interleaved=how.is_interleaved)
+        key, value = (tensor.transpose(0, 1)[None] for tensor in (key, value))
+        view, _ = cache.update(key, value, attention.layer_idx)
+        output = view.attend(
+            query.transpose(0, 1)[None],
+            attention.scaling,
+            getattr(attention, "attn_logit_softcapping", None) if how.has_cap else None,
+            getattr(attention, "sinks", None),
+        )
+        result: Tensor = attention.o_proj(output.reshape(1, tokens, -1))
+        return result
+
+    def _projected(self, normed: Tensor) -> tuple[Tensor, ...]:
+        attention = self._layer.self_attn
+        if hasattr(attention, "qkv_proj"):
+            config = attention.config
+            heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
+            sizes = [count * attention.head_dim for count in (heads, kv_heads, kv_heads)]
+            return attention.qkv_proj(normed).split(sizes, dim=-1)  # type: ignore[no-any-return]
+        parts: tuple[Tensor, ...] = self._operations.project(
+            normed, attention.q_proj, attention.k_proj, attention.v_proj
+        )
+        return parts
 
     def _normed(self, name: str | None, hidden: Tensor) -> Tensor:
         return hidden if name is None else self._operations.add_and_norm(hidden, None, getattr(self._layer, name))[1]
@@ -154,52 +188,6 @@ class FusedBlock:
         active = self._operations.activate_times(gate, up, is_gelu=self._is_gelu)
         result: Tensor = mlp.down_proj(active)
         return result
-
-
-class FusedAttention:
-    """A layer's attention, from the normalised hidden state to what is added to it."""
-
-    def __init__(self, attention: Any, operations: Any) -> None:
-        self._attention = attention
-        self._operations = operations
-        self._form = attention_form(attention)
-
-    def __call__(self, normed: Tensor, tables: tuple[Tensor, Tensor], cache: Any) -> Tensor:
-        attention, tokens = self._attention, normed.shape[1]
-        query, key, value = (part.view(tokens, -1, attention.head_dim) for part in self._projected(normed))
-        if hasattr(attention, "q_norm") and not self._form.norms_whole:
-            query = self._operations.add_and_norm(query.contiguous(), None, attention.q_norm)[1]
-            key = self._operations.add_and_norm(key.contiguous(), None, attention.k_norm)[1]
-        if getattr(attention, "use_rope", True):
-            rotated = tables[0].shape[-1] if self._form.has_whole_tables else 2 * tables[0].shape[-1]
-            self._operations.rotate(
-                query, key, tables[0][0], tables[1][0], rotated, is_interleaved=self._form.is_interleaved
-            )
-        key, value = (tensor.transpose(0, 1)[None] for tensor in (key, value))
-        view, _ = cache.update(key, value, attention.layer_idx)
-        output = view.attend(
-            query.transpose(0, 1)[None],
-            attention.scaling,
-            getattr(attention, "attn_logit_softcapping", None) if self._form.has_cap else None,
-            getattr(attention, "sinks", None),
-        )
-        result: Tensor = attention.o_proj(output.reshape(1, tokens, -1))
-        return result
-
-    def _projected(self, normed: Tensor) -> tuple[Tensor, ...]:
-        attention = self._attention
-        if hasattr(attention, "qkv_proj"):
-            config = attention.config
-            heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
-            sizes = [count * attention.head_dim for count in (heads, kv_heads, kv_heads)]
-            return attention.qkv_proj(normed).split(sizes, dim=-1)  # type: ignore[no-any-return]
-        parts: tuple[Tensor, ...] = self._operations.project(
-            normed, attention.q_proj, attention.k_proj, attention.v_proj
-        )
-        if not self._form.norms_whole:
-            return parts
-        query = self._operations.add_and_norm(parts[0].contiguous(), None, attention.q_norm)[1]
-        return query, self._operations.add_and_norm(parts[1].contiguous(), None, attention.k_norm)[1], parts[2]
 
 
 def fused_layers(layers: Iterable[nn.Module], operations: Any) -> list[Any]:

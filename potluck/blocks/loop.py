@@ -41,16 +41,6 @@ class _Pass:
     heard: list[tuple[Tensor, Tensor]] | None = None
     output: Tensor | None = None
 
-    def input_of(self, index: int, hidden: Tensor) -> Tensor:
-        if index == 0:
-            hidden = self.hidden
-        return hidden if self.prompts is None else _add_prompt(hidden, self.prompts[index])
-
-    def note(self, hidden: Tensor, output: Tensor) -> None:
-        self.output = output
-        if self.heard is not None:
-            self.heard.append((hidden, output))
-
 
 class FamilyLoop:
     """Runs the layers of `span` in the family's loop. It is not re-entrant: make one call at a time.
@@ -76,15 +66,27 @@ class FamilyLoop:
         for index, layer in enumerate(layers):
             layer.forward = self._wrapped(index, layer.forward)
 
-    def run(self, hidden: Tensor, cache: KvCache | None, prompts: Tensor | None) -> Tensor:
-        """Run the layers as `BlockSpan.forward` describes."""
-        return self._run(_Pass(hidden, prompts), cache)
-
-    def listen(self, hidden: Tensor, cache: KvCache) -> list[tuple[Tensor, Tensor]]:
-        """Run the layers and return the input and output of each."""
-        heard: list[tuple[Tensor, Tensor]] = []
-        self._run(_Pass(hidden, heard=heard), cache)
-        return heard
+    def run(
+        self,
+        hidden: Tensor,
+        cache: KvCache | None,
+        prompts: Tensor | None = None,
+        heard: list[tuple[Tensor, Tensor]] | None = None,
+    ) -> Tensor:
+        """Run the layers as `BlockSpan.forward` describes; `heard` gets the input and output of each."""
+        self._pass = this = _Pass(hidden, prompts, heard)
+        try:
+            self._call(hidden, cache, self._positions(hidden, cache))
+        finally:
+            self._pass = None
+        if cache is not None:
+            cache.length += hidden.shape[1]
+            if self.routers:
+                self.routers.begin()
+                self.routers.collect(hidden.shape[0] * hidden.shape[1], range(len(self.layers)))
+        self.routers.noted.clear()
+        assert this.output is not None
+        return this.output
 
     def watch(self, hidden: Tensor, positions: Tensor | None, cache: Any) -> list[Call]:
         """Return what the loop passes to each layer besides the hidden state. The layers compute nothing meanwhile."""
@@ -94,21 +96,6 @@ class FamilyLoop:
             return self._watched
         finally:
             self._watched = None
-
-    def _run(self, this: _Pass, cache: KvCache | None) -> Tensor:
-        self._pass = this
-        try:
-            self._call(this.hidden, cache, self._positions(this.hidden, cache))
-        finally:
-            self._pass = None
-        if cache is not None:
-            cache.length += this.hidden.shape[1]
-            if self.routers:
-                self.routers.begin()
-                self.routers.collect(this.hidden.shape[0] * this.hidden.shape[1], range(len(self.layers)))
-        self.routers.noted.clear()
-        assert this.output is not None
-        return this.output
 
     def _call(self, hidden: Tensor, cache: Any, positions: Tensor | None) -> None:
         others: dict[str, Any] = {} if positions is None else {"position_ids": positions}
@@ -136,7 +123,8 @@ class FamilyLoop:
             this = self._pass
             if this is not None:
                 self.routers.running = index
-                hidden = this.input_of(index, hidden)
+                hidden = this.hidden if index == 0 else hidden
+                hidden = hidden if this.prompts is None else _add_prompt(hidden, this.prompts[index])
             if stream is not None:
                 stream.enter(block)
             output = own_forward(hidden, *others, **kwargs)
@@ -144,7 +132,9 @@ class FamilyLoop:
                 output = enter_again(stream, block, output)
             if this is not None:
                 self._returns_tuple = isinstance(output, tuple)
-                this.note(hidden, output[0] if self._returns_tuple else output)
+                this.output = output[0] if self._returns_tuple else output
+                if this.heard is not None:
+                    this.heard.append((hidden, this.output))
             return output
 
         return forward

@@ -26,8 +26,7 @@ class PagePool:
         self.num_pages = num_pages
         self.free_pages = num_pages
         self._holders = [0] * num_pages
-        self._gap_ends = {0: num_pages} if num_pages else {}  # first page of each gap -> page after it
-        self._gap_starts = {num_pages: 0} if num_pages else {}
+        self._gaps = {0: num_pages} if num_pages else {}  # first page of each gap -> page after it
 
     @property
     def used_pages(self) -> int:
@@ -45,11 +44,11 @@ class PagePool:
         if count > self.free_pages:
             raise RemoteError(Code.NO_MEMORY, f"{count} pages of cache are needed, {self.free_pages} are free")
         runs: list[Run] = []
-        if count and after is not None and after + 1 in self._gap_ends:
-            runs.append(self._take(after + 1, min(count, self._gap_ends[after + 1] - after - 1)))
+        if count and after is not None and after + 1 in self._gaps:
+            runs.append(self._take(after + 1, min(count, self._gaps[after + 1] - after - 1)))
             count -= runs[0][1]
         while count:
-            start, end = max(self._gap_ends.items(), key=_gap_size)
+            start, end = max(self._gaps.items(), key=_gap_size)
             taken = min(count, end - start)
             # At the start of the pool no neighbour on the left needs room to grow.
             middle = start if start == 0 else start + (end - start - taken) // 2
@@ -77,12 +76,11 @@ class PagePool:
 
     def _take(self, start: int, count: int) -> Run:
         """Take pages out of the gap that contains them."""
-        gap = start if start in self._gap_ends else max(first for first in self._gap_ends if first <= start)
-        gap_end = self._gap_ends.pop(gap)
-        del self._gap_starts[gap_end]
-        for left, right in ((gap, start), (start + count, gap_end)):
+        gap = max(first for first in self._gaps if first <= start)
+        end = self._gaps.pop(gap)
+        for left, right in ((gap, start), (start + count, end)):
             if left < right:
-                self._gap_ends[left], self._gap_starts[right] = right, left
+                self._gaps[left] = right
         self._holders[start : start + count] = [1] * count
         self.free_pages -= count
         return start, count
@@ -90,15 +88,8 @@ class PagePool:
     def _give(self, run: Run) -> None:
         """Make a gap of these pages, joined with the gaps beside it."""
         start, end = run[0], run[0] + run[1]
-        if start in self._gap_starts:
-            left = self._gap_starts.pop(start)
-            del self._gap_ends[left]
-            start = left
-        if end in self._gap_ends:
-            right = self._gap_ends.pop(end)
-            del self._gap_starts[right]
-            end = right
-        self._gap_ends[start], self._gap_starts[end] = end, start
+        left = next((first for first, last in self._gaps.items() if last == start), start)
+        self._gaps[left] = self._gaps.pop(end, end)
         self.free_pages += run[1]
 
 

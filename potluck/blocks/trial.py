@@ -75,17 +75,17 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, Heard]:
     hidden = torch.randn((2, _TOKENS, loop.hidden_size), generator=generator).mul_(0.1).to(loop.device, loop.dtype)
     cannot = f"models of the family {loop.decoder.config.model_type} cannot be split: their layers"
     hint = "choose a model of another family"
-    routing = Routing()
+    heard = Heard([], Routing())
     try:
-        with routing.noted(loop.routers, tokens=2 * _TOKENS):
-            heard = loop.listen(hidden, cache)
+        with heard.routing.noted(loop.routers, tokens=2 * _TOKENS):
+            loop.run(hidden, cache, heard=heard.layers)
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
         if isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError) or is_lost(loop.device):
             raise  # which says nothing about the family
         raise CheckpointError(f"{cannot} do not run alone", hint=hint) from error
     if not cache.nbytes and not cache.is_needless:
         raise CheckpointError(f"{cannot} share no usual cache", hint=hint)
-    return cache, Heard(heard, routing)
+    return cache, heard
 
 
 @torch.inference_mode()
