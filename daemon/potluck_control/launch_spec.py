@@ -35,7 +35,7 @@ class ServingLimits:
     max_length: int = 1 << 20  # tokens of a session, where the model's positions and the pages reach so far
     cache_tokens: int = 16384  # KV cache of all sessions, tokens through the whole span; see `grows_cache`
     max_sessions: int = 256
-    piece_tokens: int = 512  # tokens through the span that run before a waiting decode step gets its turn
+    piece_tokens: int = 512  # most tokens through the span that run before a waiting decode step gets its turn
     max_queued_jobs: int = 256  # steps and calls that wait, or run
     max_queued_tokens: int = 65536  # of them; a call counts by its work
     opening_timeout_s: float = 10.0  # silence of a stream before its first message is whole

@@ -53,7 +53,7 @@ class TrialMark:
             yield None
         finally:
             if not is_lost(self.device):
-                path.unlink(missing_ok=True)
+                _remove(path)
 
     def _tried(self) -> str:
         """Name everything with which a trial may end otherwise."""
@@ -67,6 +67,11 @@ class TrialMark:
 def forget_marks(folder: Path) -> None:
     """Remove the marks of all ranks. Call it when processes are told to end, maybe in the middle of a trial."""
     for path in folder.rglob(_NAME):
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
 
 

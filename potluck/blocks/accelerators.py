@@ -80,12 +80,16 @@ def synchronize(device: torch.device) -> None:
 
 
 def is_lost(device: torch.device) -> bool:
-    """Return whether the device can compute nothing any more in this process.
+    """Return whether the device can compute nothing any more in this process, after what this thread gave it.
 
-    After an illegal access or a fault of the driver, each call of a CUDA context fails until the process ends.
+    After an illegal access or a fault of the driver, each call of a CUDA context fails until the process ends. To wait
+    for the whole GPU is an error, too, while another thread records a graph.
     """
     try:
-        synchronize(device)
+        if device.type == "cuda":
+            torch.cuda.current_stream(device).synchronize()
+        else:
+            synchronize(device)
     except Exception:  # the context returns its first error, of whatever class, for ever
         return True
     return False

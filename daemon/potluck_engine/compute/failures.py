@@ -29,7 +29,7 @@ class DeviceLostError(PotluckError):
 class DeviceWatch:
     """Tells `on_lost` once, when an error has made a GPU unusable for this process.
 
-    Whatever uses the device outside a step does so through `run` or `freed`, in any thread.
+    Whatever uses the device outside a step does so through `run` or `free`, in any thread.
 
     Attributes:
         has_lost: a device of this engine is lost, or the process that computed with it.

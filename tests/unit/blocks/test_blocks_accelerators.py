@@ -1,6 +1,7 @@
 """What is asked of each kind of device; Apple's is a fake of `torch.mps`, since only a Mac has the real one."""
 
 import weakref
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -106,3 +107,13 @@ def test_what_is_kept_for_graphs_and_what_ended_in_a_cycle_goes_when_a_device_is
     del cycle
     accelerators.release_memory(CPU)
     assert (numbers(), ended()) == (None, None)
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError("CUDA error: unspecified launch failure")])
+def test_a_gpu_is_asked_whether_it_is_lost_by_the_threads_own_stream(
+    error: Exception | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread may record a graph meanwhile: waiting for the whole GPU would fail and spoil the recording."""
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _: Mock(synchronize=Mock(side_effect=error)))
+    monkeypatch.setattr(torch.cuda, "synchronize", Mock(side_effect=AssertionError))
+    assert accelerators.is_lost(torch.device("cuda")) == (error is not None)

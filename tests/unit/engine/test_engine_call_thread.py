@@ -197,7 +197,7 @@ def watch_of(monkeypatch: pytest.MonkeyPatch, *, works: bool) -> tuple[DeviceWat
 
     monkeypatch.setattr("potluck.blocks.accelerators.synchronize", synchronize)
     told: list[DeviceLostError] = []
-    return DeviceWatch(torch.device("cuda"), told.append), told
+    return DeviceWatch(torch.device("cpu"), told.append), told
 
 
 def test_a_device_that_fails_ever_after_is_lost_and_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
