@@ -20,7 +20,7 @@ VERSIONS = ("3.6.0", "3.7.1")
 
 _ROOT = Path(__file__).parents[1]
 _NUMPY = "numpy>=2,<2.4"
-_INSTALL_TIMEOUT_S, _RUN_TIMEOUT_S = 300.0, 280.0
+_INSTALL_TIMEOUT_S, _RUN_TIMEOUT_S = 300.0, 900.0
 _installing = Lock()
 
 

@@ -180,9 +180,11 @@ def _run_steps(blocks: BlockSpan) -> None:
 
 
 def _accesses(compiled: Any) -> list[Access]:
-    source = compiled.src
-    places = [place for place, kind in enumerate(source.signature.values()) if kind != "constexpr"]
-    zeros = [_DIVISIBLE_ZEROS if source.attrs.get((place,)) else 0 for place in places]
+    zeros = []
+    for place, kind in enumerate(compiled.src.signature.values()):
+        if kind != "constexpr":
+            bits = int(re.sub(r"\D", "", kind)) if kind[0] == "*" else 8  # numbers lie at multiples of their size
+            zeros.append(_DIVISIBLE_ZEROS if compiled.src.attrs.get((place,)) else (bits // 8).bit_length() - 1)
     return accesses(compiled.asm["ptx"], zeros)
 
 
