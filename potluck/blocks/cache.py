@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor
 from transformers.cache_utils import (
     CacheLayerMixin,
@@ -47,10 +46,8 @@ class _Growing:
         if not self.buffers or self._used + new > self.buffers[0].shape[-2]:
             self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
             start, self._used = self._used - keep, keep
-            old = self.buffers or (None, None)
-            self.buffers = tuple(
-                _regrow(buffer, like, start, keep, keep + new) for buffer, like in zip(old, (keys, values), strict=True)
-            )
+            old = self.buffers or (keys, values)  # of which none is kept
+            self.buffers = tuple(_regrown(buffer, start, keep, keep + new) for buffer in old)
         for buffer, states in zip(self.buffers, (keys, values), strict=True):
             buffer[:, :, self._used : self._used + new] = states
         self._used += new
@@ -220,15 +217,13 @@ def _can_remove(layer: Any, tokens: int) -> bool:
     return isinstance(layer, DynamicLayer) and not layer.is_sliding
 
 
-def _regrow(buffer: Tensor | None, like: Tensor, start: int, kept: int, needed: int) -> Tensor:
+def _regrown(buffer: Tensor, start: int, kept: int, needed: int) -> Tensor:
     """Return a larger buffer [batch, heads, capacity, head_dim] that begins with `kept` tokens of the old one from
     `start`.
     """
-    capacity = max(FIRST_CAPACITY_TOKENS, needed + needed // 2)
-    batch, heads, _, head_dim = like.shape
-    grown = torch.empty((batch, heads, capacity, head_dim), dtype=like.dtype, device=like.device)
-    if buffer is not None and kept:
-        grown[:, :, :kept] = buffer[:, :, start : start + kept]
+    batch, heads, _, head_dim = buffer.shape
+    grown = buffer.new_empty((batch, heads, max(FIRST_CAPACITY_TOKENS, needed + needed // 2), head_dim))
+    grown[:, :, :kept] = buffer[:, :, start : start + kept]
     return grown
 
 
