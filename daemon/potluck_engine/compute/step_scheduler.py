@@ -2,10 +2,9 @@
 
 One step of the engine is one forward over the span for the decode rows of all ready sessions and pieces of prefills, up
 to a budget of tokens. While nobody decodes, the budget is what ends within the longest piece, because whoever needs the
-device waits for one. While others decode, prefill runs in the pauses in
-which their rows are away, in pieces that end when the first row is expected back; after such a piece, decode rows get a
-step to themselves. Where the pauses are too short, prefill joins the decode rows, and the step may cost
-`PREFILL_STRETCH` times as much as it would without prefill.
+device waits for one. While others decode, prefill runs in the pauses in which their rows are away, in pieces that end
+when the first row is expected back; after such a piece, decode rows get a step to themselves. Where the pauses are too
+short, prefill joins the decode rows, and the step may cost `PREFILL_STRETCH` times as much as it would without prefill.
 
 Steps that share no forward take turns with those that do. Their pieces of prefill have one size, because other pieces
 would compute other numbers. As long as others' decode rows waited for such a piece, so long the next one waits for
