@@ -22,6 +22,9 @@ from potluck.blocks.step_tensors import PagedRows
 
 _LEAST_TILE = 16  # query vectors for each program, the fewest that tensor cores take
 _TILE = 64
+# From so many numbers a row on, all tiles are swizzled alike in shared memory. Where keys and values in int8 are not,
+# ptxas 12.8.93 (in Triton 3.6.0 and 3.7.1) computes a tile's address on sm_90 from a register that nothing has set.
+_SWIZZLED_ALIKE = 64
 _PROGRAMS_PER_PROCESSOR = 4
 _MAX_SPLITS = 32
 _PROCESSORS_ELSEWHERE = 1  # for the interpreter, enough to split
@@ -104,6 +107,7 @@ def shape_options(
     """
     is_large, is_exact = max(key_dim, value_dim) > 128, dtype == torch.float32
     heads = min(group_size, max(_TILE // tile_tokens, 1))
+    least_pad = max(min(triton.next_power_of_2(max(key_dim, value_dim)), _SWIZZLED_ALIKE), 16)
     return {
         "GROUP": group_size,
         "HEADS": heads,
@@ -112,8 +116,8 @@ def shape_options(
         "BLOCK": 32 if is_large or is_exact else 64,
         "KEY_DIM": key_dim,
         "VALUE_DIM": value_dim,
-        "KEY_PAD": max(triton.next_power_of_2(key_dim), 16),
-        "VALUE_PAD": max(triton.next_power_of_2(value_dim), 16),
+        "KEY_PAD": max(triton.next_power_of_2(key_dim), least_pad),
+        "VALUE_PAD": max(triton.next_power_of_2(value_dim), least_pad),
         "num_warps": 4,
         "num_stages": 1 if is_exact else 2 if is_large else 3,
     }
