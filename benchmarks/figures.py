@@ -1293,6 +1293,15 @@ FIGURES = {
             "wrong results of Triton kernels in the interpreter, failures to compile them for sm_75, 86, 89, 90, 120",
         ),
         Figure(
+            "gpu_ready",
+            "failures",
+            "lower",
+            0,
+            "gpu_ready:failures",
+            "the commands for a machine with a GPU, in Python 3.12 with torch 2.11 for CUDA (5 GB, installed once) and "
+            "Triton's interpreter: what fails for another reason than the want of a GPU (two families; 16 in soak)",
+        ),
+        Figure(
             "graph_pages_ranks",
             "faults",
             "lower",
