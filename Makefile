@@ -44,8 +44,8 @@ check: $(VENV)/.dev ## style, types and which package may import which
 bench: $(VENV)/.dev programs ## measure all figures, or one: FIGURE=hop_first (at most five minutes each)
 	@$(PY) -m benchmarks $(FIGURE)
 
-gpu: ## tests and figures that need a GPU, installing nothing; PART="kernels steps" for some; PYTHON=... for another
-	@PYTHON=$${PYTHON:-$$(ls $(PY) 2>/dev/null || echo python3)} benchmarks/gpu/run $(PART)
+gpu: ## tests and figures that need a GPU, installing nothing; PART="kernels speed" for some; OUT=folder for results
+	@PYTHON=$${PYTHON:-$$(ls $(PY) 2>/dev/null || echo python3)} benchmarks/gpu/run $(if $(OUT),--out "$(OUT)") $(PART)
 
 soak: $(VENV)/.dev programs ## long tests and all figures, or one figure, with full counts; writes benchmarks/results/
 	$(if $(FIGURE),,$(PYTEST) -m soak tests)

@@ -1302,6 +1302,15 @@ FIGURES = {
             "engines of Python 3.11 to 3.13 whose kernels cannot be launched without a C compiler and headers",
         ),
         Figure(
+            "gpu_ready",
+            "failures",
+            "lower",
+            0,
+            "gpu_ready:failures",
+            "the commands for a machine with a GPU, in Python 3.12 with torch 2.11 for CUDA (5 GB, installed once) and "
+            "Triton's interpreter: what fails for another reason than the want of a GPU (two families; 16 in soak)",
+        ),
+        Figure(
             "graph_pages_ranks",
             "faults",
             "lower",

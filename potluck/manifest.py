@@ -19,11 +19,10 @@ import msgpack
 
 from potluck.errors import CheckpointError
 from potluck.files import write_atomically
+from potluck.model_folder import SMALL
 from potluck.protocol.buffers import Buffer
 
 PIECE_BYTES = 4 << 20
-SMALL = (".json", ".txt", ".model", ".jinja")
-"""How names of configuration and tokenizer files end."""
 MAX_MANIFEST_BYTES = 16 << 20  # a model of 2 TB
 _INDEX_FILE, _SINGLE_FILE = "model.safetensors.index.json", "model.safetensors"
 _VERSION = 1

@@ -14,6 +14,8 @@ from pathlib import Path
 from potluck.errors import CheckpointError
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm, is_model_name, is_revision
 
+SMALL = (".json", ".txt", ".model", ".jinja")
+"""How names of configuration and tokenizer files end."""
 _DIGEST_CHARS = 40  # of the digest, after which earlier versions named the folder of a model that is on no hub
 
 

@@ -1,38 +1,29 @@
-"""`python -m benchmarks.gpu [NAME ...] [--soak]`: measure figures on a GPU; each prints a JSON object as its last line.
+"""`python -m benchmarks.gpu NAME [--soak] [--out FOLDER]`: measure a figure on a GPU; the last line is a JSON object.
 
-Needs torch, transformers and psutil, no other part of Potluck. Without a GPU it says so and fails.
+Needs torch, transformers and psutil, no other part of Potluck. Without a GPU it says so and fails. `benchmarks/gpu/run`
+measures several, each in a process of its own, which begins with all of the device's memory.
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
+from pathlib import Path
 
-import torch
-
-from benchmarks.gpu.figures import GPU_FIGURES
+from benchmarks.gpu.figures import GPU_FIGURES, what_lacks
 from benchmarks.measuring import measure_here
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all of {', '.join(GPU_FIGURES)}")
-    parser.add_argument("--soak", action="store_true", help="full counts; results are kept in benchmarks/results/")
+    parser.add_argument("name", metavar="NAME", choices=GPU_FIGURES, help=f"one of {', '.join(GPU_FIGURES)}")
+    parser.add_argument("--soak", action="store_true", help="full counts; the result is kept in benchmarks/results/")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="keep the result here, too")
     args = parser.parse_args()
-    unknown = [name for name in args.names if name not in GPU_FIGURES]
-    if unknown:
-        print(f"no figure is named {unknown[0]}; there are {', '.join(GPU_FIGURES)}", file=sys.stderr)
-        return 2
-    if not torch.cuda.is_available():
-        print("there is no GPU: nothing was measured", file=sys.stderr)
+    if lack := what_lacks():
+        print(lack, file=sys.stderr)
         return 1
-    names = args.names or list(GPU_FIGURES)
-    if len(names) == 1:
-        return measure_here(GPU_FIGURES[names[0]], soak=args.soak, program="benchmarks.gpu")
-    # Each in a process of its own, which begins with all of the device's memory.
-    flags = ["--soak"] if args.soak else []
-    return max(subprocess.call([sys.executable, "-m", "benchmarks.gpu", name, *flags]) for name in names)
+    return measure_here(GPU_FIGURES[args.name], soak=args.soak, out=args.out, program="benchmarks.gpu")
 
 
 if __name__ == "__main__":

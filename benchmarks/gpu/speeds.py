@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
 from collections.abc import Callable
@@ -18,6 +19,17 @@ def synchronize(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
+def held_bytes(device: torch.device) -> int:
+    """Free what nothing refers to any more, and return what torch still holds of a GPU besides its context."""
+    gc.collect()
+    if device.type != "cuda":
+        return 0
+    torch.cuda.synchronize(device)
+    torch._C._cuda_clearCublasWorkspaces()
+    torch.cuda.empty_cache()
+    return int(torch.cuda.memory_reserved(device))
+
+
 def median_s(run: Callable[[], object], device: torch.device, *, rounds: int) -> float:
     """Seconds a round until the device is done, after three that do not count."""
     times = []
@@ -31,7 +43,13 @@ def median_s(run: Callable[[], object], device: torch.device, *, rounds: int) ->
 
 
 def copy_bps(device: torch.device, num_bytes: int = 4 << 30) -> float:
-    """Bytes a second that a copy within the device reads and writes, counted together."""
+    """Bytes a second that a copy within the device reads and writes, counted together.
+
+    Args:
+        num_bytes: to copy, or as many as fit the free memory of a GPU with room to spare.
+    """
+    if device.type == "cuda":
+        num_bytes = min(num_bytes, torch.cuda.mem_get_info(device)[0] // 3)
     source = torch.randint(0, 255, (num_bytes,), dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
     return 2 * num_bytes / median_s(lambda: target.copy_(source), device, rounds=10)

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,12 +22,14 @@ from torch.nn import functional
 
 from potluck.blocks.cache import KvCache
 from potluck.blocks.formats import linear_shape
-from potluck.checkpoint.adapter_files import AdapterFile, Place
 from potluck.checkpoint.shards import Shard
 from potluck.errors import CheckpointError
-from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrefixPlace
+from potluck.protocol.adapters import AdapterLayout, AdapterPlace, Place, PrefixPlace
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
+
+if TYPE_CHECKING:  # a machine with a GPU may lack the packages that it imports
+    from potluck.checkpoint.adapter_files import AdapterFile
 
 MEMORY_BYTES = 1 << 30
 _ALL = slice(None)

@@ -20,7 +20,6 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-import platformdirs
 import torch
 
 from potluck.blocks.kernel_support import NoKernels
@@ -100,4 +99,5 @@ def _kept(compiler: str) -> Path:
     version = subprocess.run([compiler, "--version"], check=True, capture_output=True, timeout=_COMPILER_TIMEOUT_S)
     made_of = (" ".join(_FLAGS).encode(), version.stdout, *(source.read_bytes() for source in _HEADERS + _SOURCES))
     name = hashlib.sha256(b"".join(hashlib.sha256(each).digest() for each in made_of)).hexdigest()
-    return platformdirs.user_cache_path("potluck") / "kernels" / name
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(cache, "potluck", "kernels", name)

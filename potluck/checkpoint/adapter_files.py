@@ -23,7 +23,7 @@ from msgspec import Meta
 from potluck.checkpoint.hub import download_file
 from potluck.checkpoint.shards import Shard, file_errors
 from potluck.errors import CheckpointError
-from potluck.protocol.adapters import adapter_id
+from potluck.protocol.adapters import Place, adapter_id
 
 T = TypeVar("T")
 
@@ -101,13 +101,6 @@ class AdapterConfig(msgspec.Struct, frozen=True):
         if isinstance(targets, list) and not any(_ends_with(module, target) for target in targets):
             return False
         return layers is None or block in (layers if isinstance(layers, list) else [layers])
-
-
-class Place(NamedTuple):
-    """A linear layer: the number of its block and its name in the block."""
-
-    block: int
-    name: str
 
 
 class Pair(NamedTuple):

@@ -29,7 +29,7 @@ from huggingface_hub.utils.tqdm import tqdm
 from potluck.checkpoint.fetching import FETCHING
 from potluck.checkpoint.shards import disk_full
 from potluck.errors import CheckpointError
-from potluck.manifest import SMALL
+from potluck.model_folder import SMALL
 from potluck.protocol.swarm import is_revision
 
 _SEARCH_TIMEOUT_S = 15.0

@@ -46,6 +46,13 @@ class PrivateId(NamedTuple):
     num_values: int
 
 
+class Place(NamedTuple):
+    """A linear layer: the number of its block and its name in the block."""
+
+    block: int
+    name: str
+
+
 class AdapterPlace(NamedTuple):
     """One linear layer that a private adapter changes: x -> x + scale * up(down(x))."""
 

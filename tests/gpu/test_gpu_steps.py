@@ -1,6 +1,12 @@
-"""Steps of packed rows on a GPU against Hugging Face's eager code, row by row: families, windows, sinks, graphs."""
+"""Steps of packed rows on a GPU against Hugging Face's eager code, row by row: families, windows, sinks, graphs.
+
+In bfloat16 eager code itself errs by 1 to 7 %, so steps are compared with the same numbers in float32 and may err by
+little more than eager code does. Two experts often score alike, so eager code sends tokens to those that the steps
+chose; that steps choose rightly shows in float32, where each side chooses for itself.
+"""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +18,19 @@ from transformers import AutoModelForCausalLM
 from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.plans import StepRow, plan_step
+from potluck.blocks.routing import NO_EXPERT, Given, Routers
 from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 
 SPAN = Span(0, 5)  # not the last block: what comes out of it is not normalised yet
-TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 3e-2}
+TOLERANCE = 1e-4  # in float32
+ROUNDING = 1.25
+"""How many times eager code's error a step's may be in bfloat16.
+
+Both round to bfloat16 at about the same places. In the interpreter, steps of sixteen families had 0.78 to 1.06 times
+that error; on an H200, beside weights that were not rounded, at most 1.1 times. With results that were cut off instead
+of rounded it was 1.4 times, with a sine 2 % too small 1.3, with scores 5 % too large 2.1, without windows or caps 19.
+"""
 FUSED = ["llama", "mistral_sliding", "qwen2", "qwen3", "qwen3_moe", "mixtral", "phi3", "smollm3", "granite", "gemma"]
 FUSED += ["gemma2", "gemma3", "olmo2", "olmo3", "glm4", "gpt_oss"]
 
@@ -24,11 +38,34 @@ FamilyFolder = Callable[[str], Path]
 
 
 @torch.inference_mode()
-def eager(folder: Path, hidden: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """What the family's own code makes of one row, hidden [tokens, hidden_size], after the blocks of `SPAN`."""
-    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, attn_implementation="eager")
+def eager(
+    folder: Path,
+    hidden: Tensor,
+    device: torch.device,
+    dtype: torch.dtype,
+    *,
+    held: torch.dtype | None = None,
+    chosen: Tensor | None = None,
+) -> Tensor:
+    """What the family's own code makes of one row, hidden [tokens, hidden_size], after the blocks of `SPAN`.
+
+    Args:
+        dtype: of the computation.
+        held: of weights and input, which are rounded to it; None: `dtype`.
+        chosen: experts to send the tokens to, [tokens, blocks, choices]; None: those that the code chooses.
+    """
+    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=held or dtype, attn_implementation="eager")
+    if held not in (None, dtype):  # else tables of angles would be rounded, too
+        model = model.to(dtype)
     decoder = model.to(device).eval().model
-    made = decoder(inputs_embeds=hidden[None].to(device, dtype), output_hidden_states=True, use_cache=False)
+    repeating: Any = nullcontext()
+    if chosen is not None:
+        all_layers = torch.full((len(chosen), len(decoder.layers), chosen.shape[2]), NO_EXPERT)
+        all_layers[:, : chosen.shape[1]] = chosen
+        repeating = Routers(decoder.layers).repeating(Given(all_layers, margin=torch.inf))
+    with repeating:
+        inputs = hidden[None].to(held or dtype).to(device, dtype)
+        made = decoder(inputs_embeds=inputs, output_hidden_states=True, use_cache=False)
     output: Tensor = made.hidden_states[SPAN.end][0]
     return output.double().cpu()
 
@@ -43,6 +80,36 @@ def step(blocks: BlockSpan, memory: KvMemory, rows: Sequence[tuple[KvSequence, T
     for sequence, hidden in rows:
         memory.advance(sequence, len(hidden))
     return list(output.split([len(hidden) for _, hidden in rows]))
+
+
+def mixed_steps(blocks: BlockSpan) -> list[tuple[Tensor, Tensor, Tensor | None]]:
+    """Take two rows through steps of decode rows and prefill chunks.
+
+    Returns, for each row, its hidden states before and after the blocks, [tokens, hidden_size], and the experts that
+    its tokens were sent to, [tokens, blocks, choices], if there are any.
+    """
+    memory = blocks.new_memory(256)
+    rows = random_rows((37, 20), blocks.hidden_size)
+    sequences = [memory.new_sequence() for _ in rows]
+    outputs: list[list[Tensor]] = [[], []]
+    chosen: list[list[Tensor]] = [[], []]
+    for parts in (
+        [(0, 0, 30)],
+        [(0, 30, 31), (1, 0, 17)],
+        [(0, 31, 35), (1, 17, 18)],
+        [(0, 35, 36), (1, 18, 19)],
+        [(0, 36, 37), (1, 19, 20)],
+    ):
+        made = step(blocks, memory, [(sequences[row], rows[row][start:end]) for row, start, end in parts])
+        sizes = [end - start for _, start, end in parts]
+        choices = [] if blocks.chosen is None else blocks.chosen.split(sizes)
+        for place, (row, _, _) in enumerate(parts):
+            outputs[row].append(made[place])
+            chosen[row] += choices[place : place + 1]
+    return [
+        (hidden, torch.cat(found), torch.cat(experts) if experts else None)
+        for hidden, found, experts in zip(rows, outputs, chosen, strict=True)
+    ]
 
 
 def error_of(output: Tensor, expected: Tensor) -> float:
@@ -76,30 +143,33 @@ def test_steps_over_int8_pages_equal_those_of_plain_torch(
     assert error_of(*outputs) < 3e-2  # plain torch attends to a step's own keys before they are rounded
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
 @pytest.mark.parametrize("family", FUSED)
 def test_a_step_of_decode_rows_and_prefill_chunks_equals_each_row_in_eager_code(
-    family: str, dtype: torch.dtype, device: torch.device, family_folder: FamilyFolder
+    family: str, device: torch.device, family_folder: FamilyFolder
 ) -> None:
-    if device.type == "cpu" and dtype is torch.bfloat16:
-        pytest.skip("the interpreter cannot multiply bfloat16")
     folder = family_folder(family)
-    blocks = load_span(open_checkpoint(str(folder)), SPAN, dtype=dtype, device=str(device))
+    blocks = load_span(open_checkpoint(str(folder)), SPAN, dtype=torch.float32, device=str(device))
     assert blocks.step_ways.startswith("fused"), blocks.step_ways
-    memory = blocks.new_memory(256)
-    long, short = random_rows((37, 20), blocks.hidden_size)
-    first, second = memory.new_sequence(), memory.new_sequence()
+    for hidden, output, _ in mixed_steps(blocks):
+        assert error_of(output, eager(folder, hidden, device, torch.float32)) < TOLERANCE
 
-    outputs: dict[int, list[Tensor]] = {0: [], 1: []}
-    outputs[0] += step(blocks, memory, [(first, long[:30])])
-    for begin, end, new in ((30, 31, short[:17]), (31, 35, short[17:18]), (35, 36, short[18:19]), (36, 37, short[19:])):
-        one, other = step(blocks, memory, [(first, long[begin:end]), (second, new)])
-        outputs[0].append(one)
-        outputs[1].append(other)
 
-    for row, hidden in enumerate((long, short)):
-        expected = eager(folder, hidden, device, dtype)
-        assert error_of(torch.cat(outputs[row]), expected) < TOLERANCE[dtype]
+@pytest.mark.parametrize("family", FUSED)
+def test_steps_in_bfloat16_err_little_more_than_eager_code(
+    family: str, device: torch.device, family_folder: FamilyFolder, record_property: Callable[[str, object], None]
+) -> None:
+    folder, half = family_folder(family), torch.bfloat16
+    blocks = load_span(open_checkpoint(str(folder)), SPAN, dtype=half, device=str(device))
+    assert blocks.step_ways.startswith("fused"), blocks.step_ways
+    exact, found, usual = [], [], []
+    for hidden, output, chosen in mixed_steps(blocks):
+        exact.append(eager(folder, hidden, device, torch.float32, held=half, chosen=chosen))
+        found.append(output)
+        usual.append(eager(folder, hidden, device, half, chosen=chosen))
+    ours, theirs = (error_of(torch.cat(each), torch.cat(exact)) for each in (found, usual))
+    record_property("error", round(ours, 4))
+    record_property("error_of_eager", round(theirs, 4))
+    assert ours < ROUNDING * theirs
 
 
 @pytest.mark.parametrize("num_rows", [1, 2, 3, 8])
@@ -122,4 +192,4 @@ def test_decode_by_graphs_equals_eager_code_and_no_filler_shows(
 
     assert blocks.step_ways == "fused, graphs"
     for row, found in zip(hidden, outputs, strict=True):
-        assert error_of(torch.cat(found), eager(folder, row, gpu, torch.float32)) < TOLERANCE[torch.float32]
+        assert error_of(torch.cat(found), eager(folder, row, gpu, torch.float32)) < TOLERANCE

@@ -1,12 +1,21 @@
 """Processes that must stay small load nothing heavy. Fresh interpreters, because this one has loaded everything."""
 
+import ast
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.helpers.fork_server import run_python
 
+ROOT = Path(__file__).parents[2]
 HEAVY = {"torch", "transformers", "hivemind", "numpy"}
+ON_A_GPU = ("huggingface_hub", "numpy", "psutil", "pytest", "safetensors", "torch", "transformers")
+"""Packages that a machine with a GPU has, besides what they need themselves. Triton comes with its torch."""
+TRITONS = {"block_kernels", "grouped", "paged_attention"}
 _LIGHT = """
 import potluck.membership.invite, potluck.membership.joined, potluck.protocol.messages
 import potluck.p2p.config, potluck.p2p.runtime_dir
@@ -60,3 +69,48 @@ def test_an_app_that_starts_in_the_tray_loads_no_window() -> None:
     loaded = loaded_by("import potluck_app.main")
     assert "potluck_app.shell.tray" in loaded
     assert loaded.isdisjoint({"potluck_app.shell.window", "potluck_app.shell.away", "potluck_app.widgets.button"})
+
+
+def test_tests_and_figures_of_a_gpu_need_few_packages() -> None:
+    modules = {name for kind in ("tests", "benchmarks") for name in _imported_by(ROOT / kind / "gpu")}
+    assert {"potluck.blocks.grouped", "potluck.checkpoint", "helpers.tiny_models"} <= modules
+    if find_spec("triton") is None:
+        modules = {name for name in modules if name.rpartition(".")[2] not in TRITONS}
+    names = packages_distributions()
+    needed = _with_requirements(ON_A_GPU)
+    others = [name for name, packages in names.items() if needed.isdisjoint(map(_normal, packages))]
+    assert {"msgpack", "msgspec", "platformdirs"} <= set(others)
+    code = f"import sys\nsys.modules |= dict.fromkeys({others!r})\n"
+    code += f"sys.path[:0] = {[str(ROOT), str(ROOT / 'tests')]!r}\nfrom potluck.blocks import load_span\n"
+    code += "".join(f"import {name}\n" for name in sorted(modules))
+    done = subprocess.run([sys.executable, "-c", code], cwd="/", capture_output=True, text=True, timeout=250)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def _imported_by(folder: Path) -> Iterator[str]:
+    """Yield the project's modules that the files of a folder import, anywhere in them."""
+    for file in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module and re.match("potluck|helpers|benchmarks", node.module):
+                yield node.module
+
+
+def _with_requirements(packages: tuple[str, ...]) -> set[str]:
+    """Return the packages and all that they require, without extras."""
+    found: set[str] = set()
+    waiting = [_normal(package) for package in packages]
+    while waiting:
+        package = waiting.pop()
+        if package in found:
+            continue
+        found.add(package)
+        try:
+            lines = [line for line in requires(package) or () if "extra ==" not in line]
+        except PackageNotFoundError:  # one of another platform
+            continue
+        waiting += [_normal(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in lines]
+    return found
+
+
+def _normal(package: str) -> str:
+    return re.sub(r"[-_.]+", "-", package).lower()

@@ -19,8 +19,8 @@ from potluck_control.methods.models import ModelChoice
 from potluck_control.resources import DEMO_MODEL, resource
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
-from potluck.manifest import SMALL, files_of
-from potluck.model_folder import has_model
+from potluck.manifest import files_of
+from potluck.model_folder import SMALL, has_model
 from potluck_daemon.child import started
 from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.settings.schema import ServeSettings

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.__main__ import main
 from benchmarks.figures import FIGURES, Figure, Measured
 from benchmarks.gpu.figures import GPU_FIGURES
 from benchmarks.loops import overhead
+from benchmarks.measuring import measure_here
 
 ROOT = Path(__file__).parents[3]
 LOWER = Figure("x", "s", "lower", 2.0, "none:none", "")
@@ -45,3 +47,28 @@ def test_an_unknown_figure_is_a_usage_error_without_loading_torch() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.split() == ["2", "False"]
     assert "nonsense" in done.stderr
+
+
+@pytest.mark.parametrize("has_gpu", [True, False])
+def test_the_list_names_gpu_figures_where_there_is_a_gpu(
+    has_gpu: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("benchmarks.__main__.has_gpu", lambda: has_gpu)
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--list"])
+    assert main() == 0
+    assert ("gpu_decode_1 " in capsys.readouterr().out) is has_gpu
+
+
+@pytest.mark.parametrize("soak", [True, False])
+def test_a_result_is_kept_where_the_caller_says_and_with_full_counts_among_all(
+    soak: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.measuring.ONE_THREAD", {})
+    monkeypatch.setattr("benchmarks.measuring.RESULTS", tmp_path / "results")
+    monkeypatch.setattr(Figure, "measure", lambda figure, *, soak: Measured(1.5))
+    assert measure_here(LOWER, soak=soak, out=tmp_path / "new" / "out", program="some.module") == 0
+    (kept,) = (tmp_path / "new" / "out").iterdir()
+    record = json.loads(kept.read_text())
+    assert (record["figure"], record["value"]) == ("x", 1.5)
+    assert record["command"] == f"python -m some.module x{' --soak' if soak else ''}"
+    assert [path.name for path in (tmp_path / "results").glob("*")] == ([kept.name] if soak else [])

@@ -1,21 +1,26 @@
-"""The code of the GPU's figures, run on the CPU with tiny blocks; and without a GPU it says so."""
+"""The code of the GPU's figures, run on the CPU with tiny blocks; and without a GPU it says so.
 
-import subprocess
+Imports nothing that a bare machine with a GPU lacks: `gpu_ready` runs these tests in such an environment.
+"""
+
 import sys
+import weakref
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
 
-from benchmarks.__main__ import main
+from benchmarks.gpu.__main__ import main
 from benchmarks.gpu.blocks import LLAMA_8B, Shape, as_fits, random_blocks
 from benchmarks.gpu.decode import share_of_copy
 from benchmarks.gpu.offload import measure_moves, share_of_pinned
 from benchmarks.gpu.passes import share_of_bus, share_of_peak
+from potluck.blocks import BlockSpan
 from potluck.blocks.residency import Room
 
-ROOT = Path(__file__).parents[3]
 CPU = torch.device("cpu")
 TINY = Shape(hidden_size=64, intermediate_size=96, num_heads=4, num_kv_heads=2, num_blocks=3)
 EXPERTS = Shape(64, 32, num_heads=4, num_kv_heads=2, num_blocks=1, num_experts=8, chosen=2)
@@ -50,29 +55,46 @@ def test_blocks_are_given_back_and_taken_again_with_the_same_results(tmp_path: P
     assert share_of_pinned(moves, CPU, num_bytes=1 << 20).value > 0
 
 
-@pytest.mark.parametrize("has_gpu", [True, False])
-def test_the_list_names_gpu_figures_where_there_is_a_gpu(
-    has_gpu: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("benchmarks.__main__.has_gpu", lambda: has_gpu)
-    monkeypatch.setattr(sys, "argv", ["benchmarks", "--list"])
-    assert main() == 0
-    assert ("gpu_decode_1 " in capsys.readouterr().out) is has_gpu
-
-
 @pytest.mark.parametrize(("memory_gb", "num_blocks"), [(12, 16), (24, 32), (80, 32)])
 def test_a_small_gpu_is_measured_with_as_many_blocks_as_it_holds(memory_gb: int, num_blocks: int) -> None:
     assert as_fits(LLAMA_8B, memory_gb * 10**9).num_blocks == num_blocks
 
 
-@pytest.mark.soak
-def test_without_a_gpu_and_without_hivemind_measuring_fails_and_says_why() -> None:
-    code = (
-        "import sys; sys.modules |= dict.fromkeys(('hivemind', 'potluck_daemon', 'potluck.p2p', 'pytest')); "
-        "import benchmarks.gpu.decode, benchmarks.gpu.offload; "
-        "from benchmarks.gpu.__main__ import main; sys.argv = ['x']; sys.exit(main())"
-    )
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU")
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stderr.strip()) == (1, "there is no GPU: nothing was measured")
+def test_blocks_are_gone_before_the_copy_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small GPU has no room for both, nor for blocks in another format afterwards."""
+    parameters: list[weakref.ref[torch.Tensor]] = []
+
+    def watched(*arguments: Any, **options: Any) -> BlockSpan:
+        blocks = random_blocks(*arguments, **options)
+        parameters.extend(map(weakref.ref, blocks.layers.parameters()))
+        return blocks
+
+    def copy_bps(device: torch.device, num_bytes: int) -> float:
+        assert [each for each in parameters if each() is not None] == []
+        return 1e9
+
+    monkeypatch.setattr("benchmarks.gpu.decode.random_blocks", watched)
+    monkeypatch.setattr("benchmarks.gpu.decode.copy_bps", copy_bps)
+    measured = share_of_copy(EXPERTS, CPU, rows=1, rounds=1, context=8)
+    assert parameters
+    assert measured.holds
+
+
+@pytest.mark.parametrize("held", [1 << 20, 1 << 30])
+def test_a_figure_that_leaves_blocks_on_the_gpu_does_not_hold(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.gpu.decode.held_bytes", lambda device: held)
+    assert share_of_copy(TINY, CPU, rows=1, rounds=1, context=8, copied=1 << 20).holds is (held < 1 << 30)
+
+
+@pytest.mark.parametrize(("package", "sentence"), [("triton", "no torch for CUDA"), (None, "there is no GPU")])
+def test_measuring_without_a_gpu_or_without_triton_fails_in_one_sentence(
+    package: str | None, sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    modules = {"triton": ModuleType("triton")} | ({package: None} if package else {})
+    monkeypatch.setattr("sys.modules", sys.modules | modules)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr(sys, "argv", ["benchmarks.gpu", "gpu_decode_1"])
+    assert main() == 1
+    output = capsys.readouterr()
+    assert (output.out, len(output.err.splitlines())) == ("", 1)
+    assert sentence in output.err
