@@ -19,6 +19,7 @@ from benchmarks.figures import Measured
 from benchmarks.gpu.blocks import LLAMA_8B, ample_room, as_fits, device_bytes, random_blocks
 from benchmarks.gpu.speeds import name_of, pinned_bps, synchronize
 from potluck.blocks import BlockSpan
+from potluck.blocks.accelerators import release_memory
 from potluck.blocks.residency import Room
 
 NUM_BLOCKS = 92  # of 436 MB
@@ -64,8 +65,7 @@ def measure_moves(blocks: BlockSpan, *, rounds: int) -> Moves:
         used = _used_bytes(blocks.device)
         start = time.perf_counter()
         blocks.weights.free()
-        if blocks.device.type == "cuda":
-            torch.cuda.empty_cache()
+        release_memory(blocks.device)
         synchronize(blocks.device)
         offload_s.append(time.perf_counter() - start)
         if blocks.device.type == "cuda":

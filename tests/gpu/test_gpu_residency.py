@@ -86,18 +86,18 @@ def test_quantised_blocks_err_in_bfloat16_little_more_than_their_restored_matric
     """The exact result is that of the same codes in float32 on the CPU."""
     settings: dict[str, Any] = {"quantization": quantization, "dtype": torch.bfloat16}
     there, here = (load(family_folder("llama"), where, **settings) for where in (device, torch.device("cpu")))
-    assert there._runner is not None
-    assert here._runner is not None
-    here._runner.use_plain()
+    assert there.runner is not None
+    assert here.runner is not None
+    here.runner.use_plain()
     exact = BlockSpan(
         here.decoder.float(), here.layers, SPAN, here.digests, here.weights, model_config=here.model_config
     )
     rows = [hidden[None].bfloat16() for hidden in random_rows((16,) * 4, exact.hidden_size)]
 
     expected = torch.cat([exact.forward(row.float()) for row in rows]).double()
-    assert there.has_kernels
+    assert there.runner.has_kernels
     found = torch.cat([there.forward(row.to(device)) for row in rows]).double().cpu()
-    there._runner.use_plain()
+    there.runner.use_plain()
     usual = torch.cat([there.forward(row.to(device)) for row in rows]).double().cpu()
 
     ours, theirs = error_of(found, expected), error_of(usual, expected)
