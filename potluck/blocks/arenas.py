@@ -1,8 +1,8 @@
 """The memory that holds keys and values: one tensor of keys and one of values for all layers of the same shape.
 
 In int8 both hold codes, and two more tensors hold a bfloat16 factor for each head's key or value of a token. Rounding
-adds an error of about 0.6 % of the vector. The codes of a token lie as many bytes apart as they are, because the GPU
-kernel reads up to 16 bytes at once, which fails at other addresses than multiples of 16.
+adds an error of about 0.6 % of the vector. Nothing lies between the codes of two tokens: the GPU's kernel reads up to
+16 bytes at once, which only works at multiples of so many bytes.
 
 On a CPU the memory is mapped but not touched: unused slots take no memory, and large freed ranges go back to the
 system. This module knows slots (tokens), not pages or sequences.
