@@ -67,6 +67,8 @@ def compile_for(capability: int) -> dict[str, Any]:
             failures.append(f"{name}: {compiled.metadata.shared} bytes of shared memory")
         if loose := {(each.nbytes, each.alignment) for each in found if each.nbytes > each.alignment}:
             failures.append(f"{name}: accesses (bytes, what certainly divides their address) {sorted(loose)}")
+        if unset := _unset_registers(compiled):
+            failures.append(f"{name}: reads a register that nothing wrote: {unset[0]}")
         if stack := _stack_bytes(compiled):
             spilled[name] = stack
         wide_loads[kernel.__name__] += sum(each.is_load and each.nbytes >= _WIDE_BYTES for each in found)
@@ -189,7 +191,31 @@ def _accesses(compiled: Any) -> list[Access]:
 
 
 def _stack_bytes(compiled: Any) -> int:
-    (cubin,) = (path for file, path in compiled.metadata_group.items() if file.endswith(".cubin"))
-    command = [knobs.nvidia.cuobjdump.path, "--dump-resource-usage", cubin]
-    usage = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    usage = _read_program(compiled, knobs.nvidia.cuobjdump.path, "--dump-resource-usage")
     return max(int(size) for size in re.findall(r"STACK:(\d+)", usage))
+
+
+def _unset_registers(compiled: Any) -> list[str]:
+    """Return the instructions of the machine code that read a uniform register before any other wrote it.
+
+    The ptxas 12.8 that comes with Triton 3.6 and 3.7 made one for sm_90: it computed the address of a tile from it.
+    """
+    written: set[int] = set()
+    found = []
+    code = _read_program(compiled, knobs.nvidia.nvdisasm.path, "-c")
+    for operation, operands in re.findall(r"\*/\s+(?:@!?\w+ )?([A-Z]\w*[\w.]*)\s+([^;]*?);", code):
+        names = re.findall(r"\bUR(\d+|Z)\b", operands)
+        is_target = re.match(r"(?:UP\w, )?UR", operands) and not operation.startswith(("UISETP", "UPLOP3"))
+        read = {int(name) for name in names[bool(is_target) :] if name != "Z"}
+        if operation.startswith("U") and read - written:
+            found.append(f"{operation} {operands}")
+        if is_target and names[0] != "Z":
+            width = 4 if ".128" in operation else 2 if ".64" in operation or "WIDE" in operation else 1
+            written |= set(range(int(names[0]), int(names[0]) + width))
+    return found
+
+
+def _read_program(compiled: Any, *command: str) -> str:
+    """Return what one of NVIDIA's tools says of a compiled kernel's machine code."""
+    (cubin,) = (path for file, path in compiled.metadata_group.items() if file.endswith(".cubin"))
+    return subprocess.run([*command, cubin], capture_output=True, text=True, check=True).stdout
