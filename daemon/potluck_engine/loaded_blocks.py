@@ -218,7 +218,7 @@ class LoadedBlocks:
         inputs, epoch, room = self._here(inputs), self.kept.epoch, 0 if keep_as is None else self._room()
         cost = BACKWARD_COST if room > 0 else 1  # so that its gradients fit into a piece
         outputs, passes, num_bytes = [], [], 0
-        for rows in inputs.row_groups(self._budget // cost):
+        for rows in inputs.row_groups(self._row_budget // cost):
             some = inputs.of_rows(rows)
             pieces: list[_Piece] = []
             for piece in self._passed(some, self._groups(some, cost), room - num_bytes):
@@ -244,7 +244,7 @@ class LoadedBlocks:
         grad = grad.to(inputs.hidden)
         passes = None if kept_as is None else self.kept.take(kept_as, inputs.hidden, inputs.prompts)
         found: list[Gradients] = []
-        for rows, pieces in passes or [(rows, []) for rows in inputs.row_groups(self._budget // BACKWARD_COST)]:
+        for rows, pieces in passes or [(rows, []) for rows in inputs.row_groups(self._row_budget // BACKWARD_COST)]:
             if not pieces:
                 some = inputs.of_rows(rows)
                 *first, last = self._groups(some, BACKWARD_COST)
@@ -319,6 +319,11 @@ class LoadedBlocks:
             return min(_FIRST_TOKENS, self._piece_tokens) * len(self.span)
         in_time = longest_piece_s(self.whole.device.type) / max(self._token_block_s, 1e-9)
         return min(int(in_time), self._piece_tokens * len(self.span))
+
+    @property
+    def _row_budget(self) -> int:
+        """Return the token-blocks of the largest group of rows. Each group fetches all weights that are streamed."""
+        return self._budget if self.whole.weights.stream is None else self._piece_tokens * len(self.span)
 
     def _groups(self, inputs: Inputs, cost: int) -> Iterator[Span]:
         """Yield consecutive groups of blocks, each within the budget of its time, or single blocks."""

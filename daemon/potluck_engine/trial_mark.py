@@ -3,7 +3,7 @@
     a trial begins -> the mark is written -> the trial ends, and the device still works -> the mark is removed
 
 A process that finds the mark of one that ended in the middle of the same trial tries nothing for a day, and computes
-without kernels. Each rank has a mark of its own; ranks use kernels only if all of them do.
+without kernels. Each device, family and rank has a mark of its own; ranks use kernels only if all of them do.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -43,12 +44,13 @@ class TrialMark:
     @contextmanager
     def trying(self) -> Iterator[NoKernels | None]:
         """Mark in the body that kernels are tried, and give None; or give the reason against it and mark nothing."""
-        path, tried = self.folder / _NAME, self._tried()
+        tried = self._tried()
+        path = self.folder / f"{_NAME}-{sha256(tried.encode()).hexdigest()[:16]}"
         if _ended_in(path, tried):
             yield FAULT
             return
         with contextlib.suppress(OSError):  # without a mark, a fault is met once more
-            write_atomically(path, f"{os.getpid()}\n{tried}".encode())
+            write_atomically(path, f"{os.getpid()} {os.getppid()}\n{tried}".encode())
         try:
             yield None
         finally:
@@ -61,13 +63,18 @@ class TrialMark:
         with contextlib.suppress(OSError):
             driver = _DRIVER.read_text().partition("\n")[0]
         versions = (f"{name} {_version_of(name)}" for name in ("torch", "triton", "potluck"))
-        return "\n".join((torch.cuda.get_device_name(self.device), driver, *versions, self.family))
+        card = torch.cuda.get_device_name(self.device)
+        return "\n".join((str(self.device), card, driver, *versions, self.family))
 
 
 def forget_marks(folder: Path) -> None:
-    """Remove the marks of all ranks. Call it when processes are told to end, maybe in the middle of a trial."""
-    for path in folder.rglob(_NAME):
-        _remove(path)
+    """Remove the marks of this process and of the ranks that it started. Call it when they are told to end, maybe in
+    the middle of a trial.
+    """
+    for path in folder.rglob(f"{_NAME}-*"):
+        with contextlib.suppress(OSError, ValueError):
+            if str(os.getpid()) in path.read_text().partition("\n")[0].split():
+                _remove(path)
 
 
 def _remove(path: Path) -> None:
@@ -78,12 +85,14 @@ def _remove(path: Path) -> None:
 def _ended_in(path: Path, tried: str) -> bool:
     """Return whether a process tried the same less than a day ago and ended without removing its mark."""
     try:
-        pid, _, marked = path.read_text().partition("\n")
-        age_s = time.time() - path.stat().st_mtime
-        is_over = int(pid) == os.getpid() or not psutil.pid_exists(int(pid))
-    except (OSError, ValueError):
+        pids, _, marked = path.read_text().partition("\n")
+        pid, marked_at = int(pids.split()[0]), path.stat().st_mtime
+    except (OSError, IndexError, ValueError):
         return False
-    return is_over and marked == tried and age_s < _COUNTS_FOR_S
+    is_running = False
+    with contextlib.suppress(psutil.Error, OverflowError):  # a later process may have its number
+        is_running = pid != os.getpid() and psutil.Process(pid).create_time() <= marked_at
+    return not is_running and marked == tried and 0.0 <= time.time() - marked_at < _COUNTS_FOR_S
 
 
 def _version_of(name: str) -> str:

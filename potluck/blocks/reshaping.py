@@ -105,5 +105,5 @@ def _joined(blocks: BlockSpan, parts: Sequence[tuple[RaggedRunner, Span]]) -> Ra
     layout = replace(runners[0].layout, span=blocks.span, layers=layers)
     try:
         return joined_runner(blocks.loop, blocks.adapters, layout, runners)
-    except NotRaggedError as error:
+    except (NotRaggedError, LookupError) as error:
         raise NotReshapableError(f"blocks {blocks.span} run differently together than apart: {error}") from error

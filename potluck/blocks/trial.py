@@ -1,7 +1,7 @@
 """Finds out by trying what a loaded span can do: bytes for each token, windows, and whether packed rows are correct.
 
 Nothing is decided by a family's name. At positions near and far beyond the model's length, the family's own loop must
-pass its layers the same for packed rows as for each row alone. Its cache says which tokens a layer sees. Layers of each
+pass its layers the same for packed rows as for each row alone. Its masks say which tokens a layer sees. Layers of each
 kind must compute for packed rows what they compute for rows alone. If any of this fails, each session runs alone, by
 the family's own loop and cache, which is always correct.
 """
@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers.cache_utils import get_layer_types_and_kwargs
 
 from potluck.blocks.accelerators import is_lost
 from potluck.blocks.adapters import Adapters
@@ -39,6 +38,7 @@ from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 
 _TOKENS = 4
+_FARTHEST_POSITION = 2**20  # making masks of so many tokens takes only a few milliseconds
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
 _HALF_TOLERANCE = 2e-2
 _CODES_TOLERANCE = 4e-2  # of half precision where products round their input to int8 besides
@@ -120,16 +120,11 @@ def _try_ragged(
         raise NotRaggedError("not all layers keep keys and values")
     if len(cache.layers) != len(loop.layers):
         raise NotRaggedError("a block has several layers with keys and values")
-    if "chunked_attention" in get_layer_types_and_kwargs(loop.decoder.config)[0]:  # whose cache slides, too
-        raise NotRaggedError("a layer sees neither all tokens nor a sliding window")
     if not all(torch.equal(output, hidden) for (_, output), (hidden, _) in pairwise(heard.layers)):
         raise NotRaggedError("its loop changes the hidden state between layers")
     layers = tuple(
-        LayerKv(
-            KvShape(layer.keys.shape[1], layer.keys.shape[3], layer.values.shape[3]),
-            layer.sliding_window if isinstance(layer, GrowingWindowLayer) else None,
-        )
-        for layer in cache.layers
+        LayerKv(KvShape(layer.keys.shape[1], layer.keys.shape[3], layer.values.shape[3]), window)
+        for layer, window in zip(cache.layers, _windows(loop), strict=True)
     )
     layout = KvLayout(loop.span, layers, cache.layers[0].keys.dtype, loop.device)
     runner = RaggedRunner(loop, layout, _try_calls(loop), adapters)
@@ -233,7 +228,48 @@ def _try_whole(runner: RaggedRunner, loop: FamilyLoop, heard: Heard) -> NoKernel
 def _farthest_position(loop: FamilyLoop) -> int:
     """Return a position beyond every length at which a family might change its behaviour."""
     longest = getattr(loop.decoder.config, "max_position_embeddings", None) or 2**15
-    return 2 * int(longest) + 7
+    return min(2 * int(longest) + 7, _FARTHEST_POSITION)
+
+
+class _PretendCache(KvCache):
+    """An empty cache that claims to hold `length` tokens in every layer."""
+
+    def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
+        return self.length + query_length, 0
+
+
+def _windows(loop: FamilyLoop) -> list[int | None]:
+    """Return how many tokens each layer sees, according to the family's masks at two neighbouring positions.
+
+    A configuration may name a window that the family's masks ignore.
+    """
+    farthest = _farthest_position(loop)
+    windows: list[int | None] = []
+    for at_end, before in zip(_visible(loop, farthest), _visible(loop, farthest - 1), strict=True):
+        if at_end != before and (at_end, before) != (farthest + 1, farthest):
+            raise NotRaggedError("a layer sees neither all tokens nor a sliding window")
+        windows.append(at_end if at_end == before else None)
+    return windows
+
+
+def _visible(loop: FamilyLoop, position: int) -> list[int]:
+    """Return how many of the newest tokens each layer's token at `position` sees."""
+    cache = _PretendCache(loop.decoder.config)
+    cache.length = position
+    hidden = torch.zeros((1, 1, loop.hidden_size), dtype=loop.dtype, device=loop.device)
+    with AttentionSwitch(loop.decoder).use("eager"):  # for which Transformers makes every mask in full
+        calls = loop.watch(hidden, None, cache)
+    found = []
+    for args, kwargs in calls:
+        values = [value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)]
+        masks = [mask for mask in values if mask.numel() == mask.shape[-1] == position + 1]
+        if len(masks) != 1:
+            raise NotRaggedError("a layer receives no mask, or several")
+        is_seen = masks[0].flatten() == 0  # other scores are lowered
+        found.append(int(is_seen.sum()))
+        if not bool(is_seen[-found[-1] :].all()):
+            raise NotRaggedError("a layer does not see its newest tokens")
+    return found
 
 
 def _try_calls(loop: FamilyLoop) -> LayerCalls:

@@ -368,7 +368,7 @@ class StepScheduler:
     def _prefill_budget(self, decode_tokens: int, now: float, cost: StepCost) -> int:
         """Return the tokens of prefill that fit beside so many decode rows, or into their pause."""
         decoding = [pace for pace in self._paces.values() if _is_decoding(pace, now)]
-        allowed_s = self._piece_s
+        allowed_s = max(self._piece_s, 2.0 * cost.of(MIN_PIECE_TOKENS))  # smaller pieces of a slow pass take as long
         if decode_tokens or decoding:
             stretched_s = PREFILL_STRETCH * cost.of(decode_tokens or sum(pace.rows for pace in decoding))
             if not decode_tokens:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 from potluck.errors import PotluckError
@@ -180,10 +179,16 @@ class CostMeter:
         self._cost = None
 
     def cost(self) -> StepCost:
-        """Return the cost; more tokens never cost less, because such a measurement was disturbed by others."""
+        """Return the cost. More tokens neither cost less nor more than so many smaller steps would: such a measurement
+        was disturbed by others.
+        """
         cost = self._cost
         if cost is None:
-            means = [mean for _, mean in sorted([*self._means.items()])]  # a copy: another thread may ask
-            most_s = accumulate((seconds for _, seconds in means), max)
-            cost = self._cost = StepCost(tuple(zip((tokens for tokens, _ in means), most_s, strict=True)))
+            points: list[tuple[float, float]] = []
+            for tokens, seconds in (mean for _, mean in sorted([*self._means.items()])):  # a copy: others may ask
+                if points:
+                    fewer, less_s = points[-1]
+                    seconds = min(max(seconds, less_s), less_s * tokens / fewer)
+                points.append((tokens, seconds))
+            cost = self._cost = StepCost(tuple(points))
         return cost

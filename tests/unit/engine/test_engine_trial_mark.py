@@ -44,7 +44,7 @@ def load(mark: TrialMark, **options: object) -> BlockSpan:
 
 
 def marks(folder: Path) -> list[Path]:
-    return [*folder.rglob("kernels-on-trial")]
+    return [*folder.rglob("kernels-on-trial-*")]
 
 
 def has_kernels(blocks: BlockSpan) -> bool:
