@@ -1,6 +1,8 @@
 """Rows of many sessions in one step give what each gives alone; which families do that, and which run alone."""
 
+import json
 import random
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -41,6 +43,16 @@ def alone(blocks: BlockSpan, hidden: Tensor, prompts: Tensor | None = None) -> T
 def assert_close(found: Tensor, wanted: Tensor) -> None:
     error = (found - wanted).abs().max() / wanted.abs().max()
     assert error <= 1e-5, f"relative error {error:.1e}"
+
+
+def test_a_window_that_the_masks_of_a_family_ignore_is_none(family_folder: FolderOf, tmp_path: Path) -> None:
+    """Transformers gives such a model a cache with a window, as its configuration asks for."""
+    folder = shutil.copytree(family_folder("llama"), tmp_path / "llama")
+    config = json.loads((folder / "config.json").read_text()) | {"sliding_window": 8, "use_sliding_window": False}
+    (folder / "config.json").write_text(json.dumps(config))
+    blocks = span_of(folder, SPAN)
+    assert blocks.layout is not None
+    assert {layer.window for layer in blocks.layout.layers} == {None}
 
 
 @pytest.mark.parametrize("family", ALONE)

@@ -101,9 +101,11 @@ def test_prefill_alone_takes_the_full_budget_and_goes_on_until_it_is_done():
 
 
 def test_no_piece_of_a_prefill_is_expected_to_take_longer_than_a_game_may_wait():
-    """Nor has it more than twice the tokens that were ever measured; but it always has some."""
+    """Nor has it more than twice the tokens that were ever measured. Where the smallest piece takes longer, as through
+    streamed blocks, it may take twice as long as that.
+    """
     slow = StepCost(((1, 0.2), (1001, 1.2)))
-    for cost, taken in ((COST, 90), (slow, MIN_PIECE_TOKENS), (StepCost(((1, 0.01), (64, 0.011))), 128)):
+    for cost, taken in ((COST, 90), (slow, 215), (StepCost(((1, 0.01), (64, 0.011))), 128)):
         queue = scheduler(piece_s=0.1)
         ready(queue, job(tokens=500))
         assert counts(queue.next(0.0, cost)) == {"s": taken}
@@ -113,6 +115,21 @@ def test_no_piece_of_a_prefill_is_expected_to_take_longer_than_a_game_may_wait()
     queue, now = with_a_decoder_that_pauses(0.2005)
     queue._piece_s = 0.1
     assert counts(queue.next(now, COST)) == {"prefill": 90}
+
+
+@pytest.mark.parametrize("disturbed", [(3, 0.5), (64, 20.0)])
+def test_one_slow_step_does_not_make_later_pieces_small(disturbed: tuple[int, float]):
+    meter = CostMeter()
+    for tokens in (1, 33):
+        meter.add(tokens, 0.02 + 5e-5 * tokens)
+    meter.add(*disturbed)
+    queue = scheduler(piece_s=0.1)
+    ready(queue, job(tokens=5000))
+    for _ in range(3):
+        action = queue.next(0.0, meter.cost())
+        meter.add(tokens_in(action), 0.02 + 5e-5 * tokens_in(action))
+        run(queue, action, 0.0)
+    assert tokens_in(queue.next(0.0, meter.cost())) == 512
 
 
 def test_a_piece_of_an_exact_prefill_has_the_same_tokens_whatever_it_costs():

@@ -15,7 +15,7 @@ from helpers.spans import span_of
 from potluck_engine import block_loader, service
 from potluck_engine.block_loader import BlockLoader
 from potluck_engine.compute.failures import DeviceWatch
-from potluck_engine.trial_mark import FAULT, TrialMark
+from potluck_engine.trial_mark import FAULT, TrialMark, forget_marks
 
 from potluck.blocks import BlockSpan, accelerators, span, trial
 from potluck.blocks.kernel_support import NoKernels
@@ -87,8 +87,7 @@ def test_a_mark_counts_only_for_what_was_tried_and_when_its_process_is_over(
     if changed == "family":
         mark = TrialMark(tmp_path, CPU, "qwen3")
     else:
-        monkeypatch.setattr(changed, lambda *_: 1 if changed == "os.getpid" else "another")
-        monkeypatch.setattr("psutil.pid_exists", lambda pid: True)  # the one that tries is a third one
+        monkeypatch.setattr(changed, lambda *_: os.getppid() if changed == "os.getpid" else "another")
     with mark.trying() as problem:
         assert problem is None
 
@@ -137,6 +136,19 @@ def test_no_rank_uses_kernels_while_another_has_a_mark(tmp_path: Path) -> None:
     blocks.try_out(Ranks(), trying=TrialMark(tmp_path, CPU, "llama").trying)
     assert asked == [True]
     assert isinstance(blocks.no_kernels, NoKernels)
+
+
+def test_engines_on_other_cards_and_with_other_models_keep_marks_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_with_fault(TrialMark(tmp_path, CPU, "llama"))
+    (left,) = marks(tmp_path)
+    with TrialMark(tmp_path, CPU, "qwen3").trying(), TrialMark(tmp_path, torch.device("cpu", 1), "llama").trying():
+        assert len(marks(tmp_path)) == 3
+    assert marks(tmp_path) == [left]
+    monkeypatch.setattr("os.getpid", lambda: 1)
+    forget_marks(tmp_path)
+    assert marks(tmp_path) == [left]
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
