@@ -79,7 +79,7 @@ def _make_environment() -> None:
     stamp = _FOLDER / "packages.txt"
     if stamp.exists() and stamp.read_text() == wanted:
         return
-    python, pip = _FOLDER / "bin" / "python3", ("-m", "pip", "-q", "--disable-pip-version-check")
+    python, pip = _FOLDER / "bin" / "python3", ("-m", "pip", "-qq", "--disable-pip-version-check")
     version = {**os.environ, "PYENV_VERSION": "3.12"}  # or pyenv's python3.12 may be of another environment's choice
     for command in (
         ("python3.12", "-m", "venv", "--clear", _FOLDER),

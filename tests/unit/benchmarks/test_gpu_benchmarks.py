@@ -3,6 +3,9 @@
 Imports nothing that a bare machine with a GPU lacks: `gpu_ready` runs these tests in such an environment.
 """
 
+import os
+import re
+import subprocess
 import sys
 import weakref
 from dataclasses import replace
@@ -21,6 +24,7 @@ from benchmarks.gpu.passes import share_of_bus, share_of_peak
 from potluck.blocks import BlockSpan
 from potluck.blocks.residency import Room
 
+ROOT = Path(__file__).parents[3]
 CPU = torch.device("cpu")
 TINY = Shape(hidden_size=64, intermediate_size=96, num_heads=4, num_kv_heads=2, num_blocks=3)
 EXPERTS = Shape(64, 32, num_heads=4, num_kv_heads=2, num_blocks=1, num_experts=8, chosen=2)
@@ -98,3 +102,45 @@ def test_measuring_without_a_gpu_or_without_triton_fails_in_one_sentence(
     output = capsys.readouterr()
     assert (output.out, len(output.err.splitlines())) == ("", 1)
     assert sentence in output.err
+
+
+_PYTHON = """#!/bin/sh
+case "$*" in
+    *what_lacks*) echo "$LACK" ;;
+    *xdist*) exit 1 ;;
+    *gpu_ranks*) echo 1 skipped ;;
+    *) echo broken; exit 3 ;;
+esac
+"""
+
+
+def _run(folder: Path, *parts: str, lack: str = "") -> subprocess.CompletedProcess[str]:
+    python = folder / "python"
+    python.write_text(_PYTHON)
+    python.chmod(0o755)
+    command = [ROOT / "benchmarks" / "gpu" / "run", "--out", folder / "out", *parts]
+    environment = os.environ | {"PYTHON": str(python), "LACK": lack}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def test_parts_run_after_one_that_fails_and_leave_logs_and_a_summary(tmp_path: Path) -> None:
+    done = _run(tmp_path, "gpu_stream", "ranks")
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()[-2:]
+    assert [re.sub(r"\d+ s;", "", line) for line in lines] == [
+        "gpu_stream: FAILED after  broken",
+        "ranks: ok after  1 skipped",
+    ]
+    out = tmp_path / "out"
+    assert (out / "summary.txt").read_text().splitlines() == lines
+    assert (out / "gpu_stream.log").read_text() == "broken\n"
+    assert (out / "ranks.log").read_text() == "1 skipped\n"
+    assert _run(tmp_path, "ranks").returncode == 0
+
+
+@pytest.mark.parametrize(("parts", "lack"), [(("ranks", "nonsense"), ""), (("ranks",), "there is no GPU")])
+def test_nothing_runs_without_a_gpu_or_if_a_part_is_unknown(parts: tuple[str, ...], lack: str, tmp_path: Path) -> None:
+    done = _run(tmp_path, *parts, lack=lack)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert (lack or "nonsense") in done.stderr
+    assert not list(tmp_path.glob("out/*"))
