@@ -25,7 +25,7 @@ from tests.helpers.cuda_stub import StubDriver, pointer
 
 _STREAM = 77
 _ROUNDS, _CALLS = 200, 100  # of the timing, of which the fastest counts
-_STRIDES = {"query_token_stride": 4096, "query_head_stride": 128, "key_token_stride": 128, "value_token_stride": 128}
+_STRIDES = {"query_token_stride": 4096, "query_head_stride": 128, "head_stride": 2**33}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +100,13 @@ def _calls(kernels: Any) -> list[Callable[[], Any]]:
     norm = {"HAS_ADDED": True, "ROUNDS_FIRST": True, "PLUS_ONE": False, "num_warps": 8}
     attention = {"GROUP": 4, "HEADS": 4, "TILE_TOKENS": 1, "TILE": 16, "BLOCK": 64, "PAGE": 16, "num_stages": 3}
     attention |= {"KEY_DIM": 128, "VALUE_DIM": 128, "KEY_PAD": 128, "VALUE_PAD": 128, "IS_INT8": False}
-    strides = _STRIDES | {"key_head_stride": 2**33, "value_head_stride": 2**33 + 128}
     experts = {"FORM": 1, "TOGETHER": 64, "GROUP": 32, "SHARED": 32, "IS_TRANSPOSED": False, "HAS_BIAS": False}
     experts |= {"HAS_WEIGHTS": False, "EXPERTS_PAD": 8, "TILE": 16, "COLUMNS": 64}
     merge = {"HAS_SINKS": False, "MOST_SPLITS": 32, "VALUE_DIM": 128, "VALUE_PAD": 128}
 
     def attend(scale: float, window: int, splits: int) -> Any:
         tensors = (half[0], half[1], half[2], half[1], half[2], wide, wide, *words[:3])
-        numbers = strides | {"scale": scale, "soft_cap": 0.0, "window": window, "heads": 32, "splits": splits}
+        numbers = _STRIDES | {"scale": scale, "soft_cap": 0.0, "window": window, "heads": 32, "splits": splits}
         flags = {"HAS_SOFT_CAP": False, "HAS_WINDOW": window > 0}
         return kernels.attend[(7, 8, splits)](*tensors, **numbers, **flags, **attention)
 
