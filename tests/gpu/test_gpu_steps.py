@@ -62,7 +62,10 @@ def eager(
     if chosen is not None:
         all_layers = torch.full((len(chosen), len(decoder.layers), chosen.shape[2]), NO_EXPERT)
         all_layers[:, : chosen.shape[1]] = chosen
-        repeating = Routers(decoder.layers).repeating(Given(all_layers, margin=torch.inf))
+        routers = Routers(decoder.layers)
+        for index, layer in enumerate(decoder.layers):
+            layer.register_forward_pre_hook(lambda *_, index=index: setattr(routers, "running", index))
+        repeating = routers.repeating(Given(all_layers, margin=torch.inf))
     with repeating:
         inputs = hidden[None].to(held or dtype).to(device, dtype)
         made = decoder(inputs_embeds=inputs, output_hidden_states=True, use_cache=False)
