@@ -1,7 +1,7 @@
 """Runs a part of a figure in Triton's interpreter or with its compiler, in a process of its own, without a GPU.
 
-Triton is not among the project's packages, so each version is installed into a folder of `.cache`, with the NumPy that
-its interpreter needs.
+Triton is not among the project's packages, so each version is installed into a folder of `.cache` for each version of
+Python, with the NumPy that its interpreter needs.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from typing import Any
 VERSIONS = ("3.6.0", "3.7.1")
 """Versions of Triton, which torch 2.11 and 2.13 for CUDA bring."""
 
+PYTHON = ".".join(map(str, sys.version_info[:2]))
+"""The version of the running Python."""
+
 _ROOT = Path(__file__).parents[1]
 _NUMPY = "numpy>=2,<2.4"
 _INSTALL_TIMEOUT_S, _RUN_TIMEOUT_S = 300.0, 900.0
@@ -30,7 +33,7 @@ def run(work: str, *arguments: int, version: str = VERSIONS[0], interprets: bool
     Raises subprocess.CalledProcessError with what it said: it failed, or Triton cannot be installed.
     """
     with _installing:
-        paths = (_installed(version), _ROOT, _ROOT / "tests")
+        paths = (installed(version), _ROOT, _ROOT / "tests")
     module, _, function = work.partition(":")
     code = f"import json; from benchmarks.{module} import {function}; print(json.dumps({function}(*{arguments})))"
     command = [sys.executable, "-W", "ignore", "-c", code]
@@ -47,10 +50,11 @@ def run(work: str, *arguments: int, version: str = VERSIONS[0], interprets: bool
     return found
 
 
-def _installed(version: str) -> Path:
-    folder = _ROOT / ".cache" / f"triton-{version}"
+def installed(version: str, python: str = PYTHON) -> Path:
+    """Return a folder with this Triton for a version of Python, installed if it is not there."""
+    folder = _ROOT / ".cache" / f"triton-{version}-python-{python}"
     if not (folder / "triton" / "__init__.py").exists():
-        packages = (f"triton=={version}", _NUMPY)
-        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder), *packages]
+        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--only-binary=:all:"]
+        command += ["--python-version", python, "--target", str(folder), f"triton=={version}", _NUMPY]
         subprocess.run(command, timeout=_INSTALL_TIMEOUT_S, check=True)
     return folder

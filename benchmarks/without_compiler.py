@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Measured
+from benchmarks.interpreted import PYTHON, VERSIONS, installed
 from tests.helpers.cuda_stub import build_driver
 
 _PYTHONS = ("3.11", "3.12", "3.13")
-_TRITON, _OLDER_TRITON = "3.7.1", "3.6.0"  # what comes with the engine's torch, and with the one before
+_OLDER_TRITON, _TRITON = VERSIONS  # what comes with the torch before the engine's, and with the engine's
 _MOST_RATIO = 1.5  # of the time of a kernel's call
-_INSTALL_TIMEOUT_S, _RUN_TIMEOUT_S = 120.0, 100.0
+_RUN_TIMEOUT_S = 100.0
 _ROOT = Path(__file__).parents[1]
-_HERE = ".".join(map(str, sys.version_info[:2]))
 
 
 def environments(soak: bool) -> Measured:
@@ -34,10 +34,10 @@ def environments(soak: bool) -> Measured:
     with tempfile.TemporaryDirectory(prefix="without-compiler-") as name:
         folder = Path(name)
         build_driver(folder)
-        wanted = {triton: _run(folder, _HERE, triton, "launch(True, False)") for triton in (_TRITON, _OLDER_TRITON)}
-        ratios = {triton: _run(folder, _HERE, triton, "compare()") for triton in wanted}
-        older = _run(folder, _HERE, _OLDER_TRITON, "launch(False, True)", has_compiler=False)
-        alone = _run(folder, _HERE, _TRITON, "launch(False, False)", has_compiler=False)
+        wanted = {triton: _run(folder, PYTHON, triton, "launch(True, False)") for triton in (_TRITON, _OLDER_TRITON)}
+        ratios = {triton: _run(folder, PYTHON, triton, "compare()") for triton in wanted}
+        older = _run(folder, PYTHON, _OLDER_TRITON, "launch(False, True)", has_compiler=False)
+        alone = _run(folder, PYTHON, _TRITON, "launch(False, False)", has_compiler=False)
         found = {
             version: {"error": "not on this machine"}
             if python is None
@@ -70,7 +70,7 @@ def _run(
     environment = {key: value for key, value in os.environ.items() if key not in ("CC", "TRITON_INTERPRET")}
     environment |= {
         "PATH": path,
-        "PYTHONPATH": os.pathsep.join((str(_installed(version, triton)), str(_ROOT))),
+        "PYTHONPATH": os.pathsep.join((str(installed(triton, version)), str(_ROOT))),
         "LD_LIBRARY_PATH": str(folder),
         "TRITON_LIBCUDA_PATH": str(folder),
         "TRITON_CACHE_DIR": str(folder / f"kernels-{has_compiler}"),  # has Triton's launcher once it was compiled
@@ -97,7 +97,7 @@ def _interpreter(version: str) -> str | None:
 
 
 def _candidates(version: str) -> Iterator[str]:
-    if version == _HERE:
+    if version == PYTHON:
         yield sys.executable
     yield from map(str, (Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python{version}"))
     if (found := shutil.which(f"python{version}")) is not None:
@@ -105,12 +105,3 @@ def _candidates(version: str) -> Iterator[str]:
     if shutil.which("uv") is not None:
         command = ["uv", "python", "find", version]
         yield from subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()[:1]
-
-
-def _installed(version: str, triton: str) -> Path:
-    folder = _ROOT / ".cache" / f"triton-{triton}-python-{version}"
-    if not (folder / "triton" / "__init__.py").exists():
-        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--only-binary=:all:"]
-        command += ["--python-version", version, "--target", str(folder), f"triton=={triton}"]
-        subprocess.run(command, timeout=_INSTALL_TIMEOUT_S, check=True)
-    return folder

@@ -139,7 +139,7 @@ def pin(memory: Tensor, device: torch.device) -> None:
     Memory that torch allocates pinned has a power of two of bytes, and never goes back to the system.
     """
     cudart: Any = torch.cuda.cudart()  # type: ignore[no-untyped-call]
-    with torch.cuda.device(device):  # else a context on another GPU may be made
+    with made_current(device):  # else a context on another GPU may be made
         if int(cudart.cudaHostRegister(memory.data_ptr(), memory.nbytes, 0)) == 0:
             weakref.finalize(memory.untyped_storage(), _unpin, cudart, memory.data_ptr(), device).atexit = False
             return
@@ -148,7 +148,7 @@ def pin(memory: Tensor, device: torch.device) -> None:
 
 
 def _unpin(cudart: Any, address: int, device: torch.device) -> None:
-    with torch.cuda.device(device):
+    with made_current(device):
         cudart.cudaHostUnregister(address)
 
 

@@ -54,7 +54,7 @@ def test_a_python_that_is_not_here_counts_and_is_named(made: dict[Any, Any]) -> 
     [
         ("launch(False, False)", LAUNCHED),  # a compiler was there
         ("compare()", {"ratio": 1.6}),
-        ((without_compiler._HERE, "3.6.0", "launch(False, True)"), REFUSED),
+        ((without_compiler.PYTHON, "3.6.0", "launch(False, True)"), REFUSED),
     ],
 )
 def test_conditions_beside_the_number_must_hold(key: Any, answer: dict[str, Any], made: dict[Any, Any]) -> None:
