@@ -13,7 +13,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from potluck.blocks.arenas import KvArena, KvShape
 from potluck.blocks.cache import WINDOW_ROLLBACK_TOKENS
-from potluck.blocks.pages import PAGE_TOKENS, PagePool, PageTable, Run, pages_of
+from potluck.blocks.pages import PAGE_TOKENS, PagePool, PageTable, Run, join, pages_of, slots_in
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 
@@ -146,10 +146,6 @@ class KvMemory:
     def free_pages(self) -> int:
         return self.pool.free_pages
 
-    @property
-    def used_pages(self) -> int:
-        return self.pool.used_pages
-
     def reshape(self, layout: KvLayout) -> None:
         """Serve the blocks of `layout` from the next step on. Sequences of blocks that leave must be free; others
         continue.
@@ -185,13 +181,11 @@ class KvMemory:
         Raises:
             RemoteError: NO_MEMORY, and nothing has changed.
         """
-        if length <= sequence.room:
+        if length <= max(sequence.room, sequence.length):
             return
         needed = self.pages_needed(sequence, length)
         if needed > self.free_pages:
             raise RemoteError(Code.NO_MEMORY, f"{needed} pages of cache are needed, {self.free_pages} are free")
-        if length <= sequence.length:
-            return
         for group, table in sequence.tables.items():
             shared = self._page_to_copy(sequence, table)
             if shared is not None:
@@ -248,7 +242,7 @@ class KvMemory:
         stored = self.layout.stored
         return sum(
             (sequence.length - table.first * PAGE_TOKENS)
-            * len(self._places(group, sequence.span))
+            * sum(count for _, count in self._places(group, sequence.span))
             * self.arena_of(group).shape.nbytes(stored)
             for group, table in sequence.tables.items()
         )
@@ -263,13 +257,14 @@ class KvMemory:
         tensors = []
         for group, table in sequence.tables.items():
             places, tokens = self._places(group, sequence.span), sequence.length - table.first * PAGE_TOKENS
+            depth = sum(count for _, count in places)
             for tensor in self.arena_of(group).as_bytes():
-                whole = (len(places), tensor.shape[1], tokens, tensor.shape[3])
+                whole = (depth, tensor.shape[1], tokens, tensor.shape[3])
                 used = torch.Size(whole).numel()
                 target, buffer = buffer[:used].view(whole), buffer[used:]
                 for layers, here in _stretches(places):
-                    for at, slot, count in _slots(table.runs, tokens):
-                        target[layers].narrow(2, at, count).copy_(tensor[here].narrow(2, slot, count))
+                    for new, slots in _stretches(slots_in(table.runs, 0, tokens)):
+                        target[layers, :, new].copy_(tensor[here, :, slots])
                 tensors.append(target)
         firsts = {group: table.first for group, table in sequence.tables.items()}
         return SavedSequence(sequence.span, sequence.length, firsts, tuple(tensors))
@@ -281,12 +276,9 @@ class KvMemory:
             RemoteError: NO_MEMORY, and nothing has changed.
         """
         sequence = self.new_sequence(saved.span)
-        wanted = {group: pages_of(saved.length) - first for group, first in saved.firsts.items()}
-        if sum(wanted.values()) > self.free_pages:
-            raise RemoteError(Code.NO_MEMORY, f"{sum(wanted.values())} pages are needed, {self.free_pages} are free")
         for group, table in sequence.tables.items():
             table.first = saved.firsts[group]
-            table.append(self.pool.allocate(wanted[group]))
+        self.reserve(sequence, saved.length)
         self.write(sequence, saved.tensors)
         sequence.length = saved.length
         return sequence
@@ -299,8 +291,8 @@ class KvMemory:
             for tensor in self.arena_of(group).as_bytes():
                 source = next(sources)
                 for layers, here in _stretches(places):
-                    for at, slot, count in _slots(table.runs, source.shape[2]):
-                        tensor[here].narrow(2, slot, count).copy_(source[layers].narrow(2, at, count))
+                    for new, slots in _stretches(slots_in(table.runs, 0, source.shape[2])):
+                        tensor[here, :, slots].copy_(source[layers, :, new])
 
     def _page_to_copy(self, sequence: KvSequence, table: PageTable) -> int | None:
         """Return the partly full page that the next token goes to, if another sequence shares it."""
@@ -316,18 +308,21 @@ class KvMemory:
         self._release(group, released)
 
     def _release(self, group: int, runs: tuple[Run, ...]) -> None:
-        freed = self.pool.release(runs) if runs else []
+        freed = self.pool.release(runs)
         if freed:
-            slots = [(start * PAGE_TOKENS, count * PAGE_TOKENS) for start, count in freed]
-            self.arena_of(group).give_back(slots)
+            self.arena_of(group).give_back([(start * PAGE_TOKENS, count * PAGE_TOKENS) for start, count in freed])
 
     def arena_of(self, group: int) -> KvArena:
         return self.arenas[self.groups[group].arena]
 
-    def _places(self, group: int, span: Span) -> list[int]:
-        """Return the arena places of the group's layers within `span`, in the order of the blocks."""
-        homes = [self.homes[block - self.layout.span.start] for block in span]
-        return [place for home, place in homes if home == group]
+    def _places(self, group: int, span: Span) -> list[Run]:
+        """Return runs of arena places of the group's layers within `span`, in the order of the blocks."""
+        places: list[Run] = []
+        for block in span:
+            home, place = self.homes[block - self.layout.span.start]
+            if home == group:
+                join(places, (place, 1))
+        return places
 
     def _new_arena(self, shape: KvShape, depth: int) -> KvArena:
         capacity = (self.pool.num_pages + 1) * PAGE_TOKENS  # with the spare page
@@ -367,23 +362,9 @@ def _groups_of(layers: tuple[LayerKv, ...]) -> list[tuple[LayerKv, tuple[int, ..
     return groups
 
 
-def _stretches(places: list[int]) -> list[tuple[slice, slice]]:
-    """Return places as few slices: of the list, and of the arena."""
-    found: list[tuple[slice, slice]] = []
-    for index, place in enumerate(places):
-        if found and found[-1][1].stop == place:
-            layers, here = found[-1]
-            found[-1] = (slice(layers.start, index + 1), slice(here.start, place + 1))
-        else:
-            found.append((slice(index, index + 1), slice(place, place + 1)))
-    return found
-
-
-def _slots(runs: tuple[Run, ...], tokens: int) -> list[tuple[int, int, int]]:
-    """Return (token, slot, count) for the first `tokens` tokens of these pages."""
-    found, at = [], 0
+def _stretches(runs: list[Run]) -> Iterator[tuple[slice, slice]]:
+    """Yield each run as two slices: of all that the runs hold together, and of the arena."""
+    end = 0
     for start, count in runs:
-        size = min(count * PAGE_TOKENS, tokens - at)
-        found.append((at, start * PAGE_TOKENS, size))
-        at += size
-    return found
+        yield slice(end, end + count), slice(start, start + count)
+        end += count

@@ -28,10 +28,6 @@ class PagePool:
         self._holders = [0] * num_pages
         self._gaps = {0: num_pages} if num_pages else {}  # first page of each gap -> page after it
 
-    @property
-    def used_pages(self) -> int:
-        return self.num_pages - self.free_pages
-
     def is_shared(self, page: int) -> bool:
         return self._holders[page] > 1
 

@@ -90,7 +90,7 @@ def test_random_operations_keep_pages_and_contents(name: str, seed: int) -> None
     for _ in range(250):
         action = rng.choice(["new", "grow", "grow", "grow", "grow", "crop", "fork", "free", "reload"])
         row = rng.choice(rows) if rows else None
-        used, before = memory.used_pages, holders(rows)
+        free, before = memory.free_pages, holders(rows)
         try:
             if action == "new" or row is None:
                 end = 3 + len(LAYOUTS[name])
@@ -115,19 +115,18 @@ def test_random_operations_keep_pages_and_contents(name: str, seed: int) -> None
         except RemoteError:
             refused += 1
             if action != "reload":
-                assert (memory.used_pages, holders(rows)) == (used, before)
+                assert (memory.free_pages, holders(rows)) == (free, before)
             else:
                 assert row is not None
                 rows.remove(row)  # a fork's pages were shared; copies of its own do not fit
         counts = holders(rows)
-        assert memory.used_pages == len(counts)
         assert memory.free_pages == memory.num_pages - len(counts)
         assert all(memory.pool.is_shared(page) == (count > 1) for page, count in counts.items())
     for row in rows:
         row.check(memory)
         memory.free(row.sequence)
     assert refused
-    assert memory.used_pages == 0
+    assert memory.free_pages == memory.num_pages
     memory.pool.allocate(memory.num_pages)  # all in one piece again
 
 
@@ -157,7 +156,7 @@ def test_a_window_keeps_its_pages_and_the_way_back_and_no_more() -> None:
     row = Written(memory.new_sequence(), [])
     for _ in range(100):
         row.write(memory, [2.0] * 10)
-    assert memory.used_pages <= (32 + WINDOW_ROLLBACK_TOKENS) // PAGE_TOKENS + 2
+    assert memory.num_pages - memory.free_pages <= (32 + WINDOW_ROLLBACK_TOKENS) // PAGE_TOKENS + 2
     with pytest.raises(RemoteError, match="does not reach that far") as refusal:
         memory.crop(row.sequence, 1000 - WINDOW_ROLLBACK_TOKENS - 2 * PAGE_TOKENS)
     assert refusal.value.code is Code.ROLLBACK

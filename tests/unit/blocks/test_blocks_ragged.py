@@ -142,7 +142,7 @@ def test_a_step_that_failed_half_way_can_be_done_again(
     first, then = hidden_of(12, 0), hidden_of(9, 1)
     step(blocks, memory, [(row, first), (other, then)])
     memory.reserve(row, 21)
-    used = memory.used_pages
+    free = memory.free_pages
 
     def without_memory(*args: object, **kwargs: object) -> None:
         raise torch.OutOfMemoryError("no room")
@@ -151,7 +151,7 @@ def test_a_step_that_failed_half_way_can_be_done_again(
         patch.setattr(blocks.layers[2].mlp, "forward", without_memory)
         with pytest.raises(torch.OutOfMemoryError):
             step(blocks, memory, [(row, then)])
-    assert (memory.used_pages, row.length, other.length) == (used, 12, 9)
+    assert (memory.free_pages, row.length, other.length) == (free, 12, 9)
     found = step(blocks, memory, [(row, then), (other, first)])
     assert_close(found[0], alone(blocks, torch.cat([first, then]))[12:])
     assert_close(found[1], alone(blocks, torch.cat([then, first]))[9:])
