@@ -39,26 +39,19 @@ class NativeKernels:
     def __init__(self, library: ctypes.CDLL) -> None:
         self.is_wide = bool(library.potluck_wide_kernels_run_here())
         self.in_pairs = bool(library.potluck_pairs_run_here())
-        self._int8 = library.potluck_int8_product
-        self._int8.argtypes = (*[_POINTER] * 5, *[_SIZE] * 3, ctypes.c_int)
-        self._int8.restype = None
-        self._int4 = library.potluck_int4_product
-        self._int4.argtypes = (*[_POINTER] * 5, *[_SIZE] * 5, *[ctypes.c_int] * 3)
-        self._int4.restype = None
 
-        self._bfloat16 = library.potluck_bfloat16_product
-        self._bfloat16.argtypes = (*[_POINTER] * 4, *[_SIZE] * 3, ctypes.c_int, ctypes.c_int)
-        self._bfloat16.restype = None
-        self._attention = library.potluck_attention
-        self._attention.argtypes = (*[_POINTER] * 5, *[_SIZE] * 6, ctypes.c_float, ctypes.c_int, ctypes.c_int)
-        self._attention.restype = None
+        def declared(name: str, *arguments: Any, returns: Any = None) -> Any:
+            function = library[f"potluck_{name}"]
+            function.argtypes, function.restype = arguments, returns
+            return function
 
-        self._room_for = library.potluck_room_for
-        self._room_for.argtypes = (_POINTER, *[_SIZE] * 3)
-        self._room_for.restype = _SIZE
-        self._run_blocks = library.potluck_run_blocks
-        self._run_blocks.argtypes = (_POINTER, _SIZE, *[_POINTER] * 3)
-        self._run_blocks.restype = None
+        number = ctypes.c_int
+        self._int8 = declared("int8_product", *[_POINTER] * 5, *[_SIZE] * 3, number)
+        self._int4 = declared("int4_product", *[_POINTER] * 5, *[_SIZE] * 5, *[number] * 3)
+        self._bfloat16 = declared("bfloat16_product", *[_POINTER] * 4, *[_SIZE] * 3, number, number)
+        self._attention = declared("attention", *[_POINTER] * 5, *[_SIZE] * 6, ctypes.c_float, number, number)
+        self._room_for = declared("room_for", _POINTER, *[_SIZE] * 3, returns=_SIZE)
+        self._run_blocks = declared("run_blocks", _POINTER, _SIZE, *[_POINTER] * 3)
 
     def run_blocks(
         self, blocks: ctypes.Array[Any], span: slice, step: ctypes.Structure, hidden: Tensor, most: int
