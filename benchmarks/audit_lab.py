@@ -96,7 +96,7 @@ class LabServer:
             for row, chosen in zip(rows, choices, strict=True):
                 for part in self._parts:
                     given = None if chosen is None else Given(chosen[:, part.span.start : part.span.end], margin)
-                    with part.repeating(given):
+                    with part.routers.repeating(given):
                         row = part.forward(row[None])[0]
                     gap = max(gap, 0.0 if given is None else given.gap)
                 outputs.append(row)
@@ -176,9 +176,9 @@ def _decode_together(blocks: BlockSpan, rows: Sequence[Tensor]) -> tuple[list[Te
             memory.reserve(sequence, sequence.length + len(piece))
         plan = plan_step(memory, [StepRow(each, len(piece)) for each, piece in zip(sequences, pieces, strict=True)])
         output = blocks.run_step(plan, torch.cat(list(pieces)), memory)
-        if blocks.chosen is not None:
+        if blocks.routers.chosen is not None:
             for of_row, part in zip(
-                chosen, blocks.chosen.split_with_sizes([len(piece) for piece in pieces]), strict=True
+                chosen, blocks.routers.chosen.split_with_sizes([len(piece) for piece in pieces]), strict=True
             ):
                 of_row.append(part)
         for sequence, piece in zip(sequences, pieces, strict=True):
@@ -206,8 +206,8 @@ def _decode_row(blocks: BlockSpan, row: Tensor) -> tuple[Tensor, Tensor | None]:
     outputs, chosen = [], []
     for piece in (row[:start], *row[start:, None].unbind()):
         outputs.append(blocks.forward(piece[None], cache)[0])
-        if blocks.chosen is not None:
-            chosen.append(blocks.chosen)
+        if blocks.routers.chosen is not None:
+            chosen.append(blocks.routers.chosen)
     return torch.cat(outputs), torch.cat(chosen) if chosen else None
 
 

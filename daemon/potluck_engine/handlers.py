@@ -311,7 +311,7 @@ class Handlers:
             placed = request.choices.new_full((tokens, len(whole.span), choices), NO_EXPERT)
             first = span.start - whole.span.start
             placed[:, first : first + layers] = request.choices
-            if whole.accepts(placed):
+            if whole.routers.accept(placed):
                 return Given(request.choices, request.margin)
         raise RemoteError(Code.BAD_REQUEST, "these blocks have no such experts to choose")
 

@@ -288,7 +288,8 @@ class LoadedBlocks:
         """Run a piece; keep what its gradients need if that takes no more than `room` bytes."""
         part = self.part(inputs.span, is_open=inputs.private is not None)
         if room <= 0:
-            with torch.no_grad(), part.repeating(inputs.given):  # inference tensors can't take part in autograd later
+            # Not inference_mode: its tensors can't take part in autograd later.
+            with torch.no_grad(), part.routers.repeating(inputs.given):
                 return _Piece(inputs, _run(part, inputs))
         weights = {each.untyped_storage().data_ptr() for each in part.layers.parameters()}
         sizes: dict[int, int] = {}

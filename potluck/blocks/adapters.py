@@ -131,10 +131,10 @@ class Adapters:
                 if not 0 <= place.block - first_block < len(layers):
                     continue
                 layer = layers[place.block - first_block]
-                misfit = _misfit(layer, place, (pair.out_features, pair.in_features))
-                if misfit is not None:
+                problem = misfit(layer, place, (pair.out_features, pair.in_features))
+                if problem is not None:
                     hint = "it was trained for another model or saved with another version of transformers"
-                    raise CheckpointError(f"the adapter {file.id} {misfit}", hint=hint)
+                    raise CheckpointError(f"the adapter {file.id} {problem}", hint=hint)
                 if place not in self._places:
                     self._places.add(place)
                     self._wrap(layer, place)
@@ -220,16 +220,6 @@ class Adapters:
         parent = layer.get_submodule(path)
         setattr(parent, name, AdaptedLinear(parent.get_submodule(name), place, self))
 
-    def check(self, layers: nn.ModuleList, first_block: int, layout: AdapterLayout) -> None:
-        """Raise RemoteError BAD_REQUEST if what a private adapter adds to layers does not fit them."""
-        for place in layout.places:
-            if isinstance(place, PrefixPlace):
-                continue
-            layer, sizes = layers[place.block - first_block], (place.out_features, place.in_features)
-            misfit = _misfit(layer, Place(place.block, place.name), sizes)
-            if misfit is not None:
-                raise RemoteError(Code.BAD_REQUEST, f"the adapter {misfit}")
-
     def _read(self, file: AdapterFile) -> dict[Place, _Addition]:
         pairs = {place: pair for place, pair in file.pairs.items() if place in self._places}
         tensors = Shard(file.path).read(name for pair in pairs.values() for name in (pair.down, pair.up))
@@ -243,7 +233,7 @@ class Adapters:
         return sum(each.down.nbytes + each.up.nbytes for each in held)
 
 
-def _misfit(layer: nn.Module, place: Place, sizes: tuple[int, int]) -> str | None:
+def misfit(layer: nn.Module, place: Place, sizes: tuple[int, int]) -> str | None:
     """Say what a layer has in place of a linear module of these sizes, out and in; None if it has one."""
     module = dict(layer.named_modules()).get(place.name)
     shape = None if module is None else linear_shape(module.base if isinstance(module, AdaptedLinear) else module)

@@ -54,8 +54,8 @@ class _Growing:
         self.keys, self.values = (buffer[:, :, self._used - visible : self._used] for buffer in self.buffers)
         return self.keys, self.values
 
-    def select_rows(self, rows: Tensor) -> None:
-        self.buffers = tuple(buffer.index_select(0, rows.to(buffer.device)) for buffer in self.buffers)
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        self.buffers = tuple(buffer.index_select(0, beam_idx.to(buffer.device)) for buffer in self.buffers)
 
 
 class GrowingLayer(_Growing, DynamicLayer):  # type: ignore[misc]
@@ -125,14 +125,6 @@ class KvCache(DynamicCache):  # type: ignore[misc]
         else:
             raise RemoteError(Code.ROLLBACK, f"cannot go back {remove} tokens: the cache does not reach that far")
         self.length = length
-
-    def reorder(self, hypo_ids: Tensor) -> None:
-        """Make row i what row `hypo_ids[i]` was; hypo_ids [batch] int64 must be valid rows of the batch."""
-        for layer in self.layers:
-            if isinstance(layer, _Growing):
-                layer.select_rows(hypo_ids)
-            else:
-                layer.reorder_cache(hypo_ids)
 
     @property
     def is_needless(self) -> bool:

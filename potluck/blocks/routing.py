@@ -74,7 +74,10 @@ class Routers:
 
     @property
     def chosen(self) -> Tensor | None:
-        """Return what the run chose whose tokens were collected, [tokens, layers, choices] int16, on the CPU."""
+        """Return which experts each token was sent to in the last step, or forward with a cache; None without experts.
+
+        Shapes: [tokens of all rows, layers, choices] int16 on the CPU, `NO_EXPERT` where a layer chose none.
+        """
         return None if self._chosen is None else self._chosen.cpu()
 
     def begin(self) -> None:
@@ -99,7 +102,7 @@ class Routers:
             self._chosen[slice(None) if tokens is None else tokens, index] = found
 
     def accept(self, chosen: Tensor) -> bool:
-        """Return whether choices name experts that there are, where there are some."""
+        """Return whether choices [tokens, layers, choices] name experts that there are, where there are some."""
         if chosen.shape[1] != len(self._layers):
             return False
         limits = torch.tensor([self._num_experts.get(index, 0) for index in range(len(self._layers))])

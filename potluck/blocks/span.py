@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from potluck.blocks.accelerators import trim_memory
-from potluck.blocks.adapters import Adapters
+from potluck.blocks.adapters import Adapters, misfit
 from potluck.blocks.cache import KvCache, Remembered, keys_and_values
 from potluck.blocks.formats import block_nbytes, check_quantization, hold_packed, multiply_natively, quantize_block
 from potluck.blocks.kernel_support import NoKernels, Trying, uses_kernels
@@ -26,10 +26,10 @@ from potluck.blocks.parallel import Ranks, check_alike, keep_local, part_nbytes,
 from potluck.blocks.plans import StepPlan
 from potluck.blocks.ragged import RaggedRunner
 from potluck.blocks.residency import Room
-from potluck.blocks.routing import Given
 from potluck.blocks.switching import register_attention
 from potluck.blocks.trial import hold_int8, try_alone, try_ragged
 from potluck.blocks.weights import SpanWeights
+from potluck.checkpoint.adapter_files import Place
 from potluck.checkpoint.block_files import TensorReader, names_by_block
 from potluck.checkpoint.building import Filler, Passthrough, rebuild_buffers
 from potluck.checkpoint.families import (
@@ -48,7 +48,7 @@ from potluck.checkpoint.shards import digest_tensors
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import packing_of, stored_format
 from potluck.errors import UsageError
-from potluck.protocol.adapters import AdapterLayout, PrefixPlace
+from potluck.protocol.adapters import AdapterLayout, AdapterPlace
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 
@@ -62,9 +62,13 @@ class BlockSpan:
         weights: where the weights are; parts of a loaded span share it.
         adapters: what calls may add to the layers; shared likewise.
         model_config: configuration of the decoder with all blocks of the model.
+        routers: know which experts the layers choose, and have forwards repeat given choices.
         runner: runs steps of rows that share them; None before `try_out`, and where each session runs alone.
         remembered: what each layer keeps of a token, found out by `try_out`.
+        repeats_choices: forwards can repeat given choices of experts.
     """
+
+    repeats_choices = True
 
     def __init__(
         self,
@@ -85,6 +89,7 @@ class BlockSpan:
         self.weights = weights
         self.adapters = adapters or Adapters()
         self.loop = FamilyLoop(decoder, layers, span, weights)
+        self.routers = self.loop.routers
         self.hidden_size = self.loop.hidden_size
         self.dtype = self.loop.dtype
         self.device = self.loop.device
@@ -113,13 +118,16 @@ class BlockSpan:
 
     def check(self, layout: AdapterLayout) -> None:
         """Raise RemoteError BAD_REQUEST if a private adapter does not fit these blocks."""
-        self.adapters.check(self.layers, self.span.start, layout)
-        prefixes = [place for place in layout.places if isinstance(place, PrefixPlace)]
-        for place in prefixes:
-            layer = place.block - self.span.start
-            if len(self.remembered) != len(self.span) or self.remembered[layer] != place[2:]:
-                text = f"block {place.block} remembers other things than {place.heads} keys of {place.key_size}"
-                raise RemoteError(Code.BAD_REQUEST, text)
+        for place in layout.places:
+            layer, problem = place.block - self.span.start, None
+            if isinstance(place, AdapterPlace):
+                sizes = (place.out_features, place.in_features)
+                problem = misfit(self.layers[layer], Place(place.block, place.name), sizes)
+            elif len(self.remembered) != len(self.span) or self.remembered[layer] != place[2:]:
+                asked = f"{place.heads} keys of {place.key_size}"
+                problem = f"does not fit block {place.block}, which remembers other things than {asked}"
+            if problem is not None:
+                raise RemoteError(Code.BAD_REQUEST, f"the adapter {problem}")
 
     def free(self) -> None:
         """Give the memory of all weights back at once, to the system and to the device.
@@ -127,7 +135,7 @@ class BlockSpan:
         Nothing can be computed before `weights.restore`. Parts are freed and restored with the whole.
         """
         self.weights.free()
-        self.loop.routers.begin()
+        self.routers.begin()
         self.adapters.unload()
         trim_memory(self.device)
 
@@ -173,14 +181,6 @@ class BlockSpan:
         return self.runner.no_kernels if self.runner is not None else None
 
     @property
-    def chosen(self) -> Tensor | None:
-        """Return which experts each token was sent to in the last step, or forward with a cache; None without experts.
-
-        Shapes: [tokens of all rows, layers, choices] int16 on the CPU, -1 where a layer chose none.
-        """
-        return self.loop.routers.chosen
-
-    @property
     def step_ways(self) -> str:
         """Describe for people what `run_step` runs on: "fused, graphs", "native kernels, fused", "plain: no gcc"."""
         return self.runner.ways if self.runner is not None else "each session alone"
@@ -219,19 +219,6 @@ class BlockSpan:
 
     def new_cache(self) -> KvCache:
         return KvCache(self.decoder.config)
-
-    @property
-    def repeats_choices(self) -> bool:
-        """Whether forwards can repeat given choices of experts."""
-        return True
-
-    def accepts(self, choices: Tensor) -> bool:
-        """Return whether a forward can repeat these choices of experts, [tokens, layers, choices]."""
-        return self.loop.routers.accept(choices)
-
-    def repeating(self, given: Given | None) -> AbstractContextManager[None]:
-        """Have forwards in the body send tokens to the given experts; None: to those that they choose."""
-        return self.loop.routers.repeating(given)
 
     def forward(self, hidden: Tensor, cache: KvCache | None = None, prompts: Tensor | None = None) -> Tensor:
         """Run the blocks. With a cache, the tokens continue those it holds and are added to it.

@@ -174,7 +174,7 @@ class BlockServer:
             if request.start_from_position is not None and request.start_from_position < cache.length:
                 cache.crop(request.start_from_position)
             if request.hypo_ids is not None:
-                cache.reorder(request.hypo_ids)
+                cache.reorder_cache(request.hypo_ids)
             with torch.inference_mode():
                 output = blocks.forward(request.hidden.to(blocks.dtype), cache, request.prompts)
             timing = Timing(compute_ms=0.5, is_leaving=self.is_leaving)

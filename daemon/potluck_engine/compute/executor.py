@@ -99,7 +99,7 @@ class SpanExecutor:
         output = blocks.run_decided(plan, hidden, memory, prompts or None)
         self.next_tokens = None
         self.can_look_ahead = blocks.is_whole and plan.num_tokens == len(rows) and all(not row.adapter for row in rows)
-        return output if blocks.device.type == "cpu" else output.cpu(), blocks.chosen
+        return output if blocks.device.type == "cpu" else output.cpu(), blocks.routers.chosen
 
     def _run_alone(self, step: SessionStep, count: int) -> None:
         alone, blocks = step.memory.alone, self._blocks
@@ -115,7 +115,7 @@ class SpanExecutor:
                 prompts = prompts.to(blocks.device, blocks.dtype) if prompts.shape[2] else None
             with blocks.adapters.using(step.memory.private or step.memory.adapter):
                 output = alone.blocks.forward(hidden, alone.cache, prompts)
-            chosen = alone.blocks.chosen
+            chosen = alone.blocks.routers.chosen
             experts = None if chosen is None else _of_rows(chosen, step, alone.blocks)
             step.add_output(output if blocks.device.type == "cpu" else output.cpu(), experts)
 

@@ -247,7 +247,7 @@ class Paging:
             self._alone_pages -= memory.pages - pages
             memory.pages = pages
         if step.order is not None:
-            cache.reorder(step.order)
+            cache.reorder_cache(step.order)
 
     def _begin_shared(self, step: SessionStep, before: list[Chain]) -> None:
         """Fork the longest kept beginning that all rows share, and take its outputs from the step's start on.

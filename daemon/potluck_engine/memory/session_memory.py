@@ -75,7 +75,7 @@ class SessionStep(StepJob):
 
     Shapes: hidden [rows, tokens, hidden_size]; prompts [blocks, rows or 1, p, hidden_size]; order [rows] int64; outputs
     [rows, some tokens, hidden_size] each, in the dtype of the blocks, on the CPU; chosen [rows, some tokens, layers *
-    choices] int16 likewise, see `BlockSpan.chosen`.
+    choices] int16 likewise, see `Routers.chosen`.
 
     Attributes:
         is_prepared: the session was rolled back, reordered and given a kept beginning for this step. Only once: it may

@@ -81,7 +81,7 @@ class Mirror:
         self._caches[number].crop(length)
 
     def reorder(self, number: int, rows: list[int]) -> None:
-        self._caches[number].reorder(torch.tensor(rows))
+        self._caches[number].reorder_cache(torch.tensor(rows))
 
     def forward(self, span: Span, number: int | None, hidden: Tensor, prompts: Tensor | None) -> None:
         cache = None if number is None else self._caches[number]

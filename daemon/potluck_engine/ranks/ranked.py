@@ -29,6 +29,8 @@ _numbers = itertools.count()
 class RankedSpan(BlockSpan):
     """A span of which rank 0 has loaded its own part."""
 
+    repeats_choices = False  # the other ranks would choose for themselves
+
     def __init__(self, own: BlockSpan, ranks: RankProcesses) -> None:
         vars(self).update(vars(own))
         self.own = own
@@ -37,11 +39,6 @@ class RankedSpan(BlockSpan):
     @property
     def is_reshapable(self) -> bool:
         """False: ranks load and serve a span as a whole."""
-        return False
-
-    @property
-    def repeats_choices(self) -> bool:
-        """False: the other ranks would choose for themselves."""
         return False
 
     def free(self) -> None:
@@ -89,9 +86,9 @@ class RankedCache(KvCache):
         super().crop(length)
         self._ranks.post("crop", self.number, length)
 
-    def reorder(self, hypo_ids: Tensor) -> None:
-        super().reorder(hypo_ids)
-        self._ranks.post("reorder", self.number, hypo_ids.tolist())
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        super().reorder_cache(beam_idx)
+        self._ranks.post("reorder", self.number, beam_idx.tolist())
 
 
 class RankedMemory(KvMemory):

@@ -100,27 +100,27 @@ def test_shared_steps_sessions_alone_and_a_repeated_forward_choose_alike(family:
         memory = blocks.new_memory(100)
         rows = [memory.new_sequence() for _ in range(2)]
         spans.step(blocks, memory, [(rows[0], one[:12]), (rows[1], other)])
-        first = blocks.chosen
+        first = blocks.routers.chosen
         assert first is not None
         spans.step(blocks, memory, [(rows[0], one[12:])])
-        assert blocks.chosen is not None
-        noted = torch.cat((first[:12], blocks.chosen))
+        assert blocks.routers.chosen is not None
+        noted = torch.cat((first[:12], blocks.routers.chosen))
     with torch.inference_mode():
         cache = blocks.new_cache()
         output = torch.cat([blocks.forward(one[None, :12], cache), blocks.forward(one[None, 12:], cache)], dim=1)
         cache = blocks.new_cache()
         blocks.forward(one[None], cache)
-        alone = blocks.chosen
+        alone = blocks.routers.chosen
         assert alone is not None
         if blocks.is_ragged:
             assert torch.equal(noted.sort().values, alone.sort().values)
         given = Given(alone, margin=0.01)
-        with blocks.repeating(given):
+        with blocks.routers.repeating(given):
             assert spans.error(blocks.forward(one[None]), output) < 1e-5
         assert given.gap < 0.01
         others = (alone + (2 if family == "deepseek_v3" else 1)) % 4  # of the other group
         turned = Given(torch.where(alone >= 0, others, alone), margin=math.inf)
-        with blocks.repeating(turned):
+        with blocks.routers.repeating(turned):
             assert spans.error(blocks.forward(one[None]), output) > 1e-3
         assert turned.gap > 0.01
 
@@ -130,16 +130,16 @@ def test_rows_through_other_blocks_note_theirs_alone(family_folder: FolderOf) ->
     memory, x = blocks.new_memory(100), random(12, 64)
     whole, part = memory.new_sequence(), memory.new_sequence(Span(2, 4))
     spans.step(blocks, memory, [(whole, x), (part, x)])
-    chosen = blocks.chosen
+    chosen = blocks.routers.chosen
     assert chosen is not None
     assert bool((chosen[12:, :2] == NO_EXPERT).all())
     assert bool((chosen[:12] >= 0).all())
     alone = part_of(blocks, Span(2, 4))
     with torch.inference_mode():
         alone.forward(x[None], alone.new_cache())
-    assert alone.chosen is not None
-    assert torch.equal(chosen[12:, 2:].sort().values, alone.chosen.sort().values)
-    assert torch.equal(blocks.chosen, chosen)  # a part notes for itself
+    assert alone.routers.chosen is not None
+    assert torch.equal(chosen[12:, 2:].sort().values, alone.routers.chosen.sort().values)
+    assert torch.equal(blocks.routers.chosen, chosen)  # a part notes for itself
 
 
 def test_a_model_without_experts_notes_nothing(family_folder: FolderOf) -> None:
@@ -147,5 +147,5 @@ def test_a_model_without_experts_notes_nothing(family_folder: FolderOf) -> None:
     blocks = span_of(folder, WHOLE)
     with torch.inference_mode():
         blocks.forward(random(4, 64)[None], blocks.new_cache())
-    assert blocks.chosen is None
+    assert blocks.routers.chosen is None
     assert not tells_choices(open_checkpoint(str(folder)).text_config)

@@ -93,7 +93,7 @@ def test_reordered_rows_continue_as_the_rows_they_were(family: str, family_folde
     prompt = hidden_of(11, batch=3)
     reordered, fresh = blocks.new_cache(), blocks.new_cache()
     blocks.forward(prompt, reordered)
-    reordered.reorder(rows)
+    reordered.reorder_cache(rows)
     blocks.forward(prompt[rows], fresh)
     for seed in (5, 6):
         then = hidden_of(1, batch=3, seed=seed)

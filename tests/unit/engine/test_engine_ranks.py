@@ -141,7 +141,7 @@ def _compare_sessions_alone(together: LoadedBlocks, one: LoadedBlocks) -> None:
             with torch.inference_mode():
                 outputs = [blocks.forward(hidden_states(2, 9), cache)]
                 cache.crop(6)
-                cache.reorder(torch.tensor([1, 0]))
+                cache.reorder_cache(torch.tensor([1, 0]))
                 outputs.append(blocks.forward(hidden_states(2, 1, seed=1), cache))
             results.append(outputs)
         for ours, theirs in zip(*results, strict=True):
