@@ -7,7 +7,7 @@ after its last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate, groupby
@@ -233,15 +233,17 @@ class RaggedRunner:
             tensors = step_tensors(memory, chosen, blocks, hidden.device)
             cache, positions = PagedCache(memory, tensors), tensors.positions
         else:
-            numbers = [number for row in chosen for number in _positions(row)]
+            numbers = [number for row in chosen for number in range(row.position, row.position + row.tokens)]
             cache, positions = RaggedCache(memory, chosen, blocks), torch.tensor([numbers], device=hidden.device)
 
-        def add_prompts(packed: Tensor, block: int) -> None:
-            if prompts:
-                _add_prompts(packed, plan, rows, prompts, block)
-
+        added: list[tuple[slice, int, Tensor]] = []  # tokens, first block, and what its row adds
+        start = 0
+        for row, planned in zip(rows, chosen, strict=True):
+            if prompts and row in prompts:
+                added.append((slice(start, start + prompts[row].shape[1]), planned.span.start, prompts[row]))
+            start += planned.tokens
         with self._adapters.using_each(_adapters_of(chosen)):
-            return self._run_blocks(blocks, hidden, positions, cache, add_prompts)
+            return self._run_blocks(blocks, hidden, positions, cache, added)
 
     def _run_decode(self, hidden: Tensor, tensors: StepTensors, memory: KvMemory) -> Tensor:
         """Run all blocks without adapters or prompts; this is what CUDA graphs capture."""
@@ -253,14 +255,14 @@ class RaggedRunner:
         hidden: Tensor,
         positions: Tensor,
         cache: RaggedCache | PagedCache,
-        before_each: Callable[[Tensor, int], None] | None = None,
+        added: Sequence[tuple[slice, int, Tensor]] = (),
     ) -> Tensor:
         output: Any = hidden[None]
         calls = self.calls.make(output, positions, cache)
         base = self.layout.span.start
         for block in blocks:
-            if before_each is not None:
-                before_each(output[0], block)
+            for tokens, first, prompt in added:
+                output[0, tokens] += prompt[block - first]
             args, kwargs = calls[block - base]
             output = self._called[block - base](output, *args, **kwargs)
             if isinstance(output, tuple):
@@ -276,24 +278,9 @@ def _whole_step(plan: StepPlan) -> Span | None:
     return first.span if is_alike and plan.num_tokens <= MOST_TOKENS else None
 
 
-def _positions(row: PlannedRow) -> range:
-    return range(row.position, row.position + row.tokens)
-
-
 def _adapters_of(rows: Sequence[PlannedRow]) -> Iterator[tuple[slice, str | None]]:
     """Yield neighbouring tokens that go through the same adapter, or through none."""
     end = 0
     for adapter, some in groupby(rows, key=lambda row: row.adapter):
         start, end = end, end + sum(row.tokens for row in some)
         yield slice(start, end), adapter
-
-
-def _add_prompts(hidden: Tensor, plan: StepPlan, rows: list[int], prompts: Mapping[int, Tensor], block: int) -> None:
-    """Add the rows' prompts for this block to hidden [tokens, hidden_size], in place."""
-    start = 0
-    for row in rows:
-        planned = plan.rows[row]
-        if row in prompts:
-            prompt = prompts[row][block - planned.span.start]
-            hidden[start : start + prompt.shape[0]] += prompt
-        start += planned.tokens
