@@ -44,7 +44,7 @@ class PagePool:
             runs.append(self._take(after + 1, min(count, self._gaps[after + 1] - after - 1)))
             count -= runs[0][1]
         while count:
-            start, end = max(self._gaps.items(), key=_gap_size)
+            start, end = max(self._gaps.items(), key=lambda gap: gap[1] - gap[0])
             taken = min(count, end - start)
             # At the start of the pool no neighbour on the left needs room to grow.
             middle = start if start == 0 else start + (end - start - taken) // 2
@@ -179,7 +179,3 @@ def _split(runs: tuple[Run, ...], count: int) -> tuple[tuple[Run, ...], tuple[Ru
             return left, ((start + count, size - count), *runs[index + 1 :])
         count -= size
     return runs, ()
-
-
-def _gap_size(gap: tuple[int, int]) -> int:
-    return gap[1] - gap[0]

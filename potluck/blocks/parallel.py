@@ -128,7 +128,10 @@ def shard_layers(decoder: Any, stack_name: str, ranks: Ranks) -> None:
         style = _WHOLE_EXPERTS if style_name == "ep_dispatch_experts" else ALL_PARALLEL_STYLES[style_name]
         if name not in modules:
             owner, _, parameter = name.rpartition(".")
-            _shard_parameter(style, modules[owner], parameter, ranks)
+            try:
+                style.shard_param(modules[owner], parameter, ranks.host_mesh)
+            except ValueError as error:  # the style counts the experts
+                raise _uneven("experts", ranks.size) from error
             continue
         module = modules[name]
         if style_name == "mla_kv_a_proj":  # the style reads the width of the rotary part from it
@@ -220,13 +223,6 @@ def _refuse_uneven(config: Any, plan: dict[str, str], size: int) -> None:
     for count, what in ((kv_heads, "key-value heads"), (heads, "attention heads")):
         if get_kv_heads_per_rank(plan, count, size) is None:
             raise _uneven(f"{count} {what}", size)
-
-
-def _shard_parameter(style: Any, module: nn.Module, name: str, ranks: Ranks) -> None:
-    try:
-        style.shard_param(module, name, ranks.host_mesh)
-    except ValueError as error:  # the style counts the experts
-        raise _uneven("experts", ranks.size) from error
 
 
 def _uneven(what: str, size: int) -> CheckpointError:

@@ -76,7 +76,6 @@ class StepMemory:
         self._aligned_tokens = -(-self._num_tokens // _ALIGN) * _ALIGN
         self._fixed = self._aligned_tokens + 2 * len(self._tiles)
         self._fixed += len(windows) * (self._aligned_tokens + 4 * self._num_rows)
-        self.num_pages = num_pages
         is_cuda = device.type == "cuda"
         self._host = torch.empty(self._fixed + num_pages, dtype=torch.int64, pin_memory=is_cuda)
         self._device = torch.zeros(self._fixed + num_pages, dtype=torch.int64, device=device)

@@ -85,10 +85,6 @@ class KeptBlock:
     origin: BlockOrigin | None = None
 
     @property
-    def is_restorable(self) -> bool:
-        return self.parts is not None or self.arena is not None
-
-    @property
     def num_bytes(self) -> int:
         return slot_offsets(self.likes, self._shifts)[1]
 
@@ -219,7 +215,8 @@ class SlotStream:
             CheckpointError: a file does not hold the weights any more.
         """
         if not self._slots:
-            self._slots = [self._new_slot() for _ in range(NUM_SLOTS)]
+            with torch.inference_mode(False):  # an inference tensor could not be used in a backward pass
+                self._slots = [_Slot(device_memory(self._slot_bytes, self._device)) for _ in range(NUM_SLOTS)]
             self._staging = staging_for(self._blocks.values(), self._device)
         slot = self._slot_for(block)
         self._slots.remove(slot)
@@ -253,10 +250,6 @@ class SlotStream:
         wait([slot.fetch for slot in self._slots if slot.fetch is not None])
         self._slots.clear()
         self._staging = None
-
-    def _new_slot(self) -> _Slot:
-        with torch.inference_mode(False):  # an inference tensor could not be used in a backward pass
-            return _Slot(device_memory(self._slot_bytes, self._device))
 
     def _slot_for(self, block: int) -> _Slot:
         """Return the slot that has the block or is fetching it, else the least recently used one."""

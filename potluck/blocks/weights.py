@@ -27,7 +27,7 @@ from potluck.blocks.streaming import (
     views_in,
 )
 from potluck.checkpoint.prepared import PreparedBlocks
-from potluck.checkpoint.shards import BlockOrigin, FilePart, ReadTensors
+from potluck.checkpoint.shards import BlockOrigin, ReadTensors
 from potluck.protocol.blocks import Span
 
 _LINE_BYTES = 64  # of a processor's cache
@@ -82,7 +82,10 @@ class SpanWeights:
         if home.is_in_ram and _has_own_memory(self._device):
             arena = in_arena(tuple(tensors.values()), self._device)
         else:
-            parts = self._files_of(home, tensors, digest, read)
+            parts = read.parts_of(tensors.values())
+            if parts is None and not home.is_resident:
+                assert self._prepared is not None
+                parts = self._prepared.keep(digest, tensors)
         evicts = not home.is_in_ram and not home.is_resident
         origin = BlockOrigin.of(digest, read) if read else None
         kept = KeptBlock(tuple(parameters.values()), likes, parts, arena, evicts, origin)
@@ -136,7 +139,7 @@ class SpanWeights:
 
     @property
     def is_restorable(self) -> bool:
-        return all(kept.is_restorable for kept in self._kept)
+        return all(kept.parts is not None or kept.arena is not None for kept in self._kept)
 
     def free(self) -> None:
         """Return the memory to the system and the device. Nothing can compute before `restore`."""
@@ -164,15 +167,6 @@ class SpanWeights:
     def origins(self) -> tuple[BlockOrigin, ...]:
         """Return where the blocks were loaded from."""
         return tuple(kept.origin for kept in self._kept if kept.origin is not None)
-
-    def _files_of(
-        self, home: Home, tensors: dict[str, Tensor], digest: str, read: ReadTensors
-    ) -> tuple[FilePart, ...] | None:
-        parts = read.parts_of(tensors.values())
-        if parts is not None or home.is_resident:
-            return parts
-        assert self._prepared is not None
-        return self._prepared.keep(digest, tensors)
 
 
 def _has_own_memory(device: torch.device) -> bool:
