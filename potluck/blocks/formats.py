@@ -175,6 +175,9 @@ class Int4Matrix(nn.Module):
 
 Matrix = Int8Matrix | Int4Matrix
 
+Kernel = Callable[[Tensor, Matrix, Tensor | None], Tensor | None]
+"""Multiplies tokens by a matrix and adds a bias, or returns None for shapes that it does not take."""
+
 
 class QuantizedLinear(nn.Module):
     """A linear layer with a quantised matrix; gradients flow to its input.
@@ -185,7 +188,7 @@ class QuantizedLinear(nn.Module):
         kernel: multiplies without restoring the matrix where the device has kernels, or returns None.
     """
 
-    kernel: Callable[[Tensor, Matrix, Tensor | None], Tensor | None] | None = None
+    kernel: Kernel | None = None
 
     def __init__(self, matrix: Matrix, bias: nn.Parameter | None, in_features: int, out_features: int) -> None:
         super().__init__()

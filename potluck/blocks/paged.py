@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from potluck.blocks.arenas import Held
-from potluck.blocks.formats import QuantizedLinear
+from potluck.blocks.formats import Kernel, QuantizedLinear
 from potluck.blocks.kv import KvMemory
 from potluck.blocks.plans import PlannedRow
 from potluck.blocks.step_tensors import PagedRows, StepMemory, StepTensors, num_pages_of
@@ -71,17 +71,8 @@ def step_tensors(memory: KvMemory, rows: Sequence[PlannedRow], blocks: Span, dev
     return numbers.tensors
 
 
-def multiply_quantised(layers: nn.ModuleList) -> None:
-    """Multiply few tokens by the layers' quantised matrices as they are held."""
-    from potluck.blocks.grouped import dense_product
-
+def multiply_quantised(layers: nn.ModuleList, kernel: Kernel | None) -> None:
+    """Multiply few tokens by the layers' quantised matrices as they are held, with this kernel; None: without one."""
     for module in layers.modules():
         if isinstance(module, QuantizedLinear):
-            module.kernel = dense_product
-
-
-def restore_quantised(layers: nn.ModuleList) -> None:
-    """Undo `multiply_quantised`."""
-    for module in layers.modules():
-        if isinstance(module, QuantizedLinear):
-            module.kernel = None
+            module.kernel = kernel

@@ -27,7 +27,7 @@ from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerGroup
 from potluck.blocks.latent import share_latents
 from potluck.blocks.loop import FamilyLoop
 from potluck.blocks.native_steps import MOST_TOKENS, CannotRunWhole, NextTokens, WholeBlocks
-from potluck.blocks.paged import PagedCache, multiply_quantised, restore_quantised, step_tensors
+from potluck.blocks.paged import PagedCache, multiply_quantised, step_tensors
 from potluck.blocks.pages import PAGE_TOKENS, Run, slots_in
 from potluck.blocks.plans import PlannedRow, StepPlan, StepRow, plan_step
 from potluck.blocks.step_tensors import StepTensors
@@ -122,11 +122,11 @@ class RaggedRunner:
         Args:
             agree: see `DecodeGraphs`.
         """
-        self.has_kernels = True
-        multiply_quantised(self.layers)
-        if weights.stream is None:
-            from potluck.blocks import block_kernels  # triton may be missing
+        from potluck.blocks import block_kernels, grouped  # triton may be missing
 
+        self.has_kernels = True
+        multiply_quantised(self.layers, grouped.dense_product)
+        if weights.stream is None:
             self._called = fused_layers(self.layers, block_kernels)
             record = GraphRecorder(self.layout.device).record
             self._graphs = DecodeGraphs(self._run_decode, self.layout.device, record, agree, self._routers.noted)
@@ -147,7 +147,7 @@ class RaggedRunner:
 
     def use_plain(self) -> None:
         """Let the layers run their own code in later steps."""
-        restore_quantised(self.layers)
+        multiply_quantised(self.layers, None)
         self._called, self._graphs, self._whole = list(self.layers), None, None
         self.has_kernels = False
 
