@@ -29,7 +29,6 @@ from potluck.blocks.residency import Room
 from potluck.blocks.switching import register_attention
 from potluck.blocks.trial import hold_int8, try_alone, try_ragged
 from potluck.blocks.weights import SpanWeights
-from potluck.checkpoint.adapter_files import Place
 from potluck.checkpoint.block_files import TensorReader, names_by_block
 from potluck.checkpoint.building import Filler, Passthrough, rebuild_buffers
 from potluck.checkpoint.families import (
@@ -48,7 +47,7 @@ from potluck.checkpoint.shards import digest_tensors
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import packing_of, stored_format
 from potluck.errors import UsageError
-from potluck.protocol.adapters import AdapterLayout, AdapterPlace
+from potluck.protocol.adapters import AdapterLayout, AdapterPlace, Place
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 
