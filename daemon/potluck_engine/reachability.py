@@ -45,11 +45,9 @@ _FIRST_LOOK_S, _LAST_LOOK_S = 60.0, 1800.0  # between two looks whether it is st
 
 
 class DialledHost(Host, Protocol):
-    """A host that knows its neighbours' addresses and can dial them anew; see `Libp2pHost`."""
+    """A host that knows its neighbours' addresses; see `Libp2pHost`."""
 
     async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]: ...
-
-    async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool: ...
 
 
 def judge(answers: Iterable[bool | None]) -> NetworkReport:

@@ -38,6 +38,7 @@ _VERDICTS = {
     Code.BAD_REQUEST: Verdict(Action.GIVE_UP),
     Code.NOT_A_MEMBER: Verdict(Action.GIVE_UP),
     Code.TOO_LONG: Verdict(Action.REPLACE, for_this_session=True),
+    Code.REFUSED: Verdict(Action.REPLACE, for_this_session=True),
     Code.ROLLBACK: Verdict(Action.REOPEN),
     Code.NO_ADAPTER: Verdict(Action.REOPEN),
     Code.BUSY: Verdict(Action.REPLACE, away_s=_BUSY_S),

@@ -91,6 +91,11 @@ class Wait:
     why: RemoteError | None = None
     is_told: bool = True
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether it began because a server refuses a request that another one may take."""
+        return self.why is not None and judge(self.why).for_this_session
+
     def left_s(self, now: float) -> float:
         return self.max_s - (now - self.since_s)
 
@@ -225,6 +230,8 @@ class Servers:
                 except NoRouteError as error:
                     if attempt:  # the directory was read again
                         self._refuse_too_long(span, needs)
+                        if wait.is_refused and error.excluded and error.excluded.keys() <= set(unwanted):
+                            raise SwarmError(f"every server of blocks {span} refuses this: {wait.why}") from wait.why
                     began_s = time.monotonic()
                     left_s = wait.left_s(began_s)
                     if left_s <= 0:

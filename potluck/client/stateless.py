@@ -28,7 +28,7 @@ from potluck.client.packing import Load, choose_ways
 from potluck.client.recovery import Action
 from potluck.client.rows import RowGroup, put_back
 from potluck.client.servers import Failures, Servers
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest
 from potluck.protocol.records import LiveServer
@@ -145,20 +145,22 @@ class StatelessPasses:
         *,
         is_trained: bool,
         needs: Needs = _NO_NEEDS,
-        unwanted: frozenset[PeerId] = frozenset(),
+        lost: Failures | None = None,
     ) -> tuple[Tensor, list[Leg]]:
         """Run a micro-batch through `span`; return the output and the legs that its backward pass needs.
 
         Args:
             needs: demands on the servers, such as the same weights as before.
-            unwanted: servers that refuse the gradients of these inputs.
+            lost: the failures of the backward pass for which these inputs are computed again.
         """
         legs: list[Leg] = []
         failures = Failures(self._servers, self._config)
-        failures.unwanted = unwanted
+        if lost is not None:
+            failures.unwanted = lost.unwanted
         is_own = adapter is not None and adapter.changes(span)
         needs = replace(needs, call_tokens=hidden.shape[0] * hidden.shape[1], brings_adapter=is_own)
-        route = list((await self._servers.find_route(span, needs, unwanted=unwanted)).hops)
+        wait = None if lost is None else lost.wait
+        route = list((await self._servers.find_route(span, needs, unwanted=failures.unwanted, wait=wait)).hops)
         while route:
             part = route.pop(0)
             packed, (there, back) = None, self._ways(hidden, part.server)
@@ -197,7 +199,7 @@ class StatelessPasses:
             except RemoteError as error:
                 _note(failures, leg.hop, error)
                 given, needs = (leg.hidden, leg.prompts, leg.hop.span, leg.adapter), Needs(pins=leg.hop.pins)
-                todo += (await self._forward(*given, needs=needs, unwanted=failures.unwanted, is_trained=True))[1]
+                todo += (await self._forward(*given, needs=needs, lost=failures, is_trained=True))[1]
                 continue
             failures.note_success(leg.hop)
             grad = _times(reply.tensors[0], power, leg.hidden.dtype)

@@ -127,6 +127,12 @@ class P2pdClient:
         )
         await self.request(pb.Request(type=pb.Request.CONNECT, connect=connect), timeout_s=timeout_s)
 
+    async def listens_at(self, peer: PeerId, *, timeout_s: float) -> list[str]:
+        """Return where a peer listens, as p2pd's own DHT knows it. Raises NetworkError, also without that DHT."""
+        find = pb.DHTRequest(type=pb.DHTRequest.FIND_PEER, peer=_raw_peer(peer), timeout=_whole_seconds(timeout_s))
+        response = await self.request(pb.Request(type=pb.Request.DHT, dht=find), timeout_s=timeout_s)
+        return [str(Multiaddr(raw)) for raw in response.dht.peer.addrs]
+
     def keep_connected(self, peer: PeerId) -> None:
         """Close connections to other peers first when there are too many."""
         self._connections.keep(_raw_peer(peer))
@@ -188,7 +194,10 @@ class P2pdClient:
         await self._unary.add_handler(protocol, handler, refuse, timeout_s)
 
     async def open_stream(self, peer: PeerId, protocol: str, *, timeout_s: float, max_frame_bytes: int) -> FrameStream:
-        """Open a stream, after this node has presented itself. Raises RemoteError: UNREACHABLE, or NOT_A_MEMBER."""
+        """Open a stream, after this node has presented itself.
+
+        Raises RemoteError: UNREACHABLE, NOT_SERVED if the peer does not know the protocol, or NOT_A_MEMBER.
+        """
         async with within(timeout_s):
             await self._present(peer, protocol)
             return await self._dialled(peer, lambda: self._open_stream(peer, protocol, timeout_s, max_frame_bytes))
@@ -211,7 +220,7 @@ class P2pdClient:
                 await stream.close()
                 raise
         except NetworkError as error:
-            raise RemoteError(Code.UNREACHABLE, f"no stream to the peer: {error.message}") from error
+            raise _failure(f"no stream to the peer: {error.message}") from error
         stream.on_stranger = lambda: self._gate.forget(peer)
         self._keep(stream, peer)
         return stream
@@ -449,9 +458,7 @@ class UnaryConnection(asyncio.Protocol):
         if future is None or future.done():
             return
         if kind == "daemonError":
-            text = message.daemonError.message[:300]
-            code = Code.NOT_SERVED if _UNKNOWN_PROTOCOL in text else Code.UNREACHABLE
-            future.set_exception(RemoteError(code, text))
+            future.set_exception(_failure(message.daemonError.message[:300]))
         elif kind == "callUnaryResponse" and message.callUnaryResponse.WhichOneof("result") == "error":
             future.set_exception(decode_refusal(message.callUnaryResponse.error))
         else:
@@ -588,6 +595,11 @@ async def within(timeout_s: float) -> AsyncIterator[None]:
             yield
     except TimeoutError as error:
         raise RemoteError(Code.UNREACHABLE, f"no answer within {timeout_s:g} s") from error
+
+
+def _failure(text: str) -> RemoteError:
+    """Return p2pd's reason for a call or stream that did not begin; a peer without that protocol has answered."""
+    return RemoteError(Code.NOT_SERVED if _UNKNOWN_PROTOCOL in text else Code.UNREACHABLE, text)
 
 
 def _internal() -> RemoteError:

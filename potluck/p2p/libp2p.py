@@ -245,18 +245,11 @@ class Libp2pHost:
         self._running().cut_off_gone(connected)
         return connected
 
-    async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool:
-        """Return whether a stranger from here reaches `peer` at one of `addrs` (without /p2p/), trying twice.
-
-        Args:
-            seen_as: this node's address as `peer` sees it. With one, the stranger stays long enough for the peer's
-                p2pd to find out that it can be reached, without which its relay ends every connection after 128 KiB.
-
-        Raises:
-            NetworkError: no stranger can be made here, which says nothing about `peer`.
-        """
+    async def dial_anew(self, peer: PeerId, addrs: Sequence[str] | None = None, *, seen_as: str = "") -> bool:
         if self._directory is None:
             raise NetworkError("the node is closed")
+        if addrs is None:
+            addrs = await self._running().listens_at(peer, timeout_s=stretched(_CONTROL_TIMEOUT_S))
         name = f"stranger-{next(self._strangers)}"
         async with nameless_node(self._directory.path, name, announce=seen_as) as control:
             for _ in range(_STRANGER_DIALS):

@@ -134,10 +134,22 @@ class Host(Protocol):
         """
 
     async def open_stream(self, peer: PeerId, protocol: str, *, timeout_s: float, max_frame_bytes: int) -> Stream:
-        """Raises RemoteError UNREACHABLE."""
+        """Raises RemoteError: UNREACHABLE, or NOT_SERVED if the peer answers that it does not know the protocol."""
 
     async def ping(self, peer: PeerId, *, timeout_s: float) -> float:
-        """Round trip in seconds by the DHT's own ping, which stock peers answer too. Raises RemoteError UNREACHABLE."""
+        """Return the seconds until a peer has answered, whatever it answers. Raises RemoteError UNREACHABLE."""
+
+    async def dial_anew(self, peer: PeerId, addrs: Sequence[str] | None = None, *, seen_as: str = "") -> bool:
+        """Return whether a stranger from here reaches `peer` at one of `addrs` (without /p2p/), trying twice.
+
+        Args:
+            addrs: None takes those at which the peer says that it listens; only in open swarms.
+            seen_as: this node's address as `peer` sees it. With one, the stranger stays long enough for the peer's
+                p2pd to find out that it can be reached, without which its relay ends every connection after 128 KiB.
+
+        Raises:
+            NetworkError: no stranger can be made here, which says nothing about `peer`.
+        """
 
     async def disconnect(self, peer: PeerId) -> None:
         """Drop the connection to a peer, so that the next call dials anew; its streams break. Never raises."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from potluck.errors import NetworkError
 from potluck.foreign import EngineCalls
 from potluck.p2p.network import Host, Stream, StreamHandler, UnaryHandler
 from potluck.petals import protocols, sessions
@@ -29,7 +31,7 @@ from potluck.protocol.messages import Caller, ServerInfo, TensorReply
 from potluck.wire.calls import CallRequest
 from potluck.wire.limits import Limits
 
-_MAX_CHECKS = 4  # pings for others at a time
+_MAX_CHECKS = 4  # for others at a time; each is a process for a moment
 _CHECK_TIMEOUT_S = 5.0  # what Petals' servers allow
 _DTYPE_BYTES = {"float32": 4}  # others have two
 
@@ -75,25 +77,26 @@ class PetalsHandlers:
         """Ignore what another server pushes: the client sends its own copy."""
         return b""
 
-    async def check_reachability(self, body: bytes, _: PeerId) -> bytes:
-        """Return whether a peer answers us.
+    async def check_reachability(self, body: bytes, caller: PeerId) -> bytes:
+        """Return whether a peer answers the same question about itself, and whether strangers can dial it.
 
-        Petals' servers dial with a fresh process; this one pings over whatever connection there is. So a yes means
-        that the peer is alive and that some path leads from here to it, not that its address is open to everybody.
+        A server that starts serves nothing else yet. It is connected to us, which says nothing about others.
         """
-        peer = decode_check_request(body)
+        peer, now = decode_check_request(body), asyncio.get_running_loop().time()
         if peer == self.host.peer_id:
             return encode_check_reply(True)
-        if self._checks >= _MAX_CHECKS:
+        if self._checks >= _MAX_CHECKS or not self.host.budgets.may_dial(caller, now):
             raise RemoteError(Code.BUSY, "too many checks", retry_after_s=_CHECK_TIMEOUT_S)
         self._checks += 1
         try:
-            await self.host.ping(peer, timeout_s=_CHECK_TIMEOUT_S)
+            answer = await self.host.call(peer, protocols.CHECK, body, timeout_s=_CHECK_TIMEOUT_S)
+            return encode_check_reply(answer == encode_check_reply(True) and await self.host.dial_anew(peer))
         except RemoteError:
             return encode_check_reply(False)
+        except NetworkError as error:
+            raise RemoteError(Code.BUSY, "no dial can be made now") from error
         finally:
             self._checks -= 1
-        return encode_check_reply(True)
 
     def _unary(self, *, is_backward: bool) -> UnaryHandler:
         engine = self.engine

@@ -1,7 +1,8 @@
 """Messages of a Petals inference session, whose pushes between servers are left out.
 
 A server that pushes its output to the next one is told that it arrived, and the client's own copy is computed. The
-order of keys is that of Petals' clients, so that recorded messages can be compared byte by byte.
+order of keys is that of Petals' clients, so that recorded messages can be compared byte by byte. A session has no id:
+only pushes need one, and a server refuses an id that it still knows from a stream that broke.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
 from potluck.wire.errors import WireError, refusing
-from potluck.wire.fields import MAX_ID_CHARS, integer, number, text
+from potluck.wire.fields import integer, number
 from potluck.wire.limits import Limits
 
 
@@ -74,8 +75,6 @@ def _step_metadata(request: StepRequest) -> dict[str, object]:
     opening = request.opening
     metadata: dict[str, object] = {}
     if opening:
-        if opening.session_id is not None:
-            metadata["session_id"] = opening.session_id
         metadata["max_length"] = opening.max_length
         metadata["points"] = 0.0
         metadata["active_adapter"] = opening.caller.adapter
@@ -99,7 +98,6 @@ def _read_opening(envelope: Envelope, metadata: Metadata, limits: Limits) -> Ses
         prefix=prefix,
         span=span,
         max_length=max_length,
-        session_id=text(metadata, "session_id", MAX_ID_CHARS),
         alloc_timeout_s=number(metadata, "alloc_timeout") or 0.0,
         caller=read_caller(metadata),
     )

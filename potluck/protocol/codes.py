@@ -21,6 +21,7 @@ class Code(StrEnum):
     ROLLBACK = "rollback_unavailable"  # this cache cannot go back that far; replay into a new session
     WRONG_VERSION = "wrong_version"  # the two peers speak versions of the wire that do not go together
     DRAINING = "draining"  # leaving on purpose; go elsewhere
+    REFUSED = "refused"  # local verdict: a peer of another implementation said no in words
     UNREACHABLE = "unreachable"  # local verdict: no answer, connection lost, stream closed
     BAD_REPLY = "bad_reply"  # local verdict: the peer's answer breaks the protocol
     INTERNAL = "internal"  # the peer failed

@@ -1,10 +1,13 @@
 """Refusals as bytes: a message with a code, a text for people, and when to come back.
 
 Their layout stays as it is in every version, so that peers of two versions can tell each other so. A peer of another
-implementation sends text, which reads as INTERNAL.
+implementation sends words: bare in the answer to a call, and in field 1 of a protobuf message on a stream.
 """
 
 from __future__ import annotations
+
+import re
+from typing import Final
 
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
@@ -12,6 +15,9 @@ from potluck.wire import fields as read
 from potluck.wire.errors import WireError
 from potluck.wire.fields import Field
 from potluck.wire.message import VERSION, read_message, write_message
+
+_FIELD_1: Final = re.compile(rb"\A\n[\x80-\xff]*[\x00-\x7f]")  # its tag and length
+_FOR_NOW: Final = re.compile(r"out of memory|could not allocate|timeout|cancelled|\A\Z", re.IGNORECASE)
 
 
 def encode_refusal(error: RemoteError) -> bytes:
@@ -24,7 +30,8 @@ def encode_refusal(error: RemoteError) -> bytes:
 def decode_refusal(body: Buffer) -> RemoteError:
     """Read what any peer sent as a refusal; never raises. An unknown code reads as INTERNAL."""
     if body[:1] != bytes((VERSION,)):
-        return RemoteError(Code.INTERNAL, bytes(body).decode(errors="replace"))
+        words = _FIELD_1.sub(b"", bytes(body)).decode(errors="replace")
+        return RemoteError(Code.BUSY if _FOR_NOW.search(words) else Code.REFUSED, words)
     try:
         fields = read_message(body).fields
         code, text = fields.get(Field.CODE), fields.get(Field.TEXT, "")

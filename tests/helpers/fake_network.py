@@ -183,6 +183,13 @@ class FakeHost:
         await _within(timeout_s, self._network.reach(self, peer))
         return 2 * self._network.between(self.peer_id, peer)
 
+    async def dial_anew(self, peer: PeerId, addrs: Sequence[str] | None = None, *, seen_as: str = "") -> bool:
+        try:
+            await self._network.reach(self, peer)
+        except RemoteError:
+            return False
+        return True
+
     async def disconnect(self, peer: PeerId) -> None:
         for stream in list(self._streams):
             if stream.far_peer == peer:
@@ -253,7 +260,7 @@ class FakeHost:
     async def _open_stream(self, peer: PeerId, protocol: str, max_frame_bytes: int) -> Stream:
         host = await self._network.reach(self, peer)
         if protocol not in host.stream_handlers:
-            raise RemoteError(Code.UNREACHABLE, f"the peer does not speak {protocol}")
+            raise RemoteError(Code.NOT_SERVED, f"the peer does not speak {protocol}")
         handler, callee_max_bytes, refuse = host.stream_handlers[protocol]
         host.calls[protocol] += 1
         delay_s = self._network.between(self.peer_id, peer)

@@ -41,7 +41,7 @@ def test_each_kind_of_error_has_its_consequence() -> None:
     assert given_up == {Code.BAD_REQUEST, Code.NOT_A_MEMBER}
     reopened = {code for code, verdict in verdicts.items() if verdict.action is Action.REOPEN}
     assert reopened == {Code.ROLLBACK, Code.NO_ADAPTER}
-    assert [code for code, verdict in verdicts.items() if verdict.for_this_session] == [Code.TOO_LONG]
+    assert [code for code, verdict in verdicts.items() if verdict.for_this_session] == [Code.TOO_LONG, Code.REFUSED]
     assert [code for code, verdict in verdicts.items() if verdict.has_left] == [Code.DRAINING]
 
 

@@ -98,20 +98,23 @@ def test_a_refusal_survives_with_its_code_and_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "text"),
+    ("body", "code", "text"),
     [
-        (b"RuntimeError('\x1b[31m\x00 CUDA')", "RuntimeError('[31m CUDA')"),
-        (b"\x0a\x02no", "no"),
-        (b"", ""),
-        (b"\x01", "an unreadable refusal"),
-        (REFUSAL[:-3], "an unreadable refusal"),
-        (REFUSAL.replace(b"busy", b"what"), "full"),
+        (b"RuntimeError('\x1b[31m\x00 CUDA')", Code.REFUSED, "RuntimeError('[31m CUDA')"),
+        (b"\x0a\x02no", Code.REFUSED, "no"),
+        (b"\x0a\xac\x02" + 300 * b"n", Code.REFUSED, 300 * "n"),
+        (b"AllocationFailed('Could not allocate 9 within 2 seconds')", Code.BUSY, "AllocationFailed('Could not"),
+        (b"\x0a\x00", Code.BUSY, ""),
+        (b"", Code.BUSY, ""),
+        (b"\x01", Code.INTERNAL, "an unreadable refusal"),
+        (REFUSAL[:-3], Code.INTERNAL, "an unreadable refusal"),
+        (REFUSAL.replace(b"busy", b"what"), Code.INTERNAL, "full"),
     ],
-    ids=["text", "protobuf", "nothing", "a version", "cut short", "an unknown code"],
+    ids=["words", "framed", "long", "no memory", "no words", "nothing", "a version", "cut short", "an unknown code"],
 )
-def test_any_bytes_read_as_a_refusal(body: bytes, text: str) -> None:
+def test_any_bytes_read_as_a_refusal(body: bytes, code: Code, text: str) -> None:
     error = decode_refusal(body)
-    assert error.code is Code.INTERNAL
+    assert error.code is code
     assert error.message.startswith(text)
 
 
