@@ -17,7 +17,6 @@ from pathlib import Path
 import psutil
 
 PROC = Path("/proc")
-_RESERVE_PART = 8  # of a group's memory, which is left free at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,6 @@ class Memory:
 
     total: int
     available: int  # without swapping: what is free, and what the kernel keeps of files
-    is_group: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +63,13 @@ def memory(proc: Path = PROC) -> Memory:
     return Memory(min(each.total for each in bounds), max(min(each.available for each in bounds), 0))
 
 
-def spare_bytes(reserve_bytes: int, *, times: float = 1.0, proc: Path = PROC) -> float:
-    """Return how much is available beyond `times` a reserve for other programs; negative: memory is short.
+def spare_bytes(reserve_bytes: int, proc: Path = PROC) -> int:
+    """Return how much is available beyond a reserve for other programs; negative: memory is short.
 
-    Few other programs share a control group, so its reserve is an eighth of it at most.
+    The programs share the computer. A control group is a limit for us, which may be smaller than the whole reserve.
     """
-    return min(
-        each.available - times * (min(reserve_bytes, each.total // _RESERVE_PART) if each.is_group else reserve_bytes)
-        for each in _bounds(proc)
-    )
+    machine, *groups = _bounds(proc)
+    return min([machine.available - reserve_bytes, *(each.available for each in groups)])
 
 
 def memory_kills(proc: Path = PROC) -> int | None:
@@ -99,7 +95,7 @@ def _bounds(proc: Path) -> list[Memory]:
             if limit < machine.total:
                 counts = _fields(folder / "memory.stat")
                 used = int((folder / files.used).read_text()) - sum(int(counts[name]) for name in files.reclaimable)
-                bounds.append(Memory(int(limit), int(limit) - used, is_group=True))
+                bounds.append(Memory(int(limit), int(limit) - used))
     return bounds
 
 

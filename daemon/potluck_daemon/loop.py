@@ -87,7 +87,7 @@ class ServingLoop:
     def look_at_memory(self) -> None:
         """Decide again if memory has become short, or is no longer."""
         reserve_bytes = self._configuration.settings.yield_.reserve_mb << 20
-        is_memory_short = spare_bytes(reserve_bytes, times=ENOUGH if self._is_memory_short else 1.0) < 0
+        is_memory_short = spare_bytes(reserve_bytes * (ENOUGH if self._is_memory_short else 1)) < 0
         if is_memory_short != self._is_memory_short:
             self._is_memory_short = is_memory_short
             self.wake()

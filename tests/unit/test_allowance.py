@@ -80,12 +80,11 @@ def test_cores_are_those_of_the_affinity_and_of_the_smallest_quota(
     assert allowance.cores(unified.proc) == 1
 
 
-def test_a_reserve_for_other_programs_leaves_a_small_group_most_of_its_memory(unified: FakeMachine) -> None:
-    assert allowance.spare_bytes(33 << 30, proc=unified.proc) == -(1 << 30)
+def test_a_reserve_for_other_programs_is_the_machines_and_not_a_groups(unified: FakeMachine) -> None:
+    assert allowance.spare_bytes(33 << 30, unified.proc) == -(1 << 30)
     files = stat(inactive_file=0, active_file=0, slab_reclaimable=0)
     unified.write("user", memory__max=800 * MIB, memory__current=300 * MIB, memory__stat=files)
-    assert allowance.spare_bytes(1 << 30, proc=unified.proc) == 400 * MIB
-    assert allowance.spare_bytes(1 << 30, times=2.0, proc=unified.proc) == 300 * MIB
+    assert allowance.spare_bytes(1 << 30, unified.proc) == 500 * MIB
 
 
 def test_kills_for_lack_of_memory_are_the_groups_or_else_the_machines(unified: FakeMachine) -> None:

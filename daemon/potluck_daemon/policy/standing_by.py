@@ -6,7 +6,7 @@ from potluck_control.states import Reason, State
 
 from potluck_daemon.policy.decide import PREPARE_S, Decision, Rung
 
-ENOUGH = 2.0  # times the reserve of memory, before a node that left because of memory returns
+ENOUGH = 2  # times the reserve of memory, before a node that left because of memory returns
 
 _AWAY = frozenset(
     {
