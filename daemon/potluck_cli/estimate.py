@@ -198,8 +198,10 @@ def _here(args: argparse.Namespace, name: str, revision: str) -> HereEstimate:
     from potluck_engine.offload_probe import probe
     from potluck_engine.token_cost import offloaded_step_s
 
+    from potluck.blocks.accelerators import limit_threads
     from potluck.checkpoint import open_checkpoint
 
+    limit_threads()
     device = choose_device(args.device)
     dtype = choose_dtype("auto", device, args.quantization)
     checkpoint = open_checkpoint(name, revision=revision, progress=not args.json)

@@ -158,11 +158,13 @@ def _by_own_client(
     with ending_at_once():
         from potluck_gateway.completion import Completion, Options, Text, check_length, complete, quiet
 
+        from potluck.blocks.accelerators import limit_threads
         from potluck.checkpoint import open_checkpoint
         from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
         from potluck.client.outages import wait_text
 
         quiet()
+        limit_threads()
         checkpoint = open_checkpoint(name, revision=membership.swarm.revision, progress=True)
         text = Text(checkpoint.folder)
         tokens = text.encode(prompt)

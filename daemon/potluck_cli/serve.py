@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 from functools import partial
 from pathlib import Path
@@ -119,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MIB",
         help="memory for LoRA adapters that callers bring and train; 0: take none (default: 256)",
     )
-    parser.add_argument("--threads", type=positive, default=max(1, (os.cpu_count() or 2) // 2), help="CPU threads")
+    parser.add_argument("--threads", type=positive, default=0, help="CPU threads (default: half of the cores)")
     parser.add_argument("--cache-tokens", type=positive, help="room for sessions (default: what is free)")
 
 

@@ -19,15 +19,15 @@ from dataclasses import replace
 from potluck_control.schema import Transition
 from potluck_control.states import Reason, State
 
+from potluck.allowance import spare_bytes
 from potluck.errors import PotluckError, UsageError
 from potluck_daemon.account import ServingAccount
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.lookout import Lookout
-from potluck_daemon.metering.load import available_memory_bytes
 from potluck_daemon.policy.decide import Decision, Inputs, Rung, decide, is_finished
 from potluck_daemon.policy.questions import follow
-from potluck_daemon.policy.standing_by import is_short, is_worth_a_start, stands_by
+from potluck_daemon.policy.standing_by import ENOUGH, is_worth_a_start, stands_by
 from potluck_daemon.policy.terms import network_caps
 from potluck_daemon.presence.watch import Level
 from potluck_daemon.settings.state import Pause, StateFile
@@ -87,7 +87,7 @@ class ServingLoop:
     def look_at_memory(self) -> None:
         """Decide again if memory has become short, or is no longer."""
         reserve_bytes = self._configuration.settings.yield_.reserve_mb << 20
-        is_memory_short = is_short(available_memory_bytes(), reserve_bytes, was_short=self._is_memory_short)
+        is_memory_short = spare_bytes(reserve_bytes * (ENOUGH if self._is_memory_short else 1)) < 0
         if is_memory_short != self._is_memory_short:
             self._is_memory_short = is_memory_short
             self.wake()
@@ -195,7 +195,7 @@ class ServingLoop:
             remover=self._configuration.remover,
             is_applicant=self._configuration.is_applicant,
             has_engine=self._supervisor.pid is not None or has_torch(python),
-            is_memory_short=bool(presence.evidence) and available_memory_bytes() < settings.yield_.reserve_mb << 20,
+            is_memory_short=bool(presence.evidence) and spare_bytes(settings.yield_.reserve_mb << 20) < 0,
             is_settled=self._lookout.watch.is_settled,
         )
 

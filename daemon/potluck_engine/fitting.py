@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import torch
 from potluck_control.launch_spec import LaunchSpec, ServingLimits, usual_memory_bytes
 
+from potluck.allowance import cores
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import memory_of
 from potluck.blocks.arenas import KvShape
@@ -45,7 +45,7 @@ def resolved(spec: LaunchSpec) -> LaunchSpec:
     devices = check_devices(spec.devices)
     device = devices[0] if devices else choose_device(spec.device)
     dtype = choose_dtype(spec.dtype, device, spec.quantization)
-    threads = spec.threads or max(1, (os.cpu_count() or 2) // 2)
+    threads = spec.threads or max(1, cores() // 2)
     threads //= max(devices.count("cpu"), 1)  # ranks on a CPU share the engine's
     return replace(spec, device=device, dtype=dtype, threads=max(threads, 1))
 

@@ -61,6 +61,7 @@ class _Keys:
 
 def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
     """Serve until standard input ends. Raises PotluckError."""
+    from potluck.blocks.accelerators import limit_threads
     from potluck.checkpoint import open_checkpoint
     from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
     from potluck.client.config import joining_text
@@ -68,6 +69,7 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
     from potluck_gateway.model import SwarmChat
 
     quiet()
+    limit_threads()
     swarm = wanted.membership.swarm
     _tell(GatewayReport(step="Loading embeddings and head"))
     text = Text(open_checkpoint(wanted.checkpoint, revision=swarm.revision).folder)

@@ -19,6 +19,7 @@ import psutil
 import torch
 from torch import Tensor
 
+from potluck.allowance import cores, memory
 from potluck.blocks.heap import trim_heap
 
 _kept: list[Any] = []  # functions that `keep_until_release` returned
@@ -41,7 +42,6 @@ class DeviceMemory:
 
 def memory_of(device: torch.device) -> DeviceMemory:
     """Return the memory of a device that exists. For a CPU, `used` is the process's whole resident memory."""
-    ram = psutil.virtual_memory()
     match device.type:
         case "cuda" | "xpu":
             backend = getattr(torch, device.type)
@@ -51,10 +51,11 @@ def memory_of(device: torch.device) -> DeviceMemory:
             return apple_memory(
                 limit=int(torch.mps.recommended_max_memory()),
                 used=int(torch.mps.driver_allocated_memory()),
-                available=int(ram.available),
+                available=memory().available,
             )
         case _:
-            return DeviceMemory(int(ram.total), int(ram.available), psutil.Process().memory_info().rss, is_own=False)
+            ram = memory()
+            return DeviceMemory(ram.total, ram.available, psutil.Process().memory_info().rss, is_own=False)
 
 
 def apple_memory(*, limit: int, used: int, available: int) -> DeviceMemory:
@@ -62,6 +63,11 @@ def apple_memory(*, limit: int, used: int, available: int) -> DeviceMemory:
     leave it.
     """
     return DeviceMemory(limit, max(min(limit - used, available), 0), used, is_own=False)
+
+
+def limit_threads() -> None:
+    """Compute in no more threads than this process has cores; torch knows of its affinity alone."""
+    torch.set_num_threads(min(torch.get_num_threads(), cores()))
 
 
 def made_current(device: torch.device) -> AbstractContextManager[object]:

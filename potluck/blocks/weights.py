@@ -7,13 +7,13 @@ and kept on the device alone have none, so the span must be loaded again.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor, nn
 
+from potluck.allowance import cores
 from potluck.blocks.accelerators import synchronize
 from potluck.blocks.heap import trim_heap
 from potluck.blocks.residency import Home, Placement, Room, place
@@ -31,7 +31,7 @@ from potluck.checkpoint.shards import BlockOrigin, ReadTensors
 from potluck.protocol.blocks import Span
 
 _LINE_BYTES = 64  # of a processor's cache
-_SIDE_BY_SIDE = min(4, os.cpu_count() or 1)  # blocks read at a time, which keeps a disk busy
+_SIDE_BY_SIDE = 4  # blocks read at a time, which keeps a disk busy
 
 
 class SpanWeights:
@@ -160,7 +160,7 @@ class SpanWeights:
         homes = zip(self.placement.homes, self._kept, strict=True)
         resident = [kept for home, kept in homes if home.is_resident]
         staging = staging_for(resident, self._device)
-        with ThreadPoolExecutor(1 if _has_own_memory(self._device) else _SIDE_BY_SIDE) as pool:
+        with ThreadPoolExecutor(1 if _has_own_memory(self._device) else min(_SIDE_BY_SIDE, cores())) as pool:
             list(pool.map(lambda kept: _bring(kept, self._device, staging), resident))  # raises what went wrong
 
     @property

@@ -12,6 +12,7 @@ _SCHEDSTAT = Path("/proc/self/schedstat")  # of the main thread: ns on a core, n
 def stretched(timeout_s: float) -> float:
     """Return the time to allow for work that takes at most `timeout_s` on an idle machine."""
     ran_s, waited_s = _scheduled()
+    # The load average counts the whole machine, whatever part of it this process may use.
     return timeout_s * stretch(ran_s, waited_s, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import psutil
 from potluck_control.formatting import part_size
 
+from potluck.allowance import memory
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
 NAME = "memory"
@@ -21,9 +21,9 @@ class MemoryFacts:
 
 
 def gather(scene: Scene) -> MemoryFacts:
-    memory = psutil.virtual_memory()
+    ram = memory()
     is_running = scene.status is not None and scene.status.engine.pid is not None
-    return MemoryFacts(int(memory.total), int(memory.available), is_running)
+    return MemoryFacts(ram.total, ram.available, is_running)
 
 
 def judge(facts: MemoryFacts) -> list[Finding]:

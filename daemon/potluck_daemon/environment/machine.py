@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-import psutil
+from potluck.allowance import memory
 
 _INTEL = "0x8086"
 _INTEGRATED = "0000:00:02.0"  # where graphics inside Intel's processors are on the bus
@@ -94,8 +94,8 @@ def apple_gpus() -> tuple[Gpu, ...]:
     """Return the GPU in a Mac's own processor, which shares the machine's memory. Intel Macs have none for torch."""
     if _macos() is None or platform.machine() != "arm64":
         return ()
-    memory = psutil.virtual_memory()
-    return (Gpu(Vendor.APPLE, _chip(), int(memory.total), free_bytes=int(memory.available)),)
+    ram = memory()
+    return (Gpu(Vendor.APPLE, _chip(), ram.total, free_bytes=ram.available),)
 
 
 def _nvidia_gpu(handle: object) -> Gpu:

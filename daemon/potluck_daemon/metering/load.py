@@ -45,8 +45,3 @@ class CpuMeter:
                 self._engine = psutil.Process(pid)
             return round(float(self._engine.cpu_percent(None)) / (psutil.cpu_count() or 1), 1)
         return 0.0
-
-
-def available_memory_bytes() -> int:
-    """Return how much memory a program that starts now can get without swapping."""
-    return int(psutil.virtual_memory().available)

@@ -6,7 +6,7 @@ from potluck_control.states import Reason, State
 
 from potluck_daemon.policy.decide import PREPARE_S, Decision, Rung
 
-ENOUGH = 2.0  # times the reserve of memory, before a node that left because of memory returns
+ENOUGH = 2  # times the reserve of memory, before a node that left because of memory returns
 
 _AWAY = frozenset(
     {
@@ -27,8 +27,3 @@ def stands_by(decision: Decision, *, is_memory_short: bool) -> bool:
 def is_worth_a_start(decision: Decision) -> bool:
     """Return whether a node should begin: not while an engine starts, or if it would have to leave again at once."""
     return decision.state is not State.STARTING and (decision.left_s is None or decision.left_s > PREPARE_S)
-
-
-def is_short(available_bytes: int, reserve_bytes: int, *, was_short: bool) -> bool:
-    """Return whether memory is short. It is short again only once less than the reserve is left."""
-    return available_bytes < reserve_bytes * (ENOUGH if was_short else 1.0)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from potluck_control.states import Certainty, Reason
 
+from potluck.allowance import spare_bytes
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings, next_look
 
@@ -78,19 +79,7 @@ class RamPressureProbe:
 
     async def watch(self, report: Report, situation: Situation) -> None:
         while True:
-            wanted_bytes = self._reserve_bytes + (0 if situation.engine_gpu else situation.needed_bytes)
-            is_short = available_bytes(self._proc) < wanted_bytes
+            needed_bytes = 0 if situation.engine_gpu else situation.needed_bytes
+            is_short = spare_bytes(self._reserve_bytes, self._proc) < needed_bytes
             report((Sighting(Reason.RAM_PRESSURE, "the memory"),) if is_short else ())
             await next_look(INTERVAL_S)
-
-
-def available_bytes(proc: Path) -> int:
-    """Return how much a program that starts now can get without swapping. Raises ProbeUnavailableError."""
-    try:
-        with open(f"{proc}/meminfo", "rb") as file:
-            for line in file:
-                if line.startswith(b"MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError as error:
-        raise ProbeUnavailableError(f"the kernel does not report it ({error.strerror})") from error
-    raise ProbeUnavailableError("the kernel does not report it")

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 from potluck_control.method import Empty
 from potluck_control.methods import machine
 from potluck_control.methods.machine import Device
 
+from potluck.allowance import memory
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.environment.machine import Gpu, Vendor, look
@@ -59,9 +59,9 @@ def find_devices(processor_w: float | None = None, sysfs: Path = Path("/sys")) -
         if not gpu.is_integrated:
             name, free = _name(gpu, numbers), gpu.free_bytes
             yield Device(name, gpu.name, gpu.memory_bytes, free, gpu.temperature_c, gpu.power_w)
-    memory = psutil.virtual_memory()
+    ram = memory()
     heat = max((celsius for kind, _, _, celsius in sensors(sysfs) if kind == "cpu"), default=None)
-    yield Device("cpu", _processor(), int(memory.total), int(memory.available), heat, processor_w)
+    yield Device("cpu", _processor(), ram.total, ram.available, heat, processor_w)
 
 
 def _name(gpu: Gpu, numbers: Counter[str]) -> str:

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import psutil
 import torch
 
+from potluck.allowance import memory as machine_memory
 from potluck.blocks.kv import KvMemory, KvSequence, SavedSequence
 
 _SPILLED_SHARE = 4  # times the memory itself, because idle sessions are many
@@ -44,7 +44,7 @@ class SpillStore:
         self._folder = folder
         self._max_bytes = _SPILLED_SHARE * memory.num_pages * memory.page_bytes
         if folder is None:
-            self._max_bytes = min(self._max_bytes, int(psutil.virtual_memory().available * _RAM_SHARE))
+            self._max_bytes = min(self._max_bytes, int(machine_memory().available * _RAM_SHARE))
         self.held_bytes = 0
         self.held_pages = 0
 

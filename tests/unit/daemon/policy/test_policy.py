@@ -22,7 +22,7 @@ from potluck_daemon.policy.decide import (
     is_finished,
 )
 from potluck_daemon.policy.questions import MAX_QUESTIONS, follow
-from potluck_daemon.policy.standing_by import is_short, is_worth_a_start, stands_by
+from potluck_daemon.policy.standing_by import is_worth_a_start, stands_by
 from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
 
 from potluck.membership.presentation import NOBODY_ONLINE, WAITING
@@ -437,13 +437,6 @@ def test_nobody_stays_whose_computer_leaves_or_whose_bytes_cost_something() -> N
 def test_an_engine_keeps_its_own_node_while_it_gives_back_the_device() -> None:
     assert not stands_by(decided(Reason.GAME, Rung.OFFLOADED), is_memory_short=False)
     assert stands_by(decided(Reason.NONE, Rung.ONLINE), is_memory_short=False)  # until the engine takes over
-
-
-def test_memory_that_was_short_must_be_plenty_before_it_counts() -> None:
-    assert is_short(99, 100, was_short=False)
-    assert not is_short(101, 100, was_short=False)
-    assert is_short(199, 100, was_short=True)
-    assert not is_short(201, 100, was_short=True)
 
 
 def test_no_node_begins_before_an_engine_that_starts_in_a_moment() -> None:
