@@ -35,7 +35,7 @@ _PROGRAMS = {
 }
 _APP = {"potluck-app": ("potluck_app.start", "main")}
 _SCRIPT = """\
-#!{python}
+#!{python} -Es
 import sys
 from {module} import {function}
 sys.exit({function}())

@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
 from potluck.errors import PotluckError
-from potluck.files import alone, keep_aside, replacing, write_atomically
+from potluck.files import keep_aside, replacing, write_atomically
+from potluck.locks import alone
 
 log = logging.getLogger(__name__)
 

@@ -6,6 +6,24 @@ answer or silence. Every error carries a one-line message and, where the reader 
 
 from __future__ import annotations
 
+import errno
+
+_IS_FULL, _IS_YOURS, _IS_THERE = (
+    "is the disk full?",
+    "does it belong to you?",
+    "is its disk or network share still there?",
+)
+_HINTS = {
+    errno.ENOSPC: _IS_FULL,
+    errno.EDQUOT: _IS_FULL,
+    errno.EROFS: "is the disk mounted read-only?",
+    errno.EACCES: _IS_YOURS,
+    errno.EPERM: _IS_YOURS,
+    errno.EIO: _IS_THERE,
+    errno.ENOTCONN: _IS_THERE,
+    errno.ESTALE: _IS_THERE,
+}
+
 
 class PotluckError(Exception):
     """The base of all errors of this project; `hint` says what to do next."""
@@ -30,3 +48,8 @@ class NetworkError(PotluckError):
 
 class SwarmError(PotluckError):
     """The swarm cannot do it now, for example because nobody serves some blocks."""
+
+
+def hint_of(error: BaseException) -> str | None:
+    """Return what to look at after an error of a file or disk; None for any other error."""
+    return _HINTS.get(error.errno or 0) if isinstance(error, OSError) else None

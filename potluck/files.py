@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import stat
@@ -91,18 +90,6 @@ def keep_aside(path: Path, why: str) -> Path:
     aside = path.with_name(f"{path.name}.{why}-{stamp}")
     os.replace(path, aside)
     return aside
-
-
-@contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Make changes in `folder` one process at a time, because two that read the same file would lose one."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _sync_folder(folder: Path) -> None:

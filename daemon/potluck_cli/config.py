@@ -21,7 +21,7 @@ from potluck_daemon.settings.schema import SETTINGS_VERSION, entries
 from potluck_daemon.settings.store import load, parse, write
 from potluck_daemon.settings.values import entry_of, shown, value_of
 
-from potluck.errors import PotluckError, UsageError
+from potluck.errors import PotluckError, UsageError, hint_of
 from potluck_cli.connect import daemon, hello_or_none
 from potluck_cli.options import answer, folder_or_name
 from potluck_cli.terminal import Terminal, say
@@ -122,9 +122,7 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        is_roots = isinstance(error, PermissionError)
-        hint = "the system service's settings belong to root" if is_roots else "is the disk full?"
-        raise PotluckError(f"cannot write {path}: {error.strerror}", hint=hint) from error
+        raise PotluckError(f"cannot write {path}: {error.strerror}", hint=hint_of(error)) from error
     if hello_or_none() is not None:
         daemon().call(schema.RELOAD)
 

@@ -18,15 +18,17 @@ from potluck_control.client import CALL_TIMEOUT_S, ControlClient, ControlError, 
 from potluck_control.liveness import is_hung, peer_of, read_pulse
 from potluck_control.method import Empty, Method
 from potluck_control.methods import swarms
+from potluck_control.own_python import child_environment, python_command
 from potluck_control.places import find_places, find_socket
 from potluck_control.schema import DaemonHello, Status
 from potluck_control.states import State
-from potluck_daemon.host.instance import is_locked
+from potluck_daemon.host.instance import EXIT_ALREADY_RUNNING, holder
 from potluck_daemon.host.units import installed, stop_service
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import load
 
 from potluck.errors import PotluckError, UsageError
+from potluck.locks import is_locked
 from potluck.membership.membership import Membership
 from potluck_cli.terminal import Terminal, say
 
@@ -41,6 +43,22 @@ _PROGRESS_POLL_S = 0.3
 _ON_ITS_WAY = (State.STARTING, State.JOINING)
 
 T = TypeVar("T")
+
+
+class DaemonUnreachableError(DaemonAwayError):
+    """A daemon holds its lock, but its socket is not there: it starts or ends, or somebody removed the socket.
+
+    `pid`: 0 for one that is not to be found on this computer.
+    """
+
+    def __init__(self, pid: int, place: Path) -> None:
+        text = f"the daemon runs as process {pid} without its socket {place}, which it makes within seconds"
+        hint = "try again in a moment; potluck stop ends it"
+        if pid == 0:
+            text = "the daemon runs as another user, on another computer or in a container that shares your home"
+            hint = "end it there, or name a folder of this computer's own by XDG_STATE_HOME"
+        super().__init__(text, hint=hint)
+        self.pid = pid
 
 
 class DaemonHungError(DaemonAwayError):
@@ -62,7 +80,8 @@ def hello() -> DaemonHello:
 
     Raises:
         DaemonHungError: it hangs.
-        DaemonAwayError: it has not started yet, or there is none.
+        DaemonUnreachableError: it runs without its socket.
+        DaemonAwayError: there is none.
         ControlError: it speaks another version.
     """
     places = find_places()
@@ -70,8 +89,8 @@ def hello() -> DaemonHello:
         return _hello(places.socket, _PROMPT_S)
     except DaemonAwayError as error:
         if not isinstance(error.__cause__, TimeoutError):
-            if is_locked(places.lock_file):
-                raise DaemonAwayError("the daemon is starting or ending", hint="try again in a moment") from error
+            if (pid := holder(places.lock_file)) is not None:
+                raise DaemonUnreachableError(pid, places.socket) from error
             raise
     pid = peer_of(places.socket)
     before, began = read_pulse(pid), time.monotonic()
@@ -92,16 +111,14 @@ def own_settings() -> Settings:
     return load(find_places().settings_file).settings
 
 
-def hello_or_none(*, or_hung: bool = True) -> DaemonHello | None:
-    """Return the running daemon's greeting; None if there is none, or one that hangs unless that is to be raised."""
+def hello_or_none(*, or_silent: bool = True) -> DaemonHello | None:
+    """Return the running daemon's greeting; None if there is none, or unless `or_silent` is false, no answer."""
     try:
         return hello()
-    except DaemonHungError:
-        if or_hung:
+    except DaemonAwayError as error:
+        if or_silent or isinstance(error.__cause__, FileNotFoundError | ConnectionRefusedError):
             return None
         raise
-    except DaemonAwayError:
-        return None
 
 
 def status_or_reason() -> Status | PotluckError:
@@ -156,22 +173,34 @@ def follow(
 def wait_until_ended() -> None:
     """Wait until a daemon that was asked to end is gone. Raises PotluckError if it stays."""
     deadline = time.monotonic() + END_TIMEOUT_S
-    while hello_or_none(or_hung=False) is not None:
+    while _is_running():
         if time.monotonic() > deadline:
             raise PotluckError("the daemon does not stop", hint="potluck logs")
         time.sleep(_POLL_S)
 
 
-def end_hung(pid: int) -> None:
-    """End a daemon that does not respond, by force if it must be, so that its service does not start it again.
+def _is_running() -> bool:
+    try:
+        return hello_or_none(or_silent=False) is not None
+    except DaemonHungError:
+        raise
+    except DaemonAwayError:
+        return True  # it is ending
+
+
+def end_silent(error: DaemonHungError | DaemonUnreachableError) -> None:
+    """End a daemon that cannot be asked, by force if it must be, so that its service does not start it again.
 
     Raises:
-        PotluckError: it belongs to another user, or cannot be ended.
+        PotluckError: it belongs to another user, is not on this computer, or cannot be ended.
     """
+    pid = error.pid
+    if not pid:
+        raise error
     try:
-        end_process(pid, KILL_AFTER_S)
-    except PermissionError as error:
-        raise UsageError(f"process {pid} belongs to another user", hint="sudo potluck stop") from error
+        end_process(pid, KILL_AFTER_S if isinstance(error, DaemonHungError) else END_TIMEOUT_S)
+    except PermissionError:
+        raise UsageError(f"process {pid} belongs to another user", hint="sudo potluck stop") from None
     if (unit := installed()) is not None:
         stop_service(unit)
 
@@ -201,22 +230,32 @@ def start_daemon() -> DaemonHello:
 
     Two calls at the same time start one daemon: its lock decides, and both find it. Raises PotluckError.
     """
-    process = subprocess.Popen(
-        [sys.executable, "-m", "potluck_cli.daemon"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    assert process.stderr is not None
-    deadline = time.monotonic() + START_TIMEOUT_S
+    lock, process, deadline = find_places().lock_file, None, time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
         if (hello := hello_or_none()) is not None:
-            process.stderr.close()
+            _last_words(process)
             return hello
-        if process.poll() not in (None, 3):  # 3: another one was faster and answers soon
-            said = process.stderr.read().decode(errors="replace").strip().splitlines()
-            why = said[-1] if said else "no reason given"
-            raise PotluckError(f"the daemon does not start: {why}", hint="potluck doctor")
+        code = EXIT_ALREADY_RUNNING if process is None else process.poll()
+        if code not in (None, EXIT_ALREADY_RUNNING):
+            raise PotluckError(f"the daemon does not start: {_last_words(process)}", hint="potluck doctor")
+        if code is not None and not is_locked(lock):  # or another one starts, which answers soon, or ends
+            _last_words(process)
+            process = subprocess.Popen(
+                python_command(sys.executable, "-m", "potluck_cli.daemon"),
+                env=child_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
         time.sleep(_POLL_S)
     raise PotluckError("the daemon started but does not answer", hint="potluck logs")
+
+
+def _last_words(process: subprocess.Popen[bytes] | None) -> str:
+    """Return the last line of errors of a process that has ended, and listen no more."""
+    if process is None or process.stderr is None:
+        return ""
+    with process.stderr:
+        said = process.stderr.read().decode(errors="replace").strip().splitlines() if process.poll() is not None else []
+    return said[-1] if said else "no reason given"

@@ -33,6 +33,7 @@ EXIT_FAILED = 1
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the daemon until SIGTERM, SIGINT or `potluck stop`, and return the exit code."""
     args = parser().parse_args(argv)
+    os.chdir("/")  # the folder that it was started in may be deleted or unmounted while it runs
     versions = own_versions()
     if versions is not None and not versions.note_start():
         program = versions.root / "current" / "bin" / "potluckd"

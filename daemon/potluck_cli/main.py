@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import importlib
 import os
 import sys
@@ -16,7 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import NoReturn, Protocol, cast
 
-from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError
+from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError, hint_of
 from potluck.protocol.codes import RemoteError
 from potluck_cli.interrupts import EXIT_INTERRUPTED, end_at_once, end_in_order
 from potluck_cli.parser import Parser, actions_of
@@ -117,6 +116,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `potluck ARGV` and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
+        _leave_deleted_folder()
         if (hint := _REMOVED.get("".join(arguments[:1]))) is not None:
             raise UsageError(f"there is no command {arguments[0]} any more", hint=hint)
         name = top_parser().parse_args(arguments[:1] or ["--help"]).command
@@ -135,10 +135,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             _go_on_in_the_engines_environment(arguments)
         if os.environ.get("POTLUCK_DEBUG"):
             raise
-        if _is_full(error):
+        if hint_of(error) is not None:
             _forget_output()
         say(describe(error), file=sys.stderr)
         return exit_code(error)
+
+
+def _leave_deleted_folder() -> None:
+    """Go elsewhere if the working directory was deleted or unmounted, because libraries such as MKL abort there."""
+    try:
+        os.getcwd()
+    except OSError:
+        os.chdir("/")
+        say("potluck: the folder that you are in is gone; names of files begin at / now", file=sys.stderr)
 
 
 def _forget_output() -> None:
@@ -165,8 +174,8 @@ def describe(error: BaseException) -> str:
         return " ".join(f"potluck: {error}{hint}".split())
     if isinstance(error, ModuleNotFoundError):
         return f"potluck: this needs {error.name}, which is not installed (potluck setup fetches it)"
-    if _is_full(error):
-        return "potluck: there is no room left to write (free disk space, or choose another place)"
+    if isinstance(error, OSError) and (advice := hint_of(error)) is not None:
+        return f"potluck: {f'{error.filename}: ' if error.filename else ''}{error.strerror} ({advice})"
     kind = type(error).__name__
     return " ".join(f"potluck: internal error, {kind}: {error} (POTLUCK_DEBUG=1 shows where)".split())
 
@@ -180,15 +189,12 @@ def exit_code(error: BaseException) -> int:
         case PotluckError() | ModuleNotFoundError():
             return EXIT_FAILED
         case _:
-            return EXIT_FAILED if _is_full(error) else EXIT_INTERNAL
-
-
-def _is_full(error: BaseException) -> bool:
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+            return EXIT_INTERNAL if hint_of(error) is None else EXIT_FAILED
 
 
 def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
     """Restart the command where torch is installed; returns if this is already that place or there is none."""
+    from potluck_control.own_python import child_environment, python_command
     from potluck_control.places import find_places
     from potluck_daemon.environment.interpreter import engine_python
     from potluck_daemon.settings.owner import drop_root, files_as_owner
@@ -200,9 +206,9 @@ def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
         python = engine_python(places, "")
     if python != sys.executable and _GOES_ON not in os.environ:
         drop_root(places)  # the environment belongs to the service
-        command = [python, "-m", "potluck_cli.entry", *passed_on(arguments)]
+        command = python_command(python, "-m", "potluck_cli.entry", *passed_on(arguments))
         kept = {"TORCHINDUCTOR_CACHE_DIR": str(places.cache / "torchinductor")}  # else torch leaves it in /tmp
-        os.execve(python, command, {**kept, **os.environ, _GOES_ON: "1"})
+        os.execve(python, command, {**kept, **child_environment(python=python), _GOES_ON: "1"})
 
 
 def _run(name: str, arguments: list[str]) -> int:

@@ -10,7 +10,7 @@ from potluck_control.methods import swarms
 from potluck_control.resources import DEMO_MODEL
 from potluck_daemon.host.units import STARTS_WITH_MACHINE, enable_system_service, installed, start_service
 
-from potluck_cli.connect import daemon, hello_or_none, start_daemon
+from potluck_cli.connect import DaemonUnreachableError, daemon, hello_or_none, start_daemon
 from potluck_cli.options import answer
 
 DESCRIPTION = """\
@@ -66,10 +66,17 @@ def _demo_swarm() -> tuple[str, str]:
 
 def ensure_started() -> str:
     """Start the service if it is installed, else a daemon; returns a line for people."""
-    hello = hello_or_none(or_hung=False)
-    if hello is not None:
-        return f"The daemon is already running as process {hello.pid}."
-    if (unit := installed()) is not None:
+    silent = 0
+    try:
+        pid = hello.pid if (hello := hello_or_none(or_silent=False)) is not None else 0
+    except DaemonUnreachableError as error:
+        if not error.pid:
+            raise
+        pid, silent = 0, error.pid  # it starts or ends, or makes its socket again
+    if not pid and not silent and (unit := installed()) is not None:
         start_service(unit)
         return "Started the service potluckd."
-    return f"Started the daemon as process {start_daemon().pid}. See: potluck status"
+    started = pid or start_daemon().pid
+    if started in (pid, silent):
+        return f"The daemon is already running as process {started}."
+    return f"Started the daemon as process {started}. See: potluck status"

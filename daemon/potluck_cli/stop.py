@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from potluck_control import schema
 
-from potluck_cli.connect import DaemonHungError, daemon, end_hung, hello_or_none, wait_until_ended
+from potluck_cli.connect import (
+    DaemonHungError,
+    DaemonUnreachableError,
+    daemon,
+    end_silent,
+    hello_or_none,
+    wait_until_ended,
+)
 from potluck_cli.options import answer
 
 DESCRIPTION = """\
@@ -36,10 +43,10 @@ def run(args: argparse.Namespace) -> int:
 def end_daemon() -> bool:
     """End the daemon, in order if it responds; returns whether one ran. Raises PotluckError if it stays."""
     try:
-        if hello_or_none(or_hung=False) is None:
+        if hello_or_none(or_silent=False) is None:
             return False
-    except DaemonHungError as error:
-        end_hung(error.pid)
+    except (DaemonHungError, DaemonUnreachableError) as error:
+        end_silent(error)
         return True
     daemon().call(schema.SHUTDOWN)
     wait_until_ended()

@@ -16,6 +16,7 @@ from potluck_control.client import ControlClient
 from potluck_control.formatting import part_size
 from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import UpdateProgress
+from potluck_control.own_python import python_command
 from potluck_control.places import Places, find_places
 from potluck_daemon.host.units import installed
 from potluck_daemon.settings.store import load
@@ -158,4 +159,4 @@ def _stay_on_this_version(versions: Versions | None, args: argparse.Namespace) -
         return
     python = versions.folder(versions.current()) / "bin" / "python3"
     options = [f"--{name}" for name in ("check", "rollback", "json") if getattr(args, name)]
-    os.execv(python, [str(python), "-m", "potluck_cli.main", "update", *options])
+    os.execv(python, python_command(python, "-m", "potluck_cli.main", "update", *options))

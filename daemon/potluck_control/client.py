@@ -11,12 +11,13 @@ import http.client
 import os
 import socket
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, UsageError
 from potluck_control import schema
 from potluck_control.agreement import agree
 from potluck_control.codec import CodecError, dumps, from_json, loads, to_json
@@ -29,6 +30,7 @@ CALL_TIMEOUT_S = 35.0  # a little above the server's own limit
 EVENT_TIMEOUT_S = 45.0  # two keep-alive intervals
 MAX_LINE_BYTES = 1 << 20
 MAX_ANSWER_BYTES = 1 << 26
+_MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107  # sun_path without its end
 _CREDENTIALS = struct.Struct("3i")  # process, user and group of SO_PEERCRED
 
 
@@ -94,6 +96,13 @@ class ControlClient:
             yield from _read_events(answer, is_wanted or (lambda _: True))
 
 
+def require_short(path: Path) -> None:
+    """Raise UsageError if a path is too long for a socket."""
+    if len(os.fsencode(path)) > _MAX_PATH_BYTES:
+        text = f"{path} is too long a path for a socket"
+        raise UsageError(text, hint="set XDG_RUNTIME_DIR to a folder with a shorter one")
+
+
 class SocketLine:
     """A Unix socket: one connection a request."""
 
@@ -102,6 +111,7 @@ class SocketLine:
 
     @contextlib.contextmanager
     def connection(self, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
+        require_short(self._path)
         connection = _UnixConnection(self._path, timeout_s)
         try:
             yield connection

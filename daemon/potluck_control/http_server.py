@@ -109,6 +109,9 @@ class HttpServer:
         return host, port
 
     async def start_unix(self, path: Path) -> None:
+        """Listen at `path`, and no longer where it listened before. Connections stay."""
+        if self._server is not None:
+            self._server.close()
         self._server = await asyncio.start_unix_server(self._accept, path=path, limit=MAX_HEAD_BYTES, backlog=64)
 
     async def start_tcp(self, host: str, port: int) -> None:

@@ -8,12 +8,12 @@ power cut loses what was received in the moment before.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from potluck.locks import lock, open_locked
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.receipts import Booking
 
@@ -45,7 +45,7 @@ class Outbox:
         path = self._folder / f"{os.urandom(8).hex()}{_SUFFIX}"
         hidden = path.with_suffix(".new")
         file = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file, hidden)
         hidden.rename(path)
         return file
 
@@ -53,11 +53,11 @@ class Outbox:
 def empty_outbox(folder: Path, book: Callable[[Sequence[Booking]], object]) -> None:
     """Give `book` the receipts of each file that no engine writes any more, and delete the file unless it raised."""
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
-        with path.open("rb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue  # the engine still runs
+        try:
+            handle = open_locked(path)
+        except BlockingIOError:
+            continue  # the engine still runs
+        with open(handle, "rb") as file:
             book(list(_bookings(file.read())))
             path.unlink(missing_ok=True)
 

@@ -87,16 +87,17 @@ class Places:
 
     @property
     def socket(self) -> Path:
-        return self.runtime / "potluckd.sock"
+        """The control socket: in the state folder while there is no runtime folder, as after a user logged out."""
+        can_be = self.is_system or any(os.access(path, os.W_OK) for path in (self.runtime, self.runtime.parent))
+        return (self.runtime if can_be else self.state / "run") / "potluckd.sock"
 
 
 def user_places() -> Places:
     """Return the folders of the user who runs this process."""
-    state = platformdirs.user_state_path(_APP)
     return Places(
         config=platformdirs.user_config_path(_APP),
-        state=state,
-        runtime=_user_runtime(state),
+        state=platformdirs.user_state_path(_APP),
+        runtime=_user_runtime(),
         cache=platformdirs.user_cache_path(_APP),
     )
 
@@ -129,15 +130,12 @@ def find_socket() -> Path:
     return find_places().socket
 
 
-def _user_runtime(state: Path) -> Path:
+def _user_runtime() -> Path:
     """Find the desktop session's folder even from `su` or `cron`, where XDG_RUNTIME_DIR is not set."""
     named = os.environ.get("XDG_RUNTIME_DIR")
     if named:
         return Path(named) / _APP
-    usual = Path(f"/run/user/{os.getuid()}")
-    if os.access(usual, os.W_OK):
-        return usual / _APP
-    return state / "run"
+    return Path(f"/run/user/{os.getuid()}", _APP)
 
 
 def _service_folder(variable: str, default: str) -> Path:

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from potluck_control.launch_spec import LaunchSpec
+from potluck_control.own_python import child_environment
 from potluck_control.places import Places
 
 from potluck.checked_files import damage_notices
-from potluck.errors import PotluckError, UsageError
+from potluck.errors import PotluckError, UsageError, hint_of
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership
 from potluck.membership.presentation import write_pass
@@ -32,8 +33,6 @@ from potluck_daemon.settings.store import Loaded
 from potluck_daemon.swarms.contact import free_port, peers_to_ask
 
 log = logging.getLogger(__name__)
-
-_OF_THE_SERVICE = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")  # a child must not speak for the daemon
 
 
 class Configuration:
@@ -56,7 +55,6 @@ class Configuration:
         self.is_confirmed = True  # and a leader has confirmed the person
         self._is_unlisted = False  # the person's key is here, and others do not know this computer, as after a restore
         self._stamps = stamps(places)
-        self._passed_on = {name: value for name, value in environment.items() if name not in _OF_THE_SERVICE}
 
     def start(self) -> None:
         """Choose a port if none is remembered, and read the files."""
@@ -110,7 +108,7 @@ class Configuration:
             hint = "the system service's settings belong to root: sudo potluck config set ..."
             raise UsageError(f"cannot write {path}: {error.strerror}", hint=hint) from error
         except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror}", hint="is the disk full?") from error
+            raise UsageError(f"cannot write {path}: {error.strerror}", hint=hint_of(error)) from error
         log.info("settings changed: %s", ", ".join(values))
         self.reload()
         return before
@@ -165,9 +163,9 @@ class Configuration:
         """The interpreter of the processes that compute."""
         return engine_python(self.places, self.settings.serve.python)
 
-    def engine_environment(self) -> dict[str, str]:
-        """Return the environment of the processes that compute."""
-        return self._passed_on | {"HF_HUB_CACHE": str(self.models_folder)}
+    def environment_of(self, python: str) -> dict[str, str]:
+        """Return the environment of a child that runs the interpreter `python`."""
+        return child_environment(self.environment, python) | {"HF_HUB_CACHE": str(self.models_folder)}
 
     @property
     def models_folder(self) -> Path:

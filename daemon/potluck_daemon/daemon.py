@@ -17,6 +17,7 @@ from potluck_control.engine_messages import SignedReceipt
 from potluck_control.places import Places
 from potluck_control.schema import Transition
 
+from potluck.errors import UsageError
 from potluck.files import remove_litter
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_daemon.account import ServingAccount
@@ -75,6 +76,7 @@ class Daemon:
         self._manager = ServiceManager(environment)
         self._memory = StateFile(places.state_file)
         self._state_notice: str | None = None
+        self._socket_problem = ""
         self._broadcast = Broadcast()
         self._history = HistoryFile(places.history_file)
         reader = NvmlReader()
@@ -159,6 +161,7 @@ class Daemon:
         chores = (
             (CHORES_INTERVAL_S, self._tend_members),
             (CHORES_INTERVAL_S, self._watch_use),
+            (CHORES_INTERVAL_S, self._keep_listening),
             (CHORES_INTERVAL_S, self._tick),
             (LOG_LOOK_S, self._drop_old_logs),
             (MEND_INTERVAL_S, self._setup.mend),
@@ -255,6 +258,18 @@ class Daemon:
             self._remember()
             self._memory.save_if_due()
         self.account.book.save_if_due()
+
+    async def _keep_listening(self) -> None:
+        """Make the control socket again where it was removed, as by a log-out or whatever cleans temporary folders."""
+        place, problem = self.places.socket, ""
+        try:
+            if await self._server.keep(place):
+                log.warning("the control socket was gone; it is now %s", place)
+        except (OSError, UsageError) as error:
+            problem = f"the control socket is gone and cannot be made: {error}"
+            if problem != self._socket_problem:
+                log.error("%s", problem)
+        self._socket_problem = problem
 
     async def _tick(self) -> None:
         for topic in self._topics:

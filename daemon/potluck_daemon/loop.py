@@ -158,7 +158,7 @@ class ServingLoop:
             self.end()
             inputs = replace(inputs, is_ending=True)
         decision = decide(inputs, time.monotonic())
-        environment = configuration.engine_environment()
+        environment = configuration.environment_of(python)
         supervisor.obey(decision.order, configuration.launch, python, environment)
         is_held = stands_by(decision, is_memory_short=self._is_memory_short)
         supervisor.stand_by(

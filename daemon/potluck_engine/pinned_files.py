@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from potluck.checkpoint.hub import HubFiles
 from potluck.errors import CheckpointError, PotluckError
-from potluck.files import alone
+from potluck.locks import alone
 from potluck.manifest import Manifest, ManifestFile, Manifests
 from potluck.model_folder import earlier_folder, inside
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm

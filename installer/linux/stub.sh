@@ -65,7 +65,7 @@ unpack "$target.new"
 ln -sfn "$python" "$target.new/bin/python3"
 printf 'home = %s\ninclude-system-site-packages = false\n' "$(dirname "$python")" >"$target.new/pyvenv.cfg"
 for program in potluck potluckd potluck-app; do
-    sed -i "1s|.*|#!$ROOT/current/bin/python3|" "$target.new/bin/$program"
+    sed -i "1s|.*|#!$ROOT/current/bin/python3 -Es|" "$target.new/bin/$program"
 done
 rm -rf "$target"
 mv "$target.new" "$target"

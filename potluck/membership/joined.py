@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import fcntl
 import getpass
 import itertools
 import json
@@ -24,6 +23,7 @@ import platformdirs
 
 from potluck.checked_files import CheckedFile, DamagedError
 from potluck.errors import PotluckError, UsageError
+from potluck.locks import locked
 from potluck.membership.identity import Identity
 from potluck.membership.invite import accept, decode_invite, is_invite, renewed
 from potluck.membership.leadership import found, tend
@@ -236,8 +236,7 @@ class JoinedSwarms:
         """Write changed memberships back unless the body raises; one process changes them at a time."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self.path.with_suffix(".lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with locked(self.path.with_suffix(".lock")):
                 content = self.read()
                 before = _encode(content)
                 yield content.memberships

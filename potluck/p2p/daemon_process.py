@@ -112,6 +112,7 @@ async def _spawn(command: Sequence[str], environment: Mapping[str, str]) -> asyn
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             env=environment,
+            cwd="/",  # so that nobody has to end it to unmount the folder that its user works in
         )
     finally:
         _spawning.release()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import itertools
 import logging
 import os
@@ -24,6 +23,7 @@ from typing import Any, Final
 
 from potluck.errors import NetworkError, PotluckError
 from potluck.files import write_atomically
+from potluck.locks import lock
 from potluck.membership.budgets import Budgets
 from potluck.membership.enrolling import place_of
 from potluck.membership.gate import PRESENT, ROSTER, Gate, MembersGate, OpenGate
@@ -58,6 +58,7 @@ _P2PD_START_S = 10.0
 _DIAL_TIMEOUT_S = 5.0
 _PRESENT_TIMEOUT_S = 5.0
 _STRANGER_TIMEOUT_S = 3.0  # routers drop what they do not expect without a word
+_GUARD_S = 5.0
 _STRANGER_DIALS = 2
 _OTHERS_S = 1.0  # for further bootstrap peers after one has answered; the rest is met later
 _IDENTITY_CHECKS, _IDENTITY_PAUSE_S = 6, 0.5  # a peer needs a moment to notice that an earlier run of ours has ended
@@ -107,6 +108,7 @@ class Libp2pHost:
         self._looking: asyncio.Task[None] | None = None
         self._nearby = self._neighbourhood(config)
         self._greeting: asyncio.Task[None] | None = None
+        self._guarding: asyncio.Task[None] | None = None
         self.uploads = Pacer()
         self.downloads = Pacer()
         self.budgets = Budgets(self._gate.payer_of, self._gate.is_on_probation, max_streams=_max_streams())
@@ -151,6 +153,7 @@ class Libp2pHost:
             await self.close()
             raise
         self._meeting = start_task(keep_running(self._meet_members))
+        self._guarding = start_task(self._guard_directory())
         if self.members is not None:
             asked = self._look_at_neighbours, self.members.knows, self.disconnect, self._ask_seen
             self._looking = start_task(keep_running(partial(keep_out, *asked)))
@@ -299,7 +302,7 @@ class Libp2pHost:
         if self._closing:
             return
         self._closing = True
-        await cancel_and_wait(self._rejoining, self._meeting, self._looking, self._greeting)
+        await cancel_and_wait(self._rejoining, self._meeting, self._looking, self._greeting, self._guarding)
         await self._finder.close()
         if self._nearby is not None:
             await self._nearby.close()
@@ -384,8 +387,19 @@ class Libp2pHost:
         if process is self._process:  # nobody stopped it
             self._lost.set()
 
+    async def _guard_directory(self) -> None:
+        """Notice that somebody removed the folder of sockets, as a log-out does; p2pd then reaches nobody."""
+        while True:
+            await asyncio.sleep(_GUARD_S)
+            if self._directory is not None and not self._directory.path.exists():
+                log.warning("the folder of the node's sockets was removed")
+                self._lost.set()
+
     async def _start_p2pd(self) -> None:
         assert self._directory is not None
+        if not self._directory.path.exists():
+            self._directory.remove()
+            self._directory = RuntimeDir.create(self._config.runtime_dir)
         identity_path = self._config.identity_path
         if identity_path is None:
             identity_path = self._directory.path / "identity"
@@ -565,7 +579,7 @@ def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path
     if relays:
         arguments |= _RELAY_LIMITS
     if identity_path is not None:
-        arguments["id"] = str(identity_path)
+        arguments["id"] = str(identity_path.absolute())
     if config.listen_addrs:
         arguments["hostAddrs"] = ",".join(config.listen_addrs)
     else:
@@ -584,10 +598,11 @@ def _max_streams() -> int:
 
 
 def _lock_identity(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    access = os.O_RDWR if os.access(path, os.W_OK) else os.O_RDONLY  # NFS locks no read-only files
+    descriptor = os.open(path, access | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+        lock(descriptor, path)
+    except BlockingIOError as error:
         os.close(descriptor)
         raise NetworkError("another node already runs with this identity", hint=_OWN_IDENTITY_HINT) from error
     return descriptor

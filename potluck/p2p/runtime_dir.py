@@ -7,15 +7,14 @@ its folder as long as it lives; the kernel releases a killed process's lock, and
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
-from potluck.errors import NetworkError
+from potluck.errors import NetworkError, PotluckError
+from potluck.locks import alone, open_locked
 
 _MAX_SOCKET_PATH = 100  # sun_path has 108 bytes on Linux, 104 on macOS
 _LOCK = "lock"
@@ -36,11 +35,10 @@ class RuntimeDir:
         try:
             parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _require_private(parent)
-            with _locked(parent):  # or a node that cleans up would take a folder without a lock yet for a dead one's
+            with alone(parent):  # or a node that cleans up would take a folder without a lock yet for a dead one's
                 _remove_stale(parent)
                 path = Path(tempfile.mkdtemp(prefix=_NODE_PREFIX, dir=parent))  # mode 0700
-                lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock = open_locked(path / _LOCK)
         except OSError as error:
             raise NetworkError(f"cannot make a folder for sockets in {parent}: {error.strerror}") from error
         if len(os.fsencode(path)) > _MAX_SOCKET_PATH - 12:
@@ -59,9 +57,9 @@ class RuntimeDir:
 def remove_dead() -> None:
     """Remove what dead nodes of this user left below `default_parent()`, as after a process was killed."""
     parent = default_parent()
-    with contextlib.suppress(OSError, NetworkError):
+    with contextlib.suppress(OSError, PotluckError):
         _require_private(parent)
-        with _locked(parent):
+        with alone(parent):
             _remove_stale(parent)
 
 
@@ -71,17 +69,6 @@ def default_parent() -> Path:
     if runtime and os.access(runtime, os.W_OK):
         return Path(runtime) / "potluck"
     return Path(tempfile.gettempdir()) / f"potluck-{os.getuid()}"
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keep other processes out for about a millisecond."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _require_private(path: Path) -> None:
@@ -94,14 +81,7 @@ def _require_private(path: Path) -> None:
 
 def _remove_stale(parent: Path) -> None:
     for path in parent.glob(_NODE_PREFIX + "*"):
-        try:
-            lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            continue  # just being removed by its own node
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with contextlib.suppress(OSError):  # its node lives, or is just removing it
+            lock = open_locked(path / _LOCK)
             shutil.rmtree(path, ignore_errors=True)
-        except OSError:
-            pass  # its node lives
-        finally:
             os.close(lock)

@@ -1942,6 +1942,14 @@
         <translation>ist die Festplatte voll?</translation>
     </message>
     <message>
+        <source>is the disk mounted read-only?</source>
+        <translation>ist die Festplatte nur lesbar eingehängt?</translation>
+    </message>
+    <message>
+        <source>is its disk or network share still there?</source>
+        <translation>ist die Festplatte oder Netzwerkfreigabe noch da?</translation>
+    </message>
+    <message>
         <source>there is a file {path} already</source>
         <translation>eine Datei {path} gibt es schon</translation>
     </message>

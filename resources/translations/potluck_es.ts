@@ -1942,6 +1942,14 @@
         <translation>¿está lleno el disco?</translation>
     </message>
     <message>
+        <source>is the disk mounted read-only?</source>
+        <translation>¿está montado el disco solo para lectura?</translation>
+    </message>
+    <message>
+        <source>is its disk or network share still there?</source>
+        <translation>¿sigue ahí su disco o su recurso de red?</translation>
+    </message>
+    <message>
         <source>there is a file {path} already</source>
         <translation>ya hay un archivo {path}</translation>
     </message>

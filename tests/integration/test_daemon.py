@@ -3,8 +3,10 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -230,6 +232,35 @@ def test_commands_tell_a_daemon_that_hangs_from_one_that_was_killed_and_one_that
         again.kill()
         again.wait()
         assert "the daemon was killed or has crashed" in daemon.command("status").stderr
+
+
+def test_a_daemon_outlives_its_folder_its_socket_and_its_log(tmp_path: Path) -> None:
+    with DaemonProcess() as daemon:
+        daemon.stop()
+        here = tmp_path / "here"
+        here.mkdir()
+        (here / "types.py").write_text("raise SystemExit('this is not ours')")  # Python itself would import it
+        start = [sys.executable, "-P", *POTLUCK, "start"]
+        subprocess.run(start, env=daemon.environment, cwd=here, check=True, stdout=subprocess.DEVNULL)
+        shutil.rmtree(here)
+        (process,) = _daemons(daemon)
+        assert process.cwd() == "/"
+        log = daemon.state_folder / "potluckd.log"
+        log.unlink()
+        shutil.rmtree(daemon.socket.parent)
+        daemon.socket.parent.touch()  # so that it cannot be made again yet
+        away = daemon.command("status").stderr
+        assert f"the daemon runs as process {process.pid} without its socket {daemon.socket}" in away
+        daemon.socket.parent.unlink()
+        assert f"already running as process {process.pid}" in daemon.command("start").stdout  # once it is there again
+        assert daemon.command("status").returncode == 0
+        assert "the control socket was gone" in log.read_text()
+        shutil.rmtree(daemon.folder / "run")  # as logind does; the socket comes to the state folder
+        assert f"already running as process {process.pid}" in daemon.command("start").stdout
+        assert (daemon.state_folder / "run" / "potluckd.sock").is_socket()
+        shutil.rmtree(daemon.state_folder / "run")
+        assert "has ended" in daemon.command("stop").stdout
+        assert daemon.wait_all_gone() == []
 
 
 def test_an_edited_file_is_obeyed_without_a_restart_and_a_mistake_in_it_is_not() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from potluck_control.own_python import python_command
 from PySide6.QtCore import QObject, QProcess, Signal
 
 from potluck_app.shell.link import DaemonLink
@@ -62,4 +63,5 @@ class CommandStarter(Starter):
 
         command.finished.connect(end)
         command.errorOccurred.connect(lambda _: end(1))
-        command.start(sys.executable, ["-m", "potluck_cli.main", name])
+        program, *words = python_command(sys.executable, "-m", "potluck_cli.main", name)
+        command.start(program, words)

@@ -91,6 +91,8 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "does it belong to you?"),
     QT_TRANSLATE_NOOP("", "does the folder belong to you?"),
     QT_TRANSLATE_NOOP("", "is the disk full?"),
+    QT_TRANSLATE_NOOP("", "is the disk mounted read-only?"),
+    QT_TRANSLATE_NOOP("", "is its disk or network share still there?"),
     QT_TRANSLATE_NOOP("", "there is a file {path} already"),
     QT_TRANSLATE_NOOP("", "the files of block {number} have changed since they were served"),
     QT_TRANSLATE_NOOP("", "put the right files back; if the new ones are right, delete {path} and {file}"),

@@ -10,13 +10,13 @@ import asyncio
 import logging
 import os
 import socket
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from potluck_control import schema
 from potluck_control.all_methods import METHODS
+from potluck_control.client import require_short
 from potluck_control.codec import dumps
 from potluck_control.http_server import (
     HttpAnswer,
@@ -29,7 +29,7 @@ from potluck_control.http_server import (
     stream_head,
 )
 
-from potluck.errors import PotluckError, UsageError
+from potluck.errors import PotluckError
 from potluck.tasks import cancel_and_wait
 from potluck_daemon.control import rpc
 from potluck_daemon.control.events import Broadcast, Subscription
@@ -41,8 +41,6 @@ MAX_BODY_BYTES = 64 * 1024
 MAX_EVENT_STREAMS = 16
 HANDLER_TIMEOUT_S = 30.0
 KEEP_ALIVE_S = 20.0  # between comment lines on a silent event stream, so that a dead reader is noticed
-
-_MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107  # sun_path without its end
 
 Handler = Callable[[Any], Awaitable[object]]
 """Takes the method's parameters and returns its result. A PotluckError becomes the answer."""
@@ -63,6 +61,7 @@ class ControlServer:
         if missing:
             raise ValueError(f"handlers and schema differ: {sorted(missing)}")
         self._path = path
+        self._bound: tuple[int, int] | None = None  # device and inode of the socket file
         self._rule = rule
         self._handlers = handlers
         self._broadcast = broadcast
@@ -75,10 +74,9 @@ class ControlServer:
 
         Raises:
             UsageError: the path is too long for a socket.
+            OSError: its folder cannot be made.
         """
-        if len(os.fsencode(self._path)) > _MAX_PATH_BYTES:
-            text = f"{self._path} is too long a path for a socket"
-            raise UsageError(text, hint="set XDG_RUNTIME_DIR to a folder with a shorter one")
+        require_short(self._path)
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path.unlink(missing_ok=True)
         shared = self._rule.group is not None
@@ -87,12 +85,30 @@ class ControlServer:
             await self._server.start_unix(self._path)
         finally:
             os.umask(before)
+        self._bound = _file_at(self._path)
+
+    async def keep(self, path: Path) -> bool:
+        """Bind again if the socket file is gone or belongs at `path` now; connections stay. Return whether it did.
+
+        Raises:
+            UsageError, OSError: as `start`. The next call tries again.
+        """
+        if path == self._path and self._bound is not None and _file_at(path) == self._bound:
+            return False
+        self._remove()
+        self._path = path
+        await self.start()
+        return True
 
     async def close(self) -> None:
         """Stop listening, end every connection and remove the socket file."""
-        if self._server.is_listening:
-            self._path.unlink(missing_ok=True)
+        self._remove()
         await self._server.close()
+
+    def _remove(self) -> None:
+        if self._bound is not None and _file_at(self._path) == self._bound:
+            self._path.unlink(missing_ok=True)
+        self._bound = None
 
     def admit(self, connection: socket.socket) -> None:
         peer = peer_of(connection)
@@ -154,6 +170,14 @@ class ControlServer:
         writer.write(data)
         async with asyncio.timeout(self._limits.write_timeout_s):
             await writer.drain()
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def judge(head: RequestHead) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass
 
+from potluck_control.own_python import child_environment, python_command
+
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.interpreter import engine_python
 
@@ -26,9 +28,16 @@ class PackageFacts:
 def gather(scene: Scene) -> PackageFacts:
     """Look for the packages without importing them, which would take seconds and hundreds of megabytes."""
     python = engine_python(scene.places, scene.loaded.settings.serve.python)
-    command = [python, "-c", _QUESTION, *NEEDED]
+    command = python_command(python, "-c", _QUESTION, *NEEDED)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            env=child_environment(python=python),
+            check=True,
+        )
     except (OSError, subprocess.SubprocessError) as error:
         return PackageFacts(python, problem=type(error).__name__)
     return PackageFacts(python, tuple(done.stdout.split()))

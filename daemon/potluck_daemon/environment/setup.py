@@ -20,6 +20,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 from potluck_control.methods.setup import SetupProgress, Step
+from potluck_control.own_python import child_environment, python_command
 
 import potluck
 from potluck.errors import NetworkError, PotluckError, UsageError
@@ -55,7 +56,7 @@ def try_environment(folder: Path) -> tuple[str, ...]:
     Raises:
         PotluckError: it does not work; the message quotes it.
     """
-    command = tied_to_parent([str(interpreter(folder)), "-m", "potluck_engine.self_test"])
+    command = tied_to_parent(python_command(interpreter(folder), "-m", "potluck_engine.self_test"))
     try:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:  # torch leaves a folder among temporary files
             done = subprocess.run(
@@ -63,7 +64,7 @@ def try_environment(folder: Path) -> tuple[str, ...]:
                 capture_output=True,
                 text=True,
                 timeout=_TRIAL_TIMEOUT_S,
-                env=_clean() | {"TMPDIR": scratch},
+                env=child_environment(python=interpreter(folder)) | {"TMPDIR": scratch},
                 check=False,
             )
     except subprocess.TimeoutExpired:
@@ -208,10 +209,11 @@ def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress, trial: T
 @contextmanager
 def _prepared_beside(folder: Path) -> Iterator[None]:
     """While the body imports, have another process compile part of it to bytecode, and write the files to the disk."""
-    command = tied_to_parent([str(interpreter(folder)), "-c", _IMPORTED_LAST])
+    command = tied_to_parent(python_command(interpreter(folder), "-c", _IMPORTED_LAST))
     threading.Thread(target=os.sync, name="sync", daemon=True).start()  # `Store.finish` then has little left to write
     nowhere = subprocess.DEVNULL
-    with subprocess.Popen(command, env=_clean(), stdout=nowhere, stderr=nowhere) as compiling:
+    environment = child_environment(python=interpreter(folder))
+    with subprocess.Popen(command, env=environment, stdout=nowhere, stderr=nowhere) as compiling:
         try:
             yield
         finally:
@@ -265,10 +267,6 @@ def _add_potluck(folder: Path) -> None:
 def _name(plan: EnvironmentPlan) -> str:
     python = "".join(map(str, plan.machine.python))
     return f"{plan.choice.variant.name}-py{python}-{digest(plan.requirements)}"
-
-
-def _clean() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
 
 
 def _problem(words: str) -> str:

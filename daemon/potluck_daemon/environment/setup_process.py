@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 from potluck_control.codec import CodecError, from_json, loads
 from potluck_control.methods.setup import Problem, SetupProgress, Step
+from potluck_control.own_python import python_command
 
 from potluck_daemon.child import Child, started
 
 log = logging.getLogger(__name__)
 
-PROGRAM = (sys.executable, "-m", "potluck_daemon.environment")
+PROGRAM = python_command(sys.executable, "-m", "potluck_daemon.environment")
 END_TIMEOUT_S = 10.0  # from the request to end until it is killed
 
 

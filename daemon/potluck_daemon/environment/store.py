@@ -10,7 +10,6 @@ A folder without `environment.json` is unfinished; the next attempt deletes it.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from potluck_control.codec import CodecError, dumps, from_json, loads
 
 from potluck.errors import PotluckError, UsageError
 from potluck.files import replace_link, write_atomically
+from potluck.locks import open_locked
 
 _MANIFEST = "environment.json"
 _CURRENT, _PREVIOUS = "current", "previous"
@@ -57,14 +57,14 @@ class Store:
     def lock(self, by: str) -> Iterator[None]:
         """Hold the lock; `by` tells others who does. Raises PotluckError if another process holds it."""
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / ".lock").open("a+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                file.seek(0)
-                holder = file.read(_MAX_HOLDER).strip() or "another process"
-                text = f"the engine is being set up already, by {holder}"
-                raise PotluckError(text, hint="wait until that is done, or end it") from None
+        path = self.root / ".lock"
+        try:
+            handle = open_locked(path)
+        except BlockingIOError:
+            holder = path.read_text()[:_MAX_HOLDER].strip() or "another process"
+            text = f"the engine is being set up already, by {holder}"
+            raise PotluckError(text, hint="wait until that is done, or end it") from None
+        with open(handle, "w") as file:
             file.truncate(0)
             file.write(f"{by} (process {os.getpid()})")
             file.flush()

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from potluck_control.own_python import child_environment
+
 from potluck.processes import tied_to_parent
 from potluck_daemon.environment.failures import UvError, of_uv
 
@@ -64,8 +66,12 @@ def run_uv(uv: Path, arguments: Sequence[str | Path], *, cache: Path) -> str:
     Raises:
         PotluckError: uv failed; the message says why in plain words.
     """
-    environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
-    environment |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "UV_CACHE_DIR": str(cache), "NO_COLOR": "1"}
+    environment = child_environment(python=uv) | {
+        "UV_PYTHON_DOWNLOADS": "never",
+        "UV_NO_PROGRESS": "1",
+        "UV_CACHE_DIR": str(cache),
+        "NO_COLOR": "1",
+    }
     command = tied_to_parent([str(uv), "--no-config", *map(str, arguments)])
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode != 0:

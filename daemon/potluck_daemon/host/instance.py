@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
 from pathlib import Path
 
 from potluck.errors import PotluckError
+from potluck.locks import LOOKED_AT_S, is_locked, open_locked
 
 EXIT_ALREADY_RUNNING = 3  # the exit code of `potluckd`
-_PAUSE_S = 0.02
 
 
 class AlreadyRunningError(PotluckError):
@@ -27,15 +25,11 @@ class InstanceLock:
     def acquire(self) -> None:
         """Take the lock. Raises AlreadyRunningError with the process id of the daemon that holds it."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            _take(handle)
+            handle = open_locked(self._path, within_s=LOOKED_AT_S)
         except BlockingIOError:
-            other = os.read(handle, 20).decode(errors="replace").strip()
-            os.close(handle)
-            raise AlreadyRunningError(
-                f"the daemon is already running as process {other or 'unknown'}", hint="see: potluck status"
-            ) from None
+            text = f"the daemon is already running as process {_named(self._path) or 'unknown'}"
+            raise AlreadyRunningError(text, hint="see: potluck status") from None
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         self._handle = handle
@@ -47,29 +41,27 @@ class InstanceLock:
             self._handle = None
 
 
-def is_locked(path: Path) -> bool:
-    """Return whether a daemon holds the lock, also one that starts or ends and does not answer."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # root may look at what the service's user made
+def holder(path: Path) -> int | None:
+    """Return the process that holds the lock, also one that starts or ends and does not answer; None: nobody does.
+
+    0 stands for a process that is not to be found here: it belongs to another user or runs on another computer or in
+    another container that shares the folder.
+    """
+    if not is_locked(path):
+        return None
+    import psutil  # takes longer than what a command usually needs of this module
+
     try:
-        handle = os.open(path, flags)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
+        process = psutil.Process(_named(path))
+        is_right = os.path.realpath(path) in (file.path for file in process.open_files())
+        return process.pid if is_right else 0
+    except psutil.Error:
+        return 0
 
 
-def _take(handle: int) -> None:
-    """Take the lock, which a command that looks at it may hold for a moment. Raises BlockingIOError."""
-    for is_last in (False, False, True):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except BlockingIOError:
-            if is_last:
-                raise
-            time.sleep(_PAUSE_S)
+def _named(path: Path) -> int:
+    """Return the process that the file names; 0: none."""
+    try:
+        return int(path.read_text()[:20])
+    except (OSError, ValueError):
+        return 0

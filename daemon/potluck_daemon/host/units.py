@@ -12,7 +12,7 @@ from pathlib import Path
 
 from potluck_control.resources import resource
 
-from potluck.errors import PotluckError, UsageError
+from potluck.errors import PotluckError, UsageError, hint_of
 from potluck.files import remove_empty, write_atomically
 
 UNIT = "potluckd.service"
@@ -187,7 +187,7 @@ def _write(path: Path, text: str) -> None:
     try:
         write_atomically(path, text.encode(), mode=0o644)
     except OSError as error:
-        raise PotluckError(f"cannot write {path}: {error.strerror}", hint="is the disk full?") from error
+        raise PotluckError(f"cannot write {path}: {error.strerror}", hint=hint_of(error)) from error
 
 
 def _systemctl(is_system: bool, *arguments: str) -> None:

@@ -33,7 +33,7 @@ def set_up(path: Path, *, is_verbose: bool, to_stderr: bool = False) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     root = logging.getLogger()
     root.setLevel(logging.DEBUG if is_verbose else logging.INFO)
-    file = logging.handlers.RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=NUM_OLD, delay=True)
+    file = _LogFile(path, maxBytes=MAX_BYTES, backupCount=NUM_OLD, delay=True)
     file.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root.addHandler(file)
     is_journal = leads_to_journal(2)
@@ -43,6 +43,27 @@ def set_up(path: Path, *, is_verbose: bool, to_stderr: bool = False) -> None:
             JournalFormatter() if is_journal else RedactingFormatter("%(asctime)s %(levelname)s %(message)s")
         )
         root.addHandler(stream)
+
+
+class _LogFile(logging.handlers.RotatingFileHandler):
+    """A file of bounded size that is made again when somebody has removed it, as WatchedFileHandler does."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        stream = self.stream
+        if stream is not None and not _is_named(stream.fileno(), self.baseFilename):
+            stream.close()
+            self.stream = None  # opened again for the line
+            with contextlib.suppress(OSError):
+                Path(self.baseFilename).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        super().emit(record)
+
+
+def _is_named(file: int, path: str) -> bool:
+    """Return whether `path` is the name of an open file."""
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def leads_to_journal(handle: int, environment: Mapping[str, str] = os.environ) -> bool:

@@ -14,14 +14,13 @@ from potluck_control.codec import dumps, from_json, loads
 from potluck_control.schema import ProgramQuestion, SwarmStatus
 
 from potluck.checked_files import CheckedFile, DamagedError
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, hint_of
 from potluck_daemon.metering.usage import DayUse
 
 log = logging.getLogger(__name__)
 
 STATE_VERSION = 1
 SAVE_INTERVAL_S = 60.0
-FULL_HINT = "is the disk full?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ class StateFile:
         try:
             self._file.write(dumps(self.state))
         except OSError as error:
-            raise PotluckError(f"cannot write {self._file.path}: {error.strerror}", hint=FULL_HINT) from error
+            raise PotluckError(f"cannot write {self._file.path}: {error.strerror}", hint=hint_of(error)) from error
         self._saved = self.state
 
     def try_to_save(self) -> None:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from potluck.errors import UsageError
-from potluck.files import alone, write_atomically
+from potluck.files import write_atomically
+from potluck.locks import alone
 from potluck_daemon.settings.migrations import OLDEST, migrate
 from potluck_daemon.settings.schema import SETTINGS_VERSION, SettingEntry, Settings, entries
 from potluck_daemon.settings.values import convert, entry_of, suggestion

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from potluck_control.codec import CodecError, dumps, from_json, loads
 from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
+from potluck_control.own_python import python_command
 from potluck_control.schema import AuditStatus
 
 from potluck.errors import PotluckError
@@ -74,7 +75,7 @@ class Gateway:
         """
         self._token, self._end_after_s, self._stays = token, end_after_s, stays
         self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step="Starting")
-        command = (python, "-m", "potluck_gateway")
+        command = python_command(python, "-m", "potluck_gateway")
         self._task = start_task(self._life(command, environment, opening))
 
     def stay(self) -> None:
@@ -95,7 +96,7 @@ class Gateway:
 
     async def _life(
         self,
-        command: tuple[str, ...],
+        command: Sequence[str],
         environment: Mapping[str, str],
         opening: Callable[[], Awaitable[GatewayOpening]],
     ) -> None:
@@ -119,7 +120,7 @@ class Gateway:
 
     async def _run(
         self,
-        command: tuple[str, ...],
+        command: Sequence[str],
         environment: Mapping[str, str],
         opening: Callable[[], Awaitable[GatewayOpening]],
     ) -> str:

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field, replace
 from potluck_control import engine_messages as messages
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.network_report import NetworkCaps
+from potluck_control.own_python import python_command
 from potluck_control.schema import EngineStatus
 
 from potluck.p2p.ports import tcp_ports
@@ -455,4 +456,4 @@ def _matter(report: messages.EngineReport) -> tuple[object, ...]:
 def _command(python: str, *options: str) -> list[str]:
     """Return the engine's command. It logs as much as its daemon does."""
     verbose = ["--verbose"] if log.isEnabledFor(logging.DEBUG) else []
-    return [python or sys.executable, "-m", "potluck_engine", *options, *verbose]
+    return python_command(python or sys.executable, "-m", "potluck_engine", *options, *verbose)

@@ -16,6 +16,7 @@ from pathlib import Path
 from potluck_control.launch_spec import usual_memory_bytes
 from potluck_control.methods.machine import Device
 from potluck_control.methods.models import ModelChoice
+from potluck_control.own_python import python_command
 from potluck_control.resources import DEMO_MODEL, resource
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
@@ -98,7 +99,7 @@ async def search(words: str, python: str, environment: Mapping[str, str], lent: 
     """Return the models on the hub whose names match. Raises PotluckError."""
     if not has_torch(python):
         raise PotluckError("cannot search the hub without the compute engine", hint="potluck setup")
-    command = (python, "-m", "potluck.checkpoint.search", words)
+    command = python_command(python, "-m", "potluck.checkpoint.search", words)
     choices = []
     try:
         async with started(command, environment) as child, asyncio.timeout(_SEARCH_TIMEOUT_S):

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from potluck_control.own_python import python_command
 from potluck_control.resources import DEMO_MODEL, num_blocks_of, resource
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
@@ -85,7 +86,10 @@ def _in_folder(wanted: str) -> NewModel:
 
 async def _ask_hub(name: str, python: str, environment: Mapping[str, str]) -> NewModel:
     try:
-        async with started((python, "-c", _ASK, name), environment) as child, asyncio.timeout(ASK_TIMEOUT_S):
+        async with (
+            started(python_command(python, "-c", _ASK, name), environment) as child,
+            asyncio.timeout(ASK_TIMEOUT_S),
+        ):
             found = json.loads(await child.line())
     except TimeoutError:
         raise PotluckError(f"the hub did not answer in time about {name}", hint="try again") from None

@@ -106,7 +106,7 @@ class GatewayTopic(Topic):
         await self._gateway.stop()
         self._gateway.start(
             configuration.engine_python,
-            configuration.engine_environment(),
+            configuration.environment_of(configuration.engine_python),
             membership.swarm,
             token,
             lambda: self._opening_soon(membership, token),

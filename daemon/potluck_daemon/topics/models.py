@@ -84,7 +84,8 @@ class ModelsTopic(Topic):
     @answers(models.SEARCH)
     async def _search(self, params: models.SearchParams) -> models.Choices:
         configuration, lent = self._configuration, await self._lending()
-        found = await search(params.words, configuration.engine_python, configuration.engine_environment(), lent)
+        python = configuration.engine_python
+        found = await search(params.words, python, configuration.environment_of(python), lent)
         return models.Choices(found, lent.memory_bytes)
 
     async def _lending(self) -> Lending:

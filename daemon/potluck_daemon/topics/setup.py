@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -105,7 +106,7 @@ class SetupTopic(Topic):
 
     async def _make(self, arguments: Sequence[str]) -> None:
         engines = f"--engines={self._configuration.places.engines}"
-        await self._making.run([engines, *arguments], self._configuration.engine_environment())
+        await self._making.run([engines, *arguments], self._configuration.environment_of(sys.executable))
         self._asked = BeginParams()
         await self._look(self._asked)
         self._tell()

@@ -71,7 +71,8 @@ class SwarmsTopic(Topic):
 
     async def _find_model(self, wanted: str) -> NewModel:
         configuration = self._configuration
-        return await find_model(wanted, configuration.engine_python, configuration.engine_environment())
+        python = configuration.engine_python
+        return await find_model(wanted, python, configuration.environment_of(python))
 
     @answers(swarms.CHOOSE_MODEL)
     async def _choose_model(self, params: swarms.ChooseModelParams) -> swarms.ModelChange:

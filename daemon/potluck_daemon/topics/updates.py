@@ -21,6 +21,7 @@ from potluck_control.method import Empty
 from potluck_control.methods import updates
 from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesState
+from potluck_control.own_python import python_command
 
 from potluck.errors import PotluckError, UsageError
 from potluck.tasks import cancel_and_wait, start_task
@@ -38,7 +39,7 @@ _CHECK_S = 25.0  # below the control API's own limit
 _BEGIN_S = 20.0  # for a started process to take the lock
 _LOOK_S = 0.3
 _TRY_LATER = "try again later; check the network and the setting updates.url"
-_COMMAND = ("-m", "potluck_cli.main", "update", "--json")
+_COMMAND = ("potluck_cli.main", "update", "--json")
 
 
 class UpdatesTopic(Topic):
@@ -99,7 +100,8 @@ class UpdatesTopic(Topic):
             raise UsageError("an update is already running", hint="wait for its end")
         python = self._versions.folder(self._versions.current()) / "bin" / "python3"  # the switch keeps it
         before = self._file.read()
-        await asyncio.to_thread(start_outside, [python, *_COMMAND], self._configuration.engine_environment())
+        command = python_command(python, "-m", *_COMMAND)
+        await asyncio.to_thread(start_outside, command, self._configuration.environment_of(str(python)))
         await self._wait_begun(before)
         self._show_while_locked()
         return self._show(self._file.read())
@@ -130,9 +132,8 @@ class UpdatesTopic(Topic):
     async def _run_check(self) -> Problem | None:
         """Run a check. Return why it failed; None: it did not."""
         try:
-            async with started(
-                (sys.executable, *_COMMAND, "--check"), self._configuration.engine_environment()
-            ) as child:
+            command = python_command(sys.executable, "-m", *_COMMAND, "--check")
+            async with started(command, self._configuration.environment_of(sys.executable)) as child:
                 async with asyncio.timeout(_CHECK_S):
                     code = await child.wait()
         except TimeoutError:

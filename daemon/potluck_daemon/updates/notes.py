@@ -7,9 +7,7 @@ lock was left by a process that was killed.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -19,12 +17,9 @@ from potluck_control.methods.updates import UpdateProgress
 from potluck_control.places import Places
 
 from potluck.checked_files import CheckedFile, DamagedError
-from potluck.errors import PotluckError
-from potluck_daemon.host.instance import is_locked
+from potluck.errors import PotluckError, hint_of
+from potluck.locks import LOOKED_AT_S, is_locked, open_locked
 from potluck_daemon.updates.freshness import KnownPublisher
-
-_TRIES = 5
-_PAUSE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +57,20 @@ class NotesFile:
         try:
             self._file.write(dumps(notes))
         except OSError as error:
-            raise PotluckError(f"cannot write {self._file.path}: {error.strerror}", hint="is the disk full?") from error
+            raise PotluckError(f"cannot write {self._file.path}: {error.strerror}", hint=hint_of(error)) from error
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[Notes]:
         """Hold the lock and yield the notes. Raises PotluckError if another process holds it."""
         self._lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            handle = open_locked(self._lock, within_s=LOOKED_AT_S)
+        except BlockingIOError:
+            raise PotluckError("another update is running", hint="wait for its end: potluck status") from None
         except OSError as error:  # root must not follow a link that the service's user made
             hint = "remove it if it is a link, and make room if the disk is full"
             raise PotluckError(f"cannot open {self._lock}: {error.strerror}", hint=hint) from error
         try:
-            _take(handle)
             try:
                 with contextlib.suppress(OSError):
                     self._file.read()
@@ -95,13 +91,3 @@ class NotesFile:
         except OSError:
             return None
         return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-def _take(handle: int) -> None:
-    """Take the lock, which the daemon holds for a moment when it looks. Raises PotluckError if it isn't released."""
-    for _ in range(_TRIES):
-        try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_PAUSE_S)
-    raise PotluckError("another update is running", hint="wait for its end: potluck status")

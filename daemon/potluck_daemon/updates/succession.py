@@ -6,6 +6,7 @@ it outlives the daemon that asks for it: systemd ends everything that a service 
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from potluck_control import schema
 from potluck_control.client import ControlClient, DaemonAwayError
+from potluck_control.own_python import child_environment, python_command
 
 from potluck.errors import PotluckError
 from potluck_daemon.host.instance import EXIT_ALREADY_RUNNING
@@ -44,14 +46,13 @@ class LocalSuccessor:
         try:
             self._client.call(schema.HELLO, _HELLO)
         except DaemonAwayError as error:
-            if isinstance(error.__cause__, FileNotFoundError | ConnectionRefusedError):
-                return False
-            raise  # a daemon that hangs can be neither drained nor ignored
-        command = [sys.executable, "-m", "potluck_cli.main", "drain", "--within", _DRAIN_WITHIN]
-        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+            if not isinstance(error.__cause__, FileNotFoundError | ConnectionRefusedError):
+                raise  # a daemon that hangs can be neither drained nor ignored
+        command = python_command(sys.executable, "-m", "potluck_cli.main", "drain", "--json", "--within", _DRAIN_WITHIN)
+        done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise PotluckError(f"the daemon does not end: {done.stderr.strip()}", hint="potluck logs")
-        return True
+        return bool(json.loads(done.stdout)["was_running"])
 
     def start(self, folder: Path) -> str:
         if self._unit is not None:
@@ -94,6 +95,7 @@ class LocalSuccessor:
             raise PotluckError(f"its daemon ended: {said or code}")
         self._process = subprocess.Popen(
             [folder / "bin" / "potluckd"],
+            env=child_environment(python=folder),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

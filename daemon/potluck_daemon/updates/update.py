@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from potluck_control.own_python import python_command
+
 from potluck.errors import PotluckError
 from potluck_daemon.updates.download import fetch, get
 from potluck_daemon.updates.freshness import KnownPublisher, accept
@@ -122,7 +124,7 @@ def _unpack(path: Path, version: str, versions: Versions) -> None:
     python = versions.folder(version) / "bin" / "python3"  # its scripts name the current version's
     if not python.exists():
         raise PotluckError(f"the file does not hold version {version}", hint="tell the publisher")
-    answer = _run(python, "-m", "potluck_cli.main", "--version")
+    answer = _run(*python_command(python, "-m", "potluck_cli.main", "--version"))
     if answer.split()[-1:] != [version]:
         raise PotluckError(f"the update says it is {answer.strip()!r}, not {version}", hint="tell the publisher")
 

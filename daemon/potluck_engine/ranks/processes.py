@@ -24,6 +24,7 @@ from typing import Any
 
 import torch
 from potluck_control.launch_spec import LaunchSpec
+from potluck_control.own_python import python_command
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.parallel import Ranks, abort_ranks, join_ranks, leave_ranks
@@ -161,7 +162,7 @@ class RankProcesses:
         ours, theirs = socket.socketpair()
         try:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "potluck_engine.ranks.rank"),
+                *python_command(sys.executable, "-m", "potluck_engine.ranks.rank"),
                 *(str(number) for number in (rank, theirs.fileno(), os.getpid())),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,

@@ -2,17 +2,24 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from potluck_cli import connect
+from potluck_cli.connect import DaemonUnreachableError
+from potluck_cli.stop import end_daemon
 from potluck_control.client import ControlClient, ControlError, DaemonAwayError
 from potluck_control.methods import swarms
+from potluck_control.places import Places
 from potluck_control.schema import Status
 from potluck_control.states import Reason, State
+from potluck_daemon.host.instance import InstanceLock
 
 
 class StartingDaemon:
@@ -65,3 +72,34 @@ def test_a_process_that_was_stopped_ends_in_order_if_it_can() -> None:
         os.kill(process.pid, signal.SIGSTOP)
         connect.end_process(process.pid, 60.0 if handler == "SIG_DFL" else 0.2)
         assert process.wait() == code
+
+
+def test_a_daemon_is_found_by_its_lock_and_none_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = Places(*(tmp_path / name for name in ("config", "state", "run", "cache")))
+    monkeypatch.setattr(connect, "find_places", lambda: places)
+    assert connect.hello_or_none(or_silent=False) is None
+    places.state.mkdir()
+    lock = InstanceLock(places.lock_file)
+    lock.acquire()
+    with pytest.raises(DaemonUnreachableError, match=f"runs as process {os.getpid()} without its socket"):
+        connect.hello_or_none(or_silent=False)
+    assert connect.hello_or_none() is None
+    places.lock_file.write_text("1\n")  # a process that does not hold it
+    with pytest.raises(DaemonUnreachableError, match="another computer") as away:
+        end_daemon()
+    assert away.value.pid == 0
+    lock.release()
+    assert not end_daemon()
+    places.runtime.mkdir()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        other.bind(str(places.socket))
+        with pytest.raises(DaemonAwayError, match="does not answer"):
+            end_daemon()
+
+
+def test_without_a_runtime_folder_the_socket_lies_in_the_state_folder(tmp_path: Path) -> None:
+    places = Places(*(tmp_path / name for name in ("config", "state", "session/run", "cache")))
+    assert places.socket == tmp_path / "state/run/potluckd.sock"
+    (tmp_path / "session").mkdir()
+    assert places.socket == tmp_path / "session/run/potluckd.sock"
+    assert replace(places, is_system=True, runtime=Path("/gone/run")).socket == Path("/gone/run/potluckd.sock")

@@ -23,6 +23,7 @@ def test_an_open_folder_of_state_or_configuration_is_closed_at_the_start(
     monkeypatch.setattr(daemon, "user_places", lambda: places)
     monkeypatch.setattr(daemon, "system_places", lambda: places)
     monkeypatch.setattr(daemon, "own_versions", lambda: None)
+    monkeypatch.chdir(tmp_path)  # which it leaves
     monkeypatch.setattr(daemon, "confine", lambda: None)
     monkeypatch.setattr(daemon, "drop_root", lambda places: None)
     monkeypatch.setattr(logs, "set_up", lambda *args, **options: None)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import random
+import shutil
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -234,6 +235,31 @@ async def test_a_socket_file_of_a_dead_daemon_is_replaced(tmp_path: Path, daemon
     assert not path.exists()
 
 
+async def test_a_socket_that_somebody_removed_or_replaced_is_made_again_and_connections_stay(
+    tmp_path: Path, daemon: Daemon
+) -> None:
+    path, other = tmp_path / "run" / "s.sock", tmp_path / "state" / "s.sock"
+    control = ControlServer(path, AccessRule(os.getuid()), daemon.handlers(), daemon.broadcast)
+    await control.start()
+    events = ControlClient(path).events()
+    assert await asyncio.to_thread(next, events) == SERVING
+    assert not await control.keep(path)
+    for remove in (lambda: shutil.rmtree(path.parent), lambda: path.unlink() or path.touch(), lambda: None):
+        remove()
+        place = other if path.is_socket() else path
+        assert await control.keep(place)
+        assert await asyncio.to_thread(ControlClient(place).call, schema.STATUS) == SERVING
+        assert place.stat().st_mode & 0o777 == 0o600
+    assert not path.exists()
+    daemon.broadcast.publish_status(PAUSED)
+    assert await asyncio.to_thread(next, events) == PAUSED
+    events.close()
+    other.unlink()
+    other.touch()
+    await control.close()
+    assert other.exists(), "it is not ours"
+
+
 async def test_hello_of_another_api_version_says_what_to_do(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client = ControlClient(path)
     assert (await asyncio.to_thread(client.hello, "test")).pid == os.getpid()
@@ -257,6 +283,8 @@ async def test_a_path_that_no_socket_can_have_is_refused_with_a_way_out(tmp_path
         await control.start()
     assert "XDG_RUNTIME_DIR" in str(refused.value.hint)
     assert not long.parent.exists()
+    with pytest.raises(UsageError, match="too long a path"):
+        ControlClient(long).call(schema.STATUS)
 
 
 # -- through the real potluck control ----------------------------------------------------------------------------------

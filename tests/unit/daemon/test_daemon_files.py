@@ -89,6 +89,7 @@ def test_a_folder_that_cannot_be_used_is_named(
     (tmp_path / "state").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(potluckd, "confine", lambda: None)  # which would change the process of the tests for good
+    monkeypatch.chdir(tmp_path)  # which it leaves
     assert potluckd.main([]) == potluckd.EXIT_FAILED
     assert capsys.readouterr().err == f"potluckd: Not a directory: {tmp_path}/state/potluck\n"
 

@@ -3,6 +3,7 @@
 import logging
 import logging.handlers
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,6 +76,15 @@ def test_the_log_file_is_bounded_and_discreet(
     assert len(sizes) == 1 + logs.NUM_OLD
     assert max(sizes) <= logs.MAX_BYTES
     assert all("203.0.113" not in item.read_text() for item in tmp_path.iterdir())
+
+
+def test_a_log_that_was_removed_is_made_again(tmp_path: Path, root_logger: logging.Logger) -> None:
+    path = tmp_path / "state" / "potluckd.log"
+    logs.set_up(path, is_verbose=False)
+    for number, remove in enumerate((lambda: None, path.unlink, lambda: shutil.rmtree(path.parent))):
+        remove()
+        root_logger.info("line %d", number)
+        assert f"line {number}" in path.read_text()
 
 
 def test_old_lines_go_even_if_there_are_few_and_a_traceback_is_as_discreet_as_a_line(

@@ -22,7 +22,7 @@ from potluck_daemon.updates.notes import Notes, NotesFile
 from potluck_daemon.updates.versions import Versions
 
 DAY = 86400.0
-ASKS = "-m potluck_cli.main update --json --check"
+ASKS = "-P -m potluck_cli.main update --json --check"
 KEY = "A" * 43 + "="
 CONFIGURED = f'[updates]\nurl = "https://example.org/potluck.json"\nkey = "{KEY}"\n'
 SEEN = KnownPublisher(anchor=KEY, key=KEY, issued_at=1_800_000_000, version="99.0", changes=("faster",))

@@ -28,6 +28,8 @@ def program(folder: Path, script: str) -> None:
 def test_a_daemon_that_is_not_there_need_not_be_ended_and_one_that_hangs_is_not_passed_over(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in ("CONFIG_HOME", "STATE_HOME", "RUNTIME_DIR"):
+        monkeypatch.setenv(f"XDG_{name}", str(folder))
     assert not LocalSuccessor(folder / "socket", None).drain()
     monkeypatch.setattr(succession, "_ANSWER_S", 0.1)
     with socket.socket(socket.AF_UNIX) as listening:
