@@ -258,6 +258,14 @@ FIGURES = {
             "12 starts (52 in soak) beside eight busy processes: not online after two minutes, or behind a relay",
         ),
         Figure(
+            "stock_peers",
+            "cases",
+            "lower",
+            0,
+            "starts:misjudged_stock_peers",
+            "stock Petals peers, real and recorded: told wrongly whether others reach them, given up, or asked again",
+        ),
+        Figure(
             "generate_matrix",
             "modes",
             "lower",

@@ -1,4 +1,4 @@
-"""How reliably servers get online on a busy machine: `starts_under_load`.
+"""How reliably servers get online on a busy machine, and stock ones beside ours: `starts_under_load`, `stock_peers`.
 
 Real `potluck serve` processes with real p2pd, four at a time, beside eight processes that compute all the time. The
 network is flat: all have one address in a network namespace, so anybody can dial anybody. Needs root.
@@ -20,6 +20,7 @@ from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from benchmarks.models import checkpoint
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
+from tests.helpers import stock_trials
 
 _HIDDEN_SIZE, _NUM_BLOCKS = 512, 4
 _ADDRESS = "10.214.8.1"
@@ -37,6 +38,16 @@ def under_load(soak: bool) -> Measured:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
     return Measured(found["late"] + found["relayed"], found)
+
+
+def misjudged_stock_peers(_: bool) -> Measured:
+    """Count stock servers that are told wrongly whether others reach them, that are given up, or asked again."""
+    peers = stock_trials.beside_real_peers()
+    told = [f"{name}: {told}" for name, told in peers.reached.items() if told is not stock_trials.REACHED[name]]
+    given_up = [f"{prefix}: {calls} calls" for prefix, calls in peers.calls.items() if calls != 2]
+    again = stock_trials.tried_again()
+    detail = {"told wrongly": told, "given up": given_up, "asked again": again}
+    return Measured(sum(map(len, detail.values())), detail)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from potluck.petals.envelopes import MAX_CHAIN_BYTES, read_text_message, write_bytes_message
-from potluck.petals.packing import TensorDescriptor, pack
+from potluck.petals.packing import pack, tensor_descriptor
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import ServerInfo
@@ -35,8 +35,8 @@ def encode_info(info: ServerInfo, *, num_blocks: int, with_schema: bool) -> byte
     }
     if with_schema:
         dtype = f"torch.{info.dtype}"
-        hidden = TensorDescriptor((*_NOMINAL_SHAPE, info.hidden_size), dtype)
-        prompts, hypo_ids = TensorDescriptor((None,), dtype), TensorDescriptor((None,), "torch.int64")
+        hidden = tensor_descriptor((*_NOMINAL_SHAPE, info.hidden_size), dtype)
+        prompts, hypo_ids = tensor_descriptor((None,), dtype), tensor_descriptor((None,), "torch.int64")
         answer |= {
             "forward_schema": ((hidden,), {}),
             "outputs_schema": (hidden,),

@@ -9,7 +9,6 @@ import msgpack
 
 from potluck.petals.envelopes import Envelope, RawTensor
 from potluck.petals.packing import TUPLE, pack, unpack_map
-from potluck.petals.tensors import ENCODABLE
 from potluck.protocol.messages import Caller
 from potluck.wire.errors import WireError
 from potluck.wire.fields import MAX_NAME_CHARS, text
@@ -60,15 +59,3 @@ def _rearranged(tensors: Sequence[RawTensor], structure: object) -> list[RawTens
 def read_caller(metadata: Metadata) -> Caller:
     """Return what the metadata says of the caller. Raises WireError."""
     return Caller(adapter=text(metadata, "active_adapter", MAX_NAME_CHARS) or None)
-
-
-def read_output_compression(metadata: Metadata) -> tuple[int, ...]:
-    """Raises WireError for anything but a short sequence of encodings that we can write."""
-    value = metadata.get("output_compression")
-    if value is None:
-        return ()
-    if not isinstance(value, list | tuple) or len(value) > 2 or any(type(item) is not int for item in value):
-        raise WireError("output_compression must be one number a tensor")
-    if any(item not in ENCODABLE for item in value):
-        raise WireError("output_compression: only NONE (0) and FLOAT16 (2) are supported here")
-    return tuple(value)

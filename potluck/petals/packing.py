@@ -1,13 +1,12 @@
-"""The msgpack dialect of the wire: binary type on, and three extension codes.
+"""The msgpack dialect of Petals: binary type on, and extension codes.
 
-0x40 tuple (lists and tuples are distinct), 0x50 dictionary record of the DHT, 0x51 tensor descriptor. Everything read
-here comes from a peer: size, nesting and extension depth are bounded before anything is built.
+0x40 is a tuple, which is no list; 0x51, a tensor's descriptor, is only written. Everything read here comes from a peer:
+size, nesting and extension depth are bounded before anything is built.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, cast
 
 import msgpack
@@ -16,35 +15,31 @@ from potluck.protocol.buffers import Buffer
 from potluck.wire.errors import WireError
 
 TUPLE: Final = 0x40
-DICTIONARY: Final = 0x50
-DESCRIPTOR: Final = 0x51
+_DESCRIPTOR: Final = 0x51
 
 MAX_BYTES: Final = 64 * 1024
 """A whole packed value. The largest honest one, an rpc_info with digests of a few hundred blocks, takes some 10 KiB."""
 MAX_EXTENSION_DEPTH: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class TensorDescriptor:
-    """Shape and type of a tensor in a schema. `size` None in front stands for the batch."""
-
-    size: tuple[int | None, ...]
-    dtype: str | None  # "torch.bfloat16"
-    compression: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class DictionaryRecord:
-    """A DHT dictionary: (subkey, packed value, expiration) entries."""
-
-    max_size: float
-    latest_expiration: float
-    entries: tuple[tuple[object, bytes, float], ...]
-
-
 def pack(value: object) -> bytes:
     """Encode; the value is ours, so an impossible type raises TypeError."""
     return cast(bytes, msgpack.packb(value, use_bin_type=True, strict_types=True, default=_extension))
+
+
+def tensor_descriptor(size: tuple[int | None, ...], dtype: str) -> msgpack.ExtType:
+    """Return shape and type ("torch.bfloat16") of a tensor in a schema. None in front stands for the batch."""
+    fields = {
+        "size": size,
+        "dtype": dtype,
+        "layout": "torch.strided",
+        "requires_grad": False,
+        "pin_memory": False,
+        "compression": 0,
+        "device_type": None,
+        "device_index": None,
+    }
+    return msgpack.ExtType(_DESCRIPTOR, pack(fields))
 
 
 def unpack(data: Buffer) -> object:
@@ -76,18 +71,14 @@ def _unpack(data: Buffer, depth: int) -> object:
 
 def _hook(depth: int) -> Callable[[int, bytes], object]:
     def hook(code: int, payload: bytes) -> object:
-        if code not in (TUPLE, DICTIONARY, DESCRIPTOR):
+        if code != TUPLE:
             return payload
         if depth + 1 >= MAX_EXTENSION_DEPTH:
             raise WireError("msgpack: extensions are nested too deeply")
         value = _unpack(payload, depth + 1)
-        if code == TUPLE and isinstance(value, list):
-            return tuple(value)
-        if code == DICTIONARY and isinstance(value, list):
-            return _dictionary(value)
-        if code == DESCRIPTOR and isinstance(value, dict):
-            return _descriptor(value)
-        raise WireError(f"msgpack: bad payload of extension 0x{code:x}")
+        if not isinstance(value, list):
+            raise WireError("msgpack: bad payload of a tuple")
+        return tuple(value)
 
     return hook
 
@@ -95,48 +86,7 @@ def _hook(depth: int) -> Callable[[int, bytes], object]:
 _HOOKS: Final = tuple(_hook(depth) for depth in range(MAX_EXTENSION_DEPTH))
 
 
-def _dictionary(value: list[object]) -> DictionaryRecord:
-    match value:
-        case [float(size), float(latest), list(entries)]:
-            return DictionaryRecord(size, latest, tuple(_entry(entry) for entry in entries))
-    raise WireError("msgpack: bad dictionary record")
-
-
-def _entry(value: object) -> tuple[object, bytes, float]:
-    match value:
-        case [subkey, bytes(packed), float(expiration)]:
-            return subkey, packed, expiration
-    raise WireError("msgpack: bad entry of a dictionary record")
-
-
-def _descriptor(value: dict[object, object]) -> TensorDescriptor:
-    match value:
-        case {"size": tuple(size), "dtype": str() | None as dtype, "compression": int(compression)} if all(
-            item is None or (type(item) is int and item >= 0) for item in size
-        ):
-            return TensorDescriptor(size, dtype, compression)
-    raise WireError("msgpack: bad tensor descriptor")
-
-
 def _extension(value: object) -> msgpack.ExtType:
     if isinstance(value, tuple):
         return msgpack.ExtType(TUPLE, pack(list(value)))
-    if isinstance(value, TensorDescriptor):
-        return msgpack.ExtType(DESCRIPTOR, pack(_descriptor_map(value)))
-    if isinstance(value, DictionaryRecord):
-        entries = [list(entry) for entry in value.entries]
-        return msgpack.ExtType(DICTIONARY, pack([value.max_size, value.latest_expiration, entries]))
     raise TypeError(f"cannot pack {type(value).__name__}")
-
-
-def _descriptor_map(descriptor: TensorDescriptor) -> dict[str, object]:
-    return {
-        "size": descriptor.size,
-        "dtype": descriptor.dtype,
-        "layout": "torch.strided",
-        "requires_grad": False,
-        "pin_memory": False,
-        "compression": descriptor.compression,
-        "device_type": None,
-        "device_index": None,
-    }

@@ -27,7 +27,7 @@ from potluck.petals.uids import parse_uids
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Caller, ServerInfo, TensorReply
+from potluck.protocol.messages import Caller, TensorReply
 from potluck.wire.calls import CallRequest
 from potluck.wire.limits import Limits
 
@@ -102,14 +102,14 @@ class PetalsHandlers:
         engine = self.engine
 
         async def handle(body: bytes, peer: PeerId) -> bytes:
-            asked = await engine.in_thread_if_large(
+            request = await engine.in_thread_if_large(
                 len(body), lambda: decode_request(body, is_backward=is_backward, limits=engine.limits)
             )
-            reply_bytes = asked.request.hidden.numel() * _item_bytes(engine.describe())
-            if reply_bytes > 2 * MAX_UNARY_BYTES:  # even as float16 it would not fit: refuse before computing
+            reply_bytes = request.hidden.numel() * _DTYPE_BYTES.get(engine.describe().dtype, 2)
+            if reply_bytes > MAX_UNARY_BYTES:  # refuse before computing
                 raise RemoteError(Code.TOO_LONG, "the answer does not fit a unary message; use the stream call")
-            reply = await engine.compute(asked.request, peer)
-            return await engine.in_thread_if_large(reply_bytes, lambda: whole(reply_envelope(reply, asked.compression)))
+            reply = await engine.compute(request, peer)
+            return await engine.in_thread_if_large(reply_bytes, lambda: whole(reply_envelope(reply)))
 
         return handle
 
@@ -127,7 +127,6 @@ class StreamedCall:
         self._limits = limits
         self._is_backward = is_backward
         self._parts = PartsOfCall(limits.max_frame_bytes, Code.BAD_REQUEST)
-        self._compression: tuple[int, ...] = ()
 
     @property
     def num_bytes(self) -> int:
@@ -142,16 +141,10 @@ class StreamedCall:
         return read_target(self._parts.joined, self._limits)
 
     def request(self) -> CallRequest:
-        asked = read_call(self._parts.joined, is_backward=self._is_backward, limits=self._limits)
-        self._compression = asked.compression
-        return asked.request
+        return read_call(self._parts.joined, is_backward=self._is_backward, limits=self._limits)
 
     def encode_reply(self, reply: TensorReply) -> Iterator[tuple[Buffer, ...]]:
-        return split(reply_envelope(reply, self._compression))
-
-
-def _item_bytes(info: ServerInfo) -> int:
-    return _DTYPE_BYTES.get(info.dtype, 2)
+        return split(reply_envelope(reply))
 
 
 def _refusal_of_call(error: RemoteError) -> bytes:

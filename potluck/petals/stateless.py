@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from torch import Tensor
 
 from potluck.petals.envelopes import Envelope, RawTensor, read_envelope, write_envelope
-from potluck.petals.metadata import (
-    THREE_TENSORS,
-    TWO_TENSORS,
-    arguments,
-    read_caller,
-    read_metadata,
-    read_output_compression,
-)
+from potluck.petals.metadata import THREE_TENSORS, TWO_TENSORS, arguments, read_caller, read_metadata
 from potluck.petals.packing import pack
-from potluck.petals.tensors import EMPTY_FLOATS, Compression, float_tensor, is_empty, to_raw
+from potluck.petals.tensors import EMPTY_FLOATS, float_tensor, is_empty, to_raw
 from potluck.petals.uids import block_uids, read_uids
 from potluck.protocol.blocks import Span
 from potluck.protocol.buffers import Buffer
@@ -40,14 +33,6 @@ envelope's own fields."""
 _MAX_SPLIT_TENSORS: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class AskedCall:
-    """A decoded request and how its answer is to be encoded."""
-
-    request: CallRequest
-    compression: tuple[int, ...]
-
-
 def fits_unary(request: CallRequest) -> bool:
     """Return whether the request goes in one unary call; otherwise take the stream variant and `split`."""
     tensors = (request.hidden, request.prompts, getattr(request, "grad", None))
@@ -64,9 +49,8 @@ def request_envelope(request: CallRequest) -> Envelope:
     return Envelope(block_uids(request.prefix, request.span), tensors, pack(metadata))
 
 
-def reply_envelope(reply: TensorReply, compression: Sequence[int]) -> Envelope:
-    codes = [*compression, *[Compression.NONE] * len(reply.tensors)]
-    return Envelope("", [to_raw(tensor, code) for tensor, code in zip(reply.tensors, codes, strict=False)])
+def reply_envelope(reply: TensorReply) -> Envelope:
+    return Envelope("", [to_raw(tensor) for tensor in reply.tensors])
 
 
 def whole(envelope: Envelope) -> bytes:
@@ -99,27 +83,39 @@ def read_target(envelope: Envelope, limits: Limits) -> tuple[str, Span, Caller]:
 
 
 @refusing(Code.BAD_REQUEST)
-def decode_request(body: Buffer, *, is_backward: bool, limits: Limits) -> AskedCall:
+def decode_request(body: Buffer, *, is_backward: bool, limits: Limits) -> CallRequest:
     """Read a unary request. Raises RemoteError BAD_REQUEST or TOO_LONG."""
-    return _read_call(read_request(body, limits), is_backward, limits)
+    return read_call(read_request(body, limits), is_backward=is_backward, limits=limits)
 
 
 @refusing(Code.BAD_REQUEST)
-def read_call(envelope: Envelope, *, is_backward: bool, limits: Limits) -> AskedCall:
+def read_call(envelope: Envelope, *, is_backward: bool, limits: Limits) -> CallRequest:
     """Read a joined request. Raises RemoteError BAD_REQUEST or TOO_LONG."""
-    return _read_call(envelope, is_backward, limits)
+    prefix, span = read_uids(envelope.uid, num_blocks=limits.num_blocks)
+    metadata = read_metadata(envelope)
+    raw_hidden, *raw_grad, raw_prompts = arguments(envelope, metadata, 3 if is_backward else 2)
+    hidden = read_hidden(raw_hidden, limits)
+    prompts = read_prompts(raw_prompts, hidden, num_blocks=len(span), limits=limits)
+    if not raw_grad:
+        return ForwardRequest(prefix, span, hidden, prompts, read_caller(metadata))
+    grad = float_tensor(raw_grad[0], tuple(hidden.shape))
+    return BackwardRequest(prefix, span, hidden, grad, prompts, read_caller(metadata))
 
 
 @refusing(Code.BAD_REPLY)
 def decode_reply(body: Buffer, request: CallRequest) -> TensorReply:
     """Read a unary answer to `request`. Raises RemoteError BAD_REPLY."""
-    return _read_reply(read_envelope(body), request)
+    return read_reply(read_envelope(body), request)
 
 
 @refusing(Code.BAD_REPLY)
 def read_reply(envelope: Envelope, request: CallRequest) -> TensorReply:
     """Read a joined answer to `request`. Raises RemoteError BAD_REPLY."""
-    return _read_reply(envelope, request)
+    shapes = reply_shapes(request)
+    if len(envelope.tensors) != len(shapes):
+        raise WireError(f"an answer of {len(envelope.tensors)} tensors, expected {len(shapes)}")
+    rows = request.hidden.shape[0]
+    return TensorReply(tuple(map(_read_like, envelope.tensors, shapes, [rows] * len(shapes))))
 
 
 def most_reply_bytes(request: CallRequest) -> int:
@@ -188,27 +184,6 @@ def read_prompts(raw: RawTensor, hidden: Tensor, *, num_blocks: int | None, limi
     if is_empty(raw):
         return None
     return float_tensor(raw, prompts_shape(raw.size, hidden, num_blocks=num_blocks, limits=limits))
-
-
-def _read_call(envelope: Envelope, is_backward: bool, limits: Limits) -> AskedCall:
-    prefix, span = read_uids(envelope.uid, num_blocks=limits.num_blocks)
-    metadata = read_metadata(envelope)
-    raw_hidden, *raw_grad, raw_prompts = arguments(envelope, metadata, 3 if is_backward else 2)
-    hidden = read_hidden(raw_hidden, limits)
-    prompts = read_prompts(raw_prompts, hidden, num_blocks=len(span), limits=limits)
-    caller, compression = read_caller(metadata), read_output_compression(metadata)
-    if not raw_grad:
-        return AskedCall(ForwardRequest(prefix, span, hidden, prompts, caller), compression)
-    grad = float_tensor(raw_grad[0], tuple(hidden.shape))
-    return AskedCall(BackwardRequest(prefix, span, hidden, grad, prompts, caller), compression)
-
-
-def _read_reply(envelope: Envelope, request: CallRequest) -> TensorReply:
-    shapes = reply_shapes(request)
-    if len(envelope.tensors) != len(shapes):
-        raise WireError(f"an answer of {len(envelope.tensors)} tensors, expected {len(shapes)}")
-    rows = request.hidden.shape[0]
-    return TensorReply(tuple(map(_read_like, envelope.tensors, shapes, [rows] * len(shapes))))
 
 
 def _read_like(raw: RawTensor, shape: tuple[int, ...], rows: int) -> Tensor:

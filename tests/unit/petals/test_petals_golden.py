@@ -118,12 +118,12 @@ def test_parts_of_a_call_are_joined_and_cut_again(case: str, monkeypatch: pytest
         sent = [m.body for m in recorded if m.stream == stream and m.from_client and m.kind == "message"]
         request = read_call(
             joined(sent, LIMITS.max_frame_bytes), is_backward=case.startswith("backward"), limits=LIMITS
-        ).request
+        )
         assert [b"".join(pieces) for pieces in split(request_envelope(request))] == sent
         received = [m.body for m in recorded if m.stream == stream and not m.from_client]
         reply = read_reply(joined(received, most_reply_bytes(request)), request)
         if part_bytes >= max(map(len, received)):
-            assert [b"".join(pieces) for pieces in split(reply_envelope(reply, ()))] == received
+            assert [b"".join(pieces) for pieces in split(reply_envelope(reply))] == received
 
 
 def joined(bodies: list[bytes], max_bytes: int) -> Envelope:

@@ -48,14 +48,6 @@ def test_a_recorded_value_is_understood(line: dict[str, object]) -> None:
     assert server.cache_tokens_left == raw // (2 * (end - start))
 
 
-@pytest.mark.parametrize("line", LINES[:6], ids=lambda line: line["key"])
-def test_a_recorded_dictionary_holds_the_recorded_value(line: dict[str, str]) -> None:
-    record = unpack(bytes.fromhex(line["dictionary_value_hex"]))
-    packed = {subkey: value.hex() for subkey, value, _ in record.entries}
-    assert packed[line["subkey"]] == line["value_msgpack_hex"]
-    assert pack(record).hex() == line["dictionary_value_hex"]
-
-
 def test_our_value_has_the_recorded_keys_and_comes_back_through_msgpack() -> None:
     recorded, ours = BLOCK_LINES[0]["value"]["tuple"], stock_server_value(RECORD, BEAT)
     assert list(ours[2]) == list(recorded[2])
