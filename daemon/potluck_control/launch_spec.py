@@ -63,6 +63,7 @@ class LaunchSpec:
     devices: tuple[str, ...] = ()  # hold the span together, `device` first; empty: `device` alone
     memory_limit_mb: int = 0  # of the device, unless `max_memory` names it
     max_memory: str = ""  # cuda:0=10GiB,cpu=20GiB,disk=100GiB
+    memory_percent: int = field(default=100, compare=False)  # of these, after memory ran out; an engine keeps its size
     threads: int = 1
     listen: tuple[str, ...] = ("/ip4/0.0.0.0/tcp/0",)
     may_move_port: bool = False  # listen at another port while another program has this one

@@ -28,12 +28,14 @@ from potluck_daemon.policy.budget import models_folder
 from potluck_daemon.settings.accepted import AcceptedSettings, change_settings
 from potluck_daemon.settings.desired_state import DesiredState, read_desired_state, stamps
 from potluck_daemon.settings.schema import Settings
-from potluck_daemon.settings.state import StateFile
+from potluck_daemon.settings.state import LessMemory, StateFile
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.swarms.contact import free_port, peers_to_ask
 
 log = logging.getLogger(__name__)
 
+_LESS_MEMORY_S = 24 * 3600.0
+_LESS_MEMORY = "Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb"
 
 class Configuration:
     """Call `start` first. `on_change` is called after every reading."""
@@ -145,6 +147,8 @@ class Configuration:
     def launch(self) -> LaunchSpec | None:
         """How to start an engine. The node of a computer that is not listed yet gets a pass, valid for a day."""
         launch, membership = self._desired.launch, self.membership
+        if launch is not None:
+            launch = replace(launch, memory_percent=self._memory_percent)
         if launch is None or membership is None or not self._is_unlisted:
             return launch
         key, person = membership.swarm.founder_key, membership.person_key
@@ -154,9 +158,22 @@ class Configuration:
         return replace(launch, membership=replace(launch.membership, ticket=ticket))
 
     @property
+    def _memory_percent(self) -> int:
+        less = self._memory.state.less_memory
+        is_past = less is None or less.settings != repr(self.settings.serve) or time.time() >= less.at + _LESS_MEMORY_S
+        return 100 if less is None or is_past else less.percent
+
+    def take_less_memory(self) -> None:
+        """Have engines take half as much from now on, until `serve` is set otherwise or a day has passed."""
+        less = LessMemory(max(self._memory_percent // 2, 1), time.time(), repr(self.settings.serve))
+        self._memory.state = replace(self._memory.state, less_memory=less)
+        self._memory.try_to_save()
+
+    @property
     def notices(self) -> tuple[str, ...]:
         """Return what is wrong with the files, and which of them were damaged lately."""
-        return (*self._desired.notices, *self._damaged)
+        less = "" if self._memory_percent == 100 else _LESS_MEMORY
+        return tuple(filter(None, (*self._desired.notices, *self._damaged, less)))
 
     @property
     def engine_python(self) -> str:

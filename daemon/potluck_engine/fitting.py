@@ -85,10 +85,10 @@ def find_device(name: str) -> torch.device:
     return device
 
 
-def memory_limit_bytes(device: str) -> int:
+def memory_limit_bytes(device: str, percent: int = 100) -> int:
     """Return what the engine may use by default for weights, sessions and activations. Raises UsageError."""
     memory = memory_of(find_device(device))
-    return usual_memory_bytes(memory.free, is_gpu=memory.is_own)
+    return usual_memory_bytes(memory.free, is_gpu=memory.is_own) * percent // 100
 
 
 def num_blocks_that_fit(checkpoint: Checkpoint, spec: LaunchSpec) -> int:
@@ -105,16 +105,16 @@ def num_blocks_that_fit(checkpoint: Checkpoint, spec: LaunchSpec) -> int:
 
 
 def memory_limits(spec: LaunchSpec) -> dict[str, int]:
-    """Return bytes of each device, "cpu" or "disk" as the user limits them. Raises UsageError."""
+    """Return bytes of each device, "cpu" or "disk" as the user limits them, or less. Raises UsageError."""
     limits = parse_max_memory(spec.max_memory)
     if spec.memory_limit_mb:
         limits.setdefault(numbered(spec.device), spec.memory_limit_mb << 20)
-    return limits
+    return {name: limit if name == "disk" else limit * spec.memory_percent // 100 for name, limit in limits.items()}
 
 
 def total_limit_bytes(spec: LaunchSpec) -> int:
     """Return what the engine may use of all its devices together. Raises UsageError."""
-    each = memory_limits(spec).get(numbered(spec.device)) or memory_limit_bytes(spec.device)
+    each = memory_limits(spec).get(numbered(spec.device)) or memory_limit_bytes(spec.device, spec.memory_percent)
     return each * max(len(set(spec.devices)), 1)  # ranks on a CPU share one
 
 
@@ -138,10 +138,10 @@ def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder:
     """Return the room for weights: what sessions leave of the device, and a polite share of RAM and disk."""
     limits, device = memory_limits(spec), numbered(spec.device)
     wanted = limits.get(device)
-    limit = max((wanted or memory_limit_bytes(device)) - _exchange_bytes(spec), 0)
+    limit = max((wanted or memory_limit_bytes(device, spec.memory_percent)) - _exchange_bytes(spec), 0)
     for_sessions = _cache_bytes(checkpoint, spec.dtype, spec.cache_quantization) * spec.limits.cache_tokens * len(span)
     device_bytes = int(limit * (1.0 - _WORK_SHARE)) - min(for_sessions, limit // 2)
-    in_ram = _ram_bytes()
+    in_ram = _ram_bytes() * spec.memory_percent // 100
     return Room(
         device_bytes=max(device_bytes, 0),
         ram_bytes=limits.get("cpu", in_ram) if device != "cpu" else in_ram,
@@ -190,7 +190,11 @@ def cache_tokens(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int
     limits, device = spec.limits, numbered(spec.device)
     wanted = memory_limits(spec).get(device)
     now_bytes, num_now = blocks.weights.placement.device_bytes, len(blocks.span)
-    left = memory_limit_bytes(device) if wanted is None else wanted - now_bytes - _exchange_bytes(spec)
+    left = (
+        memory_limit_bytes(device, spec.memory_percent)
+        if wanted is None
+        else wanted - now_bytes - _exchange_bytes(spec)
+    )
     left -= now_bytes // num_now * (max_blocks - num_now)
     fits = int(left * (1.0 - _WORK_SHARE) * _SESSIONS_SHARE) // max(blocks.bytes_per_token * max_blocks // num_now, 1)
     many = max(limits.max_sessions * _USUAL_LENGTH, longest_session(blocks.model_config) or limits.max_length)

@@ -302,7 +302,7 @@ complete -c potluck -n '_shtab_potluck_using serve' -l quantization -xka "none i
 complete -c potluck -n '_shtab_potluck_using serve' -l cache-quantization -xka "none int8" -d 'store the keys and values of sessions in fewer bits (default: none)'
 complete -c potluck -n '_shtab_potluck_using serve' -l adapter -x -d 'a LoRA adapter in peft'"'"'s format that callers may use; repeatable'
 complete -c potluck -n '_shtab_potluck_using serve' -l private-adapters-mb -x -d 'memory for LoRA adapters that callers bring and train; 0: take none (default: 256)'
-complete -c potluck -n '_shtab_potluck_using serve' -l threads -x -d 'CPU threads'
+complete -c potluck -n '_shtab_potluck_using serve' -l threads -x -d 'CPU threads (default: half of the cores)'
 complete -c potluck -n '_shtab_potluck_using serve' -l cache-tokens -x -d 'room for sessions (default: what is free)'
 complete -c potluck -n '_shtab_potluck_using serve' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using serve; and test $_shtab_potluck_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder or hub name (default: the swarm'"'"'s model)'

@@ -729,7 +729,7 @@ _shtab_potluck_serve_options=(
   "--cache-quantization[store the keys and values of sessions in fewer bits (default\: none)]:cache_quantization:(none int8)"
   "*--adapter[a LoRA adapter in peft\'s format that callers may use\; repeatable]:FOLDER|NAME:"
   "--private-adapters-mb[memory for LoRA adapters that callers bring and train\; 0\: take none (default\: 256)]:MIB:"
-  "--threads[CPU threads]:threads:"
+  "--threads[CPU threads (default\: half of the cores)]:threads:"
   "--cache-tokens[room for sessions (default\: what is free)]:cache_tokens:"
   "--json[print JSON, for scripts]"
   ":a folder or hub name (default\: the swarm\'s model):_files"

@@ -80,6 +80,6 @@ class RamPressureProbe:
     async def watch(self, report: Report, situation: Situation) -> None:
         while True:
             needed_bytes = 0 if situation.engine_gpu else situation.needed_bytes
-            is_short = spare_bytes(self._reserve_bytes, self._proc) < needed_bytes
+            is_short = spare_bytes(self._reserve_bytes + needed_bytes, self._proc) < 0
             report((Sighting(Reason.RAM_PRESSURE, "the memory"),) if is_short else ())
             await next_look(INTERVAL_S)

@@ -49,6 +49,15 @@ class Since:
 
 
 @dataclass(frozen=True, slots=True)
+class LessMemory:
+    """The engine takes less, because memory ran out with these settings of `serve`."""
+
+    percent: int
+    at: float
+    settings: str
+
+
+@dataclass(frozen=True, slots=True)
 class RememberedState:
     version: int = STATE_VERSION
     pause: Pause | None = None
@@ -61,6 +70,7 @@ class RememberedState:
     confirmed: tuple[Since, ...] = ()  # whose reports about which computer this one's server found to be right
     dismissed: tuple[Since, ...] = ()  # whose reports about which computer the user has dismissed
     examination: Examination | None = None  # the last one
+    less_memory: LessMemory | None = None  # the last time; it holds for a day
     codes_shown: tuple[str, ...] = ()  # keys of swarms whose recovery code was shown here, in hexadecimal
 
 

@@ -26,6 +26,17 @@ class Exit:
     last_lines: Sequence[str] = ()  # of its standard error
     failed: Failed | None = None  # its own explanation
     killed_because: str | None = None  # why we killed it, e.g. "it stopped answering"
+    memory_kills: int | None = None  # that the kernel made meanwhile because memory ran out; None: unknown
+
+    @property
+    def ran_out_of_memory(self) -> bool:
+        """Whether an engine of the same size would end in the same way. A kill that nobody explains counts."""
+        if self.failed is not None or self.killed_because is not None:
+            return False
+        if self.returncode < 0:
+            return self.returncode == -signal.SIGKILL and self.memory_kills != 0
+        text = "\n".join(self.last_lines)
+        return "out of memory" in text.lower() or "MemoryError" in text
 
 
 def diagnose(end: Exit) -> str:
@@ -35,6 +46,8 @@ def diagnose(end: Exit) -> str:
         return _one_line(f"The engine gave up: {end.failed.message}{hint}")
     if end.killed_because is not None:
         return _one_line(f"The engine was ended because {end.killed_because}")
+    if end.ran_out_of_memory:
+        return "Memory ran out, so the engine starts again with less (to choose how much: serve.memory_limit_mb)"
     if end.returncode < 0:
         return _one_line(_by_signal(-end.returncode, end.last_lines))
     return _one_line(_by_code(end.returncode, end.last_lines))
@@ -42,7 +55,7 @@ def diagnose(end: Exit) -> str:
 
 def _by_signal(number: int, last_lines: Sequence[str]) -> str:
     if number == signal.SIGKILL:
-        return "The engine was killed, perhaps because memory ran out (serve fewer blocks: serve.num_blocks)"
+        return "The engine was killed by another program"
     if number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGABRT):
         name = signal.Signals(number).name
         return f"The engine crashed with {name}{_said(last_lines)} (a driver or torch build that does not fit?)"
@@ -57,8 +70,6 @@ def _by_code(code: int, last_lines: Sequence[str]) -> str:
     text = "\n".join(last_lines)
     if "ModuleNotFoundError" in text:
         return f"The engine's packages are not installed{_said(last_lines)} (install potluck with the extra `engine`)"
-    if "out of memory" in text.lower() or "MemoryError" in text:
-        return f"The engine ran out of memory{_said(last_lines)} (serve fewer blocks: serve.num_blocks)"
     if code == 0:
         return "The engine ended by itself"
     return f"The engine ended with code {code}{_said(last_lines)}"

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from potluck_control.codec import CodecError
 from potluck_control.engine_messages import MAX_LINE_BYTES, Command, Failed, Message, decode, encode
 
+from potluck.allowance import memory_kills
 from potluck.tasks import start_task
 from potluck_daemon.supervisor.diagnosis import Exit
 
@@ -40,6 +41,7 @@ class EngineProcess:
         self._last_lines: deque[str] = deque(maxlen=KEPT_LINES)
         self._failed: Failed | None = None
         self._killed_because: str | None = None
+        self._memory_kills = memory_kills()
         self.ended: asyncio.Task[Exit]
 
     @classmethod
@@ -108,7 +110,9 @@ class EngineProcess:
             for task in late:
                 task.cancel()
             self._writer.close()
-        return Exit(returncode, tuple(self._last_lines), self._failed, self._killed_because)
+        before, after = self._memory_kills, memory_kills()
+        new_kills = None if before is None or after is None else after - before
+        return Exit(returncode, tuple(self._last_lines), self._failed, self._killed_because, new_kills)
 
     async def _read_messages(self, on_message: Callable[[Message], None]) -> None:
         try:

@@ -83,6 +83,7 @@ class Supervisor:
         on_receipt: called with each receipt, and with None when an engine has begun or ended.
         on_members: see `OnMembers`.
         on_report: called with what the engine found out about reports of wrong results.
+        on_memory_short: called before the next engine is started, because memory ran out.
     """
 
     def __init__(
@@ -91,12 +92,14 @@ class Supervisor:
         on_receipt: Callable[[messages.SignedReceipt | None], None],
         on_members: OnMembers = lambda launch, members: None,
         on_report: Callable[[messages.Confirmed | messages.Examined], None] = lambda message: None,
+        on_memory_short: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._on_change = on_change
         self._on_receipt = on_receipt
         self._on_members = on_members
         self._on_report = on_report
+        self._on_memory_short = on_memory_short
         self._clock = clock
         self._engine: EngineProcess | None = None
         self._standby = Standby(on_members)
@@ -316,6 +319,9 @@ class Supervisor:
             wait_s = delay_s(self._failures, explained=end.failed is not None)
             self._retry_at = self._clock() + wait_s
             log.error("%s; next try in %.0f s", self._failure, wait_s)
+            if end.ran_out_of_memory:
+                self._online_bytes = 0  # the next one will use less
+                self._on_memory_short()
         self._on_receipt(None)
         self._on_change()
 

@@ -162,7 +162,9 @@ def test_what_cannot_be_read_is_quoted(text: str) -> None:
 def test_a_limit_that_names_the_device_wins_over_the_general_one() -> None:
     limited = replace(CONFIG, memory_limit_mb=5)
     assert fitting.memory_limits(limited) == {"cpu": 5 << 20}
-    assert fitting.memory_limits(replace(limited, max_memory="cpu=100MiB")) == {"cpu": 100 << 20}
+    both = replace(limited, max_memory="cpu=100MiB,disk=8MiB")
+    assert fitting.memory_limits(both) == {"cpu": 100 << 20, "disk": 8 << 20}
+    assert fitting.memory_limits(replace(both, memory_percent=25)) == {"cpu": 25 << 20, "disk": 8 << 20}
 
 
 @pytest.mark.parametrize(("devices", "total_mb"), [((), 5), (("cpu", "cpu"), 5), (("cuda:0", "cuda:1"), 10)])
@@ -204,7 +206,7 @@ def test_what_sessions_were_promised_is_not_for_weights(tmp_path: Path) -> None:
 
 
 def test_a_machine_short_of_memory_streams_instead_of_refusing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "memory_limit_bytes", lambda device: 1000)
+    monkeypatch.setattr(fitting, "memory_limit_bytes", lambda device, percent: 10 * percent)
     assert place([1 << 20] * 4, room_for_weights(tmp_path)).num_streamed == 4
     limited = room_for_weights(tmp_path, max_memory="cpu=1000B")
     with pytest.raises(UsageError):

@@ -1,4 +1,5 @@
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -6,8 +7,14 @@ from potluck_control import engine_messages as messages
 from potluck_control.codec import CodecError
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.methods.members import SeenServer
+from potluck_control.places import Places
+from potluck_daemon.configuration import Configuration
 from potluck_daemon.policy.decide import Phase
 from potluck_daemon.reporting.display import changed_files
+from potluck_daemon.settings.desired_state import DesiredState
+from potluck_daemon.settings.schema import ServeSettings, Settings
+from potluck_daemon.settings.state import StateFile
+from potluck_daemon.settings.store import Loaded
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
 from potluck_daemon.supervisor.diagnosis import MAX_LETTERS, Exit, diagnose
 from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
@@ -62,7 +69,9 @@ def test_each_end_has_a_sentence() -> None:
     for end, words in (
         (Exit(1, failed=messages.Failed("no checkpoint", "download it")), "no checkpoint (download it)"),
         (Exit(-9, killed_because="it stopped answering"), "it stopped answering"),
-        (Exit(-signal.SIGKILL), "memory"),
+        (Exit(-signal.SIGKILL), "Memory ran out, so the engine starts again with less"),
+        (Exit(-signal.SIGKILL, memory_kills=1), "Memory ran out, so the engine starts again with less"),
+        (Exit(-signal.SIGKILL, memory_kills=0), "killed by another program"),
         (Exit(-signal.SIGSEGV, ["cuda said no"]), "SIGSEGV: cuda said no"),
         (
             Exit(-signal.SIGBUS, [*CRASH, "Extension modules: torch._C (total: 1)"]),
@@ -71,7 +80,7 @@ def test_each_end_has_a_sentence() -> None:
         (Exit(-signal.SIGTERM), "SIGTERM"),
         (Exit(-200), "signal 200"),
         (Exit(1, ["Traceback", "ModuleNotFoundError: No module named 'torch'"]), "extra `engine`"),
-        (Exit(1, ["RuntimeError: CUDA out of memory."]), "ran out of memory"),
+        (Exit(1, ["RuntimeError: CUDA out of memory."]), "Memory ran out"),
         (Exit(1, ["x", "ValueError: odd", ""]), "code 1: ValueError: odd"),
         (Exit(1), "code 1"),
         (Exit(1, ["x" * 10_000]), "xxx"),
@@ -125,3 +134,35 @@ async def test_a_report_of_an_engine_that_serves_wakes_nobody_unless_it_matters(
         supervisor._heard(report)
         assert supervisor.facts.report == report
         assert len(wakes) == num_wakes
+
+
+async def test_an_engine_for_which_memory_ran_out_takes_less_until_it_is_set_otherwise_or_a_day_has_passed(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def started_daemon() -> tuple[Configuration, Supervisor]:
+        memory = StateFile(places.state_file)
+        memory.load()
+        configuration = Configuration(places, {}, memory, lambda: None)
+        configuration._desired = DesiredState(launch=LaunchSpec(Membership(SWARM), "/m", Path("/run")))
+        supervisor = Supervisor(lambda: None, lambda _: None, on_memory_short=configuration.take_less_memory)
+        return configuration, supervisor
+
+    def percent(configuration: Configuration) -> int:
+        assert configuration.launch is not None
+        assert (configuration.launch.memory_percent == 100) is not any("takes less" in n for n in configuration.notices)
+        return configuration.launch.memory_percent
+
+    configuration, supervisor = started_daemon()
+    assert percent(configuration) == 100
+    full = configuration.launch
+    for kills, expected in ((1, 50), (0, 50), (None, 25)):
+        supervisor._ended(Exit(-signal.SIGKILL, memory_kills=kills))
+        assert percent(configuration) == expected
+    assert configuration.launch == full  # so that one which runs is not outdated when its size would be another
+    again, _ = started_daemon()
+    assert percent(again) == 25
+    again.loaded = Loaded(Settings(serve=ServeSettings(num_blocks=2)))
+    assert percent(again) == 100
+    later = time.time() + 25 * 3600
+    monkeypatch.setattr(time, "time", lambda: later)
+    assert percent(configuration) == 100
