@@ -362,6 +362,14 @@ FIGURES = {
             "how often a paused daemon wakes up",
         ),
         Figure(
+            "pause_resume",
+            "failures",
+            "lower",
+            0,
+            "paused:resumes",
+            "40 pauses and resumes at random moments (200 with --soak): engines that failed, resumes that never served",
+        ),
+        Figure(
             "missed_games",
             "games",
             "lower",

@@ -147,9 +147,9 @@ class Series:
     def check(self, when: str) -> None:
         """Serving and shown in the tray, within a time; the user asks for another try instead of waiting for it."""
         self._daemon.client.call(schema.RESUME)
-        if not _within(_STUCK_AFTER_S, lambda: self._daemon.status().state is State.SERVING):
+        if not within(_STUCK_AFTER_S, lambda: self._daemon.status().state is State.SERVING):
             self.faults.stuck.append(f"{when}: {self._daemon.status().text}")
-        elif not _within(_STUCK_AFTER_S, lambda: "Serving" in self._runner.run(self._tooltip())):
+        elif not within(_STUCK_AFTER_S, lambda: "Serving" in self._runner.run(self._tooltip())):
             self.faults.stuck.append(f"{when}: the app shows {self._runner.run(self._tooltip())!r}")
         self.faults.corrupt += [f"{when}: {notice}" for notice in self._daemon.status().notices]
 
@@ -196,7 +196,7 @@ class Series:
             return ""
 
 
-def _within(seconds: float, is_so: Callable[[], bool]) -> bool:
+def within(seconds: float, is_so: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > deadline:

@@ -1,4 +1,5 @@
-"""What a daemon costs that its user has paused: `paused_cpu`, `paused_memory` and `paused_wakeups`.
+"""What a daemon costs that its user has paused, and whether it serves again: `paused_cpu`, `paused_memory`,
+`paused_wakeups` and `pause_resume`.
 
 It has served the bundled model before, so everything is imported and has been used. Probes are on and have a desktop.
 """
@@ -6,6 +7,7 @@ It has served the bundled model before, so everything is imported and has been u
 from __future__ import annotations
 
 import contextlib
+import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,12 +18,18 @@ from potluck_control import schema
 from potluck_control.states import State
 
 from benchmarks.figures import Measured
+from benchmarks.kills import within
 from benchmarks.machine import pss_bytes, rss_bytes
 from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
 from tests.helpers.desktop import desktop
 from tests.helpers.games import gamemoded
 
 _SETTLE_S = 5.0
+_SEED = 36
+_LONGEST_PAUSE_S = 2.0
+_LONGEST_START_S = 5.0  # before a pause: most engines start within it, so that starts are struck at every moment
+_SERVES_EVERY = 4  # pauses after which it has to serve
+_SERVES_WITHIN_S = 60.0
 
 
 def cpu(soak: bool) -> Measured:
@@ -48,6 +56,25 @@ def memory(soak: bool) -> Measured:
     with _paused() as daemon:
         detail = {"rss_mb": round(rss_bytes(daemon.pid) / 1e6, 1), "pages": "shared ones count by their share"}
         return Measured(pss_bytes(daemon.pid) / 1e6, detail)
+
+
+def resumes(soak: bool) -> Measured:
+    """Engines that ended although nobody asked, and resumes after which none served."""
+    rng, rounds, never_served = random.Random(_SEED), 200 if soak else 40, 0
+    with DaemonProcess(LOOPBACK) as daemon:
+        daemon.client.call(schema.CREATE)
+        for number in range(rounds):
+            if number % _SERVES_EVERY == 0:
+                never_served += not within(_SERVES_WITHIN_S, lambda: daemon.status().state is State.SERVING)
+            else:
+                time.sleep(rng.uniform(0.0, _LONGEST_START_S))
+            daemon.client.call(schema.PAUSE, schema.PauseParams(None))
+            time.sleep(rng.uniform(0.0, _LONGEST_PAUSE_S))
+            daemon.client.call(schema.RESUME)
+        never_served += not within(_SERVES_WITHIN_S, lambda: daemon.status().state is State.SERVING)
+        ends = [line for line in daemon.log().splitlines() if "next try in" in line]
+    detail = {"pauses": rounds, "ends": ends, "never_served": never_served, "seed": _SEED}
+    return Measured(len(ends) + never_served, detail)
 
 
 @contextmanager

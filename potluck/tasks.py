@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 _STABLE_S = 60.0  # a loop that ran so long failed for a new reason, so the first pause applies again
+_TICK_S, _LATE_S = 1.0, 5.0  # of a `RunningTimer`
+_failing: dict[object, str] = {}  # what `failing` returns, by the run of the loop
 
 
 def start_task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -29,20 +31,71 @@ def start_task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     return task
 
 
-async def keep_running(loop: Callable[[], Awaitable[None]]) -> None:
-    """Run `loop` until it returns. When an exception ends it, log that, and run it again after a growing pause."""
-    pause_s = _FIRST_PAUSE_S
-    while True:
-        begin = time.monotonic()
-        try:
-            await loop()
-            return
-        except Exception:
-            log.exception("work in the background failed, and begins again")
-        if time.monotonic() - begin > _STABLE_S:
-            pause_s = _FIRST_PAUSE_S
-        await asyncio.sleep(pause_s)
-        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+async def keep_running(what: str, loop: Callable[[], Awaitable[None]]) -> None:
+    """Run `loop` until it returns. When an exception ends it, run it again after a growing pause.
+
+    Each new error is logged once. From the second failure in a row `failing` tells of it, until the loop runs again.
+
+    Args:
+        what: what the loop does, for people: "counting what the engine uses".
+    """
+    run, pause_s, logged = object(), _FIRST_PAUSE_S, ""
+    try:
+        while True:
+            begin = time.monotonic()
+            recovered = asyncio.get_running_loop().call_later(_STABLE_S, _failing.pop, run, None)
+            try:
+                await loop()
+                return
+            except Exception as error:
+                why = f"{type(error).__name__}: {error}"
+                if why != logged:
+                    log.exception("%s failed, and begins again", what)
+                    logged = why
+            finally:
+                recovered.cancel()
+            if time.monotonic() - begin > _STABLE_S:
+                pause_s = _FIRST_PAUSE_S
+            elif pause_s > _FIRST_PAUSE_S:
+                _failing[run] = f"{what} ({why})"
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+    finally:
+        _failing.pop(run, None)
+
+
+def failing() -> tuple[str, ...]:
+    """Return what this process should do but fails at again and again, for its status."""
+    return tuple(dict.fromkeys(_failing.values()))
+
+
+class RunningTimer:
+    """Calls `on_end` once this process has run for `seconds`, unless it is cancelled.
+
+    It counts ticks, not time, so being frozen costs at most one. A tick that comes late does not count, because what is
+    waited for may have come meanwhile without being read.
+    """
+
+    def __init__(self, seconds: float, on_end: Callable[[], None]) -> None:
+        self._left_s = seconds
+        self._on_end = on_end
+        self._begin_tick()
+
+    def cancel(self) -> None:
+        self._tick.cancel()
+
+    def _begin_tick(self) -> None:
+        loop = asyncio.get_running_loop()
+        tick_s = min(self._left_s, _TICK_S)
+        self._tick = loop.call_later(tick_s, self._end_tick, tick_s, loop.time())
+
+    def _end_tick(self, tick_s: float, began: float) -> None:
+        if asyncio.get_running_loop().time() - began < _LATE_S:
+            self._left_s -= tick_s
+        if self._left_s > 0:
+            self._begin_tick()
+        else:
+            self._on_end()
 
 
 async def cancel_and_wait(*tasks: asyncio.Future[Any] | None) -> None:

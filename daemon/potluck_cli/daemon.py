@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import logging
 import os
 import signal
 import sys
@@ -59,6 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:  # an error of a write has no file name
         say(f"potluckd: {error.strerror or error}: {error.filename or places.state}", file=sys.stderr)
         return EXIT_FAILED
+    except Exception:
+        logging.getLogger(__name__).exception("the daemon failed, and ends")
+        raise
     return 0
 
 

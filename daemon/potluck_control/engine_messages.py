@@ -285,6 +285,7 @@ class EngineReport:
     gpu: str = ""  # PCI address of the GPU that computes; empty: none, or not known
     runs_on: str = ""  # what steps run on, such as "fused, graphs" or "plain: no C compiler"; empty: not known yet
     runs_on_hint: str = ""  # how to make them faster; empty: nothing to do
+    failing: tuple[str, ...] = ()  # what it should do but fails at again and again
 
 
 EngineEvent = (

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LOOK_S = 0.5  # between two looks of a `HangWatch`
+STOPPED = "Tt"  # states of a process that a signal or a debugger stopped
 
 _STOPPED_S = 1.5  # the status of the second before may be a little late
 _ASLEEP_S = 2.0
@@ -46,7 +47,7 @@ def is_hung(silent_s: float, before: Pulse | None, now: Pulse | None) -> bool:
     """Return whether a process that says nothing for `silent_s` hangs; `before`: as its silence began. Pure."""
     if before is None or now is None:
         return silent_s >= _UNKNOWN_S
-    if now.state in "Tt":
+    if now.state in STOPPED:
         return silent_s >= _STOPPED_S
     is_asleep = now.state in "SI" and now.active_s - before.active_s <= _ASLEEP_SHARE * silent_s
     return silent_s >= (_ASLEEP_S if is_asleep else _BUSY_S)

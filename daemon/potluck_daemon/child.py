@@ -12,6 +12,8 @@ import os
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 
+_LAST_LINES = 30
+
 
 class Child:
     """A running process, made by `started`."""
@@ -36,10 +38,13 @@ class Child:
         """Wait until it has ended by itself. Return its exit code, negative for a signal."""
         return await self._process.wait()
 
+    async def last_lines(self) -> list[str]:
+        """Return the last lines of its errors after its end."""
+        return (await self._errors).decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
+
     async def last_words(self) -> str:
         """Return the last line of its errors after its end; empty if there is none."""
-        said = (await self._errors).decode(errors="replace").strip().splitlines()
-        return said[-1] if said else ""
+        return "".join((await self.last_lines())[-1:])
 
     def ask_to_end(self) -> None:
         with contextlib.suppress(ProcessLookupError):

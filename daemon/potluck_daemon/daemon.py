@@ -13,13 +13,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from potluck_control.engine_messages import SignedReceipt
+from potluck_control.engine_messages import EngineReport, SignedReceipt
 from potluck_control.places import Places
 from potluck_control.schema import Transition
 
 from potluck.errors import UsageError
 from potluck.files import remove_litter
-from potluck.tasks import cancel_and_wait, keep_running, start_task
+from potluck.tasks import first_of, keep_running, start_task
 from potluck_daemon.account import ServingAccount
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.control.events import Broadcast
@@ -32,7 +32,7 @@ from potluck_daemon.lookout import Lookout
 from potluck_daemon.loop import ServingLoop
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.reporting import logs
-from potluck_daemon.reporting.display import slowness
+from potluck_daemon.reporting.display import failures, slowness
 from potluck_daemon.reporting.history import HistoryFile
 from potluck_daemon.reporting.metrics.families import families
 from potluck_daemon.reporting.metrics.page import MetricsPage
@@ -159,21 +159,20 @@ class Daemon:
         )
 
     async def _serve(self) -> None:
-        chores = (
-            (CHORES_INTERVAL_S, self._tend_members),
-            (CHORES_INTERVAL_S, self._watch_use),
-            (CHORES_INTERVAL_S, self._keep_listening),
-            (CHORES_INTERVAL_S, self._tick),
-            (LOG_LOOK_S, self._drop_old_logs),
-            (MEND_INTERVAL_S, self._setup.mend),
+        """Decide and act until `end`. Beside that goes whatever may fail without making the decisions wrong."""
+        chores: tuple[tuple[str, float, Callable[[], Awaitable[None]]], ...] = (
+            ("watching the swarm's members", CHORES_INTERVAL_S, self._tend_members),
+            ("watching the limits", CHORES_INTERVAL_S, self._watch_use),
+            ("listening for commands", CHORES_INTERVAL_S, self._keep_listening),
+            ("looking after updates, reports and the gateway", CHORES_INTERVAL_S, self._tick),
+            ("dropping old logs", LOG_LOOK_S, self._drop_old_logs),
+            ("mending the engine's installation", MEND_INTERVAL_S, self._setup.mend),
+            ("showing fresh numbers", PUBLISH_INTERVAL_S, self._publish_numbers),
         )
-        loops: list[Callable[[], Awaitable[None]]] = [self._keep_alive, self._keep_publishing]
-        loops += [partial(_every, interval_s, chore) for interval_s, chore in chores]
-        tasks = [start_task(keep_running(loop)) for loop in loops]
-        try:
-            await self._loop.run()
-        finally:
-            await cancel_and_wait(*tasks)
+        if self._manager.watchdog_s is not None:
+            chores += (("telling the service manager", self._manager.watchdog_s / 3, self._keep_alive),)
+        loops = [keep_running(what, partial(_every, interval_s, chore)) for what, interval_s, chore in chores]
+        await first_of(self._loop.run(), *loops)
 
     async def _close(self) -> None:
         """End the engine first and release the lock last: a second daemon must not meet a leftover of this one."""
@@ -226,8 +225,9 @@ class Daemon:
             self._broadcast.publish_status(self.view.status())
 
     def _notices(self) -> tuple[str, ...]:
-        slow = slowness(self._supervisor.facts.report) if self._supervisor.pid is not None else ""
-        notices = (self._state_notice, self._clerk.notice, slow, *(topic.notice for topic in self._topics))
+        report = self._supervisor.facts.report if self._supervisor.pid is not None else EngineReport()
+        own = self._state_notice, self._clerk.notice, slowness(report)
+        notices = (*own, *failures(report), *(topic.notice for topic in self._topics))
         return tuple(filter(None, notices))
 
     def _remember(self) -> None:
@@ -235,13 +235,11 @@ class Daemon:
 
     # --- beside the loop ---------------------------------------------------------------------------------------------
 
-    async def _keep_publishing(self) -> None:
-        """Send fresh numbers while somebody reads events."""
-        while True:
-            await self._broadcast.wait_for_readers()
-            self.account.count_tokens()
-            self._publish_status()
-            await asyncio.sleep(PUBLISH_INTERVAL_S)
+    async def _publish_numbers(self) -> None:
+        """Send fresh numbers once somebody reads events."""
+        await self._broadcast.wait_for_readers()
+        self.account.count_tokens()
+        self._publish_status()
 
     async def _drop_old_logs(self) -> None:
         logs.drop_old(self.places.log_file, time.time())
@@ -273,14 +271,19 @@ class Daemon:
         self._socket_problem = problem
 
     async def _tick(self) -> None:
+        """Give each topic its turn, and raise afterwards what one of them raised."""
+        errors = []
         for topic in self._topics:
-            topic.tick(time.time())
+            try:
+                topic.tick(time.time())
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     async def _keep_alive(self) -> None:
         """Give the watchdog its sign of life from the loop, so that it stops when the loop hangs."""
-        while self._manager.watchdog_s is not None:
-            self._manager.alive()
-            await asyncio.sleep(self._manager.watchdog_s / 3)
+        self._manager.alive()
 
 
 async def _every(interval_s: float, chore: Callable[[], Awaitable[None]]) -> None:

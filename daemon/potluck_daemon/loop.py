@@ -36,6 +36,7 @@ from potluck_daemon.supervisor.supervisor import Supervisor
 log = logging.getLogger(__name__)
 
 MEMORY_LOOK_S = 2.0  # while a game runs beside an engine that has not ended
+_LONGEST_WAIT_S = 60.0  # the clock of timers stands still while the computer sleeps, and a pause may end meanwhile
 
 
 class ServingLoop:
@@ -146,8 +147,8 @@ class ServingLoop:
         self.step()
         self.wake()
 
-    def step(self) -> float | None:
-        """Decide and act once. Return the seconds until the next decision is due; None: until something happens."""
+    def step(self) -> float:
+        """Decide and act once. Return the seconds until the next decision is due if nothing happens before."""
         self._account.count_tokens()
         self._account.book_contribution(is_serving=self.is_serving)
         self._end_expired_pause()
@@ -173,8 +174,8 @@ class ServingLoop:
         self._ask(decision)
         self._show(decision)
         is_climbing_down = bool(watch.presence.evidence) and supervisor.pid is not None
-        times = (decision.wake_in_s, MEMORY_LOOK_S if is_climbing_down else None)
-        return min((max(item, 0.0) for item in times if item is not None), default=None)
+        wait_s = _LONGEST_WAIT_S if decision.wake_in_s is None else max(decision.wake_in_s, 0.0)
+        return min(wait_s, MEMORY_LOOK_S if is_climbing_down else _LONGEST_WAIT_S)
 
     def _inputs(self, python: str) -> Inputs:
         settings, swarm = self._configuration.settings, self._configuration.swarm

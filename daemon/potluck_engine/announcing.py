@@ -72,7 +72,7 @@ class Announcements:
         self._update()
         await patiently(self.wait_announced, patience_s=math.inf, on_waiting=self.node.on_waiting)
         await self.stop_beating()
-        self._beating = start_task(keep_running(self._beat))
+        self._beating = start_task(keep_running("sending heartbeats", self._beat))
 
     async def tell(self) -> None:
         """Announce the present state. Raises NetworkError if nobody stores it."""

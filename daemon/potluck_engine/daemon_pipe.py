@@ -1,18 +1,18 @@
 """The daemon's children, engine and standby node: their life, and messages both ways over a pipe. No torch.
 
 A child ends when its work is over or the daemon ends: on SIGTERM, which the kernel sends then, at the end of the pipe,
-and, should its own event loop hang, by a timer that needs neither loop nor interpreter lock.
+and, should its event loop hang, by a thread that watches the daemon. Whether it hangs is for the daemon to judge.
 """
 
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import logging
 import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -26,9 +26,8 @@ from potluck.tasks import first_of
 
 log = logging.getLogger(__name__)
 
-LAUNCH_TIMEOUT_S = 30.0
 _STOP_TIMEOUT_S = 7.0  # below the daemon's, so that a stubborn engine still ends with the right code
-_ALIVE_EVERY_S, _HANG_S = 15.0, 60.0  # above the daemon's own patience: it explains better
+_LOOK_S = 5.0  # between looks at the daemon
 
 
 async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Coroutine[Any, Any, None]]) -> int:
@@ -40,10 +39,11 @@ async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Coroutine[Any, 
     must_end = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, must_end.set)
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), name="daemon", daemon=True).start()
     pipe = await DaemonPipe.open(handle)
     pipe.send(messages.Hello(pid=os.getpid()))
     try:
-        await first_of(work(pipe), must_end.wait(), _keep_alive(), on_end=end_by_force)
+        await first_of(work(pipe), must_end.wait(), on_end=end_by_force)
         return 0
     except PotluckError as error:
         pipe.send(messages.Failed(error.message, error.hint))
@@ -52,10 +52,10 @@ async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Coroutine[Any, 
         pipe.close()
 
 
-async def _keep_alive() -> None:
-    while True:
-        faulthandler.dump_traceback_later(_HANG_S, exit=True)
-        await asyncio.sleep(_ALIVE_EVERY_S)
+def _end_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK_S)
+    end_by_force()
 
 
 def end_by_force(timeout_s: float = _STOP_TIMEOUT_S) -> None:
@@ -96,15 +96,10 @@ class DaemonPipe:
         )
 
     async def launch(self) -> LaunchSpec | None:
-        """Wait for the launch; None: the daemon says Stop or is gone. It says everything else again later.
-
-        Raises:
-            TimeoutError: no launch came within `LAUNCH_TIMEOUT_S`.
-        """
-        async with asyncio.timeout(LAUNCH_TIMEOUT_S):
-            while not isinstance(message := await self.read(), LaunchSpec):
-                if message is None or isinstance(message, messages.Stop):
-                    return None
+        """Wait for the launch; None: the daemon says Stop or is gone. It says everything else again later."""
+        while not isinstance(message := await self.read(), LaunchSpec):
+            if message is None or isinstance(message, messages.Stop):
+                return None
         return message
 
     async def read(self) -> messages.Message | None:

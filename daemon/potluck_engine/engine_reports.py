@@ -18,6 +18,7 @@ from potluck.checkpoint.fetching import FETCHING
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import LiveServer, ServerState
+from potluck.tasks import failing
 from potluck_engine.fitting import total_limit_bytes
 from potluck_engine.placement.swarm_outlook import swarm_outlook
 from potluck_engine.server import Engine
@@ -73,6 +74,7 @@ class EngineReporter:
             gpu=_gpu_address(spec.device) if len(spec.devices) < 2 else "",
             runs_on="" if blocks is None else blocks.step_ways,
             runs_on_hint="" if lacking is None else lacking.hint,
+            failing=failing(),
         )
 
     async def watch_coverage(self) -> None:

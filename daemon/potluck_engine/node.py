@@ -136,7 +136,7 @@ class Node:
     def measure(self, others: Others) -> None:
         """Begin to measure the links to `others`, unless that runs already."""
         if self._measuring is None:
-            self._measuring = start_task(keep_running(partial(self.speed.run, others)))
+            self._measuring = start_task(keep_running("measuring the network", partial(self.speed.run, others)))
 
     def watch_reach(self, wait_idle: Callable[[], Awaitable[bool]], on_moved: Callable[[], Awaitable[None]]) -> None:
         """Begin to ask now and then whether others can dial this node, unless that runs already.
@@ -148,7 +148,7 @@ class Node:
         """
         if self._watching is None and self._reachability is not None and not is_local(self._host_config()):
             watch = partial(self._watch_reach, self._reachability, wait_idle, on_moved)
-            self._watching = start_task(keep_running(watch))
+            self._watching = start_task(keep_running("finding out who can reach this computer", watch))
 
     async def stop_measuring(self) -> None:
         await cancel_and_wait(self._measuring, self._watching)

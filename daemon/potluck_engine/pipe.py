@@ -23,7 +23,7 @@ _BETWEEN_S = 2.0  # for an end in the middle of a load: a game may wait for it, 
 async def serve_pipe(pipe: DaemonPipe) -> None:
     """Run an engine as the daemon says, until it says Stop or is gone. Raises PotluckError."""
     child = _Child(pipe)
-    await first_of(child.work(), keep_running(child.report))
+    await first_of(child.work(), keep_running("reporting to the daemon", child.report))
 
 
 class _Child:
@@ -41,7 +41,7 @@ class _Child:
         tabs = Tabs(spec.outbox, self._tell_receipt)
         engine = Engine(spec, self._tell, tabs=tabs, callbacks=pipe.callbacks())
         self._reporter = await asyncio.to_thread(EngineReporter, engine, pipe.send)
-        watching = keep_running(self._reporter.watch_coverage)
+        watching = keep_running("looking at the swarm", self._reporter.watch_coverage)
         try:
             await first_of(self._listen(engine), self._obey(engine), engine.wait_lost(), watching, on_end=end_by_force)
         finally:

@@ -135,13 +135,13 @@ class Rebalancer:
         swarm_map = await self._observe(None)
         target = choose_span(swarm_map)
         self.announcements.join(target)
-        self._watching = start_task(keep_running(self._neighbours.watch))
+        self._watching = start_task(keep_running("measuring neighbours", self._neighbours.watch))
         return self._first_of(target, load_order(swarm_map, target))
 
     def start(self, service: Service) -> None:
         self.service = service
         if self._moving is None:
-            self._moving = start_task(keep_running(self._run))
+            self._moving = start_task(keep_running("choosing blocks", self._run))
 
     async def stop(self) -> None:
         """Leave the span as it is. Idempotent."""

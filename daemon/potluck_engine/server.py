@@ -161,8 +161,12 @@ class Engine:
         except BaseException:
             await self.stop()
             raise
-        for watch in (self._watch_files, self._files.look_slowly, self._watch_memory):
-            self._background.start(keep_running(watch))
+        for what, watch in (
+            ("looking for changed files", self._watch_files),
+            ("reading files again", self._files.look_slowly),
+            ("checking weights in memory", self._watch_memory),
+        ):
+            self._background.start(keep_running(what, watch))
         self._background.start(self._watch_host())
         self._background.start(self._fetch_ends())
 

@@ -136,7 +136,7 @@ class GatewayServer:
         self._server.should_exit = True
 
     async def _run(self) -> None:
-        tending = start_task(keep_running(self._tend))
+        tending = start_task(keep_running("ending old conversations", self._tend))
         try:
             await self._server.serve(sockets=[self._socket])
         finally:

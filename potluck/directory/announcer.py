@@ -51,7 +51,7 @@ class Announcer:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = start_task(keep_running(self._run))
+        self._task = start_task(keep_running("announcing this server", self._run))
 
     def update(self, *, record: ServerRecord | None = None, heartbeat: Heartbeat | None = None) -> None:
         """Announce a new state or other blocks at once, and other figures of a heartbeat with the next one.

@@ -108,8 +108,8 @@ class Gossip:
         await self._host.serve_unary(FETCH, self._answer_fetch)
         await self._host.serve_unary(PUSH, self._answer_push)
         await self._host.serve_unary(REPORT, self._answer_report)
-        self._tasks.start(keep_running(self._spread))
-        self._tasks.start(keep_running(self._keep_comparing))
+        self._tasks.start(keep_running("passing on news of servers", self._spread))
+        self._tasks.start(keep_running("comparing directories", self._keep_comparing))
 
     async def stop(self) -> None:
         await self._tasks.cancel()

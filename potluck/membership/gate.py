@@ -241,7 +241,7 @@ class MembersGate:
     def start(self) -> None:
         """Begin to compare with others; call it in the event loop."""
         self._started_s = asyncio.get_running_loop().time()
-        self._tasks.start(keep_running(self._keep_comparing))
+        self._tasks.start(keep_running("comparing lists of members", self._keep_comparing))
 
     async def stop(self) -> None:
         await self._tasks.cancel()

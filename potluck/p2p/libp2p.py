@@ -148,18 +148,19 @@ class Libp2pHost:
                 await self._go_behind(relays)
             await self._patiently(self._enter_dht)
             if self._bootstrap:
-                self._rejoining = start_task(keep_running(self._rejoin_forever))
+                self._rejoining = start_task(keep_running("joining the swarm", self._rejoin_forever))
         except BaseException:
             await self.close()
             raise
-        self._meeting = start_task(keep_running(self._meet_members))
+        self._meeting = start_task(keep_running("meeting members", self._meet_members))
         self._guarding = start_task(self._guard_directory())
         if self.members is not None:
             asked = self._look_at_neighbours, self.members.knows, self.disconnect, self._ask_seen
-            self._looking = start_task(keep_running(partial(keep_out, *asked)))
+            self._looking = start_task(keep_running("watching for twins", partial(keep_out, *asked)))
         if self._nearby is not None:
             self._nearby.is_joined = bool(self._bootstrap)
-            self._greeting = start_task(keep_running(partial(self._greet_neighbours, self._nearby)))
+            greet = partial(self._greet_neighbours, self._nearby)
+            self._greeting = start_task(keep_running("meeting members nearby", greet))
         return self
 
     @property

@@ -193,7 +193,7 @@ class NearbySearch:
             return
         self._on_change("", ())
         self._listen()
-        self._sending = start_task(keep_running(self._announce_forever))
+        self._sending = start_task(keep_running("telling the local network", self._announce_forever))
 
     async def close(self) -> None:
         await cancel_and_wait(self._sending)

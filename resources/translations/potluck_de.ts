@@ -325,6 +325,14 @@
         <translation>Stellt nichts bereit: {file} hat sich auf der Festplatte geändert</translation>
     </message>
     <message>
+        <source>Not serving: somebody stopped the engine&apos;s process</source>
+        <translation>Stellt nichts bereit: Jemand hat den Prozess der Engine angehalten</translation>
+    </message>
+    <message>
+        <source>Potluck keeps failing at {what}. To see more: potluck logs</source>
+        <translation>Potluck scheitert immer wieder an: {what}. Mehr dazu: potluck logs</translation>
+    </message>
+    <message>
         <source>{file} changed on disk. You still serve what was loaded from it.</source>
         <translation>{file} hat sich auf der Festplatte geändert. Du stellst weiter bereit, was daraus geladen wurde.</translation>
     </message>

@@ -325,6 +325,14 @@
         <translation>No se sirve nada: {file} ha cambiado en el disco</translation>
     </message>
     <message>
+        <source>Not serving: somebody stopped the engine&apos;s process</source>
+        <translation>No se sirve nada: alguien ha detenido el proceso del motor</translation>
+    </message>
+    <message>
+        <source>Potluck keeps failing at {what}. To see more: potluck logs</source>
+        <translation>Potluck falla una y otra vez en: {what}. Para ver más: potluck logs</translation>
+    </message>
+    <message>
         <source>{file} changed on disk. You still serve what was loaded from it.</source>
         <translation>{file} ha cambiado en el disco. Sigues sirviendo lo que se cargó de ese archivo.</translation>
     </message>

@@ -35,6 +35,8 @@ _STATES = (
     QT_TRANSLATE_NOOP("", "Loading blocks"),
     QT_TRANSLATE_NOOP("", "Can't join the swarm yet: {why}"),
     QT_TRANSLATE_NOOP("", "Not serving: {file} changed on disk"),
+    QT_TRANSLATE_NOOP("", "Not serving: somebody stopped the engine's process"),
+    QT_TRANSLATE_NOOP("", "Potluck keeps failing at {what}. To see more: potluck logs"),
     QT_TRANSLATE_NOOP("", "{file} changed on disk. You still serve what was loaded from it."),
     QT_TRANSLATE_NOOP("", "Potluck is slow here: {why}. To mend it: {advice}"),
     QT_TRANSLATE_NOOP("", "Serving {what} slowly, while you use the computer"),

@@ -17,7 +17,7 @@ class GatewayState(OpenEnum):
     STOPPED = "stopped"
     STARTING = "starting"  # imports, loads embeddings and head, looks for servers
     READY = "ready"
-    FAILED = "failed"  # `problem` says why; start it again
+    FAILED = "failed"  # `problem` says why; one that had been ready is started again by itself
     UNKNOWN = "unknown"  # what a newer daemon says
 
 
@@ -31,7 +31,7 @@ class StartParams:
 
 @dataclass(frozen=True, slots=True)
 class GatewayStatus:
-    """`token` is new at each start and known only to those who may call this daemon."""
+    """`token` is new at each `gateway.start` and known only to those who may call this daemon."""
 
     state: GatewayState
     url: str = ""  # http://127.0.0.1:PORT/v1 while it is ready

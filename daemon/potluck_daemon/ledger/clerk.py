@@ -70,8 +70,12 @@ class Clerk:
             self.notice = f"earnings are not booked: {error.message}"
             log.error("%s", self.notice)
             return
-        for work in (self._keep_booking, self._keep_telling, self._keep_in_order):
-            self._background.start(keep_running(work))
+        for what, work in (
+            ("booking receipts", self._keep_booking),
+            ("telling the engine what people's work is worth", self._keep_telling),
+            ("adding up old receipts", self._keep_in_order),
+        ):
+            self._background.start(keep_running(what, work))
 
     async def close(self) -> None:
         """Book what is waiting and close the file."""

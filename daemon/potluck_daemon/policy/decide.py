@@ -133,6 +133,7 @@ class EngineView:
     lacking: str = ""  # the file without which it cannot serve; empty: it lacks none
     waiting: str = ""  # why it cannot get online yet; empty: it gets on
     drains: bool = False  # the swarm changed its model, and sessions with the old one may end in peace
+    is_stopped: bool = False  # somebody stopped its process
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,6 +420,9 @@ def _working(inputs: Inputs, now: float) -> Decision:
             ends = "with the next try, or when you resume"
             left_s = engine.retry_at - now
             return Decision(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ENDED, ends, left_s=left_s)
+        case _ if engine.is_stopped:
+            text = "Not serving: somebody stopped the engine's process"
+            return Decision(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ONLINE, "when you resume")
         case Phase.ONLINE if inputs.is_applicant:
             return Decision(State.JOINING, Reason.NOT_ADMITTED, _ADMISSION[NOBODY_ONLINE], Rung.ONLINE)
         case Phase.ONLINE:

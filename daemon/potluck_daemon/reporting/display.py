@@ -11,6 +11,7 @@ from potluck_control.methods.models import Need, Progress, Served
 from potluck_control.schema import LoadStatus, SwarmStatus
 
 from potluck.protocol.swarm import Swarm
+from potluck.tasks import failing
 from potluck_daemon.metering.load import CpuLoad
 from potluck_daemon.supervisor.supervisor import EngineFacts
 
@@ -74,6 +75,13 @@ def needs(coverage: Sequence[int], *, most: int = 8) -> tuple[Need, ...]:
         start = end
     runs = [run for run in runs if run.replicas == 0 or run.replicas < max(coverage)]
     return tuple(sorted(runs, key=lambda run: (run.replicas, run.start))[:most])
+
+
+def failures(report: EngineReport) -> tuple[str, ...]:
+    """Return notices about work of the daemon and its engine that fails again and again."""
+    return tuple(
+        f"Potluck keeps failing at {what}. To see more: potluck logs" for what in (*failing(), *report.failing)
+    )
 
 
 def slowness(report: EngineReport) -> str:

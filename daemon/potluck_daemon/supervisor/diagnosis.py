@@ -56,14 +56,18 @@ def diagnose(end: Exit) -> str:
 def _by_signal(number: int, last_lines: Sequence[str]) -> str:
     if number == signal.SIGKILL:
         return "The engine was killed by another program"
+    name = signal_name(number)
     if number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGABRT):
-        name = signal.Signals(number).name
         return f"The engine crashed with {name}{_said(last_lines)} (a driver or torch build that does not fit?)"
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        name = str(number)
     return f"The engine was ended by signal {name}"
+
+
+def signal_name(number: int) -> str:
+    """Return what a signal is called: SIGKILL."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
 
 
 def _by_code(code: int, last_lines: Sequence[str]) -> str:

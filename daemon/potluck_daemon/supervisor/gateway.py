@@ -1,12 +1,17 @@
-"""Runs the gateway's process for the daemon: starts it, follows its reports, ends it when nobody uses it."""
+"""Runs the gateway's process for the daemon: starts it, follows its reports, ends it when nobody uses it.
+
+One that has served and then fails is started again after growing delays, at the same port and with the same token.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from potluck_control.codec import CodecError, dumps, from_json, loads
 from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport
@@ -19,10 +24,14 @@ from potluck.p2p.runtime_dir import remove_dead
 from potluck.protocol.swarm import Swarm
 from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.child import Child, started
+from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
+from potluck_daemon.supervisor.diagnosis import signal_name
 
 log = logging.getLogger(__name__)
+gateway_log = logging.getLogger("gateway")
 
 _MAX_WRONG = 20  # servers that are named
+_END_TIMEOUT_S = 5.0  # for a process that has closed its output
 START_TIMEOUT_S = 600.0  # time to read a cold disk and to download the embeddings
 
 
@@ -39,6 +48,7 @@ class Gateway:
         self._task: asyncio.Task[None] | None = None
         self._child: Child | None = None
         self._token = ""
+        self._port = 0  # at which it has served; 0: it has not
         self._end_after_s = 0.0
         self._stays = False
 
@@ -88,10 +98,16 @@ class Gateway:
         if self._child is not None:
             await self._child.say(dumps(GatewayKeyHashes(hashes)) + b"\n")
 
+    @property
+    def is_over(self) -> bool:
+        """Return whether no process runs, and none will before the next `start`."""
+        return self._task is None or self._task.done()
+
     async def stop(self) -> None:
+        has_failed = self.is_over and self._status.state is GatewayState.FAILED
         await cancel_and_wait(self._task)
         self._task = None
-        if self._status.state is not GatewayState.FAILED:
+        if not has_failed:
             self._status = GatewayStatus(GatewayState.STOPPED)
 
     async def _life(
@@ -100,23 +116,40 @@ class Gateway:
         environment: Mapping[str, str],
         opening: Callable[[], Awaitable[GatewayOpening]],
     ) -> None:
-        """Run the process from its start to its end."""
-        problem = ""
-        try:
-            problem = await self._run(command, environment, opening)
-        except OSError as error:
-            problem = f"cannot run {command[0]}: {error.strerror}"
-        except CodecError as error:
-            problem = f"the gateway is not understood: {error}"
-        finally:
-            self._earlier_audits, self._audits = self.audits, AuditStatus()
-            state, old = GatewayState.FAILED if problem else GatewayState.STOPPED, self._status
-            is_waiting = old.is_waiting and bool(problem)
-            self._status = GatewayStatus(
-                state, swarm=old.swarm, model=old.model, is_waiting=is_waiting, problem=problem
-            )
-        if problem:
+        """Run the process, and again if it fails after it has served, until nobody uses it."""
+        failures, self._port = 0, 0
+        while True:
+            begin = time.monotonic()
+            problem = await self._run_once(command, environment, opening)
+            old = self._status
+            ended = GatewayStatus(GatewayState.STOPPED, swarm=old.swarm, model=old.model)
+            self._status = ended
+            if not problem:
+                return
+            self._status = replace(ended, state=GatewayState.FAILED, is_waiting=old.is_waiting, problem=problem)
             log.warning("the chat gateway ended: %s", problem)
+            if not self._port:
+                return
+            failures = 1 if time.monotonic() - begin >= STABLE_S else failures + 1
+            await asyncio.sleep(delay_s(failures, explained=False))
+            self._status = replace(ended, state=GatewayState.STARTING, step="Starting")
+
+    async def _run_once(
+        self,
+        command: tuple[str, ...],
+        environment: Mapping[str, str],
+        opening: Callable[[], Awaitable[GatewayOpening]],
+    ) -> str:
+        """Run one process to its end. Return why it failed; empty if it ended because nobody used it."""
+        try:
+            return await self._run(command, environment, opening)
+        except OSError as error:
+            return f"cannot run {command[0]}: {error.strerror}"
+        except CodecError as error:
+            return f"the gateway is not understood: {error}"
+        except Exception as error:  # of the daemon
+            log.exception("the chat gateway cannot be followed")
+            return f"the daemon failed at it: {error}"
 
     async def _run(
         self,
@@ -124,20 +157,26 @@ class Gateway:
         environment: Mapping[str, str],
         opening: Callable[[], Awaitable[GatewayOpening]],
     ) -> str:
-        """Return why it failed; empty if it ended because nobody used it."""
         try:
             async with started(command, environment) as child:
                 telling = start_task(self._tell_opening(child, opening))
                 try:
                     was_idle = await self._follow(child)
+                    if not was_idle:
+                        with contextlib.suppress(TimeoutError):
+                            async with asyncio.timeout(_END_TIMEOUT_S):
+                                await child.wait()
                 finally:
                     await cancel_and_wait(telling)
         finally:
             self._child = None
+            self._earlier_audits, self._audits = self.audits, AuditStatus()
             remove_dead()  # it was killed, so its node's sockets are still there
         if was_idle:
             return ""
-        return self._status.problem or f"it ended: {await child.last_words() or 'without a reason'}"
+        for line in await child.last_lines():
+            gateway_log.info("%s", line)
+        return self._status.problem or _reason(await child.wait(), await child.last_words())
 
     async def _tell_opening(self, child: Child, opening: Callable[[], Awaitable[GatewayOpening]]) -> None:
         """Tell the process what to open, or end it if there is nothing."""
@@ -148,7 +187,8 @@ class Gateway:
             self._status = replace(self._status, problem=problem)
             child.kill()
             return
-        await child.say(dumps(replace(wanted, distrusted=tuple(sorted(self._distrusted)))) + b"\n")
+        wanted = replace(wanted, distrusted=tuple(sorted(self._distrusted)), port=self._port or wanted.port)
+        await child.say(dumps(wanted) + b"\n")
         self._child = child
 
     async def _follow(self, child: Child) -> bool:
@@ -179,7 +219,7 @@ class Gateway:
             self._distrusted |= set(report.distrusted)
             self._on_found(report.found)
         if report.url:
-            ready = GatewayState.READY
+            ready, self._port = GatewayState.READY, urlsplit(report.url).port or 0
             self._status = replace(
                 self._status,
                 state=ready,
@@ -195,6 +235,12 @@ class Gateway:
             self._status = replace(self._status, problem=report.problem)
         elif report.step:
             self._status = replace(self._status, step=report.step, is_waiting=report.is_waiting)
+
+
+def _reason(code: int, last_words: str) -> str:
+    if code < 0:
+        return f"it was ended by signal {signal_name(-code)}"
+    return f"it ended with code {code}" + (f": {last_words}" if last_words else "")
 
 
 def _added(one: AuditStatus, other: AuditStatus) -> AuditStatus:

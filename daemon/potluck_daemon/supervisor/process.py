@@ -15,7 +15,6 @@ import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from potluck_control.codec import CodecError
 from potluck_control.engine_messages import MAX_LINE_BYTES, Command, Failed, Message, decode, encode
 
 from potluck.allowance import memory_kills
@@ -122,10 +121,11 @@ class EngineProcess:
                     self._failed = message
                 if message is not None:
                     on_message(message)
-        except (CodecError, ValueError) as error:  # ValueError: a line above the limit
-            self.kill(f"the daemon could not read its message: {error}")
         except ConnectionError:
             pass  # it died, and `_run` learns how
+        except Exception as error:  # of either side: nobody would read what the engine says from now on
+            log.exception("a message of the engine cannot be handled")
+            self.kill(f"the daemon could not handle its message: {error}")
 
     async def _read_output(self) -> None:
         assert self._process.stdout is not None

@@ -60,7 +60,8 @@ class Standby:
         if launch is None:
             self._life = start_task(cancel_and_wait(before))
         else:
-            self._life = start_task(keep_running(partial(self._keep, before, launch, command, environment)))
+            keep = partial(self._keep, before, launch, command, environment)
+            self._life = start_task(keep_running("keeping a node in the swarm", keep))
 
     async def leave(self) -> None:
         """End the node, and return when its identity and port are free."""

@@ -15,7 +15,9 @@
     any          STOP                               stopping     (exit, SIGTERM after STOP_TIMEOUT_S, then SIGKILL)
     any          exit, silence for SILENCE_S        ended        (a failure, unless it was asked to stop)
 
-An engine that misses a deadline is killed: that frees its memory at once, and its clients continue elsewhere.
+An engine that misses a deadline is killed: that frees its memory at once, and its clients continue elsewhere. Only the
+time in which this process runs counts, so neither is harmed by a computer that sleeps. An engine that somebody stopped
+(SIGSTOP) is silent, too, but does not hang: it is left alone while nobody needs its memory.
 """
 
 from __future__ import annotations
@@ -29,13 +31,14 @@ from dataclasses import dataclass, field, replace
 
 from potluck_control import engine_messages as messages
 from potluck_control.launch_spec import LaunchSpec
+from potluck_control.liveness import STOPPED, read_pulse
 from potluck_control.network_report import NetworkCaps
 from potluck_control.own_python import python_command
 from potluck_control.schema import EngineStatus
 
 from potluck.p2p.ports import tcp_ports
 from potluck.protocol.blocks import Span
-from potluck.tasks import start_task
+from potluck.tasks import RunningTimer, start_task
 from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.supervisor.diagnosis import Exit, diagnose
@@ -110,7 +113,8 @@ class Supervisor:
         self._python = ""  # that ran the last engine
         self._is_greeted = False
         self._task: asyncio.Task[None] | None = None
-        self._deadline: asyncio.TimerHandle | None = None
+        self._deadline: RunningTimer | None = None
+        self._is_stopped = False  # by somebody's signal
         self._started_at = 0.0
         self._online_at: float | None = None
         self._failures = 0  # in a row
@@ -173,7 +177,7 @@ class Supervisor:
         lacking = changed.file if changed is not None and not changed.is_served else ""
         waiting = self.facts.waiting
         known = self._phase, serving, self._failure, retry_at, is_outdated, sessions, gpu, lacking, waiting
-        return EngineView(*known, drains=is_outdated and self._drains_for(wanted))
+        return EngineView(*known, drains=is_outdated and self._drains_for(wanted), is_stopped=self._is_stopped)
 
     def _drains_for(self, wanted: LaunchSpec | None) -> bool:
         """Return whether open sessions may go on, because only the swarm's model changed, and not long ago."""
@@ -239,8 +243,8 @@ class Supervisor:
             self._engine.send(messages.Network(caps))
 
     def tell(self, message: messages.Worth | messages.Members) -> None:
-        """Send a message about people, unless the engine has ended."""
-        if self._engine is not None:
+        """Send a message about people to a node that is in the swarm; the others are told when they get there."""
+        if self._engine is not None and self._phase in _JOINED:
             self._engine.send(message)
         if isinstance(message, messages.Members):
             self._standby.tell(message)
@@ -258,6 +262,8 @@ class Supervisor:
 
     def forgive(self) -> None:
         """Forget the failures, because the user asked for another try."""
+        if self._is_stopped:
+            self._kill("its process was stopped")
         self._retry_at = None
         self._failures = 0
 
@@ -286,8 +292,9 @@ class Supervisor:
         """Run one engine from its start to its end."""
         try:
             engine = await EngineProcess.start(command, environment, self._heard)
-        except OSError as error:
-            end = Exit(127, failed=messages.Failed(f"cannot run {command[0]}: {error.strerror}", "see serve.python"))
+        except (OSError, ValueError) as error:  # ValueError: an environment that no process can have
+            why = error.strerror if isinstance(error, OSError) else error
+            end = Exit(127, failed=messages.Failed(f"cannot run {command[0]}: {why}", "see serve.python"))
         else:
             self._engine = engine
             log.info("engine started as process %d", engine.pid)
@@ -300,6 +307,7 @@ class Supervisor:
 
     def _ended(self, end: Exit) -> None:
         self._cancel_deadline()
+        self._is_stopped = False
         self._handing_over = None
         was_told = self._phase is Phase.STOPPING
         ran_s = self._clock() - (self._online_at or self._clock())
@@ -326,6 +334,9 @@ class Supervisor:
         self._on_change()
 
     def _heard(self, message: messages.Message) -> None:
+        if self._is_stopped:
+            self._is_stopped = False
+            self._on_change()
         if isinstance(message, messages.SignedReceipt):
             self._on_receipt(message)
             return
@@ -352,6 +363,7 @@ class Supervisor:
             case messages.Joining():
                 self.facts = replace(self.facts, peer_id=message.peer_id, span=message.span)
                 self._advance({Phase.STARTING: Phase.JOINING})
+                self._on_receipt(None)
             case messages.Online():
                 self.facts = replace(
                     self.facts,
@@ -398,7 +410,6 @@ class Supervisor:
         """Send the launch when the standby node has left identity and port to the engine."""
         await self._standby.leave()
         engine.send(launch)
-        self._on_receipt(None)
 
     def _advance(self, moves: Mapping[Phase, Phase]) -> None:
         self._phase = moves.get(self._phase, self._phase)
@@ -421,7 +432,7 @@ class Supervisor:
         self._cancel_deadline()
         if self._engine is not None:
             self._engine.send(messages.Stop())
-            self._deadline = asyncio.get_running_loop().call_later(STOP_TIMEOUT_S, self._terminate)
+            self._deadline = RunningTimer(STOP_TIMEOUT_S, self._terminate)
 
     def _terminate(self) -> None:
         if self._engine is not None:
@@ -432,7 +443,17 @@ class Supervisor:
     def _expect(self, timeout_s: float, because: str) -> None:
         """Kill the engine unless something cancels or renews this deadline."""
         self._cancel_deadline()
-        self._deadline = asyncio.get_running_loop().call_later(timeout_s, self._kill, because)
+        self._deadline = RunningTimer(timeout_s, lambda: self._miss(timeout_s, because))
+
+    def _miss(self, timeout_s: float, because: str) -> None:
+        pulse = read_pulse(self.pid)
+        if pulse is None or pulse.state not in STOPPED or self._phase in (Phase.OFFLOADING, Phase.STOPPING):
+            self._kill(because)
+            return
+        log.warning("the engine's process is stopped")
+        self._is_stopped = True
+        self._expect(timeout_s, because)
+        self._on_change()
 
     def _cancel_deadline(self) -> None:
         if self._deadline is not None:

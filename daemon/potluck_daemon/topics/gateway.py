@@ -19,7 +19,6 @@ from potluck_control.states import Reason, State
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.model_folder import downloaded
-from potluck.tasks import BackgroundTasks
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.gateway_keys import GatewayKeys
 from potluck_daemon.settings.desired_state import chosen_checkpoint
@@ -48,7 +47,6 @@ class GatewayTopic(Topic):
         self._was_stopped = False  # by its user, who wants it to stay so until somebody starts it
         self._retry_at = 0.0  # Unix
         self._has_game = False
-        self._background = BackgroundTasks()
 
     @property
     def audits(self) -> AuditStatus:
@@ -63,16 +61,16 @@ class GatewayTopic(Topic):
         wanted = self._configuration.settings.gateway
         status, served = self._gateway.status, self._configuration.swarm
         has_new_model = served is not None and served.name == status.swarm and served.model != status.model
-        is_due = now >= self._retry_at and not self._was_stopped and (has_new_model or status.state not in _RUNS)
+        is_due = now >= self._retry_at and not self._was_stopped and (has_new_model or self._gateway.is_over)
         if wanted.start_with_daemon and is_due:
             self._retry_at = now + _RETRY_S
-            self._background.start(self._start_by_itself(StartParams(wanted.swarm, stays=True)))
+            self.tasks.start(self._start_by_itself(StartParams(wanted.swarm, stays=True)))
 
     def hear(self, transition: Transition) -> None:
         """End the gateway when a game starts, unless it was asked to stay. It may be started again during the game."""
         had_game, self._has_game = self._has_game, transition.state is State.YIELDED and transition.reason in _GAMES
-        if self._has_game and not had_game and not self._gateway.stays and self._gateway.status.state in _RUNS:
-            self._background.start(self._gateway.stop())
+        if self._has_game and not had_game and not self._gateway.stays and not self._gateway.is_over:
+            self.tasks.start(self._gateway.stop())
 
     def _hear_of_wrong(self, text: str) -> None:
         self._found = text
@@ -177,6 +175,6 @@ class GatewayTopic(Topic):
         return KeyList(self._keys.listed())
 
     async def close(self) -> None:
-        await self._background.cancel()
+        await super().close()
         await self._gateway.stop()
         self._keys.flush()

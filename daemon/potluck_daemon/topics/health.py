@@ -11,7 +11,6 @@ from potluck_control.method import Empty
 from potluck_control.methods import health
 from potluck_control.places import Places
 
-from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.topics.topic import Topic, answers
 from potluck_daemon.view import DaemonView
 
@@ -21,7 +20,6 @@ class HealthTopic(Topic):
         self._places = places
         self._view = view
         self._examination = health.Examination()
-        self._running: asyncio.Task[None] | None = None
 
     @answers(health.EXAMINE)
     async def _examine(self, _: Empty) -> health.Examination:
@@ -30,7 +28,7 @@ class HealthTopic(Topic):
             from potluck_daemon.doctor.checks import CHECKS
 
             self._examination = health.Examination(num_checks=len(CHECKS), is_running=True, at=time.time())
-            self._running = start_task(self._examine_each())
+            self.tasks.start(self._examine_each())
         return self._examination
 
     @answers(health.FINDINGS)
@@ -59,6 +57,3 @@ class HealthTopic(Topic):
 
         status = self._view.status()
         return await asyncio.to_thread(write)
-
-    async def close(self) -> None:
-        await cancel_and_wait(self._running)

@@ -28,7 +28,6 @@ from potluck.membership.leadership import (
 from potluck.membership.members import Members, Person
 from potluck.membership.membership import Membership
 from potluck.membership.records import Choose, Confirm, Content, EndInvite, Machine, Rank, Record, Remove, Seats
-from potluck.tasks import BackgroundTasks
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
@@ -59,7 +58,6 @@ class MembersTopic(Topic):
         self._memory = memory
         self._book = book
         self._notice: tuple[object, str | None] = None, None  # with what it was made of
-        self._background = BackgroundTasks()
         self._listed: tuple[tuple[object, ...], methods.MembersList] | None = None  # with what it was made of
 
     @answers(methods.LIST)
@@ -134,14 +132,11 @@ class MembersTopic(Topic):
         known = of, self._book.known, int(now // _RENOTICE_S)
         if known != self._notice[0]:
             self._notice = known, self._notice[1]
-            self._background.start(self._notice_anew(membership))
+            self.tasks.start(self._notice_anew(membership))
 
     async def _notice_anew(self, membership: Membership | None) -> None:
         found = None if membership is None else await asyncio.to_thread(_notice, membership, self._book)
         self._notice = self._notice[0], found
-
-    async def close(self) -> None:
-        await self._background.cancel()
 
     @property
     def notice(self) -> str | None:

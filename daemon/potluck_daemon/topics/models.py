@@ -14,7 +14,6 @@ from potluck_control.methods.models import ModelsFolder, StoredModel
 
 from potluck.errors import PotluckError, UsageError
 from potluck.model_folder import hub_cache
-from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.metering.meters import free_bytes, taken_bytes
 from potluck_daemon.reporting.display import needs
@@ -121,7 +120,7 @@ class ModelsTopic(Topic):
         await asyncio.to_thread(check_target, source, target, total)
         if params.moves_files:
             self._moving = ModelMover(source, target, total)
-            self._task = start_task(self._move_all(self._moving, params.folder))
+            self._task = self.tasks.start(self._move_all(self._moving, params.folder))
         else:
             await self._configuration.change({"serve.models_folder": params.folder or None})
         return await self._list(Empty())
@@ -135,6 +134,3 @@ class ModelsTopic(Topic):
             raise
         if not moving.state.problem:
             await self._configuration.change({"serve.models_folder": folder or None})
-
-    async def close(self) -> None:
-        await cancel_and_wait(self._task)

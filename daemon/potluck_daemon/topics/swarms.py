@@ -21,7 +21,6 @@ from potluck.membership.leadership import choose_model, public_seats, require_le
 from potluck.membership.membership import Membership
 from potluck.membership.records import Content
 from potluck.protocol.swarm import new_swarm
-from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.metering.meters import taken_bytes
 from potluck_daemon.settings.state import StateFile
@@ -45,7 +44,6 @@ class SwarmsTopic(Topic):
         self._keeper = keeper
         self._memory = memory
         self._change = swarms.ModelChange()
-        self._task: asyncio.Task[None] | None = None
 
     @answers(schema.JOIN)
     async def _join(self, params: schema.JoinParams) -> schema.Joined:
@@ -84,7 +82,7 @@ class SwarmsTopic(Topic):
         await asyncio.to_thread(require_leader, membership)
         model = await self._find_model(params.model)
         self._change = swarms.ModelChange(membership.swarm.name, model.name, is_done=False)
-        self._task = start_task(self._change_model(membership, model))
+        self.tasks.start(self._change_model(membership, model))
         return self._change
 
     @answers(swarms.MODEL_CHANGE)
@@ -111,9 +109,6 @@ class SwarmsTopic(Topic):
         found = await asyncio.to_thread(model.pinned, manifests)
         pinned, _, _ = await self._keeper.lead(membership.swarm.name, lambda own: [choose_model(own, found)])
         return pinned
-
-    async def close(self) -> None:
-        await cancel_and_wait(self._task)
 
     def _joined(self, membership: Membership) -> schema.Joined:
         swarm = membership.swarm

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from typing import Any, TypeVar
 
 from potluck_control.method import Method
 
+from potluck.tasks import BackgroundTasks
 from potluck_daemon.control.server import Handler
 
 T = TypeVar("T")
@@ -43,5 +45,11 @@ class Topic:
         """The sentence that a status page should show about this topic, if there is one."""
         return None
 
+    @cached_property
+    def tasks(self) -> BackgroundTasks:
+        """What this topic does besides answering."""
+        return BackgroundTasks()
+
     async def close(self) -> None:
         """End what was begun and is not over."""
+        await self.tasks.cancel()

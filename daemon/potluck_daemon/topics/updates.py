@@ -24,7 +24,6 @@ from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesStat
 from potluck_control.own_python import python_command
 
 from potluck.errors import PotluckError, UsageError
-from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.child import started
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.settings.schema import UpdateSettings
@@ -117,7 +116,7 @@ class UpdatesTopic(Topic):
     def _begin_check(self) -> asyncio.Task[None]:
         """Start a check, unless one runs already, and return its task."""
         if self._checking is None or self._checking.done():
-            self._checking = start_task(self._ask_publisher())
+            self._checking = self.tasks.start(self._ask_publisher())
         return self._checking
 
     async def _ask_publisher(self) -> None:
@@ -153,7 +152,7 @@ class UpdatesTopic(Topic):
 
     def _show_while_locked(self) -> None:
         if self._showing is None or self._showing.done():
-            self._showing = start_task(self._keep_showing())
+            self._showing = self.tasks.start(self._keep_showing())
 
     async def _keep_showing(self) -> None:
         while await asyncio.to_thread(self._file.is_locked):
@@ -185,9 +184,6 @@ class UpdatesTopic(Topic):
             progress=(notes.progress or UpdateProgress("beginning")) if is_busy else None,
             error=notes.error or interrupted,
         )
-
-    async def close(self) -> None:
-        await cancel_and_wait(self._showing, self._checking)
 
 
 def is_due(now: float, asked_at: float, started_at: float, jitter_s: float) -> bool:

@@ -10,7 +10,16 @@ import pytest
 
 from potluck import tasks
 from potluck.errors import PotluckError
-from potluck.tasks import BackgroundTasks, cancel_and_wait, in_thread, keep_running, start_task, to_the_end
+from potluck.tasks import (
+    BackgroundTasks,
+    RunningTimer,
+    cancel_and_wait,
+    failing,
+    in_thread,
+    keep_running,
+    start_task,
+    to_the_end,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -54,24 +63,50 @@ async def test_what_fails_in_the_background_is_logged_once_and_a_loop_begins_aga
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
+    told: list[tuple[str, ...]] = []
 
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
+        told.append(failing())
 
     async def watch() -> None:
         if len(pauses) < 8:
-            raise ValueError
+            raise ValueError("no disk" if len(pauses) < 6 else "no memory")
 
     async def fail() -> None:
         raise PotluckError("no answer")
 
     monkeypatch.setattr(tasks.asyncio, "sleep", pause)
-    await start_task(keep_running(watch))
+    await start_task(keep_running("booking", watch))
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
+    often, lately = (f"booking (ValueError: no {what})" for what in ("disk", "memory"))
+    assert told == [(), *[(often,)] * 5, *[(lately,)] * 2]  # a single failure is no news for people
+    assert failing() == ()
     with pytest.raises(PotluckError):
         await start_task(fail())
-    assert [record.levelno for record in caplog.records] == [*[logging.ERROR] * 8, logging.WARNING]
+    assert [record.levelno for record in caplog.records] == [*[logging.ERROR] * 2, logging.WARNING]
     caplog.clear()
+
+
+async def test_a_timer_counts_only_the_time_in_which_its_process_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, ended, calls = asyncio.get_running_loop(), [], []
+    now = 0.0
+    monkeypatch.setattr(loop, "time", lambda: now)
+    monkeypatch.setattr(loop, "call_later", lambda wait_s, call, *given: calls.append((wait_s, call, given)))
+
+    def pass_s(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        _, call, given = calls.pop()
+        call(*given)
+
+    RunningTimer(2.5, lambda: ended.append(now))
+    for seconds in (100.0, 1.0, 100.0, 1.0, 100.0):  # it was frozen three times
+        pass_s(seconds)
+        assert not ended
+    assert calls[0][0] == 0.5
+    pass_s(0.5)
+    assert ended == [302.5]
 
 
 def kept_unwatched(path: Path) -> Iterator[str]:

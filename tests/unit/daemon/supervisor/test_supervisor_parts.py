@@ -1,6 +1,11 @@
+import asyncio
+import os
 import signal
 import time
+import subprocess
+import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from potluck_control import engine_messages as messages
@@ -10,13 +15,14 @@ from potluck_control.methods.members import SeenServer
 from potluck_control.places import Places
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.policy.decide import Phase
-from potluck_daemon.reporting.display import changed_files
 from potluck_daemon.settings.desired_state import DesiredState
 from potluck_daemon.settings.schema import ServeSettings, Settings
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.settings.store import Loaded
+from potluck_daemon.reporting.display import changed_files, failures
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
 from potluck_daemon.supervisor.diagnosis import MAX_LETTERS, Exit, diagnose
+from potluck_daemon.supervisor.process import EngineProcess
 from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
 
 from potluck.membership.membership import Membership
@@ -166,3 +172,60 @@ async def test_an_engine_for_which_memory_ran_out_takes_less_until_it_is_set_oth
     later = time.time() + 25 * 3600
     monkeypatch.setattr(time, "time", lambda: later)
     assert percent(configuration) == 100
+
+async def test_an_engine_that_is_silent_is_killed_unless_somebody_stopped_it_and_nobody_needs_its_memory() -> None:
+    wakes: list[int] = []
+    with subprocess.Popen(["sleep", "600"]) as program:  # noqa: ASYNC220 (it only starts)
+        for phase, is_spared in (
+            (Phase.ONLINE, False),
+            (Phase.ONLINE, True),  # stopped from here on
+            (Phase.OFFLOADING, False),
+            (Phase.STOPPING, False),
+        ):
+            if is_spared:
+                program.send_signal(signal.SIGSTOP)
+                await asyncio.to_thread(os.waitpid, program.pid, os.WUNTRACED)
+            supervisor = Supervisor(lambda: wakes.append(1), lambda _: None)
+            engine = supervisor._engine = Mock(pid=program.pid)
+            supervisor._phase = phase
+            supervisor._miss(30.0, "it stopped answering")
+            assert engine.kill.called is not is_spared
+            assert supervisor.view("m", None, "").is_stopped is is_spared
+            if is_spared:
+                supervisor._heard(messages.EngineReport())  # it goes on
+                assert not supervisor.view("m", None, "").is_stopped
+            supervisor._cancel_deadline()
+        program.kill()
+    assert wakes
+
+
+async def test_a_message_that_the_daemon_fails_at_ends_the_engine_with_that_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(message: messages.Message) -> None:
+        raise ValueError("no room")
+
+    hello = messages.encode(messages.Hello(1))
+    program = f"import os, sys, time; os.write(int(sys.argv[1].partition('=')[2]), {hello!r}); time.sleep(600)"
+    engine = await EngineProcess.start([sys.executable, "-c", program], os.environ, fail)
+    assert (
+        diagnose(await engine.ended) == "The engine was ended because the daemon could not handle its message: no room"
+    )
+    assert "no room" in caplog.text
+    caplog.clear()
+
+
+def test_an_engine_hears_of_people_only_once_it_is_in_the_swarm() -> None:
+    """Before that it waits for its launch, which says everything."""
+    supervisor = Supervisor(lambda: None, lambda _: None)
+    for phase in Phase:
+        engine = supervisor._engine = Mock()
+        supervisor._phase = phase
+        supervisor.tell(messages.Worth(()))
+        assert engine.send.called is (phase not in (Phase.PREPARING, Phase.STARTING, Phase.STOPPING, Phase.ENDED))
+
+
+def test_work_that_keeps_failing_in_the_engine_is_a_notice() -> None:
+    (notice,) = failures(messages.EngineReport(failing=("sending heartbeats (OSError: no room)",)))
+    assert "sending heartbeats (OSError: no room)" in notice
+    assert failures(messages.EngineReport()) == ()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -69,9 +70,13 @@ def opening_of(script: Path) -> Any:
     return json.loads(Path(f"{script}.opening").read_text())
 
 
+def pid_of(script: Path) -> int:
+    return int(Path(f"{script}.pid").read_text())
+
+
 def is_alive(script: Path) -> bool:
     try:
-        os.kill(int(Path(f"{script}.pid").read_text()), 0)
+        os.kill(pid_of(script), 0)
     except ProcessLookupError:
         return False
     return True
@@ -234,7 +239,8 @@ async def test_a_failure_says_why_and_whether_no_member_answered(ask: Ask, scrip
         ((said(problem="nobody serves block 3"), "exit 1"), "nobody serves block 3", False),
         (("echo ModuleNotFoundError: torch >&2", "exit 1"), "ModuleNotFoundError: torch", False),
         (("echo nonsense",), "not understood", False),
-        ((READY, "exit 0"), "it ended", False),
+        ((READY, "exit 0"), "it ended with code 0", False),
+        ((READY, "echo a warning >&2", "kill -9 $$"), "it was ended by signal SIGKILL", False),
         ((IMPORTING, WAITING, said(problem="gone"), "exit 1"), "gone", True),
         ((WAITING, IMPORTING, said(problem="gone"), "exit 1"), "gone", False),
     ):
@@ -242,6 +248,20 @@ async def test_a_failure_says_why_and_whether_no_member_answered(ask: Ask, scrip
         failed = await until(ask, lambda now: now.state is GatewayState.FAILED)
         assert words in failed.problem
         assert (failed.token, failed.is_waiting) == ("", is_waiting)
+
+
+async def test_one_that_crashes_after_it_served_comes_back_at_its_port_with_its_token(ask: Ask, script: Path) -> None:
+    keep = f"head -n 1 >> {script}.openings"
+    first = await started(ask, script, keep, READY, "exec sleep 600")
+    assert first.token
+    os.kill(pid_of(script), signal.SIGSEGV)
+    await until(ask, lambda now: now.state is GatewayState.FAILED)
+    again = await until(ask, lambda now: now.state is GatewayState.READY)
+    assert (again.url, again.token) == (first.url, first.token)
+    before, after = _lines_of(Path(f"{script}.openings"))
+    assert after == before | {"port": 1}
+    await ask(gateway.STOP)
+    assert not is_alive(script)
 
 
 @pytest.mark.parametrize("comes_online", [True, False])

@@ -11,6 +11,8 @@ from potluck_control.methods import health
 from potluck_control.methods.health import Finding, Severity
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.doctor import checks
+from potluck_daemon.topics.topic import Topic
+from potluck_daemon.topics.updates import UpdatesTopic
 
 
 async def test_findings_come_one_check_after_the_other(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,3 +52,18 @@ async def test_the_bundle_is_private_and_overwrites_nothing(
         await ask(health.EXPORT, health.BundleParams(str(path)))
     with pytest.raises(ControlError, match="cannot write"):
         await ask(health.EXPORT, health.BundleParams(str(tmp_path / "none" / "bundle.zip")))
+
+
+async def test_a_topic_that_fails_in_its_turn_does_not_take_that_of_the_others(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[str] = []
+
+    def fail(self: Topic, now: float) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setattr(Topic, "tick", fail)
+    monkeypatch.setattr(UpdatesTopic, "tick", lambda self, now: turns.append("updates"))
+    with pytest.raises(OSError, match="no room"):
+        await daemon._tick()
+    assert turns == ["updates"]
