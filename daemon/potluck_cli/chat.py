@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json and args.message is None:
         raise UsageError("--json needs a MESSAGE", hint='potluck chat --json "Hello"')
     limits = AnswerLimits(args.max_tokens, parse_duration(args.max_wait))
-    ready = wait_until_ready(daemon(), args.swarm, shows=not args.json, max_wait_s=limits.max_wait_s)
+    ready = wait_until_ready(daemon(), args.swarm, max_wait_s=limits.max_wait_s)
     start = (ChatMessage("system", args.system),) if args.system else ()
     if args.message is not None:
         text = sys.stdin.read() if args.message == "-" else args.message
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def wait_until_ready(
-    client: ControlClient, swarm: str, *, shows: bool, stays: bool = False, max_wait_s: float = math.inf
+    client: ControlClient, swarm: str, *, stays: bool = False, max_wait_s: float = math.inf
 ) -> GatewayStatus:
     """Start the gateway, wait until it is ready, and show its steps.
 
@@ -100,10 +100,10 @@ def wait_until_ready(
             deadline = time.monotonic() + max_wait_s if deadline is None else deadline
             if time.monotonic() >= deadline:
                 raise NetworkError(now.step, hint="wait longer with --max-wait")
-        return f"{now.step} ..." if now.state is GatewayState.STARTING else None
+        return now.step if now.state is GatewayState.STARTING else None
 
     status = client.call(gateway.START, StartParams(swarm, stays))
-    status = follow(client, gateway.STATUS, status, step, shows=shows)
+    status = follow(client, gateway.STATUS, status, step, about_s=15)
     if status.is_waiting:
         raise NetworkError(status.problem)
     if status.state is not GatewayState.READY:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from potluck_control.client import ControlClient
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState
-from potluck_control.places import find_places, find_socket
+from potluck_control.places import find_places
 from potluck_control.record_work import record_work
 from potluck_gateway.client import CompletionOptions
 from potluck_gateway.client import complete as complete_by_gateway
@@ -22,7 +22,7 @@ from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.chat import wait_until_ready
-from potluck_cli.connect import hello_or_none, own_settings, with_own_daemon
+from potluck_cli.connect import daemon, hello_or_none, own_settings, with_own_daemon
 from potluck_cli.durations import parse_duration
 from potluck_cli.interrupts import ending_at_once
 from potluck_cli.invites import add_swarm, brings_invite, is_service_user, swarm_of
@@ -125,7 +125,7 @@ def _daemon_for(args: argparse.Namespace, membership: Membership) -> ControlClie
         return None
     if args.max_new_tokens > own_settings().chat.max_tokens or hello_or_none() is None:
         return None
-    client = ControlClient(find_socket())
+    client = daemon()
     now = client.call(gateway.STATUS)
     is_elsewhere = now.swarm != membership.swarm.name and now.state in (GatewayState.STARTING, GatewayState.READY)
     return None if is_elsewhere else client
@@ -139,7 +139,7 @@ def _by_gateway(
     max_wait_s: float,
     shown: _Shown,
 ) -> Generated:
-    ready = wait_until_ready(client, membership.swarm.name, shows=not args.json, max_wait_s=max_wait_s)
+    ready = wait_until_ready(client, membership.swarm.name, max_wait_s=max_wait_s)
     options = CompletionOptions(args.max_new_tokens, args.temperature, args.seed, max_wait_s)
     details = complete_by_gateway(ready, prompt, options, on_text=shown, on_wait=show_wait)
     hops = tuple(GeneratedHop(hop.peer_id, hop.name or short_id(hop.peer_id), hop.blocks) for hop in details.route)

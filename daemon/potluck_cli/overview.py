@@ -16,7 +16,7 @@ from potluck.membership.membership import Membership
 from potluck.protocol.records import LiveServer, ServerState
 from potluck.protocol.swarm import Swarm
 from potluck_cli.connect import own_settings
-from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, ranges, strip
+from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, Wait, ranges, strip
 
 if TYPE_CHECKING:
     from potluck.directory import Directory
@@ -131,19 +131,20 @@ def _outlook(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOutlook | None
 @contextlib.asynccontextmanager
 async def directory_of(membership: Membership) -> AsyncIterator[Directory]:
     """Enter the swarm as a client that follows all servers. Raises NetworkError if nobody answers."""
-    from potluck.directory import Directory, record_checks
-    from potluck.p2p.config import HostConfig
-    from potluck.p2p.libp2p import Libp2pHost
+    with Wait(f"Looking for the swarm {membership.swarm.name}", 10):
+        from potluck.directory import Directory, record_checks
+        from potluck.p2p.config import HostConfig
+        from potluck.p2p.libp2p import Libp2pHost
 
-    swarm = membership.swarm
-    config = HostConfig(
-        membership=membership,
-        bootstrap_peers=swarm.bootstrap_peers,
-        dht_client=True,
-        finds_nearby=own_settings().serve.find_nearby,
-        record_checks=record_checks(swarm, time.time),
-    )
-    host = await Libp2pHost.start(config)
+        swarm = membership.swarm
+        config = HostConfig(
+            membership=membership,
+            bootstrap_peers=swarm.bootstrap_peers,
+            dht_client=True,
+            finds_nearby=own_settings().serve.find_nearby,
+            record_checks=record_checks(swarm, time.time),
+        )
+        host = await Libp2pHost.start(config)
     try:
         yield Directory(host, swarm, everybody=True)
     finally:
@@ -152,8 +153,9 @@ async def directory_of(membership: Membership) -> AsyncIterator[Directory]:
 
 async def live_servers(membership: Membership) -> tuple[LiveServer, ...]:
     """Fetch all servers from the swarm's directory. Raises NetworkError if nobody answers."""
-    async with directory_of(membership) as directory:
-        return (await directory.fetch()).servers
+    with Wait(f"Looking for the swarm {membership.swarm.name}", 10):
+        async with directory_of(membership) as directory:
+            return (await directory.fetch()).servers
 
 
 def _sorted(servers: Sequence[LiveServer]) -> list[LiveServer]:

@@ -11,9 +11,11 @@ import os
 import re
 import shutil
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from enum import Enum
-from typing import TextIO
+from typing import Self, TextIO
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # and bidi controls
@@ -21,6 +23,7 @@ _WORD = re.compile(r"\s*\S+\s*")  # with the spaces around it
 _GAP, _ONE, _MORE = "·", "▒", "█"  # nobody, one server, several
 _ASCII = str.maketrans({_GAP: ".", _ONE: "+", _MORE: "#", "✓": "+", "✗": "x", "→": ">"})
 _NARROWEST = 30  # columns; below that, a terminal breaks the lines itself
+_SILENCE_S = 0.8  # that needs no explanation; an import may hold the interpreter's lock for another second
 
 
 def shown(text: str) -> str:
@@ -94,6 +97,50 @@ class Terminal:
         if not self._has_colour or not text:
             return text
         return f"\x1b[{';'.join(style.value for style in styles)}m{text}\x1b[0m"
+
+
+class Wait:
+    """Says on standard error what a command does, once it has been silent for a moment.
+
+    On a terminal the line counts the seconds and goes away at the end; elsewhere it is written once. Inside of another
+    one it is silent.
+    """
+
+    _is_one_open = False
+
+    def __init__(self, doing: str, about_s: int = 0) -> None:
+        """`about_s`: how long it usually takes; 0: not known."""
+        self.doing = doing
+        self._usually = f" (usually about {about_s} s)" if about_s else ""
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        if not Wait._is_one_open:
+            Wait._is_one_open = True
+            self._thread = threading.Thread(target=self._show, daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+            Wait._is_one_open = False
+
+    def _show(self) -> None:
+        terminal, began = Terminal(sys.stderr), time.monotonic()
+        is_shown = False
+        while not self._ended.wait(_SILENCE_S):
+            text = shown(f"{self.doing}{self._usually} ...")
+            if not terminal.can_move:
+                terminal.line(text)
+                return
+            seconds = f" {time.monotonic() - began:.0f} s"
+            terminal.control(f"\r\x1b[K{terminal.faint(text[: (terminal.width or 0) - len(seconds) - 1] + seconds)}")
+            is_shown = True
+        if is_shown:
+            terminal.control("\r\x1b[K")
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

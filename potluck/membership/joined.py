@@ -263,8 +263,13 @@ def remember_met(name: str, addresses: Iterable[str]) -> None:
             joined.remember_met(name, addresses)
 
 
-def chosen_swarm(path: Path, wanted: str) -> tuple[Membership | None, tuple[str, ...]]:
-    """Return the membership to serve, `wanted` or the last one joined, and notices if it cannot be found."""
+def chosen_swarm(path: Path, wanted: str, served: str = "") -> tuple[Membership | None, tuple[str, ...]]:
+    """Return the membership to serve, and notices if it cannot be found.
+
+    Args:
+        wanted: what the user chose; empty: stay in the swarm that is `served`, or serve the last one joined.
+        served: what this computer serves now, or served last; empty: nothing.
+    """
     try:
         joined = JoinedSwarms(path)
         content = joined.read()
@@ -275,7 +280,7 @@ def chosen_swarm(path: Path, wanted: str) -> tuple[Membership | None, tuple[str,
         return None, (f"{old_swarm().message} ({old_swarm().hint})",)
     if wanted and wanted not in swarms:
         return None, (f"serve.swarm is {wanted!r}, which is not a swarm you joined",)
-    return swarms.get(wanted) or next(reversed(swarms.values()), None), ()
+    return swarms.get(wanted) or swarms.get(served) or next(reversed(swarms.values()), None), ()
 
 
 def old_swarm() -> UsageError:

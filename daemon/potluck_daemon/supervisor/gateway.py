@@ -32,6 +32,7 @@ class Gateway:
         """`on_found` hears of servers that computed wrongly, in words, `on_answered` of the key's hash and tokens."""
         self._on_found = on_found
         self._on_answered = on_answered
+        self._swarm = ""  # prefix of the swarm that is used, or was used last
         self._audits = self._earlier_audits = AuditStatus()  # of the process that runs, and of those before
         self._distrusted: set[str] = set()  # people
         self._status = GatewayStatus(GatewayState.STOPPED)
@@ -49,9 +50,10 @@ class Gateway:
     def status(self) -> GatewayStatus:
         return self._status
 
-    @property
-    def audits(self) -> AuditStatus:
-        """What all processes found."""
+    def audits_of(self, swarm: Swarm | None) -> AuditStatus:
+        """Return what all processes found since this swarm is used; nothing if another one is."""
+        if swarm is None or swarm.prefix != self._swarm:
+            return AuditStatus()
         return _added(self._earlier_audits, self._audits)
 
     def start(
@@ -73,6 +75,8 @@ class Gateway:
             stays: it does not end when nobody uses it.
         """
         self._token, self._end_after_s, self._stays = token, end_after_s, stays
+        if swarm.prefix != self._swarm:
+            self._swarm, self._earlier_audits = swarm.prefix, AuditStatus()
         self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step="Starting")
         command = (python, "-m", "potluck_gateway")
         self._task = start_task(self._life(command, environment, opening))
@@ -108,7 +112,7 @@ class Gateway:
         except CodecError as error:
             problem = f"the gateway is not understood: {error}"
         finally:
-            self._earlier_audits, self._audits = self.audits, AuditStatus()
+            self._earlier_audits, self._audits = _added(self._earlier_audits, self._audits), AuditStatus()
             state, old = GatewayState.FAILED if problem else GatewayState.STOPPED, self._status
             is_waiting = old.is_waiting and bool(problem)
             self._status = GatewayStatus(

@@ -42,6 +42,7 @@ class Standby:
         self._held: tuple[LaunchSpec, Sequence[str]] | None = None
         self._life: asyncio.Task[None] | None = None
         self._process: EngineProcess | None = None
+        self.swarm = ""  # prefix of the swarm of the process that runs
         self.addresses: tuple[str, ...] = ()  # where others find it; empty: it is not in the swarm
         self.nearby: messages.Nearby | None = None  # None: no process runs
 
@@ -97,7 +98,7 @@ class Standby:
             process = await EngineProcess.start(command, environment, lambda message: self._heard(launch, message))
         except OSError as error:
             return f"cannot run {command[0]}: {error.strerror}"
-        self._process = process
+        self._process, self.swarm = process, launch.swarm.prefix
         try:
             return diagnose(await asyncio.shield(process.ended))
         except asyncio.CancelledError:
