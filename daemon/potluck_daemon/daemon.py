@@ -82,7 +82,7 @@ class Daemon:
             self.wake,
             self._hear_of_receipts,
             lambda launch, message: self._members.hear(launch, message),
-            lambda swarm, message: self._reports.hear(swarm, message),
+            lambda launch, message: self._reports.hear(launch.swarm, message),
         )
         self._clerk = Clerk(places.ledger_file, places.identity_file, places.receipts, self._supervisor.tell)
         self.configuration = Configuration(places, environment, self._memory, self._obey_configuration)

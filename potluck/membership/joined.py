@@ -84,7 +84,7 @@ class JoinedSwarms:
         made = decode_invite(invite)
         with self._changing() as memberships:
             for membership in memberships.values():
-                if _is_same(membership.swarm, made.swarm):
+                if membership.swarm.is_same(made.swarm):
                     peers = dict.fromkeys((*made.swarm.bootstrap_peers, *membership.swarm.bootstrap_peers))
                     newer = replace(membership.swarm, bootstrap_peers=tuple(peers)[:MAX_BOOTSTRAP_PEERS])
                     again = renewed(replace(membership, swarm=newer), made, self.machine(), machine_name())
@@ -104,7 +104,7 @@ class JoinedSwarms:
             UsageError: somebody else on this computer is a member of that swarm.
         """
         with self._changing() as memberships:
-            known = next((each for each in memberships.values() if _is_same(each.swarm, membership.swarm)), None)
+            known = next((each for each in memberships.values() if each.swarm.is_same(membership.swarm)), None)
             if known is not None and known.person_seed is not None and known.person_seed == membership.person_seed:
                 return known
             if known is not None:
@@ -313,11 +313,6 @@ def machine_name() -> str:
 
 def _clean(name: str, otherwise: str) -> str:
     return _NOT_IN_NAMES.sub("", name).strip(" .'-_")[:MAX_NAME_CHARS] or otherwise
-
-
-def _is_same(one: Swarm, other: Swarm) -> bool:
-    """Return whether two invites lead to the same swarm; one with members may have changed its model meanwhile."""
-    return one.founder_key == other.founder_key and (one.founder_key is not None or one.prefix == other.prefix)
 
 
 def _encode(content: _Content) -> bytes:

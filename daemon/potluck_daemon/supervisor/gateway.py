@@ -50,10 +50,9 @@ class Gateway:
     def status(self) -> GatewayStatus:
         return self._status
 
-    def audits_of(self, swarm: Swarm | None) -> AuditStatus:
-        """Return what all processes found since this swarm is used; nothing if another one is."""
-        if swarm is None or swarm.prefix != self._swarm:
-            return AuditStatus()
+    @property
+    def audits(self) -> AuditStatus:
+        """What all processes for that swarm found."""
         return _added(self._earlier_audits, self._audits)
 
     def start(
@@ -112,7 +111,7 @@ class Gateway:
         except CodecError as error:
             problem = f"the gateway is not understood: {error}"
         finally:
-            self._earlier_audits, self._audits = _added(self._earlier_audits, self._audits), AuditStatus()
+            self._earlier_audits, self._audits = self.audits, AuditStatus()
             state, old = GatewayState.FAILED if problem else GatewayState.STOPPED, self._status
             is_waiting = old.is_waiting and bool(problem)
             self._status = GatewayStatus(

@@ -57,7 +57,7 @@ _LOADED = (Phase.STARTING, Phase.JOINING, Phase.ONLINE, Phase.FINISHING, Phase.R
 class EngineFacts:
     """The last reports of an engine in one swarm. They outlive it, so that a paused display still shows something."""
 
-    swarm: str = ""  # prefix of the swarm and model that they are about
+    swarm: Swarm | None = None  # with the model that it had
     report: messages.EngineReport = field(default_factory=messages.EngineReport)
     reported_at: float = 0.0  # monotonic
     peer_id: str | None = None
@@ -84,7 +84,7 @@ class Supervisor:
         on_change: called after everything that may change a decision.
         on_receipt: called with each receipt, and with None when an engine has begun or ended.
         on_members: see `OnMembers`.
-        on_report: called with what the engine found out about reports of wrong results, and the swarm's prefix.
+        on_report: called with what the engine of a launch found out about reports of wrong results.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Supervisor:
         on_change: Callable[[], None],
         on_receipt: Callable[[messages.SignedReceipt | None], None],
         on_members: OnMembers = lambda launch, members: None,
-        on_report: Callable[[str, messages.Confirmed | messages.Examined], None] = lambda swarm, message: None,
+        on_report: Callable[[LaunchSpec, messages.Confirmed | messages.Examined], None] = lambda *_: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._on_change = on_change
@@ -130,24 +130,24 @@ class Supervisor:
 
         The span is served now, and the addresses are where others find this computer, or found it last.
         """
-        if swarm is None:
-            return EngineFacts()
-        facts = self.facts if self.facts.swarm == swarm.prefix else EngineFacts(swarm.prefix)
+        facts, node = self.facts, self._standby
+        if swarm is None or facts.swarm is None or not facts.swarm.is_same(swarm):
+            facts = EngineFacts()
+        elif facts.swarm.prefix != swarm.prefix:  # it has another model now
+            facts = EngineFacts(facts.swarm, peer_id=facts.peer_id, addresses=facts.addresses, nearby=facts.nearby)
         if self._phase not in _SERVING:
             seen = facts.servers.servers if facts.servers is not None else ()
             others = messages.Servers(tuple(server for server in seen if server.peer_id != facts.peer_id))
             facts = replace(facts, span=None, servers=None if facts.servers is None else others)
-        node = self._standby
-        if node.swarm != swarm.prefix:
+        if swarm is None or node.swarm is None or not node.swarm.is_same(swarm):
             return facts
         return replace(facts, addresses=node.addresses or facts.addresses, nearby=node.nearby or facts.nearby)
 
     def has_reached(self, swarm: Swarm | None) -> bool:
         """Return whether a node of this computer has reached the swarm and can tell its members something."""
-        if swarm is None:
-            return False
-        is_engine_in = self._phase in _JOINED and self.facts.swarm == swarm.prefix
-        return is_engine_in or (bool(self._standby.addresses) and self._standby.swarm == swarm.prefix)
+        reached = self.facts.swarm if self._phase in _JOINED else self._standby.swarm
+        is_in = self._phase in _JOINED or bool(self._standby.addresses)
+        return is_in and swarm is not None and reached is not None and reached.is_same(swarm)
 
     @property
     def is_starting(self) -> bool:
@@ -288,8 +288,8 @@ class Supervisor:
 
     def _set_launch(self, launch: LaunchSpec | None) -> None:
         self._launch = launch
-        if launch is not None and launch.swarm.prefix != self.facts.swarm:
-            self.facts = EngineFacts(launch.swarm.prefix)
+        if launch is not None and self.facts.swarm != launch.swarm:
+            self.facts = replace(self.facts_of(launch.swarm), swarm=launch.swarm)
 
     async def _life(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """Run one engine from its start to its end."""
@@ -344,8 +344,8 @@ class Supervisor:
                 self.facts = reported(self.facts, message, self._clock())
                 if self._phase is Phase.ONLINE:
                     self._online_bytes = message.memory_used_bytes
-            case messages.Confirmed() | messages.Examined():
-                self._on_report(self.facts.swarm, message)
+            case messages.Confirmed() | messages.Examined() if self._launch is not None:
+                self._on_report(self._launch, message)
             case messages.Servers():
                 is_news = False
                 self.facts = replace(self.facts, servers=message, servers_at=self._clock())

@@ -33,7 +33,7 @@ class MembersKeeper:
     """Call `tend` every few seconds."""
 
     def __init__(self, configuration: Configuration, supervisor: Supervisor) -> None:
-        self._leader_heard: tuple[str, float] = "", 0.0  # in which swarm, by its prefix, and when, in Unix seconds
+        self._leader_heard: tuple[Swarm, float] | None = None  # in which swarm, and when, in Unix seconds
         self._configuration = configuration
         self._supervisor = supervisor
         self._tasks = BackgroundTasks()
@@ -48,7 +48,7 @@ class MembersKeeper:
                 self._configuration.remember_met(launch.swarm, addresses)
             case Members(records, leader_heard):
                 if leader_heard:
-                    self._leader_heard = launch.swarm.prefix, time.time()
+                    self._leader_heard = launch.swarm, time.time()
                 if records:
                     self._tasks.start(self._learn(launch.swarm.name, records))
             case _:
@@ -56,8 +56,9 @@ class MembersKeeper:
 
     def leader_heard_at(self, swarm: Swarm | None) -> float | None:
         """Return when this computer's node last compared with a leader's in a swarm; None: not since it joined it."""
-        prefix, at = self._leader_heard
-        return at if swarm is not None and swarm.prefix == prefix else None
+        if swarm is None or self._leader_heard is None or not self._leader_heard[0].is_same(swarm):
+            return None
+        return self._leader_heard[1]
 
     async def lead(
         self, name: str, decide: Callable[[Membership], Sequence[Content]]

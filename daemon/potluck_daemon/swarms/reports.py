@@ -18,6 +18,7 @@ from potluck.membership.members import REPORT_LIVES_S, Members, Person
 from potluck.membership.membership import Membership
 from potluck.membership.records import Machine, Report
 from potluck.protocol.blocks import PeerId
+from potluck.protocol.swarm import Swarm
 from potluck_daemon.settings.state import Examination, Since, StateFile
 
 ID_LETTERS = 8  # of a person's id that are shown
@@ -38,11 +39,11 @@ class ReportBook:
         state = self._memory.state
         return state.confirmed, state.dismissed, state.examination
 
-    def hear(self, swarm: str, message: Confirmed | Examined) -> None:
-        """Remember what the engine found out in a swarm, which its prefix names."""
+    def hear(self, swarm: Swarm, message: Confirmed | Examined) -> None:
+        """Remember what the engine found out in a swarm."""
         state = self._memory.state
         if isinstance(message, Examined):
-            self._memory.state = replace(state, examination=Examination(time.time(), message.damaged, swarm))
+            self._memory.state = replace(state, examination=Examination(time.time(), message.damaged, swarm.prefix))
         else:
             machine = public_key_of(PeerId(message.peer_id))
             if machine is not None:

@@ -52,7 +52,7 @@ class GatewayTopic(Topic):
 
     @property
     def audits(self) -> AuditStatus:
-        return self._gateway.audits_of(self._configuration.swarm)
+        return self._gateway.audits
 
     @property
     def notice(self) -> str | None:

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from helpers.members import founded
-from potluck_cli import join, members
+from potluck_cli import join, members, moving
 from potluck_cli.main import main
 from potluck_cli.terminal import Terminal
 from potluck_control import schema
 from potluck_control.methods import computers, swarms
 from potluck_control.methods import members as methods
+from potluck_control.methods.settings import Change, SetParams
 from potluck_control.states import Reason, State
 from test_cli_top import Screen
 
@@ -52,8 +53,9 @@ class Daemon:
 def daemon(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Daemon]:
     def install(**answers: object) -> Daemon:
         made = Daemon(**answers)
-        for module in (members, join):
+        for module in (members, join, moving):
             monkeypatch.setattr(module, "daemon", lambda: made)
+        monkeypatch.setattr(moving, "hello_or_none", lambda: made)
         return made
 
     return install
@@ -212,9 +214,13 @@ def test_a_refused_invite_is_an_error_and_another_swarm_that_is_served_is_named(
     refused = replace(WAITING, state=State.ERROR, text="The invite has expired")
     code, _, err = joining(invite(), members__list=NOBODY, status=refused)
     assert (code, "The invite has expired (it will be tried again" in err) == (1, True)
-    other = swarms.Swarms((swarms.JoinedSwarm("work", "model", 12, False, True),))
-    code, out, _ = joining(invite(), swarms__list=other)
-    assert (code, "potluck config set serve.swarm home" in out) == (0, True)
+    work, home = (swarms.JoinedSwarm(name, "model", 12, False, name == "work") for name in ("work", "home"))
+    code, out, _ = joining(invite(), swarms__list=swarms.Swarms((work, home)))
+    assert (code, "goes on serving work. To serve home: potluck config set serve.swarm home" in out) == (0, True)
+    moved: list[object] = []
+    both = {"swarms__list": swarms.Swarms((work, home)), "settings__set": moved.append}
+    code, out, _ = joining(invite(), "--move", members__list=YOU, status=SERVING, **both)
+    assert (code, out.startswith("Joined home"), moved) == (0, True, [SetParams((Change("serve.swarm", "home"),))])
 
 
 def test_a_further_computer_says_which_name_to_confirm(joining: Callable[..., tuple[int, str, str]]) -> None:
