@@ -58,11 +58,11 @@ swarm show home
 swarm page home
 swarm invite home
 join --file invite
+serve MODEL --swarm home --host 127.0.0.1 --port 0
 bootstrap --host 127.0.0.1 --port 0
 swarm create friends MODEL --bootstrap ADDRESS
 swarm join --file invite
 swarm model MODEL --swarm home
-serve MODEL --swarm friends --host 127.0.0.1 --port 0
 swarm leave friends --yes
 members list
 members confirm Bob
@@ -120,7 +120,7 @@ start
 leave home --yes
 stop
 """
-_LASTING = {"bootstrap": "/p2p/", "serve": "ONLINE", "potluckd": "\n"}  # until these show that, then Ctrl-C
+_LASTING = {"bootstrap": "/p2p/", "serve": "Online", "potluckd": "\n"}  # until these show that, then Ctrl-C
 _QUESTION = re.compile(r"[:\]>?] $")
 _ANSWER = b"correct horse battery\n"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import sys
 import time
@@ -36,7 +35,7 @@ from potluck.membership.records import MAX_PEOPLE_OF_INVITE
 from potluck.open_swarms import default_prefix
 from potluck.protocol.swarm import check_revision, check_swarm, new_swarm
 from potluck_cli import page as web_page
-from potluck_cli.connect import daemon, follow, hello_or_none, status_or_reason, with_own_daemon
+from potluck_cli.connect import daemon, follow, hello_or_none, with_own_daemon
 from potluck_cli.durations import parse_duration
 from potluck_cli.invites import (
     add_invite,
@@ -49,7 +48,7 @@ from potluck_cli.invites import (
 )
 from potluck_cli.moving import add_move, move_or_stay
 from potluck_cli.options import answer, between, folder_or_name
-from potluck_cli.overview import SwarmOverview, leader_heard, live_servers, overview, page
+from potluck_cli.overview import SwarmOverview, page, read_swarm
 from potluck_cli.terminal import Terminal, Wait, say
 
 if TYPE_CHECKING:
@@ -378,17 +377,5 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    membership = with_own_daemon(swarm_of(args))
-    swarm, servers = membership.swarm, asyncio.run(live_servers(membership))
-    heard_at = _leader_heard_at(swarm.name)
-    seen = replace(overview(swarm, servers), leader_heard_at=heard_at)
-    lines = page(swarm, servers, Terminal())
-    return answer(args, seen, lines if heard_at is None else [*lines, leader_heard(heard_at, time.time())])
-
-
-def _leader_heard_at(swarm: str) -> float | None:
-    """Return when the daemon last heard of a leader's computer; None: it has not, or it does not serve this swarm."""
-    status = status_or_reason()
-    if not isinstance(status, schema.Status) or status.swarm is None or status.swarm.name != swarm:
-        return None
-    return status.leader_heard_at
+    seen = read_swarm(swarm_of(args))
+    return answer(args, seen, page(seen, Terminal()))

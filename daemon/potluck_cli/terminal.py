@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Sequence
 from enum import Enum
-from typing import Self, TextIO
+from typing import ClassVar, Self, TextIO
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # and bidi controls
@@ -39,6 +39,7 @@ def shown_in_style(text: str) -> str:
 
 def say(*texts: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
     """Print texts as `print` does, but only what can be shown."""
+    Wait.make_room()
     print(shown(sep.join(map(str, texts))), end=end, file=file, flush=flush)
 
 
@@ -84,14 +85,16 @@ class Terminal:
 
     def control(self, text: str) -> None:
         """Write at once what also moves the cursor, and replace characters that the terminal cannot show."""
-        if not self.has_unicode:
-            text = (
-                text.translate(_ASCII)
-                .encode(self._out.encoding or "ascii", "replace")
-                .decode(self._out.encoding or "ascii")
-            )
-        self._out.write(text)
+        Wait.make_room()
+        self._out.write(self.encodable(text))
         self._out.flush()
+
+    def encodable(self, text: str) -> str:
+        """Return the text without characters that the terminal cannot show."""
+        if self.has_unicode:
+            return text
+        encoding = self._out.encoding or "ascii"
+        return text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
 
     def styled(self, text: str, *styles: Style) -> str:
         if not self._has_colour or not text:
@@ -100,47 +103,69 @@ class Terminal:
 
 
 class Wait:
-    """Says on standard error what a command does, once it has been silent for a moment.
+    """Says on standard error what a command does, whenever it has been silent for a moment.
 
-    On a terminal the line counts the seconds and goes away at the end; elsewhere it is written once. Inside of another
-    one it is silent.
+    On a terminal the line counts the seconds and goes away before other output; elsewhere it is written once. Inside of
+    another one it is silent.
     """
 
-    _is_one_open = False
+    _open: ClassVar[Wait | None] = None
 
     def __init__(self, doing: str, about_s: int = 0) -> None:
         """`about_s`: how long it usually takes; 0: not known."""
         self.doing = doing
         self._usually = f" (usually about {about_s} s)" if about_s else ""
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._began_at = time.monotonic()
+        self._ended, self._spoke = threading.Event(), threading.Event()
+        self._writing = threading.Lock()
+        self._is_shown = False
+        self._thread = threading.Thread(target=self._show, args=(sys.stderr,), daemon=True)
 
     def __enter__(self) -> Self:
-        if not Wait._is_one_open:
-            Wait._is_one_open = True
-            self._thread = threading.Thread(target=self._show, daemon=True)
+        if Wait._open is None:
+            Wait._open = self
             self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        if self._thread is not None:
+        if Wait._open is self:
+            self._ended.set()
+            self._spoke.set()
             self._thread.join()
-            Wait._is_one_open = False
+            Wait._open = None
 
-    def _show(self) -> None:
-        terminal, began = Terminal(sys.stderr), time.monotonic()
-        is_shown = False
-        while not self._ended.wait(_SILENCE_S):
-            text = shown(f"{self.doing}{self._usually} ...")
-            if not terminal.can_move:
-                terminal.line(text)
-                return
-            seconds = f" {time.monotonic() - began:.0f} s"
-            terminal.control(f"\r\x1b[K{terminal.faint(text[: (terminal.width or 0) - len(seconds) - 1] + seconds)}")
-            is_shown = True
-        if is_shown:
-            terminal.control("\r\x1b[K")
+    @classmethod
+    def make_room(cls) -> None:
+        """Take the line away, because something else is about to be written."""
+        if cls._open is not None:
+            with cls._open._writing:
+                cls._open._take_back(sys.stderr)
+                cls._open._spoke.set()
+
+    def _take_back(self, out: TextIO) -> None:
+        if self._is_shown:
+            self._is_shown = False
+            out.write("\r\x1b[K")
+            out.flush()
+
+    def _show(self, out: TextIO) -> None:
+        terminal = Terminal(out)
+        while not self._ended.is_set():
+            if self._spoke.wait(_SILENCE_S):
+                self._spoke.clear()
+                continue
+            with self._writing:
+                text = terminal.encodable(shown(f"{self.doing}{self._usually} ..."))
+                if not terminal.can_move:
+                    out.write(f"{text}\n")
+                    out.flush()
+                    return
+                seconds = f" {time.monotonic() - self._began_at:.0f} s"
+                line = text[: (terminal.width or 0) - len(seconds) - 1] + seconds
+                out.write(f"\r\x1b[K{terminal.faint(line)}")
+                out.flush()
+                self._is_shown = True
+        self._take_back(out)
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
