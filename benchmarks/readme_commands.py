@@ -120,7 +120,12 @@ start
 leave home --yes
 stop
 """
-_LASTING = {"bootstrap": "/p2p/", "serve": "Online", "potluckd": "\n"}  # until these show that, then Ctrl-C
+_LASTING = {  # until these show that, then Ctrl-C
+    "members add-computer": "potluck4:",
+    "bootstrap": "/p2p/",
+    "serve": "Online",
+    "potluckd": "\n",
+}
 _QUESTION = re.compile(r"[:\]>?] $")
 _ANSWER = b"correct horse battery\n"
 
@@ -267,7 +272,7 @@ def _longest_silence(reader: Reader, command: str) -> tuple[int, float]:
         if is_over and not part:
             break
         said += part.decode(errors="replace")
-        if (end := _LASTING.get(command.split()[0])) is not None and end in said:
+        if any(command.startswith(start) and end in said for start, end in _LASTING.items()):
             process.send_signal(signal.SIGINT)
             process.wait(_LONGEST_S)
             break

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from potluck.checked_files import CheckedFile, DamagedError
 from potluck.errors import UsageError
@@ -21,9 +20,6 @@ from potluck.membership.records import read_all
 from potluck.protocol.swarm import Swarm
 from potluck_cli.options import add_node, answer, listen_address, log_to_stderr
 from potluck_cli.terminal import Wait
-
-if TYPE_CHECKING:
-    from potluck.p2p.libp2p import Libp2pHost
 
 log = logging.getLogger(__name__)
 
@@ -94,11 +90,26 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _serve(args: argparse.Namespace) -> int:
-    with Wait("Starting the meeting point", 10):
-        host = await _start(args)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    with Wait("Starting the meeting point", 10):
+        from potluck_control.places import user_places
+        from potluck_engine.reachability import start_reachable
+
+        from potluck.membership.gate import ignore_news
+        from potluck.p2p.config import HostConfig
+        from potluck.tasks import in_thread
+
+        kept = KeptMembers(args.swarm, user_places().state) if args.swarm else None
+        config = HostConfig(
+            membership=kept.load() if kept else None,
+            on_news=in_thread(kept.learn) if kept else ignore_news,
+            identity_path=args.identity or user_places().state / "bootstrap.key",
+            listen_addrs=(listen_address(args.host, args.port),),
+            announce_addrs=tuple(args.announce),
+        )
+        host, _ = await start_reachable(config)
     try:
         addresses = await host.addresses()
         lines = ["Members find a swarm at:", *(f"  {address}" for address in addresses)]
@@ -108,23 +119,3 @@ async def _serve(args: argparse.Namespace) -> int:
     finally:
         await host.close()
     return 0
-
-
-async def _start(args: argparse.Namespace) -> Libp2pHost:
-    from potluck_control.places import user_places
-    from potluck_engine.reachability import start_reachable
-
-    from potluck.membership.gate import ignore_news
-    from potluck.p2p.config import HostConfig
-    from potluck.tasks import in_thread
-
-    kept = KeptMembers(args.swarm, user_places().state) if args.swarm else None
-    config = HostConfig(
-        membership=kept.load() if kept else None,
-        on_news=in_thread(kept.learn) if kept else ignore_news,
-        identity_path=args.identity or user_places().state / "bootstrap.key",
-        listen_addrs=(listen_address(args.host, args.port),),
-        announce_addrs=tuple(args.announce),
-    )
-    host, _ = await start_reachable(config)
-    return host

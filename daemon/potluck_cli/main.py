@@ -57,13 +57,6 @@ COMMANDS = {
     "completions": "let your shell complete commands and options",
 }
 
-_REMOVED = {
-    "contribution": "potluck earnings has it",
-    "demo": "potluck start --demo serves a swarm of your own",
-    "convert": "save the checkpoint as safetensors with save_pretrained() of Transformers",
-    "machine": "potluck doctor lists the GPUs",
-    "offload": "potluck pause does the same",
-}
 _GOES_ON = "POTLUCK_GOES_ON"  # set when a command was started again with another interpreter
 
 EXIT_FAILED = 1
@@ -117,8 +110,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `potluck ARGV` and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        if (hint := _REMOVED.get("".join(arguments[:1]))) is not None:
-            raise UsageError(f"there is no command {arguments[0]} any more", hint=hint)
         name = top_parser().parse_args(arguments[:1] or ["--help"]).command
         return _run(name, arguments[1:])
     except KeyboardInterrupt:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from potluck_control.client import ControlClient
 from potluck_control.methods import settings, swarms
 from potluck_control.methods.settings import Change, SetParams
 
 from potluck_cli.connect import daemon, hello_or_none
-from potluck_cli.terminal import say
+from potluck_cli.terminal import agrees
 
 
 def add_move(parser: argparse.ArgumentParser) -> None:
@@ -33,15 +32,7 @@ def move_or_stay(args: argparse.Namespace, name: str) -> list[str]:
     served = served_swarm(daemon())
     if served in (None, name) or name not in (swarm.name for swarm in daemon().call(swarms.LIST).swarms):
         return []
-    if not args.move and not _agrees(f"This computer serves {served}. Serve {name} instead?"):
+    if not args.move and not agrees(f"This computer serves {served}. Serve {name} instead?"):
         return [f"This computer goes on serving {served}. To serve {name}: potluck config set serve.swarm {name}"]
     daemon().call(settings.SET, SetParams((Change("serve.swarm", name),)))
     return []
-
-
-def _agrees(question: str) -> bool:
-    """Ask at a terminal; elsewhere the answer is no. Standard output may be a file that gets the invite."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    say(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower().startswith("y")

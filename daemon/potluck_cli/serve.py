@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import signal
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -127,14 +126,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     log_to_stderr(args.verbose)
     spec = launch_spec(args)
-    with ExitStack() as waiting:
-        waiting.enter_context(Wait(f"Joining {spec.swarm.name}", 15))
+    with Wait(f"Joining {spec.swarm.name}", 15) as wait:
         show = _print_json if args.json else partial(_show, Terminal())
 
         def hear(event: EngineEvent) -> None:
             show(event)
             if isinstance(event, Online):
-                waiting.close()
+                wait.close()
 
         with ending_at_once():
             from potluck_engine.main import run_engine

@@ -87,13 +87,6 @@ class CreatedSwarm:
     invite: str
 
 
-@dataclass(frozen=True, slots=True)
-class LeftSwarm:
-    """A swarm that was forgotten, with your key in it."""
-
-    name: str
-
-
 RESULT = {
     "create": CreatedSwarm,
     "join": schema.Joined,
@@ -102,7 +95,7 @@ RESULT = {
     "show": SwarmOverview,
     "page": web_page.SwarmPage,
     "model": ModelChange,
-    "leave": LeftSwarm,
+    "leave": swarms.Left,
 }
 
 
@@ -245,7 +238,7 @@ def _leave(args: argparse.Namespace) -> int:
     if membership is not None and not args.yes:
         require_other_leader(membership)
     joined.remove(args.name)
-    return answer(args, LeftSwarm(args.name), [f"Left {args.name}."])
+    return answer(args, swarms.Left(args.name), [f"Left {args.name}."])
 
 
 def _model(args: argparse.Namespace) -> int:

@@ -39,8 +39,13 @@ def shown_in_style(text: str) -> str:
 
 def say(*texts: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
     """Print texts as `print` does, but only what can be shown."""
-    Wait.make_room()
+    _make_room()
     print(shown(sep.join(map(str, texts))), end=end, file=file, flush=flush)
+
+
+def _make_room() -> None:
+    if Wait._open is not None:
+        Wait._open.make_room()
 
 
 class Style(Enum):
@@ -85,7 +90,7 @@ class Terminal:
 
     def control(self, text: str) -> None:
         """Write at once what also moves the cursor, and replace characters that the terminal cannot show."""
-        Wait.make_room()
+        _make_room()
         self._out.write(self.encodable(text))
         self._out.flush()
 
@@ -115,10 +120,8 @@ class Wait:
         """`about_s`: how long it usually takes; 0: not known."""
         self.doing = doing
         self._usually = f" (usually about {about_s} s)" if about_s else ""
-        self._began_at = time.monotonic()
-        self._ended, self._spoke = threading.Event(), threading.Event()
-        self._writing = threading.Lock()
-        self._is_shown = False
+        self._changed = threading.Condition()  # guards what follows, and the line
+        self._is_shown = self._is_over = False
         self._thread = threading.Thread(target=self._show, args=(sys.stderr,), daemon=True)
 
     def __enter__(self) -> Self:
@@ -128,44 +131,46 @@ class Wait:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         if Wait._open is self:
-            self._ended.set()
-            self._spoke.set()
+            self.make_room(is_over=True)
             self._thread.join()
             Wait._open = None
 
-    @classmethod
-    def make_room(cls) -> None:
+    def make_room(self, *, is_over: bool = False) -> None:
         """Take the line away, because something else is about to be written."""
-        if cls._open is not None:
-            with cls._open._writing:
-                cls._open._take_back(sys.stderr)
-                cls._open._spoke.set()
-
-    def _take_back(self, out: TextIO) -> None:
-        if self._is_shown:
+        with self._changed:
+            self._is_over = is_over
+            if self._is_shown:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
             self._is_shown = False
-            out.write("\r\x1b[K")
-            out.flush()
+            self._changed.notify()
 
     def _show(self, out: TextIO) -> None:
-        terminal = Terminal(out)
-        while not self._ended.is_set():
-            if self._spoke.wait(_SILENCE_S):
-                self._spoke.clear()
-                continue
-            with self._writing:
+        terminal, began = Terminal(out), time.monotonic()
+        with self._changed:
+            while not self._is_over:
+                if self._changed.wait(_SILENCE_S):
+                    continue
                 text = terminal.encodable(shown(f"{self.doing}{self._usually} ..."))
-                if not terminal.can_move:
-                    out.write(f"{text}\n")
-                    out.flush()
-                    return
-                seconds = f" {time.monotonic() - self._began_at:.0f} s"
-                line = text[: (terminal.width or 0) - len(seconds) - 1] + seconds
-                out.write(f"\r\x1b[K{terminal.faint(line)}")
+                self._is_shown = terminal.can_move
+                if self._is_shown:
+                    seconds = f" {time.monotonic() - began:.0f} s"
+                    text = f"{text[: (terminal.width or 0) - len(seconds) - 1]}{seconds}"
+                out.write(f"\r\x1b[K{terminal.faint(text)}" if self._is_shown else f"{text}\n")
                 out.flush()
-                self._is_shown = True
-        self._take_back(out)
+                self._is_over = not self._is_shown
+
+
+def agrees(question: str) -> bool:
+    """Ask at a terminal; elsewhere the answer is no. Standard output may be a file that gets something else."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    say(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -100,7 +100,7 @@ def test_guests_and_what_the_user_may_do_about_them_are_listed(
 
 
 def test_demoting_says_who_loses_a_place_and_goes_on_only_if_the_user_agrees(
-    daemon: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    daemon: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def promote(params: methods.PromoteParams) -> methods.MembersChanged:
         return replace(DONE, lost=("Kim",), returned=("Max",))
@@ -112,13 +112,13 @@ def test_demoting_says_who_loses_a_place_and_goes_on_only_if_the_user_agrees(
         ("y", (), 0, [True, False]),
     ):
         made = daemon(members__promote=promote)
-        monkeypatch.setattr(sys, "stdin", Screen() if answer else io.StringIO())
-        monkeypatch.setattr("builtins.input", lambda _, said=answer: said)
+        monkeypatch.setattr(sys, "stdin", Screen(f"{answer}\n") if answer else io.StringIO())
+        monkeypatch.setattr(sys, "stderr", screen := Screen())
         assert main(["members", "demote", "Eve", "--keep", "3", *options]) == code
         assert [params.is_trial for params in made.asked] == asked
         assert {params.keep for params in made.asked} == {3}
         if code != 0:
-            assert "Not confirmed any more: Kim.\nMembers again: Max." in capsys.readouterr().err
+            assert "Not confirmed any more: Kim.\nMembers again: Max." in screen.getvalue()
     assert main(["members", "demote", "Eve", "--keep", "-1"]) == 2
 
 
@@ -140,9 +140,10 @@ def test_a_computer_is_confirmed_by_the_name_it_shows(
     assert main(["members", "add-computer"]) == 0, "a script goes on"
     assert "potluck4:abc" in capsys.readouterr().out
     assert len(made.asked) == 1
-    monkeypatch.setattr(sys, "stdin", Screen())
-    monkeypatch.setattr("builtins.input", lambda question: "y" if question.startswith("old laptop asks") else "n")
+    monkeypatch.setattr(sys, "stdin", Screen("y\n"))
+    monkeypatch.setattr(sys, "stderr", screen := Screen())
     assert main(["members", "add-computer"]) == 0
+    assert "old laptop asks to be one of your computers." in screen.getvalue()
     assert main(["members", "add-computer", "--confirm", "attic"]) == 0
     confirmed = [params.name for params in made.asked if isinstance(params, computers.ConfirmParams)]
     assert confirmed == ["old laptop", "attic"]
