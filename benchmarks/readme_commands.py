@@ -57,8 +57,8 @@ swarm list
 swarm show home
 swarm page home
 swarm invite home
-join --file invite
 serve MODEL --swarm home --host 127.0.0.1 --port 0
+join --file invite
 bootstrap --host 127.0.0.1 --port 0
 swarm create friends MODEL --bootstrap ADDRESS
 swarm join --file invite

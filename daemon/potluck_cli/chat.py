@@ -18,7 +18,7 @@ from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck_cli.connect import daemon, follow, wait_until_found
 from potluck_cli.durations import parse_duration
 from potluck_cli.options import add_max_wait, positive, print_json, show_wait
-from potluck_cli.terminal import Terminal, say
+from potluck_cli.terminal import Terminal, Wait, say
 
 DESCRIPTION = """\
 Talk to a swarm's model. Starts the gateway if needed. The servers you use can read what you write, so never send
@@ -146,9 +146,11 @@ def _answer(
     ready: GatewayStatus, messages: tuple[ChatMessage, ...], limits: AnswerLimits, parts: list[str], *, shows: bool
 ) -> None:
     """Add the parts of the answer to `parts` as they come. Raises PotluckError."""
-    for part in ask(ready, messages, max_tokens=limits.max_tokens, max_wait_s=limits.max_wait_s, on_wait=show_wait):
-        parts.append(part)
-        if shows:
-            say(part, end="", flush=True)
+    with Wait("Waiting for the answer") as wait:
+        for part in ask(ready, messages, max_tokens=limits.max_tokens, max_wait_s=limits.max_wait_s, on_wait=show_wait):
+            parts.append(part)
+            if shows:
+                wait.close()
+                say(part, end="", flush=True)
     if shows:
         say()

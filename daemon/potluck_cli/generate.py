@@ -28,7 +28,7 @@ from potluck_cli.interrupts import ending_at_once
 from potluck_cli.invites import add_swarm, brings_invite, is_service_user, swarm_of
 from potluck_cli.options import add_max_wait, model_of, positive, print_json, show_wait
 from potluck_cli.overview import short_id
-from potluck_cli.terminal import say
+from potluck_cli.terminal import Wait, say
 
 DESCRIPTION = """\
 Let a swarm complete a prompt. The model's embeddings and head run here, its blocks in the swarm. A running daemon keeps
@@ -110,10 +110,12 @@ class _Shown:
     def __init__(self, *, is_live: bool) -> None:
         self.is_live = is_live
         self.text = ""
+        self.wait = Wait("Waiting for the answer")
 
     def __call__(self, part: str) -> None:
         self.text += part
         if self.is_live:
+            self.wait.close()
             say(part, end="", flush=True)
 
 
@@ -141,7 +143,8 @@ def _by_gateway(
 ) -> Generated:
     ready = wait_until_ready(client, membership.swarm.name, max_wait_s=max_wait_s)
     options = CompletionOptions(args.max_new_tokens, args.temperature, args.seed, max_wait_s)
-    details = complete_by_gateway(ready, prompt, options, on_text=shown, on_wait=show_wait)
+    with shown.wait:
+        details = complete_by_gateway(ready, prompt, options, on_text=shown, on_wait=show_wait)
     hops = tuple(GeneratedHop(hop.peer_id, hop.name or short_id(hop.peer_id), hop.blocks) for hop in details.route)
     return Generated(prompt, shown.text, details.tokens, details.tokens_per_s, hops)
 
@@ -155,7 +158,7 @@ def _by_own_client(
 ) -> Generated:
     name = model_of(args.model, membership.swarm)
     membership = with_own_daemon(membership)
-    with ending_at_once():
+    with ending_at_once(), Wait(f"Joining {membership.swarm.name}", 10):
         from potluck_gateway.completion import Completion, Options, Text, check_length, complete, quiet
 
         from potluck.checkpoint import open_checkpoint
@@ -178,7 +181,7 @@ def _by_own_client(
             record=record_work if hello_or_none() is not None else None,
         )
         model = AutoDistributedModelForCausalLM.from_pretrained(name, swarm=membership, config=config, **demands)
-    with model:
+    with shown.wait, model:
         model.tell_waits(lambda missing: show_wait(wait_text(missing)) if missing else None)
 
         def show(completion: Completion) -> None:

@@ -85,13 +85,13 @@ class Command(Protocol):
 def program() -> NoReturn:
     """Run the installed command and end the process.
 
-    If a thread still reads a checkpoint with torch, the interpreter's own exit would abort. Everything that must be
-    closed is closed by then.
+    If a thread still reads a checkpoint with torch, the interpreter's own exit would abort, and with torch it takes a
+    second or more. Everything that must be closed is closed by then.
     """
     _replace_closed_streams()
     code = main()
     end_at_once()
-    if threading.active_count() > 1:
+    if threading.active_count() > 1 or "torch" in sys.modules:
         with contextlib.suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()
