@@ -402,6 +402,14 @@ FIGURES = {
             "install commands of the README that fail as written: Debian 12 until it serves, Debian 13 until installed",
         ),
         Figure(
+            "silent_waits",
+            "commands",
+            "lower",
+            0,
+            "readme_commands:silent",
+            "documented commands that say nothing for more than two seconds at a terminal, beside a daemon that serves",
+        ),
+        Figure(
             "comes_back",
             "events",
             "lower",

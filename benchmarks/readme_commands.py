@@ -1,23 +1,41 @@
-"""The install commands of the README, typed as they stand there in fresh Debians: `readme_commands`.
+"""Documented commands, typed as users do: the README's install commands in fresh Debians, and how long any is silent.
 
-An ordinary user with sudo types both commands of each line of the table in a login shell, beside the file, until the
-computer serves. What the package declares to need is fetched first, because only apt sees the mirror. The engine's
-packages come from a folder, which has no torch for the Python of Debian 13: there, only the installation counts,
-without `soak` only that of the server's package.
+`readme_commands`: an ordinary user with sudo types both commands of each line of the table in a login shell, beside the
+file, until the computer serves. What the package declares to need is fetched first, because only apt sees the mirror.
+The engine's packages come from a folder, which has no torch for the Python of Debian 13: there, only the installation
+counts, without `soak` only that of the server's package.
+
+`silent_waits`: at a terminal and beside a daemon that serves, every command of the parser is typed once, and once more
+if it was silent for long. One that is new and not listed below is typed without arguments.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
+import pty
 import re
+import select
+import signal
+import subprocess
 import tempfile
+import termios
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from potluck_cli.main import COMMANDS, load, parser_of
+from potluck_cli.parser import actions_of
+from potluck_control.resources import DEMO_MODEL, resource
+from potluck_control.states import State
+
 from benchmarks.figures import Measured
 from tests.helpers import installing
 from tests.helpers.debian import REPOSITORY, Debian
+from tests.helpers.reader import Reader
 from tests.programs import why_not
 
 _COMMAND = re.compile(r"`([^`]+)`")
@@ -27,6 +45,89 @@ _USER = "alice"
 _KEPT = " ".join((*installing.FROM_FOLDER, "DEBIAN_FRONTEND"))
 _SUDOERS = f'{_USER} ALL=(ALL) NOPASSWD: ALL\nDefaults env_keep += "{_KEPT}"\n'
 _STATUS = "potluck status --json"
+
+_SILENT_S = 2.0
+_LONGEST_S = 120.0
+_NOT_HERE = ("control", "service install", "service remove", "swarm")  # of programs, of the machine's systemd, a group
+_TYPED = """\
+start --demo
+status
+top -n 2
+swarm list
+swarm show home
+swarm page home
+swarm invite home
+serve MODEL --swarm home --host 127.0.0.1 --port 0
+join --file invite
+bootstrap --host 127.0.0.1 --port 0
+swarm create friends MODEL --bootstrap ADDRESS
+swarm join --file invite
+swarm model MODEL --swarm home
+swarm leave friends --yes
+members list
+members confirm Bob
+members remove Bob
+members dismiss Bob
+members promote Bob
+members demote Bob
+members decisions Bob
+members end-invite 00000000
+members recovery-code
+members recover
+members add-computer
+members backup keys
+members restore keys
+models list
+models find
+models delete --prepared
+models move --usual
+programs list
+programs always blender
+programs never blender
+programs judge blender
+history
+earnings
+ledger export entries
+ledger check
+ledger backup backup.tar
+ledger restore backup.tar
+logs
+config list
+config get serve.swarm
+config set chat.max_tokens 16
+config unset serve.name
+config edit
+doctor
+diag --output diag.zip
+setup --check
+update --check
+autostart
+gateway start --stay
+gateway status
+gateway key webui
+gateway keys
+gateway revoke webui
+chat Hello
+generate "Once upon a time" --max-new-tokens 4
+generate "Once upon a time" --max-new-tokens 4 --model MODEL
+estimate MODEL
+gateway stop
+completions bash
+pause 1h
+resume
+drain --within 5s
+start
+leave home --yes
+stop
+"""
+_LASTING = {  # until these show that, then Ctrl-C
+    "members add-computer": "potluck4:",
+    "bootstrap": "/p2p/",
+    "serve": "Online",
+    "potluckd": "\n",
+}
+_QUESTION = re.compile(r"[:\]>?] $")
+_ANSWER = b"correct horse battery\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +209,78 @@ def _wait_until_it_serves(machine: Debian, line: Line) -> str:
     except AssertionError as error:
         return f"does not serve: {str(error)[-500:]}"
     return ""
+
+
+def silent(soak: bool) -> Measured:
+    """Count commands that say nothing for more than two seconds."""
+    longest: dict[str, float] = {}
+    codes: dict[str, int] = {}
+    with Reader({"MODEL": str(resource(DEMO_MODEL))}) as reader:
+        for command in _all_commands():
+            codes[command], longest[command] = _longest_silence(reader, command)
+            if longest[command] > _SILENT_S:
+                again, silence_s = _longest_silence(reader, command)
+                longest[command] = min(longest[command], silence_s if again == codes[command] else longest[command])
+            if command == "start --demo":
+                reader.wait_for(lambda status: status.state is State.SERVING)
+            if "INVITE" in reader.words:
+                (reader.home / "invite").write_text(reader.words["INVITE"])
+    slow = {command: round(found, 1) for command, found in longest.items() if found > _SILENT_S}
+    failed = {command: code for command, code in codes.items() if code}
+    worst = dict(sorted(longest.items(), key=lambda each: -each[1])[:8])
+    return Measured(len(slow), {"silent": slow, "worst_s": worst, "typed": len(longest), "failed": failed})
+
+
+def _all_commands() -> Iterator[str]:
+    """Yield what to type, without the program: what is listed, and before its end what the parser has besides."""
+    typed = _TYPED.splitlines()
+    known = {name for line in typed for name in (line, " ".join(line.split()[:2]), line.split()[0])}
+    parsers = {name: parser_of(name, load(name)) for name in COMMANDS}
+    leaves = [f"{name} {action}".strip() for name, parser in parsers.items() for action in actions_of(parser) or ("",)]
+    yield from typed[:-4]
+    yield from (leaf for leaf in leaves if leaf not in known and leaf not in _NOT_HERE)
+    yield from typed[-4:]
+    yield "potluckd"
+
+
+def _longest_silence(reader: Reader, command: str) -> tuple[int, float]:
+    """Type a command at a terminal, answer what it asks, and return its exit code and longest silence in seconds."""
+    outer, inner = pty.openpty()
+    line = reader.replaced(command if command == "potluckd" else f"potluck {command}")
+    process = subprocess.Popen(
+        ["env", "--default-signal=INT", "bash", "-c", f"exec {line}"],
+        env=reader.environment | {"TERM": "xterm", "EDITOR": "true"},
+        cwd=reader.home,
+        stdin=inner,
+        stdout=inner,
+        stderr=inner,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(inner)
+    said, longest_s, heard_at = "", 0.0, time.monotonic()
+    began, is_over = heard_at, False
+    while time.monotonic() - began < _LONGEST_S:
+        is_ready = bool(select.select([outer], [], [], 0.05)[0])
+        part = b""
+        with contextlib.suppress(OSError):  # nobody has the terminal any more
+            part = os.read(outer, 1 << 16) if is_ready else b""
+        now = time.monotonic()
+        is_over = is_over or process.poll() is not None
+        if part or is_over:
+            longest_s, heard_at = max(longest_s, now - heard_at), now
+        if is_over and not part:
+            break
+        said += part.decode(errors="replace")
+        if any(command.startswith(start) and end in said for start, end in _LASTING.items()):
+            process.send_signal(signal.SIGINT)
+            process.wait(_LONGEST_S)
+            break
+        if part and _QUESTION.search(said):
+            os.write(outer, _ANSWER)
+    else:
+        process.kill()
+        longest_s = max(longest_s, time.monotonic() - heard_at)
+    os.close(outer)
+    reader.note(said.replace("\r\n", "\n"))
+    return process.wait(), longest_s

@@ -19,6 +19,7 @@ from potluck.membership.membership import Membership, decode_membership, encode_
 from potluck.membership.records import read_all
 from potluck.protocol.swarm import Swarm
 from potluck_cli.options import add_node, answer, listen_address, log_to_stderr
+from potluck_cli.terminal import Wait
 
 log = logging.getLogger(__name__)
 
@@ -89,25 +90,26 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _serve(args: argparse.Namespace) -> int:
-    from potluck_control.places import user_places
-    from potluck_engine.reachability import start_reachable
-
-    from potluck.membership.gate import ignore_news
-    from potluck.p2p.config import HostConfig
-    from potluck.tasks import in_thread
-
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    kept = KeptMembers(args.swarm, user_places().state) if args.swarm else None
-    config = HostConfig(
-        membership=kept.load() if kept else None,
-        on_news=in_thread(kept.learn) if kept else ignore_news,
-        identity_path=args.identity or user_places().state / "bootstrap.key",
-        listen_addrs=(listen_address(args.host, args.port),),
-        announce_addrs=tuple(args.announce),
-    )
-    host, _ = await start_reachable(config)
+    with Wait("Starting the meeting point", 10):
+        from potluck_control.places import user_places
+        from potluck_engine.reachability import start_reachable
+
+        from potluck.membership.gate import ignore_news
+        from potluck.p2p.config import HostConfig
+        from potluck.tasks import in_thread
+
+        kept = KeptMembers(args.swarm, user_places().state) if args.swarm else None
+        config = HostConfig(
+            membership=kept.load() if kept else None,
+            on_news=in_thread(kept.learn) if kept else ignore_news,
+            identity_path=args.identity or user_places().state / "bootstrap.key",
+            listen_addrs=(listen_address(args.host, args.port),),
+            announce_addrs=tuple(args.announce),
+        )
+        host, _ = await start_reachable(config)
     try:
         addresses = await host.addresses()
         lines = ["Members find a swarm at:", *(f"  {address}" for address in addresses)]

@@ -18,7 +18,7 @@ from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck_cli.connect import daemon, follow, wait_until_found
 from potluck_cli.durations import parse_duration
 from potluck_cli.options import add_max_wait, positive, print_json, show_wait
-from potluck_cli.terminal import Terminal, say
+from potluck_cli.terminal import Terminal, Wait, say
 
 DESCRIPTION = """\
 Talk to a swarm's model. Starts the gateway if needed. The servers you use can read what you write, so never send
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json and args.message is None:
         raise UsageError("--json needs a MESSAGE", hint='potluck chat --json "Hello"')
     limits = AnswerLimits(args.max_tokens, parse_duration(args.max_wait))
-    ready = wait_until_ready(daemon(), args.swarm, shows=not args.json, max_wait_s=limits.max_wait_s)
+    ready = wait_until_ready(daemon(), args.swarm, max_wait_s=limits.max_wait_s)
     start = (ChatMessage("system", args.system),) if args.system else ()
     if args.message is not None:
         text = sys.stdin.read() if args.message == "-" else args.message
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def wait_until_ready(
-    client: ControlClient, swarm: str, *, shows: bool, stays: bool = False, max_wait_s: float = math.inf
+    client: ControlClient, swarm: str, *, stays: bool = False, max_wait_s: float = math.inf
 ) -> GatewayStatus:
     """Start the gateway, wait until it is ready, and show its steps.
 
@@ -100,10 +100,10 @@ def wait_until_ready(
             deadline = time.monotonic() + max_wait_s if deadline is None else deadline
             if time.monotonic() >= deadline:
                 raise NetworkError(now.step, hint="wait longer with --max-wait")
-        return f"{now.step} ..." if now.state is GatewayState.STARTING else None
+        return now.step if now.state is GatewayState.STARTING else None
 
     status = client.call(gateway.START, StartParams(swarm, stays))
-    status = follow(client, gateway.STATUS, status, step, shows=shows)
+    status = follow(client, gateway.STATUS, status, step, about_s=15)
     if status.is_waiting:
         raise NetworkError(status.problem)
     if status.state is not GatewayState.READY:
@@ -146,9 +146,11 @@ def _answer(
     ready: GatewayStatus, messages: tuple[ChatMessage, ...], limits: AnswerLimits, parts: list[str], *, shows: bool
 ) -> None:
     """Add the parts of the answer to `parts` as they come. Raises PotluckError."""
-    for part in ask(ready, messages, max_tokens=limits.max_tokens, max_wait_s=limits.max_wait_s, on_wait=show_wait):
-        parts.append(part)
-        if shows:
-            say(part, end="", flush=True)
+    with Wait("Waiting for the answer") as wait:
+        for part in ask(ready, messages, max_tokens=limits.max_tokens, max_wait_s=limits.max_wait_s, on_wait=show_wait):
+            parts.append(part)
+            if shows:
+                wait.close()
+                say(part, end="", flush=True)
     if shows:
         say()

@@ -30,7 +30,7 @@ from potluck_daemon.settings.store import load
 from potluck.errors import PotluckError, UsageError
 from potluck.locks import is_locked
 from potluck.membership.membership import Membership
-from potluck_cli.terminal import Terminal, say
+from potluck_cli.terminal import Wait
 
 START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 30.0
@@ -42,6 +42,7 @@ _PATIENCE_S = 2.5
 _PROGRESS_POLL_S = 0.3
 _ON_ITS_WAY = (State.STARTING, State.JOINING)
 
+P = TypeVar("P")
 T = TypeVar("T")
 
 
@@ -69,10 +70,18 @@ class DaemonHungError(DaemonAwayError):
         self.pid = pid
 
 
+class _PatientClient(ControlClient):
+    """Says what it waits for if the daemon takes long to answer."""
+
+    def call(self, method: Method[P, T], params: P | None = None) -> T:
+        with Wait("Waiting for the daemon's answer"):
+            return super().call(method, params)
+
+
 def daemon() -> ControlClient:
     """Return a client of the running daemon. Raises DaemonAwayError, or ControlError if it speaks another version."""
     hello()
-    return ControlClient(find_socket())
+    return _PatientClient(find_socket())
 
 
 def hello() -> DaemonHello:
@@ -103,7 +112,7 @@ def hello() -> DaemonHello:
 
 
 def _hello(place: Path, timeout_s: float) -> DaemonHello:
-    return ControlClient(place, timeout_s=timeout_s).hello("potluck command line")
+    return _PatientClient(place, timeout_s=timeout_s).hello("potluck command line")
 
 
 def own_settings() -> Settings:
@@ -131,7 +140,7 @@ def status_or_reason() -> Status | PotluckError:
 
 def with_own_daemon(membership: Membership) -> Membership:
     """Add this user's daemon to the peers to ask, if it serves the swarm or is about to."""
-    client, swarm = ControlClient(find_socket()), membership.swarm
+    client, swarm = _PatientClient(find_socket()), membership.swarm
     try:
         if not swarm.bootstrap_peers:  # nobody but our own daemon can be asked
             wait_until_found(client)
@@ -145,38 +154,37 @@ def with_own_daemon(membership: Membership) -> Membership:
 
 def wait_until_found(client: ControlClient, poll_s: float = 0.2) -> None:
     """Wait while the daemon starts to serve its swarm, until others could find it. Raises DaemonAwayError."""
-    deadline, is_told = time.monotonic() + FOUND_TIMEOUT_S, False
-    while client.call(schema.STATUS).state in _ON_ITS_WAY and time.monotonic() < deadline:
-        with contextlib.suppress(ControlError):  # nobody to ask yet
-            client.call(swarms.CONTACT)
-            return
-        if not is_told:
-            say("waiting for this machine's engine to start", file=sys.stderr)
-            is_told = True
-        time.sleep(poll_s)
+    deadline = time.monotonic() + FOUND_TIMEOUT_S
+    with Wait("Waiting for this machine's engine to start", 15):
+        while client.call(schema.STATUS).state in _ON_ITS_WAY and time.monotonic() < deadline:
+            with contextlib.suppress(ControlError):  # nobody to ask yet
+                client.call(swarms.CONTACT)
+                return
+            time.sleep(poll_s)
 
 
 def follow(
-    client: ControlClient, method: Method[Empty, T], now: T, step: Callable[[T], str | None], *, shows: bool
+    client: ControlClient, method: Method[Empty, T], now: T, step: Callable[[T], str | None], about_s: int = 0
 ) -> T:
-    """Call `method` until `step` returns None for its result, and show each new step on a terminal."""
-    terminal, shown = Terminal(), ""
-    while (text := step(now)) is not None:
-        if shows and terminal.is_interactive and text != shown:
-            shown = text
-            terminal.line(terminal.faint(text))
-        time.sleep(_PROGRESS_POLL_S)
-        now = client.call(method)
+    """Call `method` until `step` returns None for its result, and show the step. `about_s`: as in `Wait`."""
+    if (text := step(now)) is None:
+        return now
+    with Wait(text, about_s) as wait:
+        while (text := step(now)) is not None:
+            wait.doing = text
+            time.sleep(_PROGRESS_POLL_S)
+            now = client.call(method)
     return now
 
 
 def wait_until_ended() -> None:
     """Wait until a daemon that was asked to end is gone. Raises PotluckError if it stays."""
     deadline = time.monotonic() + END_TIMEOUT_S
-    while _is_running():
-        if time.monotonic() > deadline:
-            raise PotluckError("the daemon does not stop", hint="potluck logs")
-        time.sleep(_POLL_S)
+    with Wait("Ending the daemon", 2):
+        while _is_running():
+            if time.monotonic() > deadline:
+                raise PotluckError("the daemon does not stop", hint="potluck logs")
+            time.sleep(_POLL_S)
 
 
 def _is_running() -> bool:
@@ -210,10 +218,11 @@ def end_process(pid: int, patience_s: float) -> None:
     with contextlib.suppress(ProcessLookupError):
         for number in (signal.SIGTERM, signal.SIGCONT):  # one that was stopped can end in order once it goes on
             os.kill(pid, number)
-        if not _has_ended(pid, patience_s):
-            os.kill(pid, signal.SIGKILL)
-            if not _has_ended(pid, KILL_AFTER_S):
-                raise PotluckError(f"process {pid} cannot be ended", hint="restart this computer")
+        with Wait(f"Ending process {pid}", round(patience_s)):
+            if not _has_ended(pid, patience_s):
+                os.kill(pid, signal.SIGKILL)
+                if not _has_ended(pid, KILL_AFTER_S):
+                    raise PotluckError(f"process {pid} cannot be ended", hint="restart this computer")
 
 
 def _has_ended(pid: int, within_s: float) -> bool:

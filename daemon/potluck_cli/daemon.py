@@ -50,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not places.is_system:  # root's folder is as it should be
             make_private(places.config)
         logs.set_up(places.log_file, is_verbose=args.verbose, to_stderr=args.log_to_stderr)
+        say("Starting the daemon. Ctrl-C ends it; `potluck status` shows what it does.", flush=True)
         asyncio.run(_run(Daemon(places, group=SYSTEM_GROUP if args.system else None), versions))
     except AlreadyRunningError as error:
         say(f"potluckd: {error.message}", file=sys.stderr)

@@ -14,6 +14,7 @@ from potluck_daemon.settings.owner import drop_root
 
 from potluck_cli.connect import status_or_reason
 from potluck_cli.options import answer
+from potluck_cli.terminal import Wait
 
 DESCRIPTION = """\
 Write one file with versions, the findings of `potluck doctor`, settings, status, history and the end of the log. Keys,
@@ -35,5 +36,6 @@ def run(args: argparse.Namespace) -> int:
     places, found, person = find_places(), status_or_reason(), this_person()
     handle = create_bundle(path, replaces=True)
     drop_root(places)  # root owns the file; its contents are read as the service's user
-    written = fill_bundle(handle, path, read_scene(places, found), person)
+    with Wait("Checking this machine", 5):
+        written = fill_bundle(handle, path, read_scene(places, found), person)
     return answer(args, written, [f"Wrote {path}: {', '.join(written.parts)}. Check it before you send it."])

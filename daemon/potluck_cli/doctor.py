@@ -11,7 +11,7 @@ from potluck_daemon.doctor.finding import Finding, Severity
 
 from potluck_cli.connect import status_or_reason
 from potluck_cli.options import answer
-from potluck_cli.terminal import Style, Terminal
+from potluck_cli.terminal import Style, Terminal, Wait
 
 DESCRIPTION = """\
 Check this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says
@@ -42,7 +42,8 @@ RESULT = DoctorReport
 
 def run(args: argparse.Namespace) -> int:
     places, found = find_places(), status_or_reason()
-    findings = tuple(examine(read_scene(places, found)))
+    with Wait("Checking this machine", 5):
+        findings = tuple(examine(read_scene(places, found)))
     works = not any(finding.severity is Severity.ERROR for finding in findings)
     terminal = Terminal()
     answer(args, DoctorReport(works, findings), (line for finding in findings for line in lines(finding, terminal)))

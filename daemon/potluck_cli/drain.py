@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
 from dataclasses import dataclass
 
@@ -12,11 +13,10 @@ from potluck_control.formatting import duration
 from potluck_control.schema import Status
 
 from potluck.errors import UsageError
-from potluck_cli.connect import daemon, hello_or_none, wait_until_ended
+from potluck_cli.connect import daemon, follow, hello_or_none, wait_until_ended
 from potluck_cli.durations import parse_duration
 from potluck_cli.options import answer
 from potluck_cli.stop import ENDED, NOT_RUNNING
-from potluck_cli.terminal import say
 
 DESCRIPTION = """\
 Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off.
@@ -55,29 +55,25 @@ def run(args: argparse.Namespace) -> int:
     if is_running:
         client = daemon()
         client.call(schema.DRAIN, params)
-        left = _wait(client, shows=not args.json)
+        left = _wait(client)
         wait_until_ended()
     cut = f" {_sessions(left)} continued on other servers." if left else ""
     drained = Drained(is_running, left, round(time.monotonic() - began, 1))
     return answer(args, drained, [f"{ENDED}{cut}" if is_running else NOT_RUNNING])
 
 
-def _wait(client: ControlClient, *, shows: bool) -> int:
-    """Show progress until the daemon ends; returns how many sessions were open last."""
-    sessions, shown = 0, ""
-    try:
-        for event in client.events():
-            if not isinstance(event, Status):
-                continue
-            if event.engine.pid is not None:
-                sessions = event.sessions
-            text = f"{_sessions(sessions)} open" if sessions else event.text
-            if shows and text != shown:
-                shown = text
-                at_most = f", at most {duration(event.until - time.time())} more" if event.until else ""
-                say(f"{text}{at_most}", flush=True)
-    except DaemonAwayError:
-        pass  # it ended
+def _wait(client: ControlClient) -> int:
+    """Wait until the daemon ends; returns how many sessions were open last."""
+    sessions = 0
+
+    def step(status: Status) -> str:
+        nonlocal sessions
+        sessions = status.sessions if status.engine.pid is not None else sessions
+        at_most = f", at most {duration(status.until - time.time())} more" if status.until else ""
+        return f"{_sessions(sessions)} open{at_most}"
+
+    with contextlib.suppress(DaemonAwayError):  # it ended
+        follow(client, schema.STATUS, client.call(schema.STATUS), step)
     return sessions
 
 

@@ -23,6 +23,7 @@ from potluck_cli.invites import add_swarm, brings_invite, known_swarms, swarm_of
 from potluck_cli.options import add_max_wait, answer, model_of, positive
 from potluck_cli.overview import short_id
 from potluck_cli.serve import max_memory
+from potluck_cli.terminal import Wait
 
 if TYPE_CHECKING:
     from potluck_engine.token_cost import SwarmCost
@@ -127,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
     membership = with_own_daemon(_swarm_with(args))
     name = model_of(args.model if Path(args.model).is_dir() else None, membership.swarm)
     max_wait_s = parse_duration(args.max_wait)
-    with ending_at_once():
+    with ending_at_once(), Wait("Measuring this machine and the swarm", 20):
         estimate = _estimate(args, membership, name, max_wait_s)
     return answer(args, estimate, _page(estimate))
 

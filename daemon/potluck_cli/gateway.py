@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     client = daemon()
     match args.action:
         case "start":
-            status = wait_until_ready(client, args.swarm, shows=not args.json, stays=args.stay)
+            status = wait_until_ready(client, args.swarm, stays=args.stay)
         case "stop":
             status = client.call(gateway.STOP)
         case "key":

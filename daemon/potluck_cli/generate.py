@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from potluck_control.client import ControlClient
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState
-from potluck_control.places import find_places, find_socket
+from potluck_control.places import find_places
 from potluck_control.record_work import record_work
 from potluck_gateway.client import CompletionOptions
 from potluck_gateway.client import complete as complete_by_gateway
@@ -22,13 +22,13 @@ from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.chat import wait_until_ready
-from potluck_cli.connect import hello_or_none, own_settings, with_own_daemon
+from potluck_cli.connect import daemon, hello_or_none, own_settings, with_own_daemon
 from potluck_cli.durations import parse_duration
 from potluck_cli.interrupts import ending_at_once
 from potluck_cli.invites import add_swarm, brings_invite, is_service_user, swarm_of
 from potluck_cli.options import add_max_wait, model_of, positive, print_json, show_wait
 from potluck_cli.overview import short_id
-from potluck_cli.terminal import say
+from potluck_cli.terminal import Wait, say
 
 DESCRIPTION = """\
 Let a swarm complete a prompt. The model's embeddings and head run here, its blocks in the swarm. A running daemon keeps
@@ -110,10 +110,12 @@ class _Shown:
     def __init__(self, *, is_live: bool) -> None:
         self.is_live = is_live
         self.text = ""
+        self.wait = Wait("Waiting for the answer")
 
     def __call__(self, part: str) -> None:
         self.text += part
         if self.is_live:
+            self.wait.close()
             say(part, end="", flush=True)
 
 
@@ -125,7 +127,7 @@ def _daemon_for(args: argparse.Namespace, membership: Membership) -> ControlClie
         return None
     if args.max_new_tokens > own_settings().chat.max_tokens or hello_or_none() is None:
         return None
-    client = ControlClient(find_socket())
+    client = daemon()
     now = client.call(gateway.STATUS)
     is_elsewhere = now.swarm != membership.swarm.name and now.state in (GatewayState.STARTING, GatewayState.READY)
     return None if is_elsewhere else client
@@ -139,9 +141,10 @@ def _by_gateway(
     max_wait_s: float,
     shown: _Shown,
 ) -> Generated:
-    ready = wait_until_ready(client, membership.swarm.name, shows=not args.json, max_wait_s=max_wait_s)
+    ready = wait_until_ready(client, membership.swarm.name, max_wait_s=max_wait_s)
     options = CompletionOptions(args.max_new_tokens, args.temperature, args.seed, max_wait_s)
-    details = complete_by_gateway(ready, prompt, options, on_text=shown, on_wait=show_wait)
+    with shown.wait:
+        details = complete_by_gateway(ready, prompt, options, on_text=shown, on_wait=show_wait)
     hops = tuple(GeneratedHop(hop.peer_id, hop.name or short_id(hop.peer_id), hop.blocks) for hop in details.route)
     return Generated(prompt, shown.text, details.tokens, details.tokens_per_s, hops)
 
@@ -155,7 +158,7 @@ def _by_own_client(
 ) -> Generated:
     name = model_of(args.model, membership.swarm)
     membership = with_own_daemon(membership)
-    with ending_at_once():
+    with ending_at_once(), Wait(f"Joining {membership.swarm.name}", 10):
         from potluck_gateway.completion import Completion, Options, Text, check_length, complete, quiet
 
         from potluck.blocks.accelerators import limit_threads
@@ -180,7 +183,7 @@ def _by_own_client(
             record=record_work if hello_or_none() is not None else None,
         )
         model = AutoDistributedModelForCausalLM.from_pretrained(name, swarm=membership, config=config, **demands)
-    with model:
+    with shown.wait, model:
         model.tell_waits(lambda missing: show_wait(wait_text(missing)) if missing else None)
 
         def show(completion: Completion) -> None:

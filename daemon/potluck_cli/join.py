@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from potluck_control import schema
 from potluck_control.client import ControlClient
-from potluck_control.methods import members, swarms
+from potluck_control.methods import members
 from potluck_control.places import find_places
 from potluck_control.states import Reason, State
 from potluck_daemon.host.units import STARTS_WITH_MACHINE, enable_system_service
@@ -19,6 +19,7 @@ from potluck.membership.invite import TICKET_LIVES_S, decode_invite
 from potluck.membership.joined import machine_name
 from potluck_cli.connect import daemon, follow
 from potluck_cli.invites import add_invite, read_invite
+from potluck_cli.moving import add_move, move_or_stay
 from potluck_cli.options import answer
 from potluck_cli.setup import lacks_engine, make_engine
 from potluck_cli.start import ensure_started
@@ -56,6 +57,7 @@ RESULT = JoinProgress
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_invite(parser)
+    add_move(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -64,10 +66,12 @@ def run(args: argparse.Namespace) -> int:
         make_engine(quiet=args.json)
     ensure_started()
     made, patience_s = daemon().call(schema.JOIN, schema.JoinParams(secret)), _PATIENCE_S
+    if stays := move_or_stay(args, made.name):
+        return answer(args, JoinProgress(made.name, made.model, is_joined=False, is_confirmed=False), stays)
     if decode_invite(secret).ticket is not None:
         patience_s = TICKET_LIVES_S
         say(f"On your other computer, confirm the name of this one: {machine_name()}", file=sys.stderr)
-    joined, why = _follow(made, patience_s, shows=not args.json)
+    joined, why = _follow(made, patience_s)
     if joined.is_joined:
         lines = [f"Joined {joined.name}, which runs {joined.model}. See: potluck status"]
         if not joined.is_confirmed:
@@ -79,17 +83,13 @@ def run(args: argparse.Namespace) -> int:
     return answer(args, joined, lines)
 
 
-def _follow(made: schema.Joined, patience_s: float, *, shows: bool) -> tuple[JoinProgress, str]:
+def _follow(made: schema.Joined, patience_s: float) -> tuple[JoinProgress, str]:
     """Wait until somebody lets this computer in and a leader confirms its person; return also what it waits for.
 
     Raises:
         PotluckError: the swarm refuses this computer, or the engine failed.
     """
     client = daemon()
-    served = next((each.name for each in client.call(swarms.LIST).swarms if each.is_served), made.name)
-    if served != made.name:
-        why = f"This computer serves {served}; to change that: potluck config set serve.swarm {made.name}"
-        return JoinProgress(made.name, made.model, is_joined=False, is_confirmed=False), why
     stuck_at = time.monotonic()
 
     def enter(status: schema.Status) -> str | None:
@@ -105,10 +105,10 @@ def _follow(made: schema.Joined, patience_s: float, *, shows: bool) -> tuple[Joi
         return "Waiting for a leader's computer to confirm you" if waits else None
 
     try:
-        status = follow(client, schema.STATUS, client.call(schema.STATUS), enter, shows=shows)
+        status = follow(client, schema.STATUS, client.call(schema.STATUS), enter, about_s=20)
         is_in, entered_at = _is_in(client, made.name), time.monotonic()
         if is_in:
-            status = follow(client, schema.STATUS, status, be_confirmed, shows=shows)
+            status = follow(client, schema.STATUS, status, be_confirmed, about_s=5)
     except KeyboardInterrupt:
         say(f"Joining goes on in the background. To give up: potluck leave {made.name}", file=sys.stderr)
         raise

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from potluck_control.client import ControlClient
 from potluck_control.methods import swarms
 from potluck_control.methods.swarms import LeaveParams, Left
 
 from potluck.errors import UsageError
 from potluck_cli.connect import daemon
+from potluck_cli.moving import served_swarm
 from potluck_cli.options import answer
 
 DESCRIPTION = """\
@@ -29,13 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     client = daemon()
-    name = args.name or _served(client)
+    name = args.name or served_swarm(client)
     if name is None:
         raise UsageError("you serve no swarm", hint="potluck join")
     left = client.call(swarms.LEAVE, LeaveParams(name, is_sure=args.yes))
-    now = _served(client)
+    now = served_swarm(client)
     return answer(args, left, [f"Left {name}." + (f" {now} is served now." if now is not None else "")])
-
-
-def _served(client: ControlClient) -> str | None:
-    return next((swarm.name for swarm in client.call(swarms.LIST).swarms if swarm.is_served), None)

@@ -56,13 +56,6 @@ COMMANDS = {
     "completions": "let your shell complete commands and options",
 }
 
-_REMOVED = {
-    "contribution": "potluck earnings has it",
-    "demo": "potluck start --demo serves a swarm of your own",
-    "convert": "save the checkpoint as safetensors with save_pretrained() of Transformers",
-    "machine": "potluck doctor lists the GPUs",
-    "offload": "potluck pause does the same",
-}
 _GOES_ON = "POTLUCK_GOES_ON"  # set when a command was started again with another interpreter
 
 EXIT_FAILED = 1
@@ -91,13 +84,13 @@ class Command(Protocol):
 def program() -> NoReturn:
     """Run the installed command and end the process.
 
-    If a thread still reads a checkpoint with torch, the interpreter's own exit would abort. Everything that must be
-    closed is closed by then.
+    If a thread still reads a checkpoint with torch, the interpreter's own exit would abort, and with torch it takes a
+    second or more. Everything that must be closed is closed by then.
     """
     _replace_closed_streams()
     code = main()
     end_at_once()
-    if threading.active_count() > 1:
+    if threading.active_count() > 1 or "torch" in sys.modules:
         with contextlib.suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -117,8 +110,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         _leave_deleted_folder()
-        if (hint := _REMOVED.get("".join(arguments[:1]))) is not None:
-            raise UsageError(f"there is no command {arguments[0]} any more", hint=hint)
         name = top_parser().parse_args(arguments[:1] or ["--help"]).command
         return _run(name, arguments[1:])
     except KeyboardInterrupt:

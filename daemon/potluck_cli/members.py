@@ -26,7 +26,7 @@ from potluck_cli.connect import daemon
 from potluck_cli.options import answer, between
 from potluck_cli.setup import lacks_engine, make_engine
 from potluck_cli.start import ensure_started
-from potluck_cli.terminal import Terminal, say
+from potluck_cli.terminal import Terminal, Wait, agrees, say
 
 _LOOK_S = 1.0
 _MOST_NAMED = 3  # of those who found wrong results
@@ -292,7 +292,7 @@ def _demote(args: argparse.Namespace) -> int:
         say(*effects, sep="\n", file=sys.stderr)
         if args.json or not sys.stdin.isatty():
             raise UsageError("nothing was changed, because people would lose or regain their place", hint="add --yes")
-        if not _agrees(f"Make {args.name} an ordinary member?"):
+        if not agrees(f"Make {args.name} an ordinary member?"):
             return 1
     return _changed(args, client.call(methods.PROMOTE, params))
 
@@ -341,12 +341,13 @@ def _add_computer(args: argparse.Namespace) -> int:
     if args.json or not sys.stdin.isatty():
         return 0
     asking = ""
-    while not asking and time.time() < made.expires_at:
-        time.sleep(_LOOK_S)
-        asking = client.call(methods.LIST, methods.SwarmParams(made.swarm)).asking
+    with Wait("Waiting for the other computer"):
+        while not asking and time.time() < made.expires_at:
+            time.sleep(_LOOK_S)
+            asking = client.call(methods.LIST, methods.SwarmParams(made.swarm)).asking
     if not asking:
         raise UsageError("no computer used the invite in time", hint="make another one: potluck members add-computer")
-    if not _agrees(f"{asking} asks to be one of your computers. Does it show this name?"):
+    if not agrees(f"{asking} asks to be one of your computers. Does it show this name?"):
         say("It was not added.")
         return 1
     return _changed(args, client.call(computers.CONFIRM, computers.ConfirmParams(asking, made.swarm)))
@@ -378,10 +379,6 @@ def _qr_code(text: str, terminal: Terminal) -> list[str]:
     lines = drawn.getvalue().splitlines()
     fits = terminal.has_unicode and terminal.width is not None and max(map(len, lines), default=0) < terminal.width
     return [*lines, ""] if fits else []
-
-
-def _agrees(question: str) -> bool:
-    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _backup(args: argparse.Namespace) -> int:

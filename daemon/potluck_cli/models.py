@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         return answer(args, choices, _choices(choices))
     folder = "" if args.usual else os.path.abspath(Path(args.folder).expanduser())
     found = client.call(models.MOVE, MoveParams(folder, moves_files=not args.leave_files))
-    found = follow(client, models.LIST, found, _moving, shows=not args.json)
+    found = follow(client, models.LIST, found, _moving)
     if found.move is not None and found.move.problem:
         raise PotluckError(found.move.problem, hint="what was not moved is still in its old place")
     return answer(args, found, [f"Models are in {found.folder.path}."])

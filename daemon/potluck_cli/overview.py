@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from potluck_control.engine_messages import MAX_SERVERS
 from potluck_control.formatting import duration, rounded
-from potluck_control.schema import SwarmOutlook
+from potluck_control.methods import members
+from potluck_control.methods.members import SeenServer
+from potluck_control.schema import Status, SwarmOutlook
 
 from potluck.membership.invite import link_of
 from potluck.membership.membership import Membership
-from potluck.protocol.records import LiveServer, ServerState
+from potluck.protocol.records import LiveServer
 from potluck.protocol.swarm import Swarm
-from potluck_cli.connect import own_settings
-from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, ranges, strip
+from potluck_cli.connect import daemon, own_settings, status_or_reason, with_own_daemon
+from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, Wait, ranges, strip
 
 if TYPE_CHECKING:
     from potluck.directory import Directory
 
+_FRESH_S = 30.0  # an engine looks every ten seconds
 _MAX_NAMED = 4
 _MAX_STRIP_LETTERS = 128  # longer models are shown as ranges only
-
-
-@dataclass(frozen=True, slots=True)
-class SwarmServer:
-    """One server of a swarm, with its blocks [start, end)."""
-
-    peer_id: str
-    name: str | None
-    start: int
-    end: int
-    state: str  # joining, online, offline
-    steps_per_s: float  # decode steps through the whole span
-    throughput_tps: float
-    step_ms: float
-    cache_tokens_left: int
-    queued_tokens: int
-    dtype: str
-    version: str
-    using_relay: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +40,42 @@ class SwarmOverview:
     num_blocks: int
     open: bool
     link: str | None  # for `potluck bootstrap --swarm`; null in an open swarm
-    servers: tuple[SwarmServer, ...]
+    servers: tuple[SeenServer, ...]
     replicas: tuple[int, ...]
     gaps: tuple[int, ...]
     outlook: SwarmOutlook | None
     leader_heard_at: float | None = None  # when this computer last heard of a leader's; null: not known
 
 
-def replicas(swarm: Swarm, servers: Sequence[LiveServer]) -> list[int]:
-    """Return how many servers are online for each block."""
-    online = [server for server in servers if server.heartbeat.state is ServerState.ONLINE]
-    return [sum(block in server.span for server in online) for block in range(swarm.num_blocks)]
-
-
 def overview(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOverview:
-    """Return the swarm for scripts."""
-    counts = replicas(swarm, servers)
+    """Return what the servers of a swarm's directory make of it."""
+    from potluck_engine.placement.swarm_outlook import seen_servers, swarm_outlook
+
+    return _overview(swarm, seen_servers(servers), swarm_outlook(servers, swarm.num_blocks))
+
+
+def read_swarm(membership: Membership) -> SwarmOverview:
+    """Return a swarm as this computer's engine just saw it, or look for it. Raises NetworkError if nobody answers."""
+    status = status_or_reason()
+    known = status.swarm if isinstance(status, Status) else None
+    if not isinstance(status, Status) or known is None or known.prefix != membership.swarm.prefix:
+        return _look_for(membership)
+    found = daemon().call(members.LIST, members.SwarmParams(known.name))
+    is_fresh = found.servers_at is not None and time.time() - found.servers_at < _FRESH_S
+    if is_fresh and len(found.servers) < MAX_SERVERS:
+        seen = _overview(membership.swarm, found.servers, known.outlook)
+    else:
+        seen = _look_for(membership)
+    return replace(seen, leader_heard_at=status.leader_heard_at)
+
+
+def _look_for(membership: Membership) -> SwarmOverview:
+    return overview(membership.swarm, asyncio.run(live_servers(with_own_daemon(membership))))
+
+
+def _overview(swarm: Swarm, servers: Sequence[SeenServer], outlook: SwarmOutlook | None) -> SwarmOverview:
+    online = [range(server.start, server.end) for server in servers if server.state == "online"]
+    counts = tuple(sum(block in span for span in online) for block in range(swarm.num_blocks))
     return SwarmOverview(
         name=swarm.name,
         model=swarm.model,
@@ -77,33 +83,33 @@ def overview(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOverview:
         num_blocks=swarm.num_blocks,
         open=swarm.is_open,
         link=None if swarm.is_open else link_of(swarm),
-        servers=tuple(_server_fields(server) for server in _sorted(servers)),
-        replicas=tuple(counts),
+        servers=tuple(
+            sorted(servers, key=lambda server: (server.start, server.end, server.name or "", server.peer_id))
+        ),
+        replicas=counts,
         gaps=tuple(block for block, count in enumerate(counts) if count == 0),
-        outlook=_outlook(swarm, servers),
+        outlook=outlook,
     )
 
 
-def page(swarm: Swarm, servers: Sequence[LiveServer], terminal: Terminal) -> list[str]:
+def page(swarm: SwarmOverview, terminal: Terminal) -> list[str]:
     """Return the swarm as lines for people."""
-    kind = "open" if swarm.is_open else "private"
-    counts = replicas(swarm, servers)
+    kind = "open" if swarm.open else "private"
     lines = [
         terminal.styled(swarm.name, Style.BOLD) + f": {swarm.model}, {swarm.num_blocks} blocks, {kind}",
-        *(() if swarm.is_open else (terminal.faint(f"Its link, for a meeting point: {link_of(swarm)}"),)),
+        *(() if swarm.link is None else (terminal.faint(f"Its link, for a meeting point: {swarm.link}"),)),
         "",
-        *terminal.table(("BLOCKS", "SERVER", "STATE", "STEPS/S", "STEP MS", "ROOM", "FORMAT"), _rows(servers)),
+        *terminal.table(("BLOCKS", "SERVER", "STATE", "STEPS/S", "STEP MS", "ROOM", "FORMAT"), _rows(swarm.servers)),
         "",
     ]
     if swarm.num_blocks <= _MAX_STRIP_LETTERS:
-        lines += [strip(counts), terminal.faint(STRIP_LEGEND)]
-    gaps = [block for block, count in enumerate(counts) if count == 0]
-    if gaps:
-        lines.append(terminal.styled(f"Nobody serves {ranges(gaps)}: the model cannot run yet.", Style.YELLOW))
+        lines += [strip(swarm.replicas), terminal.faint(STRIP_LEGEND)]
+    if swarm.gaps:
+        lines.append(terminal.styled(f"Nobody serves {ranges(swarm.gaps)}: the model cannot run yet.", Style.YELLOW))
     else:
         lines.append(terminal.styled("Every block is served.", Style.GREEN))
-    seen = _outlook(swarm, servers)
-    return lines if seen is None else [*lines, *outlook_lines(seen)]
+    lines += [] if swarm.outlook is None else outlook_lines(swarm.outlook)
+    return lines if swarm.leader_heard_at is None else [*lines, leader_heard(swarm.leader_heard_at, time.time())]
 
 
 def leader_heard(at: float, now: float) -> str:
@@ -122,28 +128,23 @@ def outlook_lines(seen: SwarmOutlook) -> list[str]:
     ]
 
 
-def _outlook(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOutlook | None:
-    from potluck_engine.placement.swarm_outlook import swarm_outlook
-
-    return swarm_outlook(servers, swarm.num_blocks)
-
-
 @contextlib.asynccontextmanager
 async def directory_of(membership: Membership) -> AsyncIterator[Directory]:
     """Enter the swarm as a client that follows all servers. Raises NetworkError if nobody answers."""
-    from potluck.directory import Directory, record_checks
-    from potluck.p2p.config import HostConfig
-    from potluck.p2p.libp2p import Libp2pHost
+    with Wait(f"Looking for the swarm {membership.swarm.name}", 10):
+        from potluck.directory import Directory, record_checks
+        from potluck.p2p.config import HostConfig
+        from potluck.p2p.libp2p import Libp2pHost
 
-    swarm = membership.swarm
-    config = HostConfig(
-        membership=membership,
-        bootstrap_peers=swarm.bootstrap_peers,
-        dht_client=True,
-        finds_nearby=own_settings().serve.find_nearby,
-        record_checks=record_checks(swarm, time.time),
-    )
-    host = await Libp2pHost.start(config)
+        swarm = membership.swarm
+        config = HostConfig(
+            membership=membership,
+            bootstrap_peers=swarm.bootstrap_peers,
+            dht_client=True,
+            finds_nearby=own_settings().serve.find_nearby,
+            record_checks=record_checks(swarm, time.time),
+        )
+        host = await Libp2pHost.start(config)
     try:
         yield Directory(host, swarm, everybody=True)
     finally:
@@ -152,51 +153,24 @@ async def directory_of(membership: Membership) -> AsyncIterator[Directory]:
 
 async def live_servers(membership: Membership) -> tuple[LiveServer, ...]:
     """Fetch all servers from the swarm's directory. Raises NetworkError if nobody answers."""
-    async with directory_of(membership) as directory:
-        return (await directory.fetch()).servers
+    with Wait(f"Looking for the swarm {membership.swarm.name}", 10):
+        async with directory_of(membership) as directory:
+            return (await directory.fetch()).servers
 
 
-def _sorted(servers: Sequence[LiveServer]) -> list[LiveServer]:
-    return sorted(servers, key=lambda server: (server.span, server.record.public_name or "", server.peer_id))
-
-
-def _rows(servers: Sequence[LiveServer]) -> list[tuple[str, ...]]:
+def _rows(servers: Sequence[SeenServer]) -> list[tuple[str, ...]]:
     return [
         (
-            str(server.span),
-            server.record.public_name or short_id(server.peer_id),
-            server.heartbeat.state.name.lower(),
-            f"{steps_per_s(server):.0f}",
-            f"{server.heartbeat.step_ms:.1f}" if server.heartbeat.step_ms else "-",
-            str(server.heartbeat.cache_tokens_left),
-            server.record.format.dtype,
+            f"{server.start}:{server.end}",
+            server.name or short_id(server.peer_id),
+            server.state,
+            f"{server.steps_per_s:.0f}",
+            f"{server.step_ms:.1f}" if server.step_ms else "-",
+            str(server.cache_tokens_left),
+            server.dtype,
         )
-        for server in _sorted(servers)
+        for server in servers
     ]
-
-
-def _server_fields(server: LiveServer) -> SwarmServer:
-    record, heartbeat = server.record, server.heartbeat
-    return SwarmServer(
-        peer_id=server.peer_id,
-        name=record.public_name,
-        start=server.span.start,
-        end=server.span.end,
-        state=heartbeat.state.name.lower(),
-        steps_per_s=round(steps_per_s(server), 3),
-        throughput_tps=record.throughput_tps,
-        step_ms=heartbeat.step_ms,
-        cache_tokens_left=heartbeat.cache_tokens_left,
-        queued_tokens=heartbeat.queued_tokens,
-        dtype=record.format.dtype,
-        version=record.version,
-        using_relay=record.using_relay,
-    )
-
-
-def steps_per_s(server: LiveServer) -> float:
-    """Return the decode steps per second through the whole span."""
-    return server.record.inference_tps / len(server.span)
 
 
 def short_id(peer_id: str) -> str:

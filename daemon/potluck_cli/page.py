@@ -11,7 +11,6 @@ import asyncio
 import secrets
 import signal
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,12 +21,11 @@ from potluck.checked_files import DamagedError
 from potluck.errors import UsageError
 from potluck.files import write_atomically
 from potluck.membership.membership import Membership
-from potluck.protocol.records import LiveServer
 from potluck.tasks import cancel_and_wait
 from potluck_cli.connect import with_own_daemon
 from potluck_cli.invites import is_service_user, swarm_of
 from potluck_cli.options import answer, ip_address, port_number
-from potluck_cli.overview import directory_of, live_servers, overview
+from potluck_cli.overview import SwarmOverview, directory_of, overview, read_swarm
 from potluck_cli.page_history import PageHistory, kept_page
 from potluck_cli.page_server import PageServer, repeat
 from potluck_cli.swarm_page import MARK, REFRESH_S, Readers, SwarmReading, draw, draw_waiting
@@ -68,14 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    membership = with_own_daemon(swarm_of(args))
+    membership = swarm_of(args)
     if args.serve:
-        return asyncio.run(_serve(args, _Page(membership, is_public=args.public)))
+        return asyncio.run(_serve(args, _Page(with_own_daemon(membership), is_public=args.public)))
     name = membership.swarm.name
     path: Path = args.output or Path(f"{name}.html")
     _refuse_other_files(path)
     page = _Page(membership, is_public=args.public)
-    page.read(asyncio.run(live_servers(membership)), time.time())
+    page.read(read_swarm(membership), time.time())
     try:
         write_atomically(path, page.drawn(refreshes=False), mode=0o644 if args.public else 0o600)
     except OSError as error:
@@ -100,9 +98,8 @@ class _Page:
     def path(self) -> str:
         return "/" if self.readers.is_public else f"/{self._kept.secret}/"
 
-    def read(self, servers: Sequence[LiveServer], now: float) -> None:
+    def read(self, seen: SwarmOverview, now: float) -> None:
         """Take a new reading of the swarm."""
-        seen = overview(self.membership.swarm, servers)
         self._kept = self._read_file().with_reading(
             now,
             servers=sum(server.state == "online" for server in seen.servers),
@@ -144,7 +141,7 @@ async def _serve(args: argparse.Namespace, page: _Page) -> int:
     async def read() -> None:
         async with asyncio.timeout(_READING_TIMEOUT_S) as limit, directory_of(page.membership) as directory:
             while True:
-                page.read((await directory.fetch()).servers, time.time())
+                page.read(overview(page.membership.swarm, (await directory.fetch()).servers), time.time())
                 server.page = page.drawn(refreshes=True)
                 limit.reschedule(asyncio.get_running_loop().time() + REFRESH_S + _READING_TIMEOUT_S)
                 await asyncio.sleep(REFRESH_S)

@@ -42,7 +42,7 @@ from potluck_cli.options import (
     positive,
     span,
 )
-from potluck_cli.terminal import Style, Terminal, say
+from potluck_cli.terminal import Style, Terminal, Wait, say
 
 DESCRIPTION = """\
 Serve blocks of a model to a swarm until Ctrl-C. The weights come from a local checkpoint or from the hub, and only the
@@ -125,10 +125,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     log_to_stderr(args.verbose)
     spec = launch_spec(args)
-    with ending_at_once():
-        from potluck_engine.main import run_engine
+    with Wait(f"Joining {spec.swarm.name}", 15) as wait:
+        show = _print_json if args.json else partial(_show, Terminal())
 
-    ended_by = run_engine(spec, _print_json if args.json else partial(_show, Terminal()))
+        def hear(event: EngineEvent) -> None:
+            show(event)
+            if isinstance(event, Online):
+                wait.close()
+
+        with ending_at_once():
+            from potluck_engine.main import run_engine
+
+        ended_by = run_engine(spec, hear)
     return EXIT_INTERRUPTED if ended_by == signal.SIGINT else 0
 
 

@@ -11,6 +11,7 @@ from potluck_control.resources import DEMO_MODEL
 from potluck_daemon.host.units import STARTS_WITH_MACHINE, enable_system_service, installed, start_service
 
 from potluck_cli.connect import DaemonUnreachableError, daemon, hello_or_none, start_daemon
+from potluck_cli.moving import add_move, move_or_stay
 from potluck_cli.options import answer
 
 DESCRIPTION = """\
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also serve a private swarm of the small model that comes with Potluck",
     )
+    add_move(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,21 +49,17 @@ def run(args: argparse.Namespace) -> int:
         lines[0] += f" {STARTS_WITH_MACHINE}"
     name = None
     if args.demo:
-        name, text = _demo_swarm()
-        lines.append(text)
+        name = _demo_swarm()
+        see = f"It serves the swarm {name}. See: potluck status; invite others: potluck swarm invite {name}"
+        lines += move_or_stay(args, name) or [see]
     pid = daemon().hello("potluck start").pid if args.json else 0
     return answer(args, Started(pid, name), lines)
 
 
-def _demo_swarm() -> tuple[str, str]:
-    """Find or create the demo swarm, so that the command may be repeated; returns its name and a line for people."""
+def _demo_swarm() -> str:
+    """Find or create the demo swarm, so that the command may be repeated; returns its name."""
     known = [swarm for swarm in daemon().call(swarms.LIST).swarms if swarm.model == DEMO_MODEL and not swarm.is_open]
-    if known and not known[-1].is_served:
-        name = known[-1].name
-        return name, f"The swarm {name} exists. To serve it again: potluck config set serve.swarm {name}"
-    name = known[-1].name if known else daemon().call(schema.CREATE).name
-    verb = "It serves the swarm" if known else "Started the swarm"
-    return name, f"{verb} {name}. See: potluck status; invite others: potluck swarm invite {name}"
+    return known[-1].name if known else daemon().call(schema.CREATE).name
 
 
 def ensure_started() -> str:

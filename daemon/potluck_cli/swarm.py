@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import sys
 import time
@@ -36,7 +35,7 @@ from potluck.membership.records import MAX_PEOPLE_OF_INVITE
 from potluck.open_swarms import default_prefix
 from potluck.protocol.swarm import check_revision, check_swarm, new_swarm
 from potluck_cli import page as web_page
-from potluck_cli.connect import daemon, follow, hello_or_none, status_or_reason, with_own_daemon
+from potluck_cli.connect import daemon, follow, hello_or_none, with_own_daemon
 from potluck_cli.durations import parse_duration
 from potluck_cli.invites import (
     add_invite,
@@ -47,9 +46,10 @@ from potluck_cli.invites import (
     read_invite,
     swarm_of,
 )
+from potluck_cli.moving import add_move, move_or_stay
 from potluck_cli.options import answer, between, folder_or_name
-from potluck_cli.overview import SwarmOverview, leader_heard, live_servers, overview, page
-from potluck_cli.terminal import Terminal, say
+from potluck_cli.overview import SwarmOverview, page, read_swarm
+from potluck_cli.terminal import Terminal, Wait, say
 
 if TYPE_CHECKING:
     from potluck.checkpoint import Checkpoint
@@ -87,13 +87,6 @@ class CreatedSwarm:
     invite: str
 
 
-@dataclass(frozen=True, slots=True)
-class LeftSwarm:
-    """A swarm that was forgotten, with your key in it."""
-
-    name: str
-
-
 RESULT = {
     "create": CreatedSwarm,
     "join": schema.Joined,
@@ -102,7 +95,7 @@ RESULT = {
     "show": SwarmOverview,
     "page": web_page.SwarmPage,
     "model": ModelChange,
-    "leave": LeftSwarm,
+    "leave": swarms.Left,
 }
 
 
@@ -133,10 +126,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prefix",
         help="with --open: name of the blocks in Petals (default: the one that Petals derives from the model)",
     )
+    add_move(create)
     create.set_defaults(act=_create)
 
     join = actions.add_parser("join", help="remember a swarm by its invite, for which it asks")
     add_invite(join)
+    add_move(join)
     join.set_defaults(act=_join)
 
     invite = actions.add_parser("invite", help="print the invite to a swarm you joined")
@@ -200,9 +195,7 @@ def _create(args: argparse.Namespace) -> int:
         raise UsageError(f"you already have a swarm named {args.name}", hint=f"potluck swarm leave {args.name}")
     check_revision(args.revision)
     args.model = folder_or_name(args.model)
-    from potluck.checkpoint import open_checkpoint
-
-    checkpoint = open_checkpoint(_source(args.model), revision=args.revision, progress=True)
+    checkpoint = _open_checkpoint(args.model, args.revision)
     model = checkpoint.folder.resolve().name if checkpoint.files is None else checkpoint.name
     prefix = None
     if args.open:
@@ -224,6 +217,8 @@ def _create(args: argparse.Namespace) -> int:
             who = "public: anybody may join with this invite, which is no secret"
         say(f"Swarm {swarm.name}: {model}, {swarm.num_blocks} blocks; {who}.", file=sys.stderr)
         say(f"Next: potluck serve {args.model} --swarm {swarm.name}", file=sys.stderr)
+    for line in move_or_stay(args, swarm.name):
+        say(line, file=sys.stderr)
     return answer(args, CreatedSwarm(swarm.name, swarm.prefix, swarm.num_blocks, invite), [invite])
 
 
@@ -232,7 +227,7 @@ def _join(args: argparse.Namespace) -> int:
         raise UsageError("the machine's service would not notice", hint="potluck join")
     swarm = JoinedSwarms().join(read_invite(args)).swarm
     line = f"Joined {swarm.name}: {swarm.model}, {swarm.num_blocks} blocks. See: potluck swarm show {swarm.name}"
-    return answer(args, schema.Joined(swarm.name, swarm.model), [line])
+    return answer(args, schema.Joined(swarm.name, swarm.model), [line, *move_or_stay(args, swarm.name)])
 
 
 def _leave(args: argparse.Namespace) -> int:
@@ -243,7 +238,7 @@ def _leave(args: argparse.Namespace) -> int:
     if membership is not None and not args.yes:
         require_other_leader(membership)
     joined.remove(args.name)
-    return answer(args, LeftSwarm(args.name), [f"Left {args.name}."])
+    return answer(args, swarms.Left(args.name), [f"Left {args.name}."])
 
 
 def _model(args: argparse.Namespace) -> int:
@@ -252,7 +247,7 @@ def _model(args: argparse.Namespace) -> int:
     if hello_or_none() is not None:
         client = daemon()
         change = client.call(swarms.CHOOSE_MODEL, swarms.ChooseModelParams(args.model, args.swarm or ""))
-        change = follow(client, swarms.MODEL_CHANGE, change, _reading, shows=not args.json)
+        change = follow(client, swarms.MODEL_CHANGE, change, _reading)
     else:
         change = _sign_model(args)
     if change.problem:
@@ -267,16 +262,17 @@ def _sign_model(args: argparse.Namespace) -> ModelChange:
     joined = known_swarms()
     membership = joined.find(args.swarm)
     require_leader(membership)
-    from potluck.checkpoint import open_checkpoint
-
-    checkpoint = open_checkpoint(_source(args.model), progress=True)
+    checkpoint = _open_checkpoint(args.model)
     changed = _choose(joined, membership, checkpoint)
     return ModelChange(membership.swarm.name, changed.swarm.model, is_pinned=bool(changed.swarm.weights))
 
 
-def _source(model: str) -> str:
-    """Return the folder of a model that comes with Potluck; of others, what the user named."""
-    return str(bundled_checkpoint(model) or model)
+def _open_checkpoint(model: str, revision: str | None = None) -> Checkpoint:
+    """Open what the user named, or the folder of a model that comes with Potluck."""
+    with Wait(f"Reading the model {model}", 5):
+        from potluck.checkpoint import open_checkpoint
+
+        return open_checkpoint(str(bundled_checkpoint(model) or model), revision=revision, progress=True)
 
 
 def _choose(joined: JoinedSwarms, membership: Membership, checkpoint: Checkpoint) -> Membership:
@@ -366,7 +362,7 @@ def _list(args: argparse.Namespace) -> int:
             item.model,
             str(item.num_blocks),
             "open" if item.is_open else "",
-            "served" if item.is_served else "",
+            "chosen" if item.is_served else "",
         )
         for item in found.swarms
     ]
@@ -374,17 +370,5 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    membership = with_own_daemon(swarm_of(args))
-    swarm, servers = membership.swarm, asyncio.run(live_servers(membership))
-    heard_at = _leader_heard_at(swarm.name)
-    seen = replace(overview(swarm, servers), leader_heard_at=heard_at)
-    lines = page(swarm, servers, Terminal())
-    return answer(args, seen, lines if heard_at is None else [*lines, leader_heard(heard_at, time.time())])
-
-
-def _leader_heard_at(swarm: str) -> float | None:
-    """Return when the daemon last heard of a leader's computer; None: it has not, or it does not serve this swarm."""
-    status = status_or_reason()
-    if not isinstance(status, schema.Status) or status.swarm is None or status.swarm.name != swarm:
-        return None
-    return status.leader_heard_at
+    seen = read_swarm(swarm_of(args))
+    return answer(args, seen, page(seen, Terminal()))

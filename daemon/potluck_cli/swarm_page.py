@@ -17,8 +17,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from potluck_control.formatting import rounded
+from potluck_control.methods.members import SeenServer
 
-from potluck_cli.overview import SwarmOverview, SwarmServer, short_id
+from potluck_cli.overview import SwarmOverview, short_id
 from potluck_cli.page_history import HOUR_S, HOURS, Hour
 
 MARK = b"<!doctype html><!-- the page of a Potluck swarm -->"  # how a page is known again
@@ -133,7 +134,7 @@ def draw_waiting(name: str, problem: str) -> bytes:
     ).encode()
 
 
-def _header(reading: SwarmReading, online: Sequence[SwarmServer]) -> list[str]:
+def _header(reading: SwarmReading, online: Sequence[SeenServer]) -> list[str]:
     swarm = reading.swarm
     missing = len(swarm.gaps)
     if missing:
@@ -174,7 +175,7 @@ def _coverage(swarm: SwarmOverview) -> list[str]:
     ]
 
 
-def _help(swarm: SwarmOverview, online: Sequence[SwarmServer]) -> list[str]:
+def _help(swarm: SwarmOverview, online: Sequence[SeenServer]) -> list[str]:
     """Say what is missing, what is at risk, what limits the speed, and what one more GPU would bring."""
     said = []
     thin = [block for block, count in enumerate(swarm.replicas) if count == 1]
@@ -256,7 +257,7 @@ def _table(rows: Sequence[str]) -> str:
     return f'<div class="part"><table><thead><tr>{heads}<tbody>\n{body}\n</table></div>'
 
 
-def _server(server: SwarmServer, num_blocks: int, readers: Readers) -> str:
+def _server(server: SeenServer, num_blocks: int, readers: Readers) -> str:
     name = _said(server.name or "") if readers.names else ""
     if not name:
         name = "–" if readers.is_public else _said(short_id(server.peer_id))

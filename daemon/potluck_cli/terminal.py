@@ -11,9 +11,11 @@ import os
 import re
 import shutil
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from enum import Enum
-from typing import TextIO
+from typing import ClassVar, Self, TextIO
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # and bidi controls
@@ -21,6 +23,7 @@ _WORD = re.compile(r"\s*\S+\s*")  # with the spaces around it
 _GAP, _ONE, _MORE = "·", "▒", "█"  # nobody, one server, several
 _ASCII = str.maketrans({_GAP: ".", _ONE: "+", _MORE: "#", "✓": "+", "✗": "x", "→": ">"})
 _NARROWEST = 30  # columns; below that, a terminal breaks the lines itself
+_SILENCE_S = 0.8  # that needs no explanation; an import may hold the interpreter's lock for another second
 
 
 def shown(text: str) -> str:
@@ -36,7 +39,13 @@ def shown_in_style(text: str) -> str:
 
 def say(*texts: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
     """Print texts as `print` does, but only what can be shown."""
+    _make_room()
     print(shown(sep.join(map(str, texts))), end=end, file=file, flush=flush)
+
+
+def _make_room() -> None:
+    if Wait._open is not None:
+        Wait._open.make_room()
 
 
 class Style(Enum):
@@ -81,19 +90,87 @@ class Terminal:
 
     def control(self, text: str) -> None:
         """Write at once what also moves the cursor, and replace characters that the terminal cannot show."""
-        if not self.has_unicode:
-            text = (
-                text.translate(_ASCII)
-                .encode(self._out.encoding or "ascii", "replace")
-                .decode(self._out.encoding or "ascii")
-            )
-        self._out.write(text)
+        _make_room()
+        self._out.write(self.encodable(text))
         self._out.flush()
+
+    def encodable(self, text: str) -> str:
+        """Return the text without characters that the terminal cannot show."""
+        if self.has_unicode:
+            return text
+        encoding = self._out.encoding or "ascii"
+        return text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
 
     def styled(self, text: str, *styles: Style) -> str:
         if not self._has_colour or not text:
             return text
         return f"\x1b[{';'.join(style.value for style in styles)}m{text}\x1b[0m"
+
+
+class Wait:
+    """Says on standard error what a command does, whenever it has been silent for a moment.
+
+    On a terminal the line counts the seconds and goes away before other output; elsewhere it is written once. Inside of
+    another one it is silent.
+    """
+
+    _open: ClassVar[Wait | None] = None
+
+    def __init__(self, doing: str, about_s: int = 0) -> None:
+        """`about_s`: how long it usually takes; 0: not known."""
+        self.doing = doing
+        self._usually = f" (usually about {about_s} s)" if about_s else ""
+        self._changed = threading.Condition()  # guards what follows, and the line
+        self._is_shown = self._is_over = False
+        self._thread = threading.Thread(target=self._show, args=(sys.stderr,), daemon=True)
+
+    def __enter__(self) -> Self:
+        if Wait._open is None:
+            Wait._open = self
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if Wait._open is self:
+            self.make_room(is_over=True)
+            self._thread.join()
+            Wait._open = None
+
+    def make_room(self, *, is_over: bool = False) -> None:
+        """Take the line away, because something else is about to be written."""
+        with self._changed:
+            self._is_over = is_over
+            if self._is_shown:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+            self._is_shown = False
+            self._changed.notify()
+
+    def _show(self, out: TextIO) -> None:
+        terminal, began = Terminal(out), time.monotonic()
+        with self._changed:
+            while not self._is_over:
+                if self._changed.wait(_SILENCE_S):
+                    continue
+                text = terminal.encodable(shown(f"{self.doing}{self._usually} ..."))
+                self._is_shown = terminal.can_move
+                if self._is_shown:
+                    seconds = f" {time.monotonic() - began:.0f} s"
+                    text = f"{text[: (terminal.width or 0) - len(seconds) - 1]}{seconds}"
+                out.write(f"\r\x1b[K{terminal.faint(text)}" if self._is_shown else f"{text}\n")
+                out.flush()
+                self._is_over = not self._is_shown
+
+
+def agrees(question: str) -> bool:
+    """Ask at a terminal; elsewhere the answer is no. Standard output may be a file that gets something else."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    say(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -56,11 +56,12 @@ class SwarmStatus:
     name: str
     model: str
     num_blocks: int
-    span: tuple[int, int] | None = None  # blocks [start, end) served here; kept while yielded
+    span: tuple[int, int] | None = None  # blocks [start, end) served here now
     coverage: tuple[int, ...] = ()  # live replicas of each block, this machine included; empty: not known yet
     coverage_at: float | None = None  # when the coverage was read
     peer_id: str | None = None
     outlook: SwarmOutlook | None = None  # None: not known
+    prefix: str = ""  # names the swarm and its model: another swarm, or model, has another one
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +233,10 @@ class PresenceParams:
 
 @dataclass(frozen=True, slots=True)
 class JoinParams:
+    """`moves`: this computer serves the swarm from now on, even if it serves another one."""
+
     invite: str = field(repr=False)  # lets its reader apply
+    moves: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.invite) <= 16384:
@@ -244,12 +248,13 @@ class CreateParams:
     """A new swarm that is found through this machine.
 
     `name` empty: home, home-2 and so on. `model`: a checkpoint's folder or a name on the hub; empty: the demo model.
-    `is_public`: anybody may join it without being invited.
+    `is_public`: anybody may join it without being invited. `moves`: as in JoinParams.
     """
 
     name: str = ""
     model: str = ""
     is_public: bool = False
+    moves: bool = False
 
     def __post_init__(self) -> None:
         if len(self.name) > 64 or len(self.model) > 4096:

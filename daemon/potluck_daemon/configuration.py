@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 _LESS_MEMORY_S = 24 * 3600.0
 _LESS_MEMORY = "Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb"
 
+
 class Configuration:
     """Call `start` first. `on_change` is called after every reading."""
 
@@ -70,12 +71,17 @@ class Configuration:
         """Read settings and swarms again. An engine that was launched with other ones is outdated after that."""
         self._stamps = stamps(self.places)
         self.loaded = self._accepted.read()
-        self._desired = read_desired_state(self.loaded, self.places, port=self._memory.state.port)
+        self._desired = self._read_desired()
         self._find_own_place()
         self._damaged = tuple(damage_notices((self.places.config, self.places.state), time.time()))
         for notice in self.notices:
             log.warning("%s", notice)
         self._on_change()
+
+    def _read_desired(self) -> DesiredState:
+        served = self.swarm or self._memory.state.swarm
+        name = served.name if served is not None else ""
+        return read_desired_state(self.loaded, self.places, port=self._memory.state.port, served=name)
 
     def _find_own_place(self) -> None:
         membership = self.membership
@@ -193,7 +199,7 @@ class Configuration:
         """Keep where members of a swarm were found; the next node and the next invite start from there."""
         self.swarms.remember_met(swarm.name, addresses)
         if self.swarm is not None and self.swarm.name == swarm.name:
-            self._desired = read_desired_state(self.loaded, self.places, port=self._memory.state.port)
+            self._desired = self._read_desired()
 
     def invited_swarm(self, addresses: tuple[str, ...]) -> Swarm:
         """Return the served swarm with those whom newcomers ask: this machine, and members that it met lately.

@@ -84,7 +84,7 @@ class Daemon:
             self.wake,
             self._hear_of_receipts,
             lambda launch, message: self._members.hear(launch, message),
-            lambda message: self._reports.hear(message),
+            lambda launch, message: self._reports.hear(launch.swarm, message),
             lambda: self.configuration.take_less_memory(),
         )
         self._clerk = Clerk(places.ledger_file, places.identity_file, places.receipts, self._supervisor.tell)

@@ -182,7 +182,7 @@ class ServingLoop:
         presence, pause = self._lookout.presence, self._memory.state.pause
         return Inputs(
             settings=settings,
-            engine=self._supervisor.view(swarm.model if swarm else "", self._configuration.launch, python),
+            engine=self._supervisor.view(self._configuration.launch, python),
             presence=presence,
             obstacles=self._account.budget.obstacles(settings, may_download=self._supervisor.pid is None),
             is_ending=self._is_ending,

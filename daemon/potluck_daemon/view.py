@@ -53,7 +53,8 @@ class DaemonView:
         return self._loop.is_serving
 
     def status(self) -> Status:
-        shown, decision, facts = self._loop.shown, self._loop.decision, self._supervisor.facts
+        shown, decision, report = self._loop.shown, self._loop.decision, self._supervisor.facts.report
+        facts = self._supervisor.facts_of(self._configuration.swarm)
         return Status(
             state=shown.state,
             reason=shown.reason,
@@ -63,9 +64,9 @@ class DaemonView:
             until=self._loop.until,
             engine=self._supervisor.status(),
             swarm=self.swarm(),
-            load=load_status(self._meter.sample(self._supervisor.pid), facts.report),
+            load=load_status(self._meter.sample(self._supervisor.pid), report),
             tokens_per_s=round(self._account.counts.tokens_per_s, 2),
-            sessions=facts.report.sessions,
+            sessions=report.sessions,
             tokens_today=self._account.tokens_today,
             ends=decision.ends,
             app=decision.app,
@@ -76,20 +77,22 @@ class DaemonView:
             notices=(*self._configuration.notices, *self._notices(), *changed_files(facts)),
             loading=download(facts),
             network=facts.report.network,
-            nearby=self._supervisor.nearby,
+            nearby=facts.nearby,
             ports=self._supervisor.ports,
             audits=self._audits(),
             questions=tuple(item for item in self._memory.state.questions if item.is_open),
             is_confirmed=self._configuration.is_confirmed,
-            leader_heard_at=self._members.leader_heard_at,
+            leader_heard_at=self._members.leader_heard_at(self._configuration.swarm),
         )
 
     def swarm(self) -> SwarmStatus | None:
         """Return what is known of the served swarm, from the engine or from what is remembered of an earlier one."""
-        facts = self._supervisor.facts
+        swarm = self._configuration.swarm
+        facts = self._supervisor.facts_of(swarm)
         age_s = time.monotonic() - facts.reported_at
-        return swarm_status(self._configuration.swarm, facts, self._memory.state.swarm, age_s, time.time())
+        return swarm_status(swarm, facts, self._memory.state.swarm, age_s, time.time())
 
     def served(self) -> Served | None:
         """Return what this machine serves, and how."""
-        return served(self.swarm(), self._supervisor.facts, is_running=self._supervisor.pid is not None)
+        facts = self._supervisor.facts_of(self._configuration.swarm)
+        return served(self.swarm(), facts, is_running=self._supervisor.pid is not None)

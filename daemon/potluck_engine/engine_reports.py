@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from potluck_control.engine_messages import MAX_SERVERS, EngineReport, Servers
-from potluck_control.methods.members import SeenServer
 from potluck_control.schema import SwarmOutlook
 
 from potluck.blocks.accelerators import memory_of
 from potluck.checkpoint.fetching import FETCHING
 from potluck.errors import PotluckError
-from potluck.protocol.blocks import PeerId
-from potluck.protocol.records import LiveServer, ServerState
+from potluck.protocol.records import ServerState
 from potluck.tasks import failing
 from potluck_engine.fitting import total_limit_bytes
-from potluck_engine.placement.swarm_outlook import swarm_outlook
+from potluck_engine.placement.swarm_outlook import seen_servers, swarm_outlook
 from potluck_engine.server import Engine
 
 _COVERAGE_INTERVAL_S = 10.0
@@ -96,23 +94,7 @@ class EngineReporter:
         self._coverage = tuple(sum(block in span for span in online) for block in range(num_blocks))
         self._coverage_at = time.monotonic()
         self._outlook = swarm_outlook(view.servers, num_blocks)
-        self._on_servers(Servers(seen_servers(view.servers, self._engine.node.peer_id)))
-
-
-def seen_servers(servers: Sequence[LiveServer], own: PeerId) -> tuple[SeenServer, ...]:
-    """Return the servers of a swarm for the people who look at it, this computer `own` first."""
-    ordered = sorted(servers, key=lambda server: (server.peer_id != own, server.span.start, server.peer_id))
-    return tuple(
-        SeenServer(
-            server.peer_id,
-            server.span.start,
-            server.span.end,
-            server.heartbeat.state.name.lower(),
-            round(server.record.inference_tps / len(server.span), 1),
-            server.heartbeat.pings_s.get(own),
-        )
-        for server in ordered[:MAX_SERVERS]
-    )
+        self._on_servers(Servers(seen_servers(view.servers, self._engine.node.peer_id)[:MAX_SERVERS]))
 
 
 def _gpu_percent(device: str) -> float | None:

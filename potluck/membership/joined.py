@@ -84,7 +84,7 @@ class JoinedSwarms:
         made = decode_invite(invite)
         with self._changing() as memberships:
             for membership in memberships.values():
-                if _is_same(membership.swarm, made.swarm):
+                if membership.swarm.is_same(made.swarm):
                     peers = dict.fromkeys((*made.swarm.bootstrap_peers, *membership.swarm.bootstrap_peers))
                     newer = replace(membership.swarm, bootstrap_peers=tuple(peers)[:MAX_BOOTSTRAP_PEERS])
                     again = renewed(replace(membership, swarm=newer), made, self.machine(), machine_name())
@@ -104,7 +104,7 @@ class JoinedSwarms:
             UsageError: somebody else on this computer is a member of that swarm.
         """
         with self._changing() as memberships:
-            known = next((each for each in memberships.values() if _is_same(each.swarm, membership.swarm)), None)
+            known = next((each for each in memberships.values() if each.swarm.is_same(membership.swarm)), None)
             if known is not None and known.person_seed is not None and known.person_seed == membership.person_seed:
                 return known
             if known is not None:
@@ -262,8 +262,13 @@ def remember_met(name: str, addresses: Iterable[str]) -> None:
             joined.remember_met(name, addresses)
 
 
-def chosen_swarm(path: Path, wanted: str) -> tuple[Membership | None, tuple[str, ...]]:
-    """Return the membership to serve, `wanted` or the last one joined, and notices if it cannot be found."""
+def chosen_swarm(path: Path, wanted: str, served: str = "") -> tuple[Membership | None, tuple[str, ...]]:
+    """Return the membership to serve, and notices if it cannot be found.
+
+    Args:
+        wanted: what the user chose; empty: stay in the swarm that is `served`, or serve the last one joined.
+        served: what this computer serves now, or served last; empty: nothing.
+    """
     try:
         joined = JoinedSwarms(path)
         content = joined.read()
@@ -274,7 +279,7 @@ def chosen_swarm(path: Path, wanted: str) -> tuple[Membership | None, tuple[str,
         return None, (f"{old_swarm().message} ({old_swarm().hint})",)
     if wanted and wanted not in swarms:
         return None, (f"serve.swarm is {wanted!r}, which is not a swarm you joined",)
-    return swarms.get(wanted) or next(reversed(swarms.values()), None), ()
+    return swarms.get(wanted) or swarms.get(served) or next(reversed(swarms.values()), None), ()
 
 
 def old_swarm() -> UsageError:
@@ -307,11 +312,6 @@ def machine_name() -> str:
 
 def _clean(name: str, otherwise: str) -> str:
     return _NOT_IN_NAMES.sub("", name).strip(" .'-_")[:MAX_NAME_CHARS] or otherwise
-
-
-def _is_same(one: Swarm, other: Swarm) -> bool:
-    """Return whether two invites lead to the same swarm; one with members may have changed its model meanwhile."""
-    return one.founder_key == other.founder_key and (one.founder_key is not None or one.prefix == other.prefix)
 
 
 def _encode(content: _Content) -> bytes:

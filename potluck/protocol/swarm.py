@@ -63,6 +63,10 @@ class Swarm:
     def is_open(self) -> bool:
         return self.founder_key is None
 
+    def is_same(self, other: Swarm) -> bool:
+        """Return whether both are one swarm; one with members may have changed its model meanwhile."""
+        return self.founder_key == other.founder_key and (not self.is_open or self.prefix == other.prefix)
+
 
 def to_fields(swarm: Swarm) -> list[object]:
     """Return the fields in which a swarm is kept and sent."""

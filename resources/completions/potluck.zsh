@@ -397,6 +397,7 @@ _shtab_potluck_history_defaults_added=0
 _shtab_potluck_join_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--file[read the invite from this file]:FILE:_files"
+  "--move[serve it from now on, even if this computer serves another swarm (default\: ask)]"
   "--json[print JSON, for scripts]"
 )
 
@@ -780,6 +781,7 @@ _shtab_potluck_setup_defaults_added=0
 _shtab_potluck_start_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--demo[also serve a private swarm of the small model that comes with Potluck]"
+  "--move[serve it from now on, even if this computer serves another swarm (default\: ask)]"
   "--json[print JSON, for scripts]"
 )
 
@@ -816,6 +818,7 @@ _shtab_potluck_swarm_create_options=(
   "--public[let anybody become a member without being invited, on probation at first]"
   "--open[open to Petals peers, with none of the protections of members]"
   "--prefix[with --open\: name of the blocks in Petals (default\: the one that Petals derives from the model)]:prefix:"
+  "--move[serve it from now on, even if this computer serves another swarm (default\: ask)]"
   "--json[print JSON, for scripts]"
   ":letters, digits, dashes and underscores:"
   ":a folder in the Hugging Face layout, or a name on the hub:_files"
@@ -841,6 +844,7 @@ _shtab_potluck_swarm_invite_defaults_added=0
 _shtab_potluck_swarm_join_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--file[read the invite from this file]:FILE:_files"
+  "--move[serve it from now on, even if this computer serves another swarm (default\: ask)]"
   "--json[print JSON, for scripts]"
 )
 

@@ -4694,6 +4694,10 @@
         <translation>Gib die Einladung zum Schwarm „{swarm}“ ein, die dir seine Mitglieder geschickt haben.</translation>
     </message>
     <message>
+        <source>Serve the new swarm with this computer, instead of “{swarm}”</source>
+        <translation>Mit diesem Computer den neuen Schwarm unterstützen, statt „{swarm}“</translation>
+    </message>
+    <message>
         <source>Start this swarm</source>
         <translation>Diesen Schwarm gründen</translation>
     </message>
@@ -5853,8 +5857,8 @@
         <translation>offen für alle</translation>
     </message>
     <message>
-        <source>serving now</source>
-        <translation>jetzt im Einsatz</translation>
+        <source>chosen for this computer</source>
+        <translation>für diesen Computer gewählt</translation>
     </message>
     <message>
         <source>Serve this one</source>

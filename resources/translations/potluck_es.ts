@@ -4694,6 +4694,10 @@
         <translation>Introduce la invitación al enjambre «{swarm}» que te enviaron sus miembros.</translation>
     </message>
     <message>
+        <source>Serve the new swarm with this computer, instead of “{swarm}”</source>
+        <translation>Servir el nuevo enjambre con este ordenador, en lugar de «{swarm}»</translation>
+    </message>
+    <message>
         <source>Start this swarm</source>
         <translation>Crear este enjambre</translation>
     </message>
@@ -5853,8 +5857,8 @@
         <translation>abierto a todos</translation>
     </message>
     <message>
-        <source>serving now</source>
-        <translation>en servicio</translation>
+        <source>chosen for this computer</source>
+        <translation>elegido para este ordenador</translation>
     </message>
     <message>
         <source>Serve this one</source>

@@ -128,7 +128,7 @@ class Reader:
         )
         if named:
             self._variables[named[1]] = done.stdout
-        self._note(done.stdout)
+        self.note(done.stdout)
         return done
 
     def type_and_leave(self, command: str, shown: str, *, then_stop: bool) -> None:
@@ -146,7 +146,7 @@ class Reader:
         with giving_up_after(WAIT_S, process):  # type: ignore[arg-type]
             line = next((line for line in process.stdout if shown in line), None)
         assert line is not None, f"{command} ended before it showed {shown!r}"
-        self._note(line)
+        self.note(line)
         if then_stop:
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=WAIT_S)
@@ -187,7 +187,7 @@ class Reader:
             text = text.replace(word, self.words[word])
         return text
 
-    def _note(self, printed: str) -> None:
+    def note(self, printed: str) -> None:
         for word, pattern in _PRINTED.items():
             if found := re.search(pattern, printed):
                 self.words[word] = found[0]

@@ -15,7 +15,7 @@ from potluck_control.methods.programs import PlaceParams, ProgramPlace
 from potluck_control.methods.setup import SetupProgress
 from potluck_control.methods.updates import Offered
 from potluck_control.schema import HistoryPage, HistoryParams, Status
-from potluck_control.states import Reason, State
+from potluck_control.states import Reason
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu
 
@@ -158,8 +158,7 @@ class HomePage(Page):
         swarm = status.swarm
         described = ""
         if swarm is not None:
-            is_serving = status.state in (State.SERVING, State.DRAINING)
-            described = layers.summary(swarm, is_live=status.engine.pid is not None, is_serving=is_serving)
+            described = layers.summary(swarm, is_live=status.engine.pid is not None)
         self._strip.show_swarm(swarm, described)
         if swarm is None:
             self._model.setText(self.tr("No swarm joined"))

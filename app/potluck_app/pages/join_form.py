@@ -30,6 +30,8 @@ class JoinForm(QWidget):
         self._invite, self._model = QPlainTextEdit(), QLineEdit()
         self._join, self._start = Button(self.tr("Join this swarm"), style="primary"), Button("")
         self._public = QCheckBox(self.tr("Anybody may join, on probation at first"))
+        self._moves = QCheckBox()
+        self._moves.hide()
         self._other = OtherComputer(link)
         self._other.joined.connect(self.joined)
         self._other.hide()
@@ -49,6 +51,7 @@ class JoinForm(QWidget):
         note = self.tr("Invite others from Home. A small demo model is included.")
         self.setLayout(
             column(
+                self._moves,
                 Card(self.tr("I have an invite"), self._asked, self._invite, row(self._join, None)),
                 self._error,
                 Card(
@@ -74,6 +77,12 @@ class JoinForm(QWidget):
         self._asked.setVisible(bool(swarm))
         self._invite.setFocus()
 
+    def show_served(self, swarm: str) -> None:
+        """Ask whether this computer moves to the new swarm, if it serves `swarm`."""
+        said = self.tr("Serve the new swarm with this computer, instead of “{swarm}”")
+        self._moves.setText(said.format(swarm=swarm))
+        self._moves.setVisible(bool(swarm))
+
     @property
     def is_begun(self) -> bool:
         """Tell whether the user has written something."""
@@ -98,7 +107,7 @@ class JoinForm(QWidget):
 
     def _press_join(self) -> None:
         try:
-            params = schema.JoinParams(self._text())
+            params = schema.JoinParams(self._text(), moves=self._moves.isChecked())
         except ValueError as error:
             self._show_error(sentences.sentence(str(error)))
             return
@@ -107,7 +116,9 @@ class JoinForm(QWidget):
 
     def _press_start(self) -> None:
         self._begin()
-        params = schema.CreateParams(model=self._model.text().strip(), is_public=self._public.isChecked())
+        params = schema.CreateParams(
+            model=self._model.text().strip(), is_public=self._public.isChecked(), moves=self._moves.isChecked()
+        )
         self._link.call(schema.CREATE, params, done=self._clear, failed=self._fail)
 
     def _pick(self, model: str, _name: str) -> None:

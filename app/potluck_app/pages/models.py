@@ -15,7 +15,6 @@ from potluck_control.methods.models import (
     StoredModel,
 )
 from potluck_control.schema import Status
-from potluck_control.states import State
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QFileDialog, QProgressBar, QWidget
 
@@ -69,7 +68,7 @@ class ModelsPage(Page):
     def show_status(self, status: Status) -> None:
         swarm = status.swarm
         if swarm is not None:
-            said = layers.summary(swarm, is_serving=status.state in (State.SERVING, State.DRAINING))
+            said = layers.summary(swarm)
             self._strip.show_swarm(swarm, said)
             self._seen.setText("\n".join(filter(None, (said, layers.outlook(swarm)))))
 

@@ -61,6 +61,7 @@ class SwarmsCard(QWidget):
         if found == self._shown:
             return
         self._shown = found
+        self._joining.show_served(next((swarm.name for swarm in found.swarms if swarm.is_served), ""))
         self._list.show_content(holder(column(*divided(map(self._row, found.swarms)))))
 
     def _row(self, swarm: JoinedSwarm) -> Row:
@@ -68,7 +69,7 @@ class SwarmsCard(QWidget):
         if swarm.is_open:
             parts.append(self.tr("open to all"))
         if swarm.is_served:
-            parts.append(self.tr("serving now"))
+            parts.append(self.tr("chosen for this computer"))
         buttons = []
         if not swarm.is_served:
             buttons.append(Button(self.tr("Serve this one"), "play"))

@@ -20,13 +20,12 @@ def span(start: int, end: int) -> str:
     return f"{start + 1}–{end}" if end - start > 1 else str(end)
 
 
-def summary(swarm: SwarmStatus, *, is_live: bool = True, is_serving: bool = True) -> str:
+def summary(swarm: SwarmStatus, *, is_live: bool = True) -> str:
     """Return who serves the layers, as sentences. Not live: no engine looks, so say when one did."""
     seen = coverage(swarm.coverage, swarm.num_blocks)
     if swarm.coverage_at is not None and not is_live:
         seen = tr("{coverage} (at {time})").format(coverage=seen.rstrip("."), time=dates.clock(swarm.coverage_at)) + "."
-    served = swarm.span if is_serving else None  # that of a computer that steps aside is where it comes back to
-    own = tr("You serve none.") if served is None else tr("You serve {layers}.").format(layers=span(*served))
+    own = tr("You serve none.") if swarm.span is None else tr("You serve {layers}.").format(layers=span(*swarm.span))
     return f"{seen} {own}"
 
 

@@ -65,14 +65,25 @@ class OpenInvite:
 
 @dataclass(frozen=True, slots=True)
 class SeenServer:
-    """A computer that serves, as the swarm's directory has it. `state`: joining, online, or offline: it steps aside."""
+    """A computer that serves blocks [start, end), as the swarm's directory has it.
+
+    `state`: joining, online, or offline: it steps aside.
+    """
 
     peer_id: str
-    start: int  # its blocks are [start, end)
+    start: int
     end: int
     state: str
     steps_per_s: float  # decode steps through its blocks
     ping_s: float | None = None  # a round trip between it and this computer; None: not measured
+    name: str | None = None
+    throughput_tps: float = 0.0
+    step_ms: float = 0.0
+    cache_tokens_left: int = 0
+    queued_tokens: int = 0
+    dtype: str = ""
+    version: str = ""
+    using_relay: bool = False
 
 
 @dataclass(frozen=True, slots=True)

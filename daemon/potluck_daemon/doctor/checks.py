@@ -32,7 +32,8 @@ def read_scene(places: Places, found: Status | PotluckError) -> Scene:
     loaded = load(places.settings_file)
     memory = StateFile(places.state_file)
     memory.load()
-    chosen, _ = chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
+    served = memory.state.swarm.name if memory.state.swarm is not None else ""
+    chosen, _ = chosen_swarm(places.swarms_file, loaded.settings.serve.swarm, served)
     swarm = None if chosen is None else chosen.swarm
     if isinstance(found, PotluckError):
         return Scene(places, loaded, swarm, memory.state.port, None, found)

@@ -22,16 +22,20 @@ def swarm_status(
     """Return what the engine, or an earlier one, last reported of the swarm.
 
     Args:
+        facts: of the engine about this swarm, see `Supervisor.facts_of`.
+        remembered: what was shown last, before the daemon started perhaps, and of another swarm perhaps.
         age_s: of the engine's last report.
         now: Unix seconds.
     """
     if swarm is None:
         return None
-    known = SwarmStatus(swarm.name, swarm.model, swarm.num_blocks)
-    if remembered is not None and (remembered.name, remembered.num_blocks) == (swarm.name, swarm.num_blocks):
-        known = replace(remembered, model=swarm.model)
+    known = SwarmStatus(swarm.name, swarm.model, swarm.num_blocks, prefix=swarm.prefix)
+    if remembered is not None and remembered.prefix == swarm.prefix:
+        known = replace(remembered, name=swarm.name, span=None)
     if facts.span is not None:
-        known = replace(known, span=(facts.span.start, facts.span.end), peer_id=facts.peer_id)
+        known = replace(known, span=(facts.span.start, facts.span.end))
+    if facts.peer_id is not None:
+        known = replace(known, peer_id=facts.peer_id)
     if facts.report.coverage:
         read_at = now - age_s - facts.report.coverage_age_s
         report = facts.report

@@ -31,9 +31,14 @@ class DesiredState:
         return None if self.membership is None else self.membership.swarm
 
 
-def read_desired_state(loaded: Loaded, places: Places, *, port: int) -> DesiredState:
-    """Return the desired state; mistakes in the files become notices. `port` is for settings that name none."""
-    chosen, notices = chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
+def read_desired_state(loaded: Loaded, places: Places, *, port: int, served: str = "") -> DesiredState:
+    """Return the desired state; mistakes in the files become notices.
+
+    Args:
+        port: for settings that name none.
+        served: the swarm that is served, in which this computer stays unless the settings name another one.
+    """
+    chosen, notices = chosen_swarm(places.swarms_file, loaded.settings.serve.swarm, served)
     launch = _launch(loaded.settings, chosen, places, port) if chosen is not None else None
     return DesiredState(loaded.settings, chosen, launch, loaded.problems + loaded.notices + notices)
 

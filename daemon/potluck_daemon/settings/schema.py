@@ -44,7 +44,7 @@ class ServeSettings:
     """The blocks to serve, and how to serve them."""
 
     enabled: bool = _setting(True, "serve blocks whenever a swarm is joined and nothing else needs the computer")
-    swarm: str = _engine_setting("", "name of the swarm to serve; empty: the one joined last")
+    swarm: str = _engine_setting("", "name of the swarm to serve; empty: the one served last, or joined last")
     blocks: str = _engine_setting("", "blocks to serve, START:END; empty: those that the swarm lacks most")
     num_blocks: int = _engine_setting(0, "how many blocks to serve; 0: as many as fit", low=0, high=10_000)
     checkpoint: str = _engine_setting(

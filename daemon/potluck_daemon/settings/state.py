@@ -38,6 +38,7 @@ class Examination:
 
     at: float
     damaged: str = ""
+    swarm: str = ""  # prefix of the one that was served
 
 
 @dataclass(frozen=True, slots=True)

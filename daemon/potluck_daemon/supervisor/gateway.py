@@ -42,6 +42,7 @@ class Gateway:
         """`on_found` hears of servers that computed wrongly, in words, `on_answered` of the key's hash and tokens."""
         self._on_found = on_found
         self._on_answered = on_answered
+        self._swarm = ""  # prefix of the swarm that is used, or was used last
         self._audits = self._earlier_audits = AuditStatus()  # of the process that runs, and of those before
         self._distrusted: set[str] = set()  # people
         self._status = GatewayStatus(GatewayState.STOPPED)
@@ -62,7 +63,7 @@ class Gateway:
 
     @property
     def audits(self) -> AuditStatus:
-        """What all processes found."""
+        """What all processes for that swarm found."""
         return _added(self._earlier_audits, self._audits)
 
     def start(
@@ -84,6 +85,8 @@ class Gateway:
             stays: it does not end when nobody uses it.
         """
         self._token, self._end_after_s, self._stays = token, end_after_s, stays
+        if swarm.prefix != self._swarm:
+            self._swarm, self._earlier_audits = swarm.prefix, AuditStatus()
         self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step="Starting")
         command = python_command(python, "-m", "potluck_gateway")
         self._task = start_task(self._life(command, environment, opening))

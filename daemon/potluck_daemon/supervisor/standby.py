@@ -17,6 +17,7 @@ from functools import partial
 from potluck_control import engine_messages as messages
 from potluck_control.launch_spec import LaunchSpec
 
+from potluck.protocol.swarm import Swarm
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.supervisor.diagnosis import diagnose
@@ -42,6 +43,7 @@ class Standby:
         self._held: tuple[LaunchSpec, Sequence[str]] | None = None
         self._life: asyncio.Task[None] | None = None
         self._process: EngineProcess | None = None
+        self.swarm: Swarm | None = None  # that of the process that runs, or ran last
         self.addresses: tuple[str, ...] = ()  # where others find it; empty: it is not in the swarm
         self.nearby: messages.Nearby | None = None  # None: no process runs
 
@@ -98,7 +100,7 @@ class Standby:
             process = await EngineProcess.start(command, environment, lambda message: self._heard(launch, message))
         except OSError as error:
             return f"cannot run {command[0]}: {error.strerror}"
-        self._process = process
+        self._process, self.swarm = process, launch.swarm
         try:
             return diagnose(await asyncio.shield(process.ended))
         except asyncio.CancelledError:

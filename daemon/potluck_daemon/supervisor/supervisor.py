@@ -38,6 +38,7 @@ from potluck_control.schema import EngineStatus
 
 from potluck.p2p.ports import tcp_ports
 from potluck.protocol.blocks import Span
+from potluck.protocol.swarm import Swarm
 from potluck.tasks import RunningTimer, start_task
 from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
@@ -58,8 +59,9 @@ _LOADED = (Phase.STARTING, Phase.JOINING, Phase.ONLINE, Phase.FINISHING, Phase.R
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """The engine's last reports. They outlive it, so that a paused display still shows something."""
+    """The last reports of an engine in one swarm. They outlive it, so that a paused display still shows something."""
 
+    swarm: Swarm | None = None  # with the model that it had
     report: messages.EngineReport = field(default_factory=messages.EngineReport)
     reported_at: float = 0.0  # monotonic
     peer_id: str | None = None
@@ -75,6 +77,7 @@ class EngineFacts:
     servers_at: float = 0.0  # monotonic
 
 
+_SERVING = (Phase.ONLINE, Phase.FINISHING)
 _JOINED = (Phase.JOINING, Phase.ONLINE, Phase.OFFLOADING, Phase.OFFLOADED, Phase.RESTORING, Phase.FINISHING)
 
 
@@ -85,7 +88,7 @@ class Supervisor:
         on_change: called after everything that may change a decision.
         on_receipt: called with each receipt, and with None when an engine has begun or ended.
         on_members: see `OnMembers`.
-        on_report: called with what the engine found out about reports of wrong results.
+        on_report: called with what the engine of a launch found out about reports of wrong results.
         on_memory_short: called before the next engine is started, because memory ran out.
     """
 
@@ -94,7 +97,7 @@ class Supervisor:
         on_change: Callable[[], None],
         on_receipt: Callable[[messages.SignedReceipt | None], None],
         on_members: OnMembers = lambda launch, members: None,
-        on_report: Callable[[messages.Confirmed | messages.Examined], None] = lambda message: None,
+        on_report: Callable[[LaunchSpec, messages.Confirmed | messages.Examined], None] = lambda *_: None,
         on_memory_short: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -130,10 +133,29 @@ class Supervisor:
     def pid(self) -> int | None:
         return self._engine.pid if self._engine is not None else None
 
-    @property
-    def is_joined(self) -> bool:
+    def facts_of(self, swarm: Swarm | None) -> EngineFacts:
+        """Return what nodes of this computer know of a swarm and its model; nothing if they were in another one.
+
+        The span is served now, and the addresses are where others find this computer, or found it last.
+        """
+        facts, node = self.facts, self._standby
+        if swarm is None or facts.swarm is None or not facts.swarm.is_same(swarm):
+            facts = EngineFacts()
+        elif facts.swarm.prefix != swarm.prefix:  # it has another model now
+            facts = EngineFacts(facts.swarm, peer_id=facts.peer_id, addresses=facts.addresses, nearby=facts.nearby)
+        if self._phase not in _SERVING:
+            seen = facts.servers.servers if facts.servers is not None else ()
+            others = messages.Servers(tuple(server for server in seen if server.peer_id != facts.peer_id))
+            facts = replace(facts, span=None, servers=None if facts.servers is None else others)
+        if swarm is None or node.swarm is None or not node.swarm.is_same(swarm):
+            return facts
+        return replace(facts, addresses=node.addresses or facts.addresses, nearby=node.nearby or facts.nearby)
+
+    def has_reached(self, swarm: Swarm | None) -> bool:
         """Return whether a node of this computer has reached the swarm and can tell its members something."""
-        return self._phase in _JOINED or bool(self._standby.addresses)
+        reached = self.facts.swarm if self._phase in _JOINED else self._standby.swarm
+        is_in = self._phase in _JOINED or bool(self._standby.addresses)
+        return is_in and swarm is not None and reached is not None and reached.is_same(swarm)
 
     @property
     def is_starting(self) -> bool:
@@ -141,28 +163,15 @@ class Supervisor:
         return self._phase in (Phase.STARTING, Phase.JOINING)
 
     @property
-    def addresses(self) -> tuple[str, ...]:
-        """Return where others find this computer, or found it last."""
-        return self._standby.addresses or self.facts.addresses
-
-    @property
     def ports(self) -> tuple[int, ...]:
         """Return the TCP ports at which others find this computer now."""
         return tcp_ports(self._standby.addresses or (self.facts.addresses if self._engine is not None else ()))
 
-    @property
-    def servers_age_s(self) -> float:
-        """Return how long ago the servers of `facts` were seen."""
-        return self._clock() - self.facts.servers_at
-
-    @property
-    def nearby(self) -> messages.Nearby | None:
-        """Return what is known of the search for members on the local network; None: no node runs."""
-        return self._standby.nearby or self.facts.nearby
-
-    def view(self, model: str, wanted: LaunchSpec | None, python: str) -> EngineView:
+    def view(self, wanted: LaunchSpec | None, python: str) -> EngineView:
         """Return what the policy needs to know. A failure in another `python` than the wanted one causes no wait."""
         span, moving = self.facts.span, self.facts.moving
+        runs = self._launch or wanted
+        model = runs.swarm.model if runs is not None else ""
         if moving is not None and span != moving.target:  # the first span, to keep the history short
             how = "while loading" if moving.target.covers(moving.span) else "before moving to"
             serving = f"blocks {moving.span} of {model} {how} {moving.target}"
@@ -205,7 +214,8 @@ class Supervisor:
             case EngineOrder.START if launch is not None and self._task is None:
                 self._start(launch, python, environment)
             case EngineOrder.START if launch is not None and self._phase is Phase.PREPARING:
-                self._launch, self._phase = launch, Phase.STARTING
+                self._phase = Phase.STARTING
+                self._set_launch(launch)
                 self._tell_launch()
             case EngineOrder.DRAIN:
                 self._enter(Phase.FINISHING, messages.Drain(), None, "")
@@ -275,9 +285,7 @@ class Supervisor:
         await self._standby.leave()
 
     def _start(self, launch: LaunchSpec | None, python: str, environment: Mapping[str, str]) -> None:
-        if self._launch is not None and launch is not None and self._launch.swarm.name != launch.swarm.name:
-            self.facts = replace(self.facts, servers=None)
-        self._launch = launch
+        self._set_launch(launch)
         self._python = python
         self._is_greeted = False
         self._phase = Phase.STARTING if launch is not None else Phase.PREPARING
@@ -287,6 +295,11 @@ class Supervisor:
         self._duty = 1.0
         self._caps = None
         self._task = start_task(self._life(_command(python), environment))
+
+    def _set_launch(self, launch: LaunchSpec | None) -> None:
+        self._launch = launch
+        if launch is not None and self.facts.swarm != launch.swarm:
+            self.facts = replace(self.facts_of(launch.swarm), swarm=launch.swarm)
 
     async def _life(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """Run one engine from its start to its end."""
@@ -349,8 +362,8 @@ class Supervisor:
                 self.facts = reported(self.facts, message, self._clock())
                 if self._phase is Phase.ONLINE:
                     self._online_bytes = message.memory_used_bytes
-            case messages.Confirmed() | messages.Examined():
-                self._on_report(message)
+            case messages.Confirmed() | messages.Examined() if self._launch is not None:
+                self._on_report(self._launch, message)
             case messages.Servers():
                 is_news = False
                 self.facts = replace(self.facts, servers=message, servers_at=self._clock())

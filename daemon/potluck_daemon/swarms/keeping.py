@@ -21,6 +21,7 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck.errors import PotluckError
 from potluck.membership.membership import Membership
 from potluck.membership.records import Content, Record
+from potluck.protocol.swarm import Swarm
 from potluck.tasks import BackgroundTasks
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.supervisor.supervisor import Supervisor
@@ -29,14 +30,10 @@ log = logging.getLogger(__name__)
 
 
 class MembersKeeper:
-    """Call `tend` every few seconds.
-
-    Attributes:
-        leader_heard_at: when this computer's node last compared with a leader's, in Unix seconds; None: not yet.
-    """
+    """Call `tend` every few seconds."""
 
     def __init__(self, configuration: Configuration, supervisor: Supervisor) -> None:
-        self.leader_heard_at: float | None = None
+        self._leader_heard: tuple[Swarm, float] | None = None  # in which swarm, and when, in Unix seconds
         self._configuration = configuration
         self._supervisor = supervisor
         self._tasks = BackgroundTasks()
@@ -50,11 +47,18 @@ class MembersKeeper:
             case Met(addresses):
                 self._configuration.remember_met(launch.swarm, addresses)
             case Members(records, leader_heard):
-                self.leader_heard_at = time.time() if leader_heard else self.leader_heard_at
+                if leader_heard:
+                    self._leader_heard = launch.swarm, time.time()
                 if records:
                     self._tasks.start(self._learn(launch.swarm.name, records))
             case _:
                 self._catch_up(launch)
+
+    def leader_heard_at(self, swarm: Swarm | None) -> float | None:
+        """Return when this computer's node last compared with a leader's in a swarm; None: not since it joined it."""
+        if swarm is None or self._leader_heard is None or not self._leader_heard[0].is_same(swarm):
+            return None
+        return self._leader_heard[1]
 
     async def lead(
         self, name: str, decide: Callable[[Membership], Sequence[Content]]
@@ -85,12 +89,14 @@ class MembersKeeper:
     def _has_reached(self, name: str) -> bool:
         """Return whether a node of this computer is among the members of a swarm."""
         served = self._configuration.swarm
-        return served is not None and served.name == name and self._supervisor.is_joined
+        return served is not None and served.name == name and self._supervisor.has_reached(served)
 
     @property
     def _is_due(self) -> bool:
         membership = self._configuration.membership
-        return membership is not None and what_matters(membership) != self._tended and self._supervisor.is_joined
+        if membership is None or what_matters(membership) == self._tended:
+            return False
+        return self._supervisor.has_reached(membership.swarm)
 
     async def _learn(self, name: str, records: Sequence[bytes]) -> None:
         async with self._turns:

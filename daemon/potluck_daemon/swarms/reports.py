@@ -18,6 +18,7 @@ from potluck.membership.members import REPORT_LIVES_S, Members, Person
 from potluck.membership.membership import Membership
 from potluck.membership.records import Machine, Report
 from potluck.protocol.blocks import PeerId
+from potluck.protocol.swarm import Swarm
 from potluck_daemon.settings.state import Examination, Since, StateFile
 
 ID_LETTERS = 8  # of a person's id that are shown
@@ -38,11 +39,11 @@ class ReportBook:
         state = self._memory.state
         return state.confirmed, state.dismissed, state.examination
 
-    def hear(self, message: Confirmed | Examined) -> None:
-        """Remember what the engine found out."""
+    def hear(self, swarm: Swarm, message: Confirmed | Examined) -> None:
+        """Remember what the engine found out in a swarm."""
         state = self._memory.state
         if isinstance(message, Examined):
-            self._memory.state = replace(state, examination=Examination(time.time(), message.damaged))
+            self._memory.state = replace(state, examination=Examination(time.time(), message.damaged, swarm.prefix))
         else:
             machine = public_key_of(PeerId(message.peer_id))
             if machine is not None:
@@ -70,7 +71,7 @@ class ReportBook:
         for key, reports in by_machine.items():
             owner = members.owner_of_key(key)
             if owner is not None and (may_lead or owner == you):
-                yield self._wrong_results(owner, _machine(owner, key), reports, members)
+                yield self._wrong_results(membership.swarm.prefix, owner, _machine(owner, key), reports, members)
 
     def _shown(self, members: Members) -> Iterable[Report]:
         dismissed = {each.what for each in _recent(self._memory.state.dismissed)}
@@ -79,14 +80,15 @@ class ReportBook:
         return [each for each in reports if each.at_s > oldest and _who_and_what(each) not in dismissed]
 
     def _wrong_results(
-        self, owner: Person, machine: Machine, reports: Sequence[Report], members: Members
+        self, swarm: str, owner: Person, machine: Machine, reports: Sequence[Report], members: Members
     ) -> WrongResults:
         state = self._memory.state
         confirmed = {each.what for each in _recent(state.confirmed)}
         is_here = machine.key == self._own_key()
         examination = state.examination if is_here else None
-        if examination is not None and examination.at < min(report.at_s for report in reports):
-            examination = None  # it was about others
+        if examination is not None:
+            is_older = examination.at < min(report.at_s for report in reports)
+            examination = None if is_older or examination.swarm != swarm else examination  # it was about others
         return WrongResults(
             owner.id[:ID_LETTERS],
             owner.name,

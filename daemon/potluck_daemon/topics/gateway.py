@@ -54,7 +54,7 @@ class GatewayTopic(Topic):
 
     @property
     def notice(self) -> str | None:
-        return self._found or None
+        return self._found if self.audits.wrong else None
 
     def tick(self, now: float) -> None:
         """Start the gateway if it should always run, or anew if the swarm changed its model."""
@@ -128,7 +128,7 @@ class GatewayTopic(Topic):
         configuration, swarm = self._configuration, membership.swarm
         is_served = configuration.swarm is not None and configuration.swarm.name == swarm.name
         if is_served:
-            swarm = configuration.invited_swarm(self._supervisor.addresses)
+            swarm = configuration.invited_swarm(self._supervisor.facts_of(swarm).addresses)
         if not swarm.bootstrap_peers:
             raise UsageError(f"the swarm {swarm.name} cannot be found", hint="serve it, or ask a member for an invite")
         settings = configuration.settings

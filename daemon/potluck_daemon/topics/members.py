@@ -204,14 +204,12 @@ class MembersTopic(Topic):
 
     def _with_news(self, found: methods.MembersList, membership: Membership) -> methods.MembersList:
         """Add what this computer's node has seen, if it is in that swarm."""
-        seen, served = self._supervisor.facts.servers, self._configuration.swarm
-        if served is None or served.name != membership.swarm.name:
+        facts = self._supervisor.facts_of(membership.swarm)
+        found = replace(found, leader_heard_at=self._keeper.leader_heard_at(membership.swarm))
+        if facts.servers is None:
             return found
-        found = replace(found, leader_heard_at=self._keeper.leader_heard_at)
-        if seen is None:
-            return found
-        at = round(time.time() - self._supervisor.servers_age_s)
-        return replace(found, servers=seen.servers, servers_at=float(at))
+        at = round(time.time() - (time.monotonic() - facts.servers_at))
+        return replace(found, servers=facts.servers.servers, servers_at=float(at))
 
     async def _lead(self, swarm: str, decide: _Decide, done: str) -> methods.MembersChanged:
         """Write a leader's decision, and have a running node tell the others."""

@@ -47,7 +47,7 @@ class SwarmsTopic(Topic):
 
     @answers(schema.JOIN)
     async def _join(self, params: schema.JoinParams) -> schema.Joined:
-        return self._joined(self._configuration.swarms.join(params.invite))
+        return await self._joined(self._configuration.swarms.join(params.invite), moves=params.moves)
 
     @answers(schema.CREATE)
     async def _create(self, params: schema.CreateParams) -> schema.Joined:
@@ -57,7 +57,8 @@ class SwarmsTopic(Topic):
             raise UsageError(f"there is a swarm named {params.name} already", hint="choose another name")
         model = await self._find_model(params.model)
         swarm = new_swarm(params.name or free_name("home", taken), model.name, model.num_blocks, model.revision)
-        if model.folder != configuration.settings.serve.checkpoint:
+        is_to_be_served = params.moves or configuration.swarm is None
+        if is_to_be_served and model.folder != configuration.settings.serve.checkpoint:
             await configuration.change({"serve.checkpoint": model.folder or None})
         membership = configuration.swarms.create(swarm)
         if taken_bytes(Path(model.files)) <= _PINNED_AT_ONCE_BYTES:
@@ -65,7 +66,7 @@ class SwarmsTopic(Topic):
                 membership = await self._pin(membership, model)
         if params.is_public:
             membership, _, _ = await self._keeper.lead(swarm.name, lambda own: [public_seats(own, time.time())])
-        return self._joined(membership)
+        return await self._joined(membership, moves=params.moves)
 
     async def _find_model(self, wanted: str) -> NewModel:
         configuration = self._configuration
@@ -110,16 +111,22 @@ class SwarmsTopic(Topic):
         pinned, _, _ = await self._keeper.lead(membership.swarm.name, lambda own: [choose_model(own, found)])
         return pinned
 
-    def _joined(self, membership: Membership) -> schema.Joined:
-        swarm = membership.swarm
+    async def close(self) -> None:
+        await cancel_and_wait(self._task)
+
+    async def _joined(self, membership: Membership, *, moves: bool) -> schema.Joined:
+        """Read the file again. A computer that serves another swarm goes on with that unless it `moves`."""
+        configuration, swarm = self._configuration, membership.swarm
         log.info("joined the swarm %s", swarm.name)
-        self._configuration.reload()
+        configuration.reload()
+        if moves and (configuration.swarm is None or configuration.swarm.name != swarm.name):
+            await configuration.change({"serve.swarm": swarm.name})
         return schema.Joined(swarm.name, swarm.model)
 
     @answers(schema.INVITE)
     async def _invite(self, params: schema.InviteParams) -> schema.SwarmInvite:
         configuration, now_s = self._configuration, time.time()
-        swarm = configuration.invited_swarm(self._supervisor.addresses)
+        swarm = configuration.invited_swarm(self._supervisor.facts_of(configuration.swarm).addresses)
         joined = configuration.swarms.find(swarm.name)
         if params.is_public:
             joined, _, _ = await self._keeper.lead(swarm.name, lambda own: [public_seats(own, now_s)])
@@ -144,9 +151,9 @@ class SwarmsTopic(Topic):
 
     @answers(swarms.CONTACT)
     async def _contact(self, _: Empty) -> swarms.Contact:
-        supervisor = self._supervisor
-        swarm = self._configuration.invited_swarm(supervisor.addresses)
-        found = reach(supervisor.addresses, swarm.bootstrap_peers, supervisor.facts.report.network.reach)
+        facts = self._supervisor.facts_of(self._configuration.swarm)
+        swarm = self._configuration.invited_swarm(facts.addresses)
+        found = reach(facts.addresses, swarm.bootstrap_peers, facts.report.network.reach)
         return swarms.Contact(swarm.name, swarm.prefix, swarm.bootstrap_peers, found)
 
     @answers(swarms.LIST)

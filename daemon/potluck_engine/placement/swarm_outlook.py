@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 import numpy as np
+from potluck_control.methods.members import SeenServer
 from potluck_control.schema import SwarmOutlook
 
 from potluck.protocol.blocks import PeerId
@@ -13,6 +14,30 @@ from potluck.protocol.records import LiveServer, ServerState
 from potluck_engine.placement.choose import choose_span
 from potluck_engine.placement.price import Bools
 from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
+
+
+def seen_servers(servers: Sequence[LiveServer], own: PeerId | None = None) -> tuple[SeenServer, ...]:
+    """Return the servers of a swarm for the people who look at it, this computer `own` first."""
+    ordered = sorted(servers, key=lambda server: (server.peer_id != own, server.span.start, server.peer_id))
+    return tuple(
+        SeenServer(
+            server.peer_id,
+            server.span.start,
+            server.span.end,
+            server.heartbeat.state.name.lower(),
+            round(server.record.inference_tps / len(server.span), 3),
+            None if own is None else server.heartbeat.pings_s.get(own),
+            server.record.public_name,
+            server.record.throughput_tps,
+            server.heartbeat.step_ms,
+            server.heartbeat.cache_tokens_left,
+            server.heartbeat.queued_tokens,
+            server.record.format.dtype,
+            server.record.version,
+            server.record.using_relay,
+        )
+        for server in ordered
+    )
 
 
 def swarm_outlook(servers: Sequence[LiveServer], num_blocks: int) -> SwarmOutlook | None:

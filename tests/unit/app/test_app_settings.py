@@ -399,7 +399,7 @@ FOUNDED: MembersList = app_answers.ANSWERS["members.list"]  # type: ignore[assig
 def test_another_swarm_is_served_and_one_is_left_after_a_question() -> None:
     friday, sunday = JoinedSwarm("friday", "a/llama", 80, False, True), JoinedSwarm("sunday", "demo", 12, True, False)
     page, link = opened(ModelsPage, {"models.list": MODELS, "swarms.list": Swarms((friday, sunday))})
-    assert {"llama · 80 layers · serving now", "demo · 12 layers · open to all"} <= set(shown(page))
+    assert {"llama · 80 layers · chosen for this computer", "demo · 12 layers · open to all"} <= set(shown(page))
     press(page, "Serve sunday")
     assert link.named("settings.set") == [SetParams((Change("serve.swarm", "sunday"),))]
     for people, lost in (

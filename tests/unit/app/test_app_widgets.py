@@ -10,6 +10,7 @@ from helpers.fake_link import FakeLink
 from helpers.screen import button, said, shown
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
+from potluck_app.pages.join_form import JoinForm
 from potluck_app.pages.never import NeverYield
 from potluck_app.pages.watching import WatchingPage
 from potluck_app.shell.tray import Tray
@@ -143,7 +144,7 @@ def test_first_run_asks_once_for_a_swarm_public_if_wanted_and_again_after_a_fail
         link = FakeLink()
         page = FirstRunPage(link)
         button(page, "Continue").click()
-        page.findChild(QCheckBox).setChecked(is_public)
+        next(box for box in page.findChildren(QCheckBox) if "Anybody" in box.text()).setChecked(is_public)
         start = button(page, "Start a swarm with the demo model")
         start.click()
         start.click()
@@ -151,6 +152,23 @@ def test_first_run_asks_once_for_a_swarm_public_if_wanted_and_again_after_a_fail
         link.fail("create", PotluckError("this installation lacks demo-model", hint="install Potluck again"))
         assert "Install Potluck again." in said(page)
         assert start.isEnabled()
+
+
+def test_a_computer_that_serves_a_swarm_moves_to_a_new_one_only_if_the_user_says_so() -> None:
+    for served, moves in (("", False), ("home", False), ("home", True)):
+        link = FakeLink()
+        form = JoinForm(link)
+        form.show_served(served)
+        (question,) = (box for box in form.findChildren(QCheckBox) if "new swarm" in box.text())
+        assert question.isVisibleTo(form) is bool(served)
+        assert served in question.text()
+        question.setChecked(moves)
+        button(form, "Start a swarm with the demo model").click()
+        form.findChild(QPlainTextEdit).setPlainText("potluck4:abc")
+        link.fail("create", PotluckError("no"))
+        button(form, "Join this swarm").click()
+        assert link.named("create") == [schema.CreateParams(moves=moves)]
+        assert link.named("join") == [schema.JoinParams("potluck4:abc", moves=moves)]
 
 
 def test_first_run_has_five_steps_and_stays_open_until_the_last_is_done() -> None:

@@ -109,7 +109,7 @@ def test_coverage_names_the_gaps() -> None:
 def test_blocks_line_says_what_is_ours() -> None:
     swarm = SwarmStatus("friday", "demo", 12, span=(4, 8), coverage=(1,) * 12)
     assert layers.summary(swarm) == "All 12 layers online. You serve 5–8."
-    assert layers.summary(swarm, is_serving=False) == "All 12 layers online. You serve none."
+    assert layers.summary(replace(swarm, span=None)) == "All 12 layers online. You serve none."
 
 
 def test_memory_is_shown_against_the_limit_if_there_is_one() -> None:

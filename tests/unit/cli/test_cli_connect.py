@@ -1,17 +1,19 @@
 """Waiting for a daemon that has just been started."""
 
+import io
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from potluck_cli import connect
+from potluck_cli import connect, terminal
 from potluck_cli.connect import DaemonUnreachableError
 from potluck_cli.stop import end_daemon
 from potluck_control.client import ControlClient, ControlError, DaemonAwayError
@@ -41,17 +43,55 @@ class StartingDaemon:
         return list(self._states)
 
 
-def test_it_waits_for_an_engine_that_is_on_its_way_and_says_so_once(capsys: pytest.CaptureFixture[str]) -> None:
-    for states, left, said in (
-        ((State.STARTING, State.STARTING, State.JOINING, State.SERVING), 1, 1),  # asked no more once it is found
-        ((State.STARTING, State.ERROR, State.STARTING), 1, 1),  # nothing is on its way
-        ((State.PAUSED, State.PAUSED), 1, 0),
-        ((State.SERVING, State.SERVING), 1, 0),
+def test_it_waits_for_an_engine_that_is_on_its_way() -> None:
+    for states, left in (
+        ((State.STARTING, State.STARTING, State.JOINING, State.SERVING), 1),  # asked no more once it is found
+        ((State.STARTING, State.ERROR, State.STARTING), 1),  # nothing is on its way
+        ((State.PAUSED, State.PAUSED), 1),
+        ((State.SERVING, State.SERVING), 1),
     ):
         daemon = StartingDaemon(states)
         connect.wait_until_found(cast(ControlClient, daemon), 0.0)
         assert len(daemon.left()) == left
-        assert capsys.readouterr().err.count("\n") == said
+
+
+class Screen(io.StringIO):
+    """Standard error that keeps what is written, and tells when the first of it comes."""
+
+    def __init__(self, *, is_terminal: bool) -> None:
+        super().__init__()
+        self.is_terminal = is_terminal
+        self.has_text = threading.Event()
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        self.has_text.set()
+        return written
+
+
+def test_a_silent_wait_is_explained_in_one_line_that_a_terminal_takes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "_SILENCE_S", 0.01)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    for is_terminal in (True, False):
+        monkeypatch.setattr(sys, "stderr", screen := Screen(is_terminal=is_terminal))
+        with terminal.Wait("Looking for the \x1b[31mswarm", 10), terminal.Wait("Inside of it"):
+            assert screen.has_text.wait(60.0)
+        said = screen.getvalue()
+        if is_terminal:
+            assert said.startswith("\r\x1b[KLooking for the [31mswarm (usually about 10 s) ... 0 s")
+            assert said.endswith("\r\x1b[K")
+        else:
+            assert said == "Looking for the [31mswarm (usually about 10 s) ...\n"
+        assert "Inside" not in said
+    monkeypatch.setattr(terminal, "_SILENCE_S", 60.0)
+    monkeypatch.setattr(sys, "stderr", screen := Screen(is_terminal=True))
+    with terminal.Wait("Looking"):
+        pass
+    assert screen.getvalue() == ""
 
 
 def test_a_daemon_that_is_away_is_not_waited_for() -> None:

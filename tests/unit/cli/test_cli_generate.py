@@ -44,7 +44,7 @@ def way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
 
     def go(*arguments: str, state: GatewayStatus | None = READY) -> str:
         monkeypatch.setattr(generate, "hello_or_none", lambda: state)
-        monkeypatch.setattr(generate, "ControlClient", lambda _: Daemon(*([state] if state else [])))
+        monkeypatch.setattr(generate, "daemon", lambda: Daemon(*([state] if state else [])))
         monkeypatch.setattr(generate, "_by_own_client", lambda *_: ways.append("own") or RESULT)
         monkeypatch.setattr(generate, "_by_gateway", lambda *_: ways.append("gateway") or RESULT)
         ways: list[str] = []
@@ -104,11 +104,11 @@ def test_a_member_that_does_not_answer_is_waited_for_as_long_as_asked(monkeypatc
     monkeypatch.setattr(chat, "wait_until_found", lambda _: None)
     waiting = replace(READY, state=GatewayState.STARTING, step="Can't join", is_waiting=True)
     with pytest.raises(NetworkError, match="Can't join"):
-        chat.wait_until_ready(Daemon(waiting), "friends", shows=False, max_wait_s=0.0)  # type: ignore[arg-type]
+        chat.wait_until_ready(Daemon(waiting), "friends", max_wait_s=0.0)  # type: ignore[arg-type]
     failed = replace(waiting, state=GatewayState.FAILED, problem="nobody answers")
     with pytest.raises(NetworkError, match="nobody answers"):
-        chat.wait_until_ready(Daemon(waiting, failed), "friends", shows=False)  # type: ignore[arg-type]
-    assert chat.wait_until_ready(Daemon(waiting, READY), "friends", shows=False) == READY  # type: ignore[arg-type]
+        chat.wait_until_ready(Daemon(waiting, failed), "friends")  # type: ignore[arg-type]
+    assert chat.wait_until_ready(Daemon(waiting, READY), "friends") == READY  # type: ignore[arg-type]
 
 
 # -- conversations -----------------------------------------------------------------------------------------------------

@@ -115,7 +115,6 @@ def test_a_wrong_word_brings_advice_in_one_line(capsys: pytest.CaptureFixture[st
     for line, hint in (
         ("serve m --block 0:2", "did you mean --blocks?"),  # words are never guessed from their beginning
         ("sevre", "did you mean serve?"),
-        ("offload 1h", "potluck pause does the same"),
         ("confg list", "did you mean config?"),
         ("config lst", "did you mean list?"),
         ("serve m --blokcs 0:2", "did you mean --blocks?"),

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from helpers.members import founded
-from potluck_cli import join, members
+from potluck_cli import join, members, moving
 from potluck_cli.main import main
 from potluck_cli.terminal import Terminal
 from potluck_control import schema
 from potluck_control.methods import computers, swarms
 from potluck_control.methods import members as methods
+from potluck_control.methods.settings import Change, SetParams
 from potluck_control.states import Reason, State
 from test_cli_top import Screen
 
@@ -52,8 +53,9 @@ class Daemon:
 def daemon(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Daemon]:
     def install(**answers: object) -> Daemon:
         made = Daemon(**answers)
-        for module in (members, join):
+        for module in (members, join, moving):
             monkeypatch.setattr(module, "daemon", lambda: made)
+        monkeypatch.setattr(moving, "hello_or_none", lambda: made)
         return made
 
     return install
@@ -98,7 +100,7 @@ def test_guests_and_what_the_user_may_do_about_them_are_listed(
 
 
 def test_demoting_says_who_loses_a_place_and_goes_on_only_if_the_user_agrees(
-    daemon: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    daemon: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def promote(params: methods.PromoteParams) -> methods.MembersChanged:
         return replace(DONE, lost=("Kim",), returned=("Max",))
@@ -110,13 +112,13 @@ def test_demoting_says_who_loses_a_place_and_goes_on_only_if_the_user_agrees(
         ("y", (), 0, [True, False]),
     ):
         made = daemon(members__promote=promote)
-        monkeypatch.setattr(sys, "stdin", Screen() if answer else io.StringIO())
-        monkeypatch.setattr("builtins.input", lambda _, said=answer: said)
+        monkeypatch.setattr(sys, "stdin", Screen(f"{answer}\n") if answer else io.StringIO())
+        monkeypatch.setattr(sys, "stderr", screen := Screen())
         assert main(["members", "demote", "Eve", "--keep", "3", *options]) == code
         assert [params.is_trial for params in made.asked] == asked
         assert {params.keep for params in made.asked} == {3}
         if code != 0:
-            assert "Not confirmed any more: Kim.\nMembers again: Max." in capsys.readouterr().err
+            assert "Not confirmed any more: Kim.\nMembers again: Max." in screen.getvalue()
     assert main(["members", "demote", "Eve", "--keep", "-1"]) == 2
 
 
@@ -138,9 +140,10 @@ def test_a_computer_is_confirmed_by_the_name_it_shows(
     assert main(["members", "add-computer"]) == 0, "a script goes on"
     assert "potluck4:abc" in capsys.readouterr().out
     assert len(made.asked) == 1
-    monkeypatch.setattr(sys, "stdin", Screen())
-    monkeypatch.setattr("builtins.input", lambda question: "y" if question.startswith("old laptop asks") else "n")
+    monkeypatch.setattr(sys, "stdin", Screen("y\n"))
+    monkeypatch.setattr(sys, "stderr", screen := Screen())
     assert main(["members", "add-computer"]) == 0
+    assert "old laptop asks to be one of your computers." in screen.getvalue()
     assert main(["members", "add-computer", "--confirm", "attic"]) == 0
     confirmed = [params.name for params in made.asked if isinstance(params, computers.ConfirmParams)]
     assert confirmed == ["old laptop", "attic"]
@@ -212,9 +215,13 @@ def test_a_refused_invite_is_an_error_and_another_swarm_that_is_served_is_named(
     refused = replace(WAITING, state=State.ERROR, text="The invite has expired")
     code, _, err = joining(invite(), members__list=NOBODY, status=refused)
     assert (code, "The invite has expired (it will be tried again" in err) == (1, True)
-    other = swarms.Swarms((swarms.JoinedSwarm("work", "model", 12, False, True),))
-    code, out, _ = joining(invite(), swarms__list=other)
-    assert (code, "potluck config set serve.swarm home" in out) == (0, True)
+    work, home = (swarms.JoinedSwarm(name, "model", 12, False, name == "work") for name in ("work", "home"))
+    code, out, _ = joining(invite(), swarms__list=swarms.Swarms((work, home)))
+    assert (code, "goes on serving work. To serve home: potluck config set serve.swarm home" in out) == (0, True)
+    moved: list[object] = []
+    both = {"swarms__list": swarms.Swarms((work, home)), "settings__set": moved.append}
+    code, out, _ = joining(invite(), "--move", members__list=YOU, status=SERVING, **both)
+    assert (code, out.startswith("Joined home"), moved) == (0, True, [SetParams((Change("serve.swarm", "home"),))])
 
 
 def test_a_further_computer_says_which_name_to_confirm(joining: Callable[..., tuple[int, str, str]]) -> None:

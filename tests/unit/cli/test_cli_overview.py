@@ -1,13 +1,20 @@
 """What `potluck swarm show` says of a swarm, and the text tools it uses."""
 
 import io
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
-from potluck_cli.overview import overview, page, replicas
+from potluck_cli import overview as command
+from potluck_cli.overview import overview, page, read_swarm
 from potluck_cli.terminal import Style, Terminal, ranges, strip, table
+from potluck_control.methods.members import MembersList
+from potluck_control.schema import Status, SwarmStatus
+from potluck_control.states import Reason, State
 from test_cli_top import Screen
 
+from potluck.membership.membership import Membership
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import Heartbeat, LiveServer, NumberFormat, ServerRecord, ServerState
 from potluck.protocol.swarm import new_swarm
@@ -37,7 +44,7 @@ def server(number: int, span: Span, state: ServerState = ServerState.ONLINE) -> 
 
 def test_only_online_servers_count_as_replicas() -> None:
     servers = [server(0, Span(0, 3)), server(1, Span(2, 4)), server(2, Span(3, 6), ServerState.JOINING)]
-    assert replicas(SWARM, servers) == [1, 1, 2, 1, 0, 0]
+    assert overview(SWARM, servers).replicas == (1, 1, 2, 1, 0, 0)
 
 
 def test_the_page_names_servers_and_gaps_and_shows_them_in_the_strip() -> None:
@@ -46,9 +53,29 @@ def test_the_page_names_servers_and_gaps_and_shows_them_in_the_strip() -> None:
         (1, 6, ("Every block is served", "...ooWpeer1"), ()),
     ):
         servers = [server(number, Span(0, end))]
-        text = "\n".join(page(SWARM, servers, Terminal(io.StringIO())))
+        text = "\n".join(page(overview(SWARM, servers), Terminal(io.StringIO())))
         assert all(each in text for each in words), text
         assert overview(SWARM, servers).gaps == gaps
+
+
+def test_a_daemon_that_just_looked_is_asked_instead_of_the_swarm(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = overview(SWARM, [server(0, Span(0, 4)), server(1, Span(2, 6))])
+    known = SwarmStatus("friends", "owner/model", 6, outlook=seen.outlook, prefix=SWARM.prefix)
+    for swarm, age_s, is_asked in (
+        (known, 5.0, True),
+        (known, 600.0, False),
+        (replace(known, prefix="_others"), 5.0, False),
+        (None, 5.0, False),
+    ):
+        status = Status(State.SERVING, Reason.NONE, "", 0.0, "1", swarm=swarm, leader_heard_at=7.0)
+        listed = MembersList("friends", (), (), False, False, servers=seen.servers, servers_at=time.time() - age_s)
+        monkeypatch.setattr(command, "status_or_reason", lambda status=status: status)
+        monkeypatch.setattr(command, "daemon", lambda listed=listed: SimpleNamespace(call=lambda *_: listed))
+        monkeypatch.setattr(command, "_look_for", lambda membership: overview(membership.swarm, ()))
+        found = read_swarm(Membership(SWARM))
+        assert (found.servers == seen.servers) is is_asked
+        assert found.outlook == (seen.outlook if is_asked else None)
+        assert found.leader_heard_at == (7.0 if swarm is known else None)
 
 
 def test_speed_is_that_of_the_whole_span() -> None:
@@ -60,7 +87,7 @@ def test_a_swarm_with_members_shows_its_link() -> None:
     private = replace(SWARM, founder_key=bytes(32))
     link = "potluck:friends:" + "00" * 32
     assert overview(private, []).link == link
-    assert link in page(private, [], Terminal(io.StringIO()))[1]
+    assert link in page(overview(private, []), Terminal(io.StringIO()))[1]
     assert overview(SWARM, []).link is None
 
 
@@ -69,7 +96,7 @@ def test_the_page_says_what_the_swarm_bears_where_it_is_thinnest_and_what_one_mo
     seen = overview(SWARM, servers).outlook
     assert (seen.tokens_per_s, seen.bottlenecks) == (200.0, ((3, 6),))
     assert (seen.one_more_tokens_per_s, seen.one_more_span) == (400.0, (3, 6))
-    text = "\n".join(page(SWARM, servers, Terminal(io.StringIO())))
+    text = "\n".join(page(overview(SWARM, servers), Terminal(io.StringIO())))
     assert "Capacity about 200 tokens/s, shared. Bottleneck: blocks 3:6." in text
     assert "would take blocks 3:6: about 400 tokens/s" in text
 
@@ -77,7 +104,7 @@ def test_the_page_says_what_the_swarm_bears_where_it_is_thinnest_and_what_one_mo
 def test_a_swarm_that_nobody_serves_has_no_outlook() -> None:
     joining = [server(0, Span(0, 6), ServerState.JOINING)]
     assert overview(SWARM, joining).outlook is None
-    assert "tokens/s" not in "\n".join(page(SWARM, joining, Terminal(io.StringIO())))
+    assert "tokens/s" not in "\n".join(page(overview(SWARM, joining), Terminal(io.StringIO())))
 
 
 def test_ranges_join_neighbours() -> None:

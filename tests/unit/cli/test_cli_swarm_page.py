@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from potluck_cli import page as command
 from potluck_cli.main import main
-from potluck_cli.overview import SwarmOverview, SwarmServer
+from potluck_cli.overview import SwarmOverview, overview
 from potluck_cli.page_history import HOUR_S, HOURS, PageHistory, kept_page
 from potluck_cli.page_server import PageServer, repeat
 from potluck_cli.swarm_page import MARK, Readers, SwarmReading, draw, draw_waiting
 from potluck_control.codec import dumps
+from potluck_control.methods.members import SeenServer
 from potluck_control.schema import SwarmOutlook
 
 from potluck.errors import NetworkError, UsageError
@@ -24,7 +25,7 @@ from potluck.protocol.swarm import new_swarm
 
 NOW = 1_800_000_000.0
 SECRET = "0123456789abcdef" * 2
-SERVER = SwarmServer("12D3KooWpeer", "attic", 0, 4, "online", 100.0, 2.0, 200.0, 1000, 0, "float32", "1", False)
+SERVER = SeenServer("12D3KooWpeer", 0, 4, "online", 100.0, None, "attic", 2.0, 200.0, 1000, 0, "float32", "1")
 SWARM = SwarmOverview(
     name="friends",
     model="owner/model",
@@ -142,10 +143,7 @@ def _joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     JoinedSwarms().create(new_swarm("friends", "owner/model", 6), is_open=False)
 
-    async def nobody(_membership: object) -> tuple[()]:
-        return ()
-
-    monkeypatch.setattr(command, "live_servers", nobody)
+    monkeypatch.setattr(command, "read_swarm", lambda membership: overview(membership.swarm, ()))
 
 
 @pytest.mark.usefixtures("_joined")

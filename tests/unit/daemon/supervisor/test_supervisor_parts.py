@@ -1,9 +1,10 @@
 import asyncio
 import os
 import signal
-import time
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -12,14 +13,16 @@ from potluck_control import engine_messages as messages
 from potluck_control.codec import CodecError
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.methods.members import SeenServer
+from potluck_control.network_report import NetworkReport
 from potluck_control.places import Places
+from potluck_control.schema import SwarmStatus
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.policy.decide import Phase
+from potluck_daemon.reporting.display import changed_files, failures, swarm_status
 from potluck_daemon.settings.desired_state import DesiredState
 from potluck_daemon.settings.schema import ServeSettings, Settings
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.settings.store import Loaded
-from potluck_daemon.reporting.display import changed_files, failures
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
 from potluck_daemon.supervisor.diagnosis import MAX_LETTERS, Exit, diagnose
 from potluck_daemon.supervisor.process import EngineProcess
@@ -29,7 +32,8 @@ from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 
-SWARM = Swarm("s", "m", 4, "s")
+SWARM = Swarm("s", "m", 4, "s", founder_key=b"k" * 32)
+LAUNCH = LaunchSpec(Membership(SWARM), "/m", Path("/run"))
 CRASH = (
     "Fatal Python error: Bus error",
     "",
@@ -110,19 +114,58 @@ def test_what_it_serves_is_said_once_a_move_and_not_once_a_block_and_what_it_wai
         (4, leaving, "blocks 0:4 of m before moving to 4:8"),
     ):
         supervisor.facts = EngineFacts(span=Span(0, end), moving=moving)
-        assert supervisor.view("m", None, "").serving == said
+        assert supervisor.view(LAUNCH, "").serving == said
     for why in ("no bootstrap peer answers", ""):
         supervisor._heard(messages.Waiting(why))
-        assert supervisor.view("m", None, "").waiting == why
+        assert supervisor.view(LAUNCH, "").waiting == why
 
 
 def test_a_file_that_changed_is_a_notice_while_its_blocks_are_served() -> None:
     supervisor, said = Supervisor(lambda: None, lambda _: None), []
     for is_served in (True, False):
         supervisor.facts = EngineFacts(changed_file=messages.FilesChanged("model.safetensors", is_served))
-        said.append((supervisor.view("m", None, "").lacking, changed_files(supervisor.facts)))
+        said.append((supervisor.view(LAUNCH, "").lacking, changed_files(supervisor.facts)))
     notice = "model.safetensors changed on disk. You still serve what was loaded from it."
     assert said == [("", (notice,)), ("model.safetensors", ())]
+
+
+async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_model() -> None:
+    supervisor = Supervisor(lambda: None, lambda _: None)
+    supervisor._set_launch(LAUNCH)
+    supervisor._phase = Phase.JOINING
+    here, there = (SeenServer(peer, 0, 4, "online", 1.5) for peer in ("12D3", "12D4"))
+    for message in (
+        messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
+        messages.EngineReport(coverage=(1, 1, 1, 1), network=NetworkReport("direct", 1, 1)),
+        messages.Servers((here, there)),
+        messages.Nearby(("Bob",)),
+        messages.Moving(Span(0, 4), Span(2, 6), "they lack servers"),
+        messages.Placed("cpu", "float32", "none", 4, 0, 9, 0, ""),
+    ):
+        supervisor._heard(message)
+    other, renewed = replace(SWARM, founder_key=b"o" * 32), replace(SWARM, model="n", prefix="s-n")
+    assert supervisor.facts_of(SWARM) == supervisor.facts
+    assert supervisor.facts_of(other) == supervisor.facts_of(None) == EngineFacts()
+    kept = supervisor.facts_of(renewed)
+    assert kept == EngineFacts(SWARM, peer_id="12D3", addresses=("/ip4/1.2.3.4/tcp/1",), nearby=kept.nearby)
+    assert [supervisor.has_reached(swarm) for swarm in (SWARM, renewed, other, None)] == [True, True, False, False]
+    supervisor._phase = Phase.OFFLOADED
+    paused = supervisor.facts_of(SWARM)
+    assert (paused.span, paused.servers) == (None, messages.Servers((there,)))
+    assert paused.report == supervisor.facts.report
+    supervisor._phase = Phase.ENDED
+    supervisor._set_launch(replace(LAUNCH, membership=Membership(other)))
+    assert supervisor.facts == EngineFacts(other)
+    supervisor._cancel_deadline()
+
+
+def test_what_was_remembered_of_a_swarm_is_shown_for_that_one_and_its_model_alone() -> None:
+    known = swarm_status(SWARM, EngineFacts(report=messages.EngineReport(coverage=(1, 1, 1, 1))), None, 0.0, 100.0)
+    assert known is not None
+    assert swarm_status(replace(SWARM, name="mine"), EngineFacts(), known, 0.0, 200.0) == replace(known, name="mine")
+    for other in (replace(SWARM, prefix="s-2"), replace(SWARM, prefix="s-3", model="n")):
+        fresh = SwarmStatus("s", other.model, 4, prefix=other.prefix)
+        assert swarm_status(other, EngineFacts(), known, 0.0, 200.0) == fresh
 
 
 async def test_a_report_of_an_engine_that_serves_wakes_nobody_unless_it_matters() -> None:
@@ -172,6 +215,7 @@ async def test_an_engine_for_which_memory_ran_out_takes_less_until_it_is_set_oth
     later = time.time() + 25 * 3600
     monkeypatch.setattr(time, "time", lambda: later)
     assert percent(configuration) == 100
+
 
 async def test_an_engine_that_is_silent_is_killed_unless_somebody_stopped_it_and_nobody_needs_its_memory() -> None:
     wakes: list[int] = []

@@ -22,7 +22,7 @@ from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.gateway_keys import GatewayKeys
 from potluck_daemon.supervisor.gateway import Gateway
-from potluck_daemon.supervisor.supervisor import Supervisor
+from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
 from potluck_daemon.topics.gateway import GatewayTopic
 
 from potluck.membership.identity import Identity
@@ -276,13 +276,13 @@ async def test_it_imports_while_the_engine_starts_and_is_told_the_swarm_once_tha
     await ask(schema.CREATE, schema.CreateParams("home"))
     with pytest.raises(ControlError, match="cannot be found"):
         await ask(gateway.START)
-    engine = {"is_starting": True, "addresses": ()}
-    for name in engine:
-        monkeypatch.setattr(Supervisor, name, property(lambda _, name=name: engine[name]))
+    is_starting = True
+    monkeypatch.setattr(Supervisor, "is_starting", property(lambda _: is_starting))
     assert (await ask(gateway.START)).state is GatewayState.STARTING
     await until(ask, lambda now: now.step == "Importing")
-    engine["addresses"] = (ADDRESS,) if comes_online else ()
-    engine["is_starting"] = False
+    addresses = (ADDRESS,) if comes_online else ()
+    daemon._supervisor.facts = EngineFacts(daemon.configuration.swarm, addresses=addresses)
+    is_starting = False
     now = await until(ask, lambda now: now.state is not GatewayState.STARTING)
     if comes_online:
         assert now.state is GatewayState.READY

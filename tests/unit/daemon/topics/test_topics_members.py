@@ -75,6 +75,7 @@ def told(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> list[News]:
     heard: list[News] = []
     monkeypatch.setattr(daemon._supervisor, "tell", heard.append)
     daemon._supervisor._standby.addresses = ("/ip4/127.0.0.1/tcp/1",)
+    daemon._supervisor._standby.swarm = daemon.configuration.swarm
     return heard
 
 
@@ -111,6 +112,7 @@ async def test_the_list_has_who_serves_the_served_swarm(ask: Ask, daemon: Daemon
     (machine,) = (await member(ask)).machines
     seen = SeenServer(machine.peer_id, 0, 4, "online", 12.5, 0.02)
     before = time.time()
+    daemon._supervisor._set_launch(daemon.configuration.launch)
     daemon._supervisor._heard(Servers((seen,)))
     listed = await ask(members.LIST)
     assert listed.servers == (seen,)
@@ -149,6 +151,7 @@ async def test_a_leader_sees_who_reports_a_computer_until_they_dismiss_it(ask: A
     (found,) = listed.wrong_results
     assert (found.name, found.machine, found.found_by) == ("Eve", "Eve's laptop", ("Bob",))
     assert (found.is_confirmed, found.is_here) == (False, False)
+    daemon._supervisor._set_launch(daemon.configuration.launch)
     daemon._supervisor._heard(Confirmed(peer_id_of(machine.key), eve.person_public.hex()))  # who reported it once
     (found,) = (await ask(members.LIST)).wrong_results
     assert not found.is_confirmed
@@ -180,6 +183,7 @@ async def test_an_owner_sees_reports_about_this_computer_and_what_was_checked(
     listed = await ask_until(ask, members.LIST, lambda listed: bool(listed.wrong_results))
     (found,) = listed.wrong_results
     assert (found.is_here, found.found_by, found.checked_at) == (True, ("Bob",), None)
+    daemon._supervisor._set_launch(daemon.configuration.launch)
     daemon._supervisor._heard(Examined("mlp.weight"))
     (found,) = (await ask(members.LIST)).wrong_results
     assert found.damaged == "mlp.weight"

@@ -11,14 +11,15 @@ from potluck_control.client import ControlError
 from potluck_control.methods import settings, swarms
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.places import Places
-from potluck_control.schema import CreateParams, HistoryParams, InviteParams, Transition
+from potluck_control.schema import CreateParams, HistoryParams, InviteParams, JoinParams, Transition
 from potluck_control.states import Reason, State
+from potluck_daemon.configuration import Configuration
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.reporting.history import fits
 from potluck_daemon.settings.desired_state import chosen_checkpoint
 
-from potluck.membership.invite import decode_invite
-from potluck.protocol.swarm import Swarm
+from potluck.membership.invite import Invite, decode_invite, encode_invite
+from potluck.protocol.swarm import Swarm, new_swarm
 
 ADDRESS = "/ip4/127.0.0.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
 
@@ -59,8 +60,33 @@ async def test_a_swarm_of_a_folder_serves_that_folder_and_the_next_one_does_not(
     assert daemon.configuration.swarm is not None
     assert daemon.configuration.swarm.num_blocks == 3
     assert daemon.configuration.settings.serve.checkpoint == str(tiny)
-    await ask(schema.CREATE)
+    await ask(schema.CREATE, CreateParams(moves=True))
     assert daemon.configuration.settings.serve.checkpoint == ""
+
+
+async def test_a_computer_stays_in_the_swarm_that_it_serves_unless_it_is_told_to_move(
+    ask: Ask, daemon: Daemon, tiny: Path
+) -> None:
+    def served() -> tuple[str, str]:
+        daemon.configuration.reload()
+        assert daemon.configuration.swarm is not None
+        return daemon.configuration.swarm.name, daemon.configuration.settings.serve.checkpoint
+
+    await ask(schema.CREATE, CreateParams("first", str(tiny)))
+    await ask(schema.CREATE, CreateParams("second"))
+    daemon.configuration.swarms.create(new_swarm("third", "model", 4))  # as a command does while the daemon runs
+    assert served() == ("first", str(tiny))
+    daemon._remember()
+    later = Configuration(daemon.places, {}, daemon._memory, lambda: None)
+    later.start()
+    assert later.swarm == daemon.configuration.swarm
+    invite = encode_invite(Invite(replace(new_swarm("open", "model", 4), bootstrap_peers=(ADDRESS,))))
+    await ask(schema.JOIN, JoinParams(invite))
+    assert served()[0] == "first"
+    await ask(schema.JOIN, JoinParams(invite, moves=True))
+    assert served()[0] == "open"
+    await ask(schema.CREATE, CreateParams("fourth", moves=True))
+    assert served() == ("fourth", "")
 
 
 async def test_a_swarm_changes_its_model_in_the_background(ask: Ask, daemon: Daemon, tiny: Path) -> None:
@@ -98,7 +124,7 @@ def test_a_folder_of_another_model_is_not_taken_for_the_new_one() -> None:
 async def test_a_public_swarm_is_created_and_a_private_one_becomes_public(ask: Ask, daemon: Daemon) -> None:
     await ask(schema.CREATE, CreateParams(name="everybody", is_public=True))
     assert daemon.configuration.swarms.find("everybody").members().public_invite is not None
-    await ask(schema.CREATE, CreateParams(name="friends"))
+    await ask(schema.CREATE, CreateParams(name="friends", moves=True))
     daemon.configuration.remember_met(daemon.configuration.swarms.find("friends").swarm, [ADDRESS])
     assert not decode_invite((await ask(schema.INVITE)).invite).is_public
     made = await ask(schema.INVITE, InviteParams(is_public=True))
