@@ -7,15 +7,20 @@ answer or silence. Every error carries a one-line message and, where the reader 
 from __future__ import annotations
 
 import errno
+import os
 
 _IS_FULL, _IS_YOURS, _IS_THERE = (
     "is the disk full?",
     "does it belong to you?",
     "is its disk or network share still there?",
 )
+_ELSEWHERE = "choose another place"
 _HINTS = {
     errno.ENOSPC: _IS_FULL,
     errno.EDQUOT: _IS_FULL,
+    errno.ENOENT: _ELSEWHERE,
+    errno.ENOTDIR: _ELSEWHERE,
+    errno.EISDIR: _ELSEWHERE,
     errno.EROFS: "is the disk mounted read-only?",
     errno.EACCES: _IS_YOURS,
     errno.EPERM: _IS_YOURS,
@@ -50,6 +55,12 @@ class SwarmError(PotluckError):
     """The swarm cannot do it now, for example because nobody serves some blocks."""
 
 
-def hint_of(error: BaseException) -> str | None:
-    """Return what to look at after an error of a file or disk; None for any other error."""
-    return _HINTS.get(error.errno or 0) if isinstance(error, OSError) else None
+def explained(error: BaseException) -> PotluckError | None:
+    """Return an error of a file or disk in words for people; None for any other error."""
+    if not isinstance(error, OSError):
+        return None
+    hint = _HINTS.get(error.errno or 0)
+    if error.filename is None and hint is None:
+        return None
+    place = "cannot write" if error.filename is None else f"cannot use {os.fsdecode(error.filename)}"
+    return PotluckError(f"{place}: {error.strerror}", hint=hint)
