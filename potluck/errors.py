@@ -7,7 +7,6 @@ answer or silence. Every error carries a one-line message and, where the reader 
 from __future__ import annotations
 
 import errno
-import os
 
 _IS_FULL, _IS_YOURS, _IS_THERE = (
     "is the disk full?",
@@ -60,7 +59,7 @@ def explained(error: BaseException) -> PotluckError | None:
     if not isinstance(error, OSError):
         return None
     hint = _HINTS.get(error.errno or 0)
-    if error.filename is None and hint is None:
+    if error.filename is None and hint != _IS_FULL:
         return None
-    place = "cannot write" if error.filename is None else f"cannot use {os.fsdecode(error.filename)}"
+    place = "cannot write" if error.filename is None else f"cannot use {error.filename}"
     return PotluckError(f"{place}: {error.strerror}", hint=hint)
