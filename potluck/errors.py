@@ -13,9 +13,13 @@ _IS_FULL, _IS_YOURS, _IS_THERE = (
     "does it belong to you?",
     "is its disk or network share still there?",
 )
+_ELSEWHERE = "choose another place"
 _HINTS = {
     errno.ENOSPC: _IS_FULL,
     errno.EDQUOT: _IS_FULL,
+    errno.ENOENT: _ELSEWHERE,
+    errno.ENOTDIR: _ELSEWHERE,
+    errno.EISDIR: _ELSEWHERE,
     errno.EROFS: "is the disk mounted read-only?",
     errno.EACCES: _IS_YOURS,
     errno.EPERM: _IS_YOURS,
@@ -50,6 +54,12 @@ class SwarmError(PotluckError):
     """The swarm cannot do it now, for example because nobody serves some blocks."""
 
 
-def hint_of(error: BaseException) -> str | None:
-    """Return what to look at after an error of a file or disk; None for any other error."""
-    return _HINTS.get(error.errno or 0) if isinstance(error, OSError) else None
+def explained(error: BaseException) -> PotluckError | None:
+    """Return an error of a file or disk in words for people; None for any other error."""
+    if not isinstance(error, OSError):
+        return None
+    hint = _HINTS.get(error.errno or 0)
+    if error.filename is None and hint != _IS_FULL:
+        return None
+    place = "cannot write" if error.filename is None else f"cannot use {error.filename}"
+    return PotluckError(f"{place}: {error.strerror}", hint=hint)

@@ -40,6 +40,9 @@ def replacing(path: Path, *, mode: int = 0o600, syncs_folder: bool = True) -> It
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
+    except OSError as error:
+        error.filename = str(path)  # not the temporary file's, nor none
+        raise
     finally:
         Path(name).unlink(missing_ok=True)
     if syncs_folder:

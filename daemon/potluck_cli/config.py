@@ -8,8 +8,6 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from potluck_daemon.settings.schema import SETTINGS_VERSION, entries
 from potluck_daemon.settings.store import load, parse, write
 from potluck_daemon.settings.values import entry_of, shown, value_of
 
-from potluck.errors import PotluckError, UsageError, hint_of
+from potluck.errors import UsageError
 from potluck_cli.connect import daemon, hello_or_none
 from potluck_cli.options import answer, folder_or_name
 from potluck_cli.terminal import Terminal, say
@@ -90,8 +88,8 @@ def run(args: argparse.Namespace) -> int:
         if value is not None and args.key in _FOLDERS:
             for folder in value.split(","):
                 folder_or_name(folder.strip())
-        with _writing(path):
-            change_settings(find_places(), {args.key: value})
+        change_settings(find_places(), {args.key: value})
+        _have_read()
     chosen = [] if args.action == "edit" else list(entries()) if args.action == "list" else [entry_of(args.key)]
     loaded = load(path)
     found = tuple(
@@ -116,13 +114,8 @@ def _lines(item: ConfigSetting) -> list[str]:
     return [f"{item.key} = {shown(item.value)}{terminal.faint(changed)}", terminal.faint(f"    {item.help}{unit}")]
 
 
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Explain why the file cannot be written, or let a running daemon read it again."""
-    try:
-        yield
-    except OSError as error:
-        raise PotluckError(f"cannot write {path}: {error.strerror}", hint=hint_of(error)) from error
+def _have_read() -> None:
+    """Have a running daemon read the changed file."""
     if hello_or_none() is not None:
         daemon().call(schema.RELOAD)
 
@@ -145,9 +138,9 @@ def _edit(path: Path) -> None:
             if not sys.stdin.isatty() or input("Edit again? [Y/n] ").strip().lower().startswith("n"):
                 raise UsageError(f"{path} is as it was", hint="nothing was changed because of the mistakes above")
         if loaded.data != there:
-            with _writing(path):
-                write(path, loaded.data)
-                accept(find_places())
+            write(path, loaded.data)
+            accept(find_places())
+            _have_read()
 
 
 def template() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -22,7 +21,8 @@ from potluck_control.own_python import child_environment, python_command
 from potluck_control.places import find_places, find_socket
 from potluck_control.schema import DaemonHello, Status
 from potluck_control.states import State
-from potluck_daemon.host.instance import EXIT_ALREADY_RUNNING, holder
+from potluck_daemon.host.instance import holder
+from potluck_daemon.host.started_daemon import StartedDaemon
 from potluck_daemon.host.units import installed, stop_service
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import load
@@ -239,32 +239,14 @@ def start_daemon() -> DaemonHello:
 
     Two calls at the same time start one daemon: its lock decides, and both find it. Raises PotluckError.
     """
-    lock, process, deadline = find_places().lock_file, None, time.monotonic() + START_TIMEOUT_S
+    command = python_command(sys.executable, "-m", "potluck_cli.daemon")
+    started, lock = StartedDaemon(command, child_environment()), find_places().lock_file
+    deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
         if (hello := hello_or_none()) is not None:
-            _last_words(process)
+            started.leave()
             return hello
-        code = EXIT_ALREADY_RUNNING if process is None else process.poll()
-        if code not in (None, EXIT_ALREADY_RUNNING):
-            raise PotluckError(f"the daemon does not start: {_last_words(process)}", hint="potluck doctor")
-        if code is not None and not is_locked(lock):  # or another one starts, which answers soon, or ends
-            _last_words(process)
-            process = subprocess.Popen(
-                python_command(sys.executable, "-m", "potluck_cli.daemon"),
-                env=child_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+        if not is_locked(lock):  # or another one starts, which answers soon, or ends
+            started.keep()
         time.sleep(_POLL_S)
     raise PotluckError("the daemon started but does not answer", hint="potluck logs")
-
-
-def _last_words(process: subprocess.Popen[bytes] | None) -> str:
-    """Return the last line of errors of a process that has ended, and listen no more."""
-    if process is None or process.stderr is None:
-        return ""
-    with process.stderr:
-        said = process.stderr.read().decode(errors="replace").strip().splitlines() if process.poll() is not None else []
-    return said[-1] if said else "no reason given"

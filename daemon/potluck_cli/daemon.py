@@ -18,7 +18,7 @@ from potluck_daemon.reporting import logs
 from potluck_daemon.settings.owner import drop_root
 from potluck_daemon.updates.versions import PROVED_S, Versions, own_versions
 
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, explained
 from potluck.files import make_private
 from potluck.processes import confine
 from potluck_cli.terminal import say
@@ -55,11 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AlreadyRunningError as error:
         say(f"potluckd: {error.message}", file=sys.stderr)
         return EXIT_ALREADY_RUNNING
-    except PotluckError as error:
-        say(f"potluckd: {error}", file=sys.stderr)
-        return EXIT_FAILED
-    except OSError as error:  # an error of a write has no file name
-        say(f"potluckd: {error.strerror or error}: {error.filename or places.state}", file=sys.stderr)
+    except (PotluckError, OSError) as error:
+        say(f"potluckd: {explained(error) or error}", file=sys.stderr)
         return EXIT_FAILED
     except Exception:
         logging.getLogger(__name__).exception("the daemon failed, and ends")

@@ -17,7 +17,6 @@ from potluck_control.methods.earnings import Entry, LedgerCheck
 from potluck_control.places import find_places
 from potluck_daemon.ledger.backup import back_up, restore
 
-from potluck.errors import UsageError
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer
 from potluck_cli.terminal import say
@@ -76,11 +75,8 @@ def _export(args: argparse.Namespace) -> int:
     if args.file == "-":
         _write(entries, sys.stdout, as_json=args.json)
         return 0
-    try:
-        with Path(args.file).open("w", newline="") as file:
-            _write(entries, file, as_json=args.json)
-    except OSError as error:
-        raise UsageError(f"cannot write {args.file}: {error.strerror}", hint="choose another place") from error
+    with Path(args.file).open("w", newline="") as file:
+        _write(entries, file, as_json=args.json)
     if not args.json:
         say(f"Wrote {args.file}.")
     return 0

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import NoReturn, Protocol, cast
 
-from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError, hint_of
+from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError, explained
 from potluck.protocol.codes import RemoteError
 from potluck_cli.interrupts import EXIT_INTERRUPTED, end_at_once, end_in_order
 from potluck_cli.parser import Parser, actions_of
@@ -126,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _go_on_in_the_engines_environment(arguments)
         if os.environ.get("POTLUCK_DEBUG"):
             raise
-        if hint_of(error) is not None:
+        if explained(error) is not None:
             _forget_output()
         say(describe(error), file=sys.stderr)
         return exit_code(error)
@@ -160,13 +160,12 @@ def was_interrupted(error: BaseException | None) -> bool:
 
 def describe(error: BaseException) -> str:
     """Return one line that says what went wrong and what to do about it."""
+    error = explained(error) or error
     if isinstance(error, PotluckError):
         hint = f" ({error.hint})" if error.hint else ""
         return " ".join(f"potluck: {error}{hint}".split())
     if isinstance(error, ModuleNotFoundError):
         return f"potluck: this needs {error.name}, which is not installed (potluck setup fetches it)"
-    if isinstance(error, OSError) and (advice := hint_of(error)) is not None:
-        return f"potluck: {f'{error.filename}: ' if error.filename else ''}{error.strerror} ({advice})"
     kind = type(error).__name__
     return " ".join(f"potluck: internal error, {kind}: {error} (POTLUCK_DEBUG=1 shows where)".split())
 
@@ -180,7 +179,7 @@ def exit_code(error: BaseException) -> int:
         case PotluckError() | ModuleNotFoundError():
             return EXIT_FAILED
         case _:
-            return EXIT_INTERNAL if hint_of(error) is None else EXIT_FAILED
+            return EXIT_INTERNAL if explained(error) is None else EXIT_FAILED
 
 
 def _go_on_in_the_engines_environment(arguments: list[str]) -> None:

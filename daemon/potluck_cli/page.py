@@ -124,8 +124,6 @@ class _Page:
         except DamagedError:
             self._file.set_aside()
             kept = None
-        except OSError as error:
-            raise UsageError(f"cannot read {self._file.path}: {error.strerror}") from error
         if kept is None:
             kept = PageHistory(secrets.token_hex(16))
             self._file.write(dumps(kept))

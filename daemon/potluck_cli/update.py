@@ -102,7 +102,7 @@ class _ProgressNotes:
         if self._noted[0] != text or now - self._noted[1] > _NOTE_INTERVAL_S:
             self._noted = (text, now)
             self.notes = replace(self.notes, progress=UpdateProgress(text, done, total))
-            with contextlib.suppress(PotluckError):  # a full disk must not end the update
+            with contextlib.suppress(OSError):  # a full disk must not end the update
                 self._file.write(self.notes)
         tenth = done * 10 // total if total else 0
         if self.shows and (text, tenth) != self._last:

@@ -97,10 +97,6 @@ class HttpServer:
     _strangers: dict[asyncio.Task[None], None] = field(default_factory=dict)  # without a request so far, oldest first
 
     @property
-    def is_listening(self) -> bool:
-        return self._server is not None
-
-    @property
     def address(self) -> tuple[str, int] | None:
         """The TCP address that is listened on; None: none."""
         if self._server is None:

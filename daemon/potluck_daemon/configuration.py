@@ -18,7 +18,7 @@ from potluck_control.own_python import child_environment
 from potluck_control.places import Places
 
 from potluck.checked_files import damage_notices
-from potluck.errors import PotluckError, UsageError, hint_of
+from potluck.errors import PotluckError, UsageError
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership
 from potluck.membership.presentation import write_pass
@@ -107,16 +107,10 @@ class Configuration:
         """Change settings in the file and obey them. Return the values that undo it.
 
         Raises:
-            UsageError: a setting is unknown, a value is wrong, or the file cannot be written.
+            UsageError: a setting is unknown, or a value is wrong.
+            OSError: the file cannot be written.
         """
-        path = self.places.settings_file
-        try:
-            before = await asyncio.to_thread(change_settings, self.places, values)  # waits for another writer's lock
-        except PermissionError as error:
-            hint = "the system service's settings belong to root: sudo potluck config set ..."
-            raise UsageError(f"cannot write {path}: {error.strerror}", hint=hint) from error
-        except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror}", hint=hint_of(error)) from error
+        before = await asyncio.to_thread(change_settings, self.places, values)  # waits for another writer's lock
         log.info("settings changed: %s", ", ".join(values))
         self.reload()
         return before

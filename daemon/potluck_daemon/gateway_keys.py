@@ -98,14 +98,9 @@ class GatewayKeys:
     def _read(self) -> tuple[_Key, ...]:
         try:
             return (self._file.read() or _Content()).keys
-        except OSError as error:
-            raise UsageError(f"cannot read {self._file.path}: {error.strerror}") from error
         except DamagedError as error:
             text = f"{error.message}; it is now called {self._file.set_aside().name}"
             raise UsageError(text, hint="make the keys again: potluck gateway key NAME") from error
 
     def _write(self, keys: tuple[_Key, ...]) -> None:
-        try:
-            self._file.write(dumps(_Content(keys)))
-        except OSError as error:
-            raise UsageError(f"cannot write {self._file.path}: {error.strerror}", hint="potluck doctor") from error
+        self._file.write(dumps(_Content(keys)))

@@ -389,10 +389,10 @@ class Libp2pHost:
             self._lost.set()
 
     async def _guard_directory(self) -> None:
-        """Notice that somebody removed the folder of sockets, as a log-out does; p2pd then reaches nobody."""
+        """Notice that somebody removed the folder of p2pd's sockets, as a log-out does: nobody reaches p2pd then."""
         while True:
             await asyncio.sleep(_GUARD_S)
-            if self._directory is not None and not self._directory.path.exists():
+            if self._dht is not None and self._directory is not None and not self._directory.path.exists():
                 log.warning("the folder of the node's sockets was removed")
                 self._lost.set()
 

@@ -30,10 +30,19 @@ class RuntimeDir:
 
     @classmethod
     def create(cls, parent: Path | None = None) -> RuntimeDir:
-        """Make a folder below `parent`, removing those of dead nodes. Raises NetworkError."""
-        parent = parent or default_parent()
+        """Make a folder below `parent`, or below the default one if that cannot be; remove those of dead nodes.
+
+        Raises:
+            NetworkError: neither can be made, or somebody else has it.
+        """
+        usual = default_parent()
+        parent = parent or usual
         try:
-            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError:  # such as of a user who has logged out
+                parent = usual
+                parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _require_private(parent)
             with alone(parent):  # or a node that cleans up would take a folder without a lock yet for a dead one's
                 _remove_stale(parent)

@@ -1938,12 +1938,16 @@
         <translation>in {path} lässt sich nicht schreiben: {why}</translation>
     </message>
     <message>
-        <source>does it belong to you?</source>
-        <translation>gehört es dir?</translation>
+        <source>cannot use {path}: {why}</source>
+        <translation>{path} lässt sich nicht verwenden: {why}</translation>
     </message>
     <message>
-        <source>does the folder belong to you?</source>
-        <translation>gehört der Ordner dir?</translation>
+        <source>cannot write: {why}</source>
+        <translation>Schreiben nicht möglich: {why}</translation>
+    </message>
+    <message>
+        <source>does it belong to you?</source>
+        <translation>gehört es dir?</translation>
     </message>
     <message>
         <source>is the disk full?</source>

@@ -1938,12 +1938,16 @@
         <translation>no se puede escribir {path}: {why}</translation>
     </message>
     <message>
-        <source>does it belong to you?</source>
-        <translation>¿es tuyo?</translation>
+        <source>cannot use {path}: {why}</source>
+        <translation>no se puede usar {path}: {why}</translation>
     </message>
     <message>
-        <source>does the folder belong to you?</source>
-        <translation>¿la carpeta es tuya?</translation>
+        <source>cannot write: {why}</source>
+        <translation>no se puede escribir: {why}</translation>
+    </message>
+    <message>
+        <source>does it belong to you?</source>
+        <translation>¿es tuyo?</translation>
     </message>
     <message>
         <source>is the disk full?</source>

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -315,6 +316,25 @@ async def test_a_dead_p2pd_is_reported_and_every_call_in_flight_ends(network: St
     assert (
         await soon(outcome(host.open_stream(other.peer_id, "x", timeout_s=60, max_frame_bytes=1))) is Code.UNREACHABLE
     )
+    await host.close()
+    await other.close()
+
+
+async def test_a_node_whose_folder_was_removed_is_lost_until_a_restart_makes_another_folder(
+    network: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("potluck.p2p.libp2p._GUARD_S", 0.1)
+    host, other = await network.start(), await network.start()
+    await host.serve_unary("test.size", size_of)
+    assert host._directory is not None
+    before = host._directory.path
+    shutil.rmtree(before)
+    await soon(host.wait_lost())
+    await host.restart()
+    async with asyncio.timeout(WAIT_S):
+        while await outcome(other.call(host.peer_id, "test.size", b"four", timeout_s=5)) != b"4":
+            pass
+    assert host._directory.path != before
     await host.close()
     await other.close()
 

@@ -29,7 +29,7 @@ from potluck_control.http_server import (
     stream_head,
 )
 
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, explained
 from potluck.tasks import cancel_and_wait
 from potluck_daemon.control import rpc
 from potluck_daemon.control.events import Broadcast, Subscription
@@ -128,9 +128,11 @@ class ControlServer:
             try:
                 async with asyncio.timeout(HANDLER_TIMEOUT_S):
                     result = await self._handlers[call.method](call.params)
-            except PotluckError as error:
-                raise rpc.RpcError(schema.REFUSED, error.message, hint=error.hint, call_id=call.call_id) from error
             except Exception as error:
+                refused = error if isinstance(error, PotluckError) else explained(error)
+                if refused is not None:
+                    text = refused.message
+                    raise rpc.RpcError(schema.REFUSED, text, hint=refused.hint, call_id=call.call_id) from error
                 log.exception("control method %s failed", call.method)
                 message = f"{call.method} failed inside the daemon"
                 hint = "`potluck logs` has the details"

@@ -28,16 +28,9 @@ class PackageFacts:
 def gather(scene: Scene) -> PackageFacts:
     """Look for the packages without importing them, which would take seconds and hundreds of megabytes."""
     python = engine_python(scene.places, scene.loaded.settings.serve.python)
-    command = python_command(python, "-c", _QUESTION, *NEEDED)
+    command, environment = python_command(python, "-c", _QUESTION, *NEEDED), child_environment(python=python)
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            env=child_environment(python=python),
-            check=True,
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, env=environment, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         return PackageFacts(python, problem=type(error).__name__)
     return PackageFacts(python, tuple(done.stdout.split()))

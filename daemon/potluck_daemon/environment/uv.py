@@ -66,14 +66,11 @@ def run_uv(uv: Path, arguments: Sequence[str | Path], *, cache: Path) -> str:
     Raises:
         PotluckError: uv failed; the message says why in plain words.
     """
-    environment = child_environment(python=uv) | {
-        "UV_PYTHON_DOWNLOADS": "never",
-        "UV_NO_PROGRESS": "1",
-        "UV_CACHE_DIR": str(cache),
-        "NO_COLOR": "1",
-    }
+    settings = {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "UV_CACHE_DIR": str(cache), "NO_COLOR": "1"}
     command = tied_to_parent([str(uv), "--no-config", *map(str, arguments)])
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=child_environment(python=uv) | settings, check=False
+    )
     if done.returncode != 0:
         shutil.rmtree(cache, ignore_errors=True)
         raise of_uv(done.stderr, cache.parent)

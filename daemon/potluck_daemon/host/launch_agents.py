@@ -50,15 +50,17 @@ def disabled(said: str) -> frozenset[str]:
 
 
 def set_start_at_login(label: str, program: Path | None) -> None:
-    """Start `program` at log-in, or no longer if it is None. Nothing starts or ends now. Raises PotluckError."""
+    """Start `program` at log-in, or no longer if it is None. Nothing starts or ends now.
+
+    Raises:
+        PotluckError: launchd refuses.
+        OSError: the agent cannot be written.
+    """
     path = agent_path(label)
-    try:
-        if program is None:
-            path.unlink(missing_ok=True)
-            return
-        write_atomically(path, agent(label, program), mode=0o644)
-    except OSError as error:
-        raise PotluckError(f"cannot write {path}: {error.strerror}", hint="does the folder belong to you?") from error
+    if program is None:
+        path.unlink(missing_ok=True)
+        return
+    write_atomically(path, agent(label, program), mode=0o644)
     _launchctl("enable", f"{_domain()}/{label}")
 
 

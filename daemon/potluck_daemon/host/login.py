@@ -34,7 +34,7 @@ def read_login(environment: Mapping[str, str], places: Places) -> LoginStart:
 
 
 def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
-    """Start the tray app at log-in, or no longer. Raises PotluckError."""
+    """Start the tray app at log-in, or no longer. Raises PotluckError, OSError."""
     path, command = entry_path(environment), _app_command()
     if is_wanted and not command:
         raise UsageError(
@@ -47,14 +47,11 @@ def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
     others = tuple(filter(None, map(_text, _entries_for_all(environment))))
     before = _text(path)
     after = switched_on(before, command, others=others) if is_wanted else switched_off(before, others=others)
-    try:
-        if after is None:
-            path.unlink(missing_ok=True)
-            remove_empty(path.parent, path.parent.parent)
-        elif after != before:
-            write_atomically(path, after.encode(errors="surrogateescape"), mode=0o644)
-    except OSError as error:
-        raise PotluckError(f"cannot write {path}: {error.strerror}", hint="does the folder belong to you?") from error
+    if after is None:
+        path.unlink(missing_ok=True)
+        remove_empty(path.parent, path.parent.parent)
+    elif after != before:
+        write_atomically(path, after.encode(errors="surrogateescape"), mode=0o644)
 
 
 def set_daemon(places: Places, is_wanted: bool) -> None:

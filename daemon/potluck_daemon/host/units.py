@@ -12,7 +12,7 @@ from pathlib import Path
 
 from potluck_control.resources import resource
 
-from potluck.errors import PotluckError, UsageError, hint_of
+from potluck.errors import PotluckError, UsageError
 from potluck.files import remove_empty, write_atomically
 
 UNIT = "potluckd.service"
@@ -88,9 +88,9 @@ def install(*, is_system: bool) -> None:
     """Write and enable the unit, and start it now. Raises PotluckError."""
     if unit_path(is_system=is_system) != _packaged(is_system=is_system):
         for name, (path, command) in _SYSTEM_FILES.items() if is_system else ():
-            _write(path, (resource("systemd") / name).read_text())
+            write_atomically(path, (resource("systemd") / name).read_bytes(), mode=0o644)
             _run(*command, str(path))
-        _write(unit_path(is_system=is_system), unit_text(is_system=is_system))
+        write_atomically(unit_path(is_system=is_system), unit_text(is_system=is_system).encode(), mode=0o644)
     _systemctl(is_system, "daemon-reload")
     _systemctl(is_system, "enable", UNIT)
     _systemctl(is_system, "restart", UNIT)  # restart, because the old program runs on after an update
@@ -146,7 +146,7 @@ def set_start_at_login(is_wanted: bool) -> None:
     path = unit_path(is_system=False)
     if is_wanted:
         if path != _packaged(is_system=False) and (not path.exists() or _is_marked(path)):
-            _write(path, _marked(unit_text(is_system=False)))
+            write_atomically(path, _marked(unit_text(is_system=False)).encode(), mode=0o644)
         _systemctl(False, "daemon-reload")
         _systemctl(False, "enable", UNIT)
         return
@@ -181,13 +181,6 @@ def _user_folder() -> Path:
 
 def _packaged(*, is_system: bool) -> Path:
     return _PACKAGED / ("system" if is_system else "user") / UNIT
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        write_atomically(path, text.encode(), mode=0o644)
-    except OSError as error:
-        raise PotluckError(f"cannot write {path}: {error.strerror}", hint=hint_of(error)) from error
 
 
 def _systemctl(is_system: bool, *arguments: str) -> None:

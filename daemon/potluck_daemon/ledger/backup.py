@@ -31,7 +31,7 @@ _MAX_BYTES = 1 << 34
 
 
 def back_up(places: Places, file: Path) -> None:
-    """Write a backup to `file`, which must not exist. Raises UsageError, LedgerError."""
+    """Write a backup to `file`, which must not exist. Raises UsageError, LedgerError, OSError."""
     try:
         with files_as_owner(places):
             ledger, identity = _there(places)
@@ -43,8 +43,6 @@ def back_up(places: Places, file: Path) -> None:
                 archive.addfile(member, io.BytesIO(content))
     except FileExistsError:
         raise UsageError(f"{file} exists already", hint="name another file") from None
-    except OSError as error:
-        raise UsageError(f"cannot write the backup: {error.strerror or error}") from error
 
 
 def restore(places: Places, file: Path, *, replace: bool) -> None:
@@ -103,7 +101,7 @@ def _put(places: Places, ledger: bytes, identity: bytes, *, replace: bool) -> No
 
 
 def _read(file: Path) -> tuple[bytes, bytes]:
-    """Read ledger and identity without unpacking anything to the disk. Raises UsageError."""
+    """Read ledger and identity without unpacking anything to the disk. Raises UsageError, OSError."""
     found: dict[str, bytes] = {}
     try:
         with tarfile.open(file, mode="r:") as archive:
@@ -112,8 +110,6 @@ def _read(file: Path) -> tuple[bytes, bytes]:
                 content = archive.extractfile(member) if member.isreg() and member.size <= _MAX_BYTES else None
                 found[name] = (content or io.BytesIO()).read()
         Identity.from_bytes(found[_IDENTITY])
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror or error}") from error
     except (tarfile.TarError, KeyError, ValueError) as error:
         raise UsageError(f"{file} is not a backup of this program") from error
     return found[_LEDGER], found[_IDENTITY]

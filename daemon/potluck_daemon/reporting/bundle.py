@@ -36,38 +36,28 @@ _PRIVATE = ("serve.swarm", "serve.name", "serve.listen")  # settings that tell w
 
 
 def write_bundle(path: Path, scene: Scene, person: OwnNames, *, replaces: bool) -> Bundle:
-    """Write the bundle, which only this user can read. Raises PotluckError, also if it exists and not `replaces`."""
+    """Write the bundle, which only this user can read. Raises as `create_bundle`."""
     return fill_bundle(create_bundle(path, replaces=replaces), path, scene, person)
 
 
 def create_bundle(path: Path, *, replaces: bool) -> int:
-    """Open the file for `fill_bundle`. Raises PotluckError."""
+    """Open the file for `fill_bundle`. Raises PotluckError if it exists, and OSError."""
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if replaces else os.O_EXCL), 0o600)
     except FileExistsError:
         raise PotluckError(f"there is a file {path} already", hint="choose another name") from None
-    except OSError as error:
-        raise _unwritable(path, error) from error
 
 
 def fill_bundle(handle: int, path: Path, scene: Scene, person: OwnNames) -> Bundle:
-    """Write the bundle to an open file, and close it. Raises PotluckError."""
+    """Write the bundle to an open file, and close it. Raises OSError."""
     packed = io.BytesIO()  # pack in memory: the place may be a device or a pipe without seek
     with os.fdopen(handle, "wb") as file:
         parts = dict(contents(scene, person))
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bundle:
             for name, text in parts.items():
                 bundle.writestr(name, text)
-        try:
-            file.write(packed.getbuffer())
-            file.flush()
-        except OSError as error:
-            raise _unwritable(path, error) from error
+        file.write(packed.getbuffer())
     return Bundle(str(path), packed.tell(), tuple(parts))
-
-
-def _unwritable(path: Path, error: OSError) -> PotluckError:
-    return PotluckError(f"cannot write {path}: {error.strerror}", hint="choose another place")
 
 
 def contents(scene: Scene, person: OwnNames) -> Iterator[tuple[str, str]]:

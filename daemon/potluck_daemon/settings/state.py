@@ -14,7 +14,7 @@ from potluck_control.codec import dumps, from_json, loads
 from potluck_control.schema import ProgramQuestion, SwarmStatus
 
 from potluck.checked_files import CheckedFile, DamagedError
-from potluck.errors import PotluckError, hint_of
+from potluck.errors import PotluckError, explained
 from potluck_daemon.metering.usage import DayUse
 
 log = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class StateFile:
         try:
             self._file.write(dumps(self.state))
         except OSError as error:
-            raise PotluckError(f"cannot write {self._file.path}: {error.strerror}", hint=hint_of(error)) from error
+            raise (explained(error) or error) from error
         self._saved = self.state
 
     def try_to_save(self) -> None:

@@ -147,7 +147,7 @@ class UpdatesTopic(Topic):
 
     def _note(self, problem: Problem) -> None:
         """Note a problem for a process that could not, so that the next tick does not try again."""
-        with contextlib.suppress(PotluckError), self._file.lock() as notes:
+        with contextlib.suppress(PotluckError, OSError), self._file.lock() as notes:
             self._file.write(replace(notes, asked_at=time.time(), progress=None, error=problem))
 
     def _show_while_locked(self) -> None:

@@ -17,7 +17,7 @@ from potluck_control.methods.updates import UpdateProgress
 from potluck_control.places import Places
 
 from potluck.checked_files import CheckedFile, DamagedError
-from potluck.errors import PotluckError, hint_of
+from potluck.errors import PotluckError
 from potluck.locks import LOOKED_AT_S, is_locked, open_locked
 from potluck_daemon.updates.freshness import KnownPublisher
 
@@ -53,11 +53,8 @@ class NotesFile:
         return self._known[1]
 
     def write(self, notes: Notes) -> None:
-        """Replace the notes; the caller holds the lock. Raises PotluckError."""
-        try:
-            self._file.write(dumps(notes))
-        except OSError as error:
-            raise PotluckError(f"cannot write {self._file.path}: {error.strerror}", hint=hint_of(error)) from error
+        """Replace the notes; the caller holds the lock. Raises OSError."""
+        self._file.write(dumps(notes))
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[Notes]:

@@ -18,7 +18,7 @@ from potluck_control.client import ControlClient, DaemonAwayError
 from potluck_control.own_python import child_environment, python_command
 
 from potluck.errors import PotluckError
-from potluck_daemon.host.instance import EXIT_ALREADY_RUNNING
+from potluck_daemon.host.started_daemon import StartedDaemon
 from potluck_daemon.host.units import UNIT, start_service, stop_service
 from potluck_daemon.updates.versions import PROVED_S
 
@@ -39,7 +39,7 @@ class LocalSuccessor:
     def __init__(self, socket: Path, unit: Path | None) -> None:
         self._client = ControlClient(socket, timeout_s=_ANSWER_S)
         self._unit = unit
-        self._process: subprocess.Popen[bytes] | None = None
+        self._daemon: StartedDaemon | None = None  # without systemd
         self._pid = 0  # the daemon that answered
 
     def drain(self) -> bool:
@@ -57,13 +57,16 @@ class LocalSuccessor:
     def start(self, folder: Path) -> str:
         if self._unit is not None:
             start_service(self._unit)
+        else:
+            self._daemon = StartedDaemon([folder / "bin" / "potluckd"], child_environment(python=folder))
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
-            if self._unit is None:
-                self._keep_process(folder)
+            if self._daemon is not None:
+                self._daemon.keep()
             if (hello := self._hello()) is not None:
                 self._pid = hello.pid
-                self._stop_listening()
+                if self._daemon is not None:
+                    self._daemon.leave()
                 return hello.version
             time.sleep(_POLL_S)
         raise PotluckError("the daemon does not answer")
@@ -79,40 +82,8 @@ class LocalSuccessor:
     def end(self) -> None:
         if self._unit is not None:
             stop_service(self._unit)
-        elif self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._stop_listening()
-            self._process = None
-
-    def _keep_process(self, folder: Path) -> None:
-        """Start the daemon, again while the old one holds its lock. Raises PotluckError if it ended otherwise."""
-        code = self._process.poll() if self._process is not None else EXIT_ALREADY_RUNNING
-        if code is None:
-            return
-        said = self._last_words()
-        if code != EXIT_ALREADY_RUNNING:
-            raise PotluckError(f"its daemon ended: {said or code}")
-        self._process = subprocess.Popen(
-            [folder / "bin" / "potluckd"],
-            env=child_environment(python=folder),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-
-    def _last_words(self) -> str:
-        """Return the last line of the process that has ended; empty if there is none."""
-        if self._process is None or self._process.stderr is None:
-            return ""
-        said = self._process.stderr.read().decode(errors="replace").strip().splitlines()
-        self._stop_listening()
-        return said[-1] if said else ""
-
-    def _stop_listening(self) -> None:
-        if self._process is not None and self._process.stderr is not None:
-            self._process.stderr.close()
+        elif self._daemon is not None:
+            self._daemon.kill()
 
     def _hello(self) -> schema.DaemonHello | None:
         """Return the daemon's greeting; None if it doesn't answer. A daemon with another API version answers, too."""

@@ -121,7 +121,8 @@ def test_every_failure_that_is_translated_is_one_that_the_daemon_tells_of() -> N
     """What was reworded there would be shown in English again."""
     root = Path(__file__).parents[3]
     packages = ("daemon", "potluck/protocol", "potluck/membership", "potluck/p2p")
-    files = (root / "potluck/checked_files.py", *(file for name in packages for file in (root / name).rglob("*.py")))
+    alone = (root / "potluck/checked_files.py", root / "potluck/errors.py")
+    files = (*alone, *(file for name in packages for file in (root / name).rglob("*.py")))
     sources = re.sub(r'"\s*\n\s*f?"', "", "\n".join(path.read_text() for path in files))
     for template in FAILURES:
         for part in re.split(r"\{\w+\}|[;:] ", template):

@@ -1,8 +1,10 @@
 """The command as a whole: help, dispatch, errors and exit codes."""
 
+import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from potluck_cli import main as cli
@@ -76,8 +78,30 @@ def test_an_error_that_nobody_meant_for_people_is_one_line() -> None:
         assert cli.describe(error) == f"potluck: {text}"
 
 
+def test_a_folder_that_was_deleted_is_left_and_named(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    line = f'rmdir ../gone; exec "{sys.executable}" -m potluck_cli.main config get serve.threads'
+    done = subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path / "gone", capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
+    assert done.stderr == "potluck: the folder that you are in is gone; names of files begin at / now\n"
+
+
+def test_an_error_of_a_file_is_one_sentence_with_what_to_look_at() -> None:
+    for error, said, code in (
+        (OSError(errno.EROFS, "Read-only file system", "/x"), "cannot use /x: Read-only file system (is the disk", 1),
+        (PermissionError(errno.EACCES, "Permission denied", "/x"), "cannot use /x: Permission denied (does it", 1),
+        (OSError(errno.ENOSPC, "No space left on device"), "cannot write: No space left on device (is the disk", 1),
+        (PermissionError(errno.EACCES, "Permission denied"), "internal error, PermissionError", 70),
+    ):
+        assert cli.describe(error).startswith(f"potluck: {said}")
+        assert cli.exit_code(error) == code
+
+
 def test_an_output_that_takes_nothing_is_no_internal_error() -> None:
-    for where, code, said in (("&-", 0, ""), ("/dev/full", 1, "potluck: No space left on device (is the disk full?)")):
+    for where, code, said in (
+        ("&-", 0, ""),
+        ("/dev/full", 1, "potluck: cannot write: No space left"),
+    ):
         line = f'exec "{sys.executable}" -m potluck_cli.main config list >{where} <&-'
         environment = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
         done = subprocess.run(["sh", "-c", line], env=environment, stderr=subprocess.PIPE, text=True, timeout=250)

@@ -91,7 +91,7 @@ def test_a_folder_that_cannot_be_used_is_named(
     monkeypatch.setattr(potluckd, "confine", lambda: None)  # which would change the process of the tests for good
     monkeypatch.chdir(tmp_path)  # which it leaves
     assert potluckd.main([]) == potluckd.EXIT_FAILED
-    assert capsys.readouterr().err == f"potluckd: Not a directory: {tmp_path}/state/potluck\n"
+    assert capsys.readouterr().err == f"potluckd: cannot use {tmp_path}/state/potluck: Not a directory\n"
 
 
 def test_tokens_are_counted_across_engines_and_days() -> None:

@@ -31,6 +31,15 @@ def test_a_folder_whose_node_is_dead_is_removed_by_the_next_one(tmp_path: Path) 
     alive.remove()
 
 
+def test_a_parent_that_cannot_be_made_is_replaced_by_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(prefix="pl-") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        Path(folder, "gone").touch()
+        made = RuntimeDir.create(Path(folder, "gone", "nodes"))
+        assert made.path.parent == Path(folder, "potluck")
+        made.remove()
+
+
 def test_folders_of_dead_nodes_are_removed_without_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
     with tempfile.TemporaryDirectory(prefix="pl-") as folder:  # sockets need a short path
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)

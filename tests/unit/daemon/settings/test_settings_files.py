@@ -65,7 +65,7 @@ def test_a_state_that_could_not_be_written_is_written_by_the_next_call(tmp_path:
     file = StateFile(tmp_path / "folder" / "state.json")
     (tmp_path / "folder").touch()
     file.state = replace(file.state, pause=Pause(1.0))
-    with pytest.raises(PotluckError, match=r"cannot write .*state\.json: File exists"):
+    with pytest.raises(PotluckError, match=r"cannot use .*folder: File exists"):
         file.save()
     (tmp_path / "folder").unlink()
     file.try_to_save()
@@ -91,6 +91,7 @@ def test_places_follow_the_platform_and_systemd(monkeypatch: pytest.MonkeyPatch,
     """The service may write to its state folder only, root everywhere; both find the swarms there."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    (tmp_path / "run").mkdir()
     assert user_places().state_file == tmp_path / "state" / "potluck" / "state.json"
     assert user_places().socket == tmp_path / "run" / "potluck" / "potluckd.sock"
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))

@@ -50,7 +50,7 @@ async def test_the_bundle_is_private_and_overwrites_nothing(
         assert "status.json" in done.parts
     with pytest.raises(ControlError, match="already"):
         await ask(health.EXPORT, health.BundleParams(str(path)))
-    with pytest.raises(ControlError, match="cannot write"):
+    with pytest.raises(ControlError, match="cannot use"):
         await ask(health.EXPORT, health.BundleParams(str(tmp_path / "none" / "bundle.zip")))
 
 

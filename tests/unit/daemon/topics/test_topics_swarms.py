@@ -153,7 +153,7 @@ async def test_a_pause_that_is_not_on_the_disk_is_not_confirmed(ask: Ask, places
     copy = places.state / "state.json.copy"
     copy.unlink()
     copy.mkdir()
-    with pytest.raises(ControlError, match=r"^Potluck is paused, but forgets it .*: cannot write .*state"):
+    with pytest.raises(ControlError, match=r"^Potluck is paused, but forgets it .*: cannot use .*state"):
         await ask(schema.PAUSE, schema.PauseParams(3600))
     assert (await ask(schema.STATUS)).state is State.PAUSED
     assert json.loads(places.state_file.read_bytes()).get("pause") is None

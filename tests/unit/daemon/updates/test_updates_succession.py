@@ -42,7 +42,7 @@ def test_a_daemon_that_is_not_there_need_not_be_ended_and_one_that_hangs_is_not_
 def test_it_is_started_again_while_the_one_before_holds_the_lock_and_its_last_words_are_told(folder: Path) -> None:
     holds_lock = f"test -e {folder}/tried || {{ touch {folder}/tried; exit 3; }}"
     program(folder, f"{holds_lock}\necho first\necho 'the reason' >&2\nexit 1")
-    with pytest.raises(PotluckError, match="its daemon ended: the reason"):
+    with pytest.raises(PotluckError, match="does not start: the reason"):
         LocalSuccessor(folder / "socket", None).start(folder)
 
 
