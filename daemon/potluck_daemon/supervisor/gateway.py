@@ -139,7 +139,7 @@ class Gateway:
 
     async def _run_once(
         self,
-        command: tuple[str, ...],
+        command: Sequence[str],
         environment: Mapping[str, str],
         opening: Callable[[], Awaitable[GatewayOpening]],
     ) -> str:

@@ -111,9 +111,6 @@ class SwarmsTopic(Topic):
         pinned, _, _ = await self._keeper.lead(membership.swarm.name, lambda own: [choose_model(own, found)])
         return pinned
 
-    async def close(self) -> None:
-        await cancel_and_wait(self._task)
-
     async def _joined(self, membership: Membership, *, moves: bool) -> schema.Joined:
         """Read the file again. A computer that serves another swarm goes on with that unless it `moves`."""
         configuration, swarm = self._configuration, membership.swarm
