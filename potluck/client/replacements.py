@@ -13,8 +13,10 @@ from potluck.client.config import ClientConfig
 from potluck.client.history import History
 from potluck.client.hop import Hop
 from potluck.client.own_adapters import OwnAdapter
+from potluck.client.recovery import judge
 from potluck.client.servers import RouteRequest, Servers, Wait
 from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import RemoteError
 from potluck.protocol.messages import SessionOpening
 from potluck.routing import UNKNOWN_RTT_S, Needs, Route, RouteHop, Variant
 
@@ -117,6 +119,13 @@ class Replacements:
         """Tell whether others could take over from `hop`, by present knowledge."""
         return self._best_known(hop) is not None
 
+    def note_failure(self, peer: PeerId, error: RemoteError) -> None:
+        """Note that a server failed that stands by for others."""
+        verdict = judge(error)
+        self.servers.note_failure(peer, verdict)
+        if verdict.for_this_session:
+            self.unwanted |= {peer}
+
     async def find(self, lost: Hop, wait: Wait) -> list[Hop]:
         """Return hops in the place of a lost one. Raises NoRouteError after the wait."""
         needs = self.needs(lost.history.batch, lost.part.pins)
@@ -157,7 +166,8 @@ class Replacements:
         if self.config.audits != "on":
             return None  # nobody else is to see the text
         others = self.servers.others_for(lead.part, self.needs(history.batch, lead.part.pins))
-        part = choose_idle(others, history.batch * tokens, self.servers.round_trips_s)
+        asked = [each for each in others if each.peer_id not in self.unwanted]
+        part = choose_idle(asked, history.batch * tokens, self.servers.round_trips_s)
         if part is None:
             return None
         hop = self.hop(part, history, is_fed_rounded=lead.is_fed_rounded, packs=lead.opening.packs)

@@ -219,6 +219,7 @@ class Servers:
             wait: None is a new one, as long as the configuration allows.
         Raises:
             NoRouteError: names the missing blocks.
+            SwarmError: every server of some blocks refuses the request for which `wait` began.
         """
         wait = wait or Wait(self._config.max_wait_s)
         if boot_s() - self._read_at_s > _OUTDATED * self._config.refresh_period_s:

@@ -74,7 +74,7 @@ class InferenceSession:
         self._audits = None if adapter is not None else audits  # nobody else has the adapter
         self._span = span
         self._others = Replacements(servers, calls, config, prefix, max_length, adapter, sharing)
-        self._understudies = Understudies(self._others, lambda peer, error: servers.note_failure(peer, judge(error)))
+        self._understudies = Understudies(self._others, self._others.note_failure)
         self._hops: list[Hop] = []
         self._ring = Ring()
         self._number = 0  # of the latest step that was pushed

@@ -12,9 +12,12 @@ from helpers.misdeeds import kill
 from helpers.server_records import server_of
 from transformers import PreTrainedModel
 
+from potluck.client import understudy
 from potluck.client.config import ClientConfig
 from potluck.client.replacements import choose_idle, replay_s
 from potluck.protocol.blocks import PeerId, PersonId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import StepRequest
 from potluck.routing import Pace, RouteHop
 
 LONG = 400  # tokens, whose replay takes more than a second at the speed that these servers announce
@@ -174,3 +177,20 @@ def test_no_server_stands_by_that_cannot_or_must_not(why: str, local: PreTrained
             text = there.model.generate(prompt(tokens=LONG), session=session, max_new_tokens=8, do_sample=False)
             assert spare_of(there) is None
         assert torch.equal(text, local.generate(prompt(tokens=LONG), max_new_tokens=8, do_sample=False))
+
+
+def test_a_server_that_refuses_to_stand_by_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(understudy, "_RETRY_TOKENS", 1)
+    refusals = []
+
+    def refuse_spares(server: BlockServer, request: StepRequest) -> None:
+        if request.is_spare:
+            refusals.append(server.peer_id)
+            raise RemoteError(Code.TOO_LONG, "not for this session")
+
+    with world("0:2", "2:4", "2:4") as there, there.model.session(max_length=500) as session:
+        for server in there.servers:
+            server.on_step = refuse_spares
+        text = decode_until(there, session, prompt(tokens=LONG), lambda length: bool(refusals))
+        decode_until(there, session, text, lambda length: length > text.shape[1] + 40)
+    assert len(refusals) == 1
