@@ -11,6 +11,7 @@ from pathlib import Path
 
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
+from potluck.p2p.ports import everywhere
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 
@@ -64,7 +65,7 @@ class LaunchSpec:
     memory_limit_mb: int = 0  # of the device, unless `max_memory` names it
     max_memory: str = ""  # cuda:0=10GiB,cpu=20GiB,disk=100GiB
     threads: int = 1
-    listen: tuple[str, ...] = ("/ip4/0.0.0.0/tcp/0",)
+    listen: tuple[str, ...] = everywhere(0)
     may_move_port: bool = False  # listen at another port while another program has this one
     announce: tuple[str, ...] = ()
     identity_path: Path | None = None  # None: a new identity each time

@@ -76,7 +76,7 @@ class ComputersTopic(Topic):
         if served is None or served.name != membership.swarm.name:
             return membership
         try:
-            swarm = self._configuration.invited_swarm(self._supervisor.addresses)
-        except UsageError:  # nothing runs yet; the other computer may find it later through the same addresses
+            swarm = self._configuration.invited_swarm(self._supervisor.addresses, for_others=True)
+        except UsageError:  # nobody to name yet; the other computer may find it later through the same addresses
             return membership
         return replace(membership, swarm=swarm)

@@ -123,7 +123,7 @@ class SwarmsTopic(Topic):
     @answers(schema.INVITE)
     async def _invite(self, params: schema.InviteParams) -> schema.SwarmInvite:
         configuration, now_s = self._configuration, time.time()
-        swarm = configuration.invited_swarm(self._supervisor.addresses)
+        swarm = configuration.invited_swarm(self._supervisor.addresses, for_others=True)
         joined = configuration.swarms.find(swarm.name)
         if params.is_public:
             joined, _, _ = await self._keeper.lead(swarm.name, lambda own: [public_seats(own, now_s)])
@@ -148,9 +148,9 @@ class SwarmsTopic(Topic):
 
     @answers(swarms.CONTACT)
     async def _contact(self, _: Empty) -> swarms.Contact:
-        supervisor = self._supervisor
-        swarm = self._configuration.invited_swarm(supervisor.addresses)
-        found = reach(supervisor.addresses, swarm.bootstrap_peers, supervisor.facts.report.network.reach)
+        own, said = self._supervisor.addresses, self._supervisor.facts.report.network.reach
+        swarm = self._configuration.invited_swarm(own)
+        found = reach(own, swarm.bootstrap_peers, said, is_for_here=self._configuration.is_for_here)
         return swarms.Contact(swarm.name, swarm.prefix, swarm.bootstrap_peers, found)
 
     @answers(swarms.LIST)
