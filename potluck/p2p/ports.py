@@ -13,33 +13,24 @@ from potluck.errors import NetworkError
 ANY = ("0.0.0.0", "::")
 _MAX_STEPS = 20  # from a port that is taken to the one used meanwhile: the same one after each start
 _MAX_PORT = 65_535
-_VERSIONS = {"ip4": 4, "ip6": 6}
-_LISTEN = re.compile(r"/(ip4|ip6)/([^/]+)/(tcp|udp)/(\d{1,5})(/[A-Za-z0-9._-]+)*")
-_ANNOUNCE = re.compile(r"/(ip4|ip6|dns|dns4|dns6)/([A-Za-z0-9.:_-]+)/(tcp|udp)/(\d{1,5})(/[A-Za-z0-9._-]+)*")
+_EXAMPLE = "/ip4/192.0.2.7/tcp/31330"
+_ADDRESS = re.compile(r"/(ip4|ip6|dns|dns4|dns6)/([A-Za-z0-9.:_-]+)/(tcp|udp)/(\d{1,5})(/[A-Za-z0-9._-]+)*")
 
 
 def check_listen_address(addr: str) -> str:
     """Return a multiaddr to listen on. Raises ValueError if it is none."""
-    return _checked(_LISTEN, addr, "/ip4/0.0.0.0/tcp/31330")
+    if addr.startswith("/dns"):
+        raise ValueError(f"expected an address such as {_EXAMPLE}, not {addr!r}")
+    return check_announced_address(addr)
 
 
 def check_announced_address(addr: str) -> str:
     """Return a multiaddr to tell others, which may begin with a name of the DNS. Raises ValueError if it is none."""
-    return _checked(_ANNOUNCE, addr, "/ip4/192.0.2.7/tcp/31330")
-
-
-def _checked(pattern: re.Pattern[str], addr: str, example: str) -> str:
-    found = pattern.fullmatch(addr)
-    if found is None or int(found[4]) > _MAX_PORT or (found[1] in _VERSIONS and not _is_ip(found[2], found[1])):
-        raise ValueError(f"expected an address such as {example}, not {addr!r}")
+    found, host = _ADDRESS.fullmatch(addr), host_of(addr)
+    kind = f"ip{host.version}" if host is not None else "dns"
+    if found is None or int(found[4]) > _MAX_PORT or not found[1].startswith(kind):
+        raise ValueError(f"expected an address such as {_EXAMPLE}, not {addr!r}")
     return addr
-
-
-def _is_ip(host: str, name: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).version == _VERSIONS[name]
-    except ValueError:
-        return False
 
 
 def everywhere(port: int) -> tuple[str, ...]:
