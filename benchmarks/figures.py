@@ -1098,6 +1098,14 @@ FIGURES = {
             "largest error of the bandwidth that two servers measure over cables of 5, 20 and 80 Mbit/s; needs root",
         ),
         Figure(
+            "ipv6_only",
+            "s",
+            "lower",
+            10,
+            "networks:ipv6_only",
+            "two homes with IPv6 alone, one behind a firewall: from invite to first token; needs root and nftables",
+        ),
+        Figure(
             "ring_latency",
             "ratio",
             "lower",

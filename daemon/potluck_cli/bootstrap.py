@@ -17,7 +17,7 @@ from potluck.membership.invite import read_link
 from potluck.membership.membership import Membership, decode_membership, encode_membership
 from potluck.membership.records import read_all
 from potluck.protocol.swarm import Swarm
-from potluck_cli.options import add_node, answer, listen_address, log_to_stderr
+from potluck_cli.options import add_node, answer, listen_addresses, log_to_stderr
 from potluck_cli.terminal import Wait
 
 log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ async def _serve(args: argparse.Namespace) -> int:
             membership=kept.load() if kept else None,
             on_news=in_thread(kept.learn) if kept else ignore_news,
             identity_path=args.identity or user_places().state / "bootstrap.key",
-            listen_addrs=(listen_address(args.host, args.port),),
+            listen_addrs=listen_addresses(args),
             announce_addrs=tuple(args.announce),
         )
         host, _ = await start_reachable(config)

@@ -16,7 +16,7 @@ from potluck_control.resources import bundled_checkpoint
 
 from potluck.errors import UsageError
 from potluck.model_folder import downloaded, hub_cache
-from potluck.p2p.ports import check_announced_address
+from potluck.p2p.ports import check_announced_address, everywhere
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck_cli.terminal import Terminal, say
@@ -60,9 +60,8 @@ def add_node(parser: argparse.ArgumentParser, *, port: int) -> None:
     parser.add_argument(
         "--host",
         type=ip_address,
-        default="0.0.0.0",
         metavar="IP",
-        help="to listen on; 127.0.0.1: this machine only",
+        help="to listen on; 127.0.0.1: this machine only (default: all IPs of this machine)",
     )
     parser.add_argument(
         "--announce",
@@ -143,10 +142,11 @@ def between(least: int, most: int) -> Callable[[str], int]:
     return read
 
 
-def listen_address(host: str, port: int) -> str:
-    """Return the multiaddr of a TCP port."""
-    family = "ip6" if ":" in host else "ip4"
-    return f"/{family}/{host}/tcp/{port}"
+def listen_addresses(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return where a process with the options of `add_node` listens."""
+    if args.host is None:
+        return everywhere(args.port)
+    return (f"/{'ip6' if ':' in args.host else 'ip4'}/{args.host}/tcp/{args.port}",)
 
 
 def log_to_stderr(verbose: bool) -> None:

@@ -36,7 +36,7 @@ from potluck_cli.invites import add_swarm, swarm_of
 from potluck_cli.options import (
     add_node,
     folder_or_name,
-    listen_address,
+    listen_addresses,
     log_to_stderr,
     model_of,
     positive,
@@ -166,7 +166,7 @@ def launch_spec(args: argparse.Namespace) -> LaunchSpec:
         devices=args.devices,
         max_memory=args.max_memory,
         threads=args.threads,
-        listen=(listen_address(args.host, args.port),),
+        listen=listen_addresses(args),
         announce=tuple(args.announce),
         find_nearby=own_settings().serve.find_nearby,
         identity_path=args.identity,

@@ -14,6 +14,7 @@ from potluck_control.methods import swarms
 from potluck_control.methods.swarms import JoinedSwarm, ModelChange, Reach, Swarms
 from potluck_control.places import find_places
 from potluck_control.resources import bundled_checkpoint
+from potluck_daemon.swarms.contact import no_network
 from potluck_daemon.swarms.new_model import NewModel
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
@@ -73,7 +74,7 @@ EXAMPLES = """\
 _NOT_REACHED = {
     Reach.NEARBY: "only computers in your own network can join with this invite (`potluck doctor` names the port to "
     "forward)",
-    Reach.HERE: "nobody on another computer can join with this invite, because this one has no network",
+    Reach.HERE: "nobody on another computer can join with this invite: the swarm is for this one alone",
 }
 
 
@@ -303,12 +304,12 @@ def _invite(args: argparse.Namespace) -> int:
         raise UsageError(
             "nobody could find the swarm with this invite", hint="let the daemon serve it, or add --bootstrap"
         )
+    if not args.bootstrap:
+        _check_reach(swarm.prefix)
     if args.public:
         membership = _make_public(joined, membership)
     membership = replace(membership, swarm=check_swarm(replace(swarm, bootstrap_peers=peers)))
     invite = _new_invite(joined, membership, args.people, parse_duration(args.expires) / DAY_S)
-    if not args.bootstrap:
-        _warn_of_reach(swarm.prefix)
     link = "" if swarm.is_open else link_of(swarm)
     return answer(args, schema.SwarmInvite(swarm.name, invite, link=link), [invite])
 
@@ -317,17 +318,25 @@ def _invite_to_service(args: argparse.Namespace) -> int:
     """Have the machine's service invite to the swarm that it serves; its group may ask for that."""
     days = parse_duration(args.expires) / DAY_S
     made = daemon().call(schema.INVITE, schema.InviteParams(args.people, days, args.public))
-    _warn_of_reach()
+    _check_reach()
     return answer(args, made, [made.invite])
 
 
-def _warn_of_reach(prefix: str = "") -> None:
-    """Say where nobody from elsewhere could join. `prefix`: of the swarm, if the daemon may serve another one."""
+def _check_reach(prefix: str = "") -> None:
+    """Say where nobody from elsewhere could join. `prefix`: of the swarm, if the daemon may serve another one.
+
+    Raises:
+        UsageError: nobody could join at all.
+    """
     try:
         contact = daemon().call(swarms.CONTACT)
     except PotluckError:  # no daemon, or it serves nothing
         return
-    if contact.reach in _NOT_REACHED and prefix in ("", contact.prefix):
+    if prefix not in ("", contact.prefix):
+        return
+    if contact.reach is Reach.NOWHERE:
+        raise no_network()
+    if contact.reach in _NOT_REACHED:
         say(f"potluck: {_NOT_REACHED[contact.reach]}", file=sys.stderr)
 
 

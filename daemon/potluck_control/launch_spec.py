@@ -11,6 +11,7 @@ from pathlib import Path
 
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
+from potluck.p2p.ports import everywhere
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 
@@ -65,7 +66,7 @@ class LaunchSpec:
     max_memory: str = ""  # cuda:0=10GiB,cpu=20GiB,disk=100GiB
     memory_percent: int = field(default=100, compare=False)  # of these, after memory ran out; an engine keeps its size
     threads: int = 1
-    listen: tuple[str, ...] = ("/ip4/0.0.0.0/tcp/0",)
+    listen: tuple[str, ...] = everywhere(0)
     may_move_port: bool = False  # listen at another port while another program has this one
     announce: tuple[str, ...] = ()
     identity_path: Path | None = None  # None: a new identity each time

@@ -22,6 +22,7 @@ from potluck.errors import PotluckError, UsageError
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership
 from potluck.membership.presentation import write_pass
+from potluck.p2p.ports import is_loopback
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
@@ -30,7 +31,7 @@ from potluck_daemon.settings.desired_state import DesiredState, read_desired_sta
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.state import LessMemory, StateFile
 from potluck_daemon.settings.store import Loaded
-from potluck_daemon.swarms.contact import free_port, peers_to_ask
+from potluck_daemon.swarms.contact import free_port, no_network, peers_to_ask
 
 log = logging.getLogger(__name__)
 
@@ -195,15 +196,26 @@ class Configuration:
         if self.swarm is not None and self.swarm.name == swarm.name:
             self._desired = self._read_desired()
 
-    def invited_swarm(self, addresses: tuple[str, ...]) -> Swarm:
+    @property
+    def is_for_here(self) -> bool:
+        """Whether the served swarm is meant for this machine alone, as the settings or its meeting points say."""
+        chosen = (*self.settings.serve.listen, *(self.swarm.bootstrap_peers if self.swarm is not None else ()))
+        return bool(chosen) and all(map(is_loopback, chosen))
+
+    def invited_swarm(self, addresses: tuple[str, ...], *, for_others: bool = False) -> Swarm:
         """Return the served swarm with those whom newcomers ask: this machine, and members that it met lately.
 
+        Args:
+            for_others: whether newcomers on other machines have to find it.
+
         Raises:
-            UsageError: no swarm is joined, or there is nobody to ask yet.
+            UsageError: no swarm is joined, or there is nobody to ask.
         """
         if self.swarm is None or self.membership is None:
             raise UsageError("no swarm is joined", hint="join one with: potluck join")
         peers = peers_to_ask(addresses, self.membership.met, self.swarm.bootstrap_peers)
         if not peers:
             raise UsageError("the swarm cannot be found by others yet", hint="try again once this machine serves")
+        if for_others and not self.is_for_here and all(map(is_loopback, peers)):
+            raise no_network()
         return replace(self.swarm, bootstrap_peers=peers)

@@ -33,7 +33,6 @@ from potluck_engine.network_speed import NetworkSpeed
 from potluck_engine.reachability import (
     DialledHost,
     Reachability,
-    is_local,
     needed_relays,
     pauses_s,
     start_reachable,
@@ -102,7 +101,7 @@ class Node:
         self.host = host = await self._start_host(host_config)
         log.info("joined the network")
         self.directory = Directory(host, config.swarm, host.identity)
-        is_alone = is_local(host_config)  # traffic within one machine says nothing about a link
+        is_alone = host_config.is_alone  # traffic within one machine says nothing about a link
         is_relayed = self.report().reach is Reach.RELAYED
         self.speed = NetworkSpeed(host, given_mbps=config.link_mbps, is_relayed=is_relayed, exchanges=not is_alone)
         self.is_joined = True
@@ -146,7 +145,7 @@ class Node:
                 this time.
             on_moved: called when it has.
         """
-        if self._watching is None and self._reachability is not None and not is_local(self._host_config()):
+        if self._watching is None and self._reachability is not None and not self._host_config().is_alone:
             watch = partial(self._watch_reach, self._reachability, wait_idle, on_moved)
             self._watching = start_task(keep_running("finding out who can reach this computer", watch))
 

@@ -178,7 +178,7 @@ async def start_reachable(config: HostConfig) -> tuple[Libp2pHost, Reachability]
         reachability = Reachability(host, relays=config.relays_for_others)
         made.append(reachability)
         await reachability.serve()
-        if is_local(config):
+        if config.is_alone:
             return ()
         await reachability.find_out()
         return await needed_relays(host, config, reachability)
@@ -223,11 +223,3 @@ def _moved_to(ips: set[str], addr: str) -> list[str]:
     parts = addr.split("/")
     kinds = {ip: "ip6" if ":" in ip else "ip4" for ip in ips if ip}
     return ["/".join(("", kind, ip, *parts[3:])) for ip, kind in kinds.items() if ip_of(addr) and kind == parts[1]]
-
-
-def is_local(config: HostConfig) -> bool:
-    """Return whether the network is within this machine."""
-    return all(
-        ip_of(addr).startswith("127.") or ip_of(addr) == "::1"
-        for addr in (*config.listen_addrs, *config.bootstrap_peers)
-    )

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 
 from hivemind.utils.multiaddr import Multiaddr
 
 from potluck.errors import NetworkError
 from potluck.membership.identity import base58_decode
-from potluck.p2p.ports import part
 from potluck.protocol.blocks import PeerId
 
 _EXAMPLE = "/ip4/192.0.2.7/tcp/31330/p2p/12D3Koo..."
@@ -53,11 +51,3 @@ def split_peer(addr: str) -> tuple[PeerId, str]:
         if slash and rest:
             return PeerId(peer), rest
     raise NetworkError(f"{addr!r} does not name a peer", hint=f"a full address ends in its peer id: {_EXAMPLE}")
-
-
-def is_loopback(addr: str) -> bool:
-    host = part(addr, "ip4") or part(addr, "ip6")
-    try:
-        return host is not None and ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

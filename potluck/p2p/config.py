@@ -10,6 +10,7 @@ from potluck.membership.gate import OnNews, ignore_news
 from potluck.membership.membership import Membership
 from potluck.p2p.joining import OnWaiting, ignore_waiting
 from potluck.p2p.network import DhtKey, DhtSubkey
+from potluck.p2p.ports import is_loopback
 from potluck.protocol.blocks import PersonOf
 
 RecordCheck = Callable[[DhtSubkey, object, float, PersonOf], bool]
@@ -60,3 +61,8 @@ class HostConfig:
     runtime_dir: Path | None = None  # where sockets live; None: the user's own runtime folder
     patience_s: float = 0.0  # how long to try again while no bootstrap peer answers; inf: as long as it takes
     on_waiting: OnWaiting = ignore_waiting  # told why it tries again
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the network lies within one computer."""
+        return all(map(is_loopback, (*self.listen_addrs, *self.bootstrap_peers)))

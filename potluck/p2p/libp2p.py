@@ -15,7 +15,7 @@ import itertools
 import logging
 import os
 import resource
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,7 @@ from potluck.p2p.nameless import nameless_node
 from potluck.p2p.nearby import NearbySearch
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.origins import first_origin
+from potluck.p2p.own_ips import announced, own_ips
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.runtime_dir import RuntimeDir
 from potluck.p2p.silence import keep_out
@@ -114,6 +115,8 @@ class Libp2pHost:
         self.budgets = Budgets(self._gate.payer_of, self._gate.is_on_probation, max_streams=_max_streams())
         self._strangers = itertools.count()
         self._closing = False
+        # A client needs one way in. It gets to know the others once it is in.
+        self._grace_s = 0.0 if config.dht_client else stretched(_OTHERS_S)
 
     @classmethod
     async def start(cls, config: HostConfig, *, find_relays: FindRelays | None = None) -> Libp2pHost:
@@ -194,8 +197,8 @@ class Libp2pHost:
         return self.members is not None and await self.members.meet(peers)
 
     async def addresses(self) -> tuple[str, ...]:
-        _, addrs = await self._running().identify(timeout_s=stretched(_CONTROL_TIMEOUT_S))
-        return addrs
+        _, told = await self._running().identify(timeout_s=stretched(_CONTROL_TIMEOUT_S))
+        return told if self._config.announce_addrs else announced(told, self._config.listen_addrs, own_ips())
 
     async def serve_unary(self, protocol: str, handler: UnaryHandler, *, refuse: Refusal = encode_refusal) -> None:
         async def add(control: P2pdClient) -> None:
@@ -342,9 +345,14 @@ class Libp2pHost:
             await self._dht.explore()
 
     async def _with_any(self, attempt: Callable[[PeerId], Coroutine[Any, Any, None]]) -> None:
-        named = dict.fromkeys(peer for peer, _ in self._bootstrap)
+        named = await self._connected()
         heard = [_of_neighbour(attempt(peer)) for peer in self._neighbours() if peer not in named]
-        await any_of((*map(attempt, named), *heard), grace_s=stretched(_OTHERS_S))
+        await any_of((*map(attempt, named), *heard), grace_s=self._grace_s)
+
+    async def _connected(self) -> Collection[PeerId]:
+        """Return the bootstrap peers that are connected, so that nobody waits for others; all of them if none is."""
+        now, named = await self.neighbours(), dict.fromkeys(peer for peer, _ in self._bootstrap)
+        return [peer for peer in named if peer in now] or named
 
     def _neighbours(self) -> Mapping[PeerId, str]:
         """Return where peers were heard on the local network; an invite may name them with addresses of the past."""
@@ -360,7 +368,7 @@ class Libp2pHost:
             return
         ways = (*self._bootstrap, *self._neighbours().items())
         dials = (self._dial(peer, [addr]) for peer, addr in ways)
-        await any_of(dials, grace_s=stretched(_OTHERS_S))
+        await any_of(dials, grace_s=self._grace_s)
 
     async def _go_behind(self, relays: tuple[str, ...]) -> None:
         """Start p2pd anew, which is told only at its start that it needs relays."""
@@ -436,7 +444,7 @@ class Libp2pHost:
 
     def _neighbourhood(self, config: HostConfig) -> NearbySearch | None:
         key = config.membership.swarm.founder_key if config.membership is not None else None
-        if key is not None and config.finds_nearby and not is_alone(config):
+        if key is not None and config.finds_nearby and not config.is_alone:
             return NearbySearch(key, self.identity.peer_id, on_change=config.on_nearby)
         why_not = "the swarm is open to everybody" if key is None else "the whole swarm runs on this computer"
         config.on_nearby(why_not if config.finds_nearby else "it is switched off", ())
@@ -490,21 +498,23 @@ class Libp2pHost:
         while True:
             await nearby.news.wait()
             nearby.news.clear()
-            for peer, addr in nearby.found.addresses.items():
-                try:
-                    if peer not in await self.neighbours():
-                        await self._dial(peer, [addr])
-                        if self._dht is not None:
-                            await self._dht.greet(peer)
-                            nearby.is_joined = True
-                except PotluckError as error:
-                    log.debug("what was heard on the local network leads nowhere: %s", error)
+            await asyncio.gather(*(self._greet(nearby, *found) for found in nearby.found.addresses.items()))
             await asyncio.sleep(_GREETING_PAUSE_S)
+
+    async def _greet(self, nearby: NearbySearch, peer: PeerId, addr: str) -> None:
+        try:
+            if peer not in await self.neighbours():
+                await self._dial(peer, [addr])
+                if self._dht is not None:
+                    await self._dht.greet(peer)
+                    nearby.is_joined = True
+        except PotluckError as error:
+            log.debug("what was heard on the local network leads nowhere: %s", error)
 
     async def _is_identity_taken(self) -> bool:
         """Return whether a bootstrap peer stays connected to another node with our peer id."""
         for _ in range(_IDENTITY_CHECKS):
-            seen = await asyncio.gather(*(self._is_seen_twice(peer) for peer, _ in self._bootstrap))
+            seen = await asyncio.gather(*map(self._is_seen_twice, await self._connected()))
             if not any(seen):
                 return False
             await asyncio.sleep(_IDENTITY_PAUSE_S)
@@ -545,11 +555,6 @@ class Libp2pHost:
         return self._control
 
 
-def is_alone(config: HostConfig) -> bool:
-    """Return whether the network lies within one computer."""
-    return all(addresses.is_loopback(addr) for addr in (*config.listen_addrs, *config.bootstrap_peers))
-
-
 async def _of_neighbour(attempt: Awaitable[None]) -> None:
     """Make an attempt with somebody heard on the local network, whose refusal says nothing about the swarm."""
     try:
@@ -559,7 +564,7 @@ async def _of_neighbour(attempt: Awaitable[None]) -> None:
 
 
 def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path: Path) -> list[str]:
-    nat = config.nat if config.nat is not None else not is_alone(config)
+    nat = config.nat if config.nat is not None else not config.is_alone
     serves = nat and not config.dht_client
     relays = serves and config.relays_for_others and not config.relays
     arguments: dict[str, object] = {

@@ -7,12 +7,14 @@ wrong address costs one failed dial.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Awaitable, Callable, Iterable
 
 from potluck.errors import PotluckError
-from potluck.p2p.addresses import is_loopback, split_peer
+from potluck.p2p.addresses import split_peer
 from potluck.p2p.config import HostConfig, OnMet
+from potluck.p2p.ports import is_loopback
 from potluck.protocol.blocks import PeerId
 
 FIRST_LOOK_S, INTERVAL_S = 3.0, 60.0
@@ -39,14 +41,15 @@ async def greet(
     dial: Callable[[PeerId, list[str]], Awaitable[None]],
     meet: Callable[[list[PeerId]], Awaitable[object]],
 ) -> None:
-    """Dial members and present this node to those that answer, so that they know where it is now."""
-    for addr in addrs:
+    """Dial members side by side and present this node to those that answer, so that they know where it is now."""
+
+    async def try_one(addr: str) -> None:
         peer, where = split_peer(addr)
-        try:
+        with contextlib.suppress(PotluckError):  # it is away
             await dial(peer, [where])
             await meet([peer])
-        except PotluckError:
-            continue  # it is away
+
+    await asyncio.gather(*map(try_one, addrs))
 
 
 async def keep_meeting(computers: Callable[[], list[PeerId]], find: FindPeer, on_met: OnMet) -> None:

@@ -7,6 +7,7 @@ import ipaddress
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from potluck.errors import NetworkError
+from potluck.p2p.ports import host_of
 from potluck.protocol.blocks import PeerId
 
 _EVERY_S = 0.25
@@ -50,13 +51,10 @@ def first_origin(addrs: Iterable[str]) -> str:
 
 def origin(addr: str) -> str:
     """Return what the budgets call an address: the IP of a multiaddr, or the first half of an IPv6 address."""
-    _, kind, host, *_ = (*addr.split("/"), "", "", "")
-    try:
-        if kind == "ip6":
-            return str(ipaddress.ip_network((host, _PREFIX_BITS), strict=False))
-        return str(ipaddress.ip_address(host))
-    except ValueError:
-        return ""
+    host = host_of(addr)
+    if isinstance(host, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((host, _PREFIX_BITS), strict=False))
+    return str(host or "")
 
 
 def _now() -> float:

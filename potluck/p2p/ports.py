@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import re
 import socket
@@ -9,35 +10,32 @@ from collections.abc import Sequence
 
 from potluck.errors import NetworkError
 
+ANY = ("0.0.0.0", "::")
 _MAX_STEPS = 20  # from a port that is taken to the one used meanwhile: the same one after each start
 _MAX_PORT = 65_535
-_VERSIONS = {"ip4": 4, "ip6": 6}
-_LISTEN = re.compile(r"/(ip4|ip6)/([^/]+)/(tcp|udp)/(\d{1,5})(/[A-Za-z0-9._-]+)*")
-_ANNOUNCE = re.compile(r"/(ip4|ip6|dns|dns4|dns6)/([A-Za-z0-9.:_-]+)/(tcp|udp)/(\d{1,5})(/[A-Za-z0-9._-]+)*")
+_EXAMPLE = "/ip4/192.0.2.7/tcp/31330"
+_ADDRESS = re.compile(r"/(ip4|ip6|dns|dns4|dns6)/([A-Za-z0-9.:_-]+)/(tcp|udp)/(\d{1,5})(/[A-Za-z0-9._-]+)*")
 
 
 def check_listen_address(addr: str) -> str:
     """Return a multiaddr to listen on. Raises ValueError if it is none."""
-    return _checked(_LISTEN, addr, "/ip4/0.0.0.0/tcp/31330")
+    if addr.startswith("/dns"):
+        raise ValueError(f"expected an address such as {_EXAMPLE}, not {addr!r}")
+    return check_announced_address(addr)
 
 
 def check_announced_address(addr: str) -> str:
     """Return a multiaddr to tell others, which may begin with a name of the DNS. Raises ValueError if it is none."""
-    return _checked(_ANNOUNCE, addr, "/ip4/192.0.2.7/tcp/31330")
-
-
-def _checked(pattern: re.Pattern[str], addr: str, example: str) -> str:
-    found = pattern.fullmatch(addr)
-    if found is None or int(found[4]) > _MAX_PORT or (found[1] in _VERSIONS and not _is_ip(found[2], found[1])):
-        raise ValueError(f"expected an address such as {example}, not {addr!r}")
+    found, host = _ADDRESS.fullmatch(addr), host_of(addr)
+    kind = f"ip{host.version}" if host is not None else "dns"
+    if found is None or int(found[4]) > _MAX_PORT or not found[1].startswith(kind):
+        raise ValueError(f"expected an address such as {_EXAMPLE}, not {addr!r}")
     return addr
 
 
-def _is_ip(host: str, name: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).version == _VERSIONS[name]
-    except ValueError:
-        return False
+def everywhere(port: int) -> tuple[str, ...]:
+    """Return the multiaddrs of a TCP port of this computer, for IPv4 and IPv6; p2pd does with the one that is there."""
+    return f"/ip4/0.0.0.0/tcp/{port}", f"/ip6/::/tcp/{port}"
 
 
 def require_free_ports(addrs: Sequence[str]) -> None:
@@ -56,19 +54,23 @@ def require_free_ports(addrs: Sequence[str]) -> None:
 
 
 def with_free_ports(addrs: Sequence[str]) -> tuple[str, ...]:
-    """Return the addresses, with one of the next ports instead of each that another program has."""
-    return tuple(map(_free, addrs))
+    """Return the addresses, with one of the next ports instead of each that another program has.
+
+    Addresses with the same port, such as those of IPv4 and IPv6, get the same one.
+    """
+    given = {f"{port}": _free(port, addrs) for port in tcp_ports(addrs)}
+    return tuple(_at(addr, given[port]) if (port := part(addr, "tcp")) else addr for addr in addrs)
 
 
-def _free(addr: str) -> str:
-    port = part(addr, "tcp")
-    if port is None or _obstacle(addr) is None:
-        return addr
-    others = [
-        addr.replace(f"/tcp/{port}", f"/tcp/{int(port) + step}")
-        for step in range(1, min(_MAX_STEPS, _MAX_PORT + 1 - int(port)))
-    ]
-    return next((other for other in others if _obstacle(other) is None), addr.replace(f"/tcp/{port}", "/tcp/0"))
+def _free(port: int, addrs: Sequence[str]) -> int:
+    """Return a port at which nobody listens instead, at none of the addresses that have this one; 0: any free one."""
+    same = [addr for addr in addrs if part(addr, "tcp") == str(port)]
+    others = range(port, min(port + _MAX_STEPS, _MAX_PORT + 1)) if port else ()
+    return next((other for other in others if not any(_obstacle(_at(addr, other)) for addr in same)), 0)
+
+
+def _at(addr: str, port: int) -> str:
+    return re.sub(r"/tcp/\d+", f"/tcp/{port}", addr)
 
 
 def _obstacle(addr: str) -> OSError | None:
@@ -80,10 +82,13 @@ def _obstacle(addr: str) -> OSError | None:
         try:
             with socket.socket(family, socket.SOCK_STREAM) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # past connections do not count
+                if name == "ip6":
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # as p2pd listens
                 probe.bind((host, int(port)))
                 probe.listen(1)
         except OSError as error:
-            return error
+            if error.errno != errno.EAFNOSUPPORT or host not in ANY:  # all IPs of a family that is not there are none
+                return error
     return None
 
 
@@ -102,3 +107,17 @@ def part(addr: str, name: str) -> str | None:
     """Return what follows a name in a multiaddr, such as the host after `ip4`; None if it is not there."""
     parts = addr.split("/")
     return parts[parts.index(name) + 1] if name in parts[:-1] else None
+
+
+def host_of(addr: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the IP that a multiaddr begins with, or that `addr` is itself; None: a name."""
+    try:
+        return ipaddress.ip_address(addr.split("/")[2] if addr.startswith("/") else addr)
+    except (IndexError, ValueError):
+        return None
+
+
+def is_loopback(addr: str) -> bool:
+    """Return whether a multiaddr, or an IP, is of this computer alone."""
+    host = host_of(addr)
+    return host is not None and host.is_loopback

@@ -160,7 +160,7 @@ _shtab_potluck_autostart_defaults_added=0
 _shtab_potluck_bootstrap_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--port[TCP port to listen on\; 0\: any free one (default\: 31337)]:port:"
-  "--host[to listen on\; 127.0.0.1\: this machine only]:IP:"
+  "--host[to listen on\; 127.0.0.1\: this machine only (default\: all IPs of this machine)]:IP:"
   "*--announce[address to tell others, instead of all addresses of this machine\; repeatable]:MULTIADDR:"
   "--verbose[log to standard error]"
   "--swarm[only for members of this swarm (default\: for everybody)]:LINK:"
@@ -717,7 +717,7 @@ _shtab_potluck_serve_options=(
   "--blocks[serve these blocks, counted from 0]:START:END:"
   "--num-blocks[how many blocks (default\: as many as fit)]:N:"
   "--port[TCP port to listen on\; 0\: any free one (default\: 0)]:port:"
-  "--host[to listen on\; 127.0.0.1\: this machine only]:IP:"
+  "--host[to listen on\; 127.0.0.1\: this machine only (default\: all IPs of this machine)]:IP:"
   "*--announce[address to tell others, instead of all addresses of this machine\; repeatable]:MULTIADDR:"
   "--verbose[log to standard error]"
   "--name[name that the swarm sees]:name:"

@@ -2342,8 +2342,8 @@
         <translation>die Pakete der Rechenumgebung sind installiert</translation>
     </message>
     <message>
-        <source>end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT</source>
-        <translation>beende es, oder: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT</translation>
+        <source>end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT</source>
+        <translation>beende es, oder: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT</translation>
     </message>
     <message>
         <source>TCP port {port} is free</source>
@@ -3683,6 +3683,10 @@
     <message>
         <source>Only computers in your own network can reach this one. For friends elsewhere, let your router forward {port}.</source>
         <translation>Nur Computer in deinem eigenen Netz erreichen diesen hier. Lass für Freunde anderswo deinen Router {port} weiterleiten.</translation>
+    </message>
+    <message>
+        <source>This swarm is for this computer alone.</source>
+        <translation>Dieser Schwarm ist nur für diesen Computer gedacht.</translation>
     </message>
     <message>
         <source>Other computers cannot reach this one. Connect it to a network before you send an invite.</source>

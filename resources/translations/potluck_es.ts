@@ -2342,8 +2342,8 @@
         <translation>los paquetes del motor están instalados</translation>
     </message>
     <message>
-        <source>end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT</source>
-        <translation>ciérralo, o: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT</translation>
+        <source>end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT</source>
+        <translation>ciérralo, o: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT</translation>
     </message>
     <message>
         <source>TCP port {port} is free</source>
@@ -3683,6 +3683,10 @@
     <message>
         <source>Only computers in your own network can reach this one. For friends elsewhere, let your router forward {port}.</source>
         <translation>Solo los ordenadores de tu propia red llegan a este. Para los amigos de fuera, haz que tu router redirija {port}.</translation>
+    </message>
+    <message>
+        <source>This swarm is for this computer alone.</source>
+        <translation>Este enjambre es solo para este ordenador.</translation>
     </message>
     <message>
         <source>Other computers cannot reach this one. Connect it to a network before you send an invite.</source>

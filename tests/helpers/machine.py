@@ -33,6 +33,7 @@ class Machine:
 
     name: str
     folder: Path
+    num_blocks: int = 6  # that its engine serves
 
     def run(self, *arguments: str) -> str:
         """What the command printed; it has to succeed."""
@@ -70,7 +71,11 @@ class Machine:
         hidden = ("DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "NOTIFY_SOCKET", "WATCHDOG_USEC")
         kept = {name: value for name, value in os.environ.items() if name not in hidden}
         places = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
-        settings = {"POTLUCK_SERVE_NUM_BLOCKS": "6", "POTLUCK_SERVE_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        settings = {
+            "POTLUCK_SERVE_NUM_BLOCKS": str(self.num_blocks),
+            "POTLUCK_SERVE_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+        }
         return kept | dict.fromkeys(places, str(self.folder)) | settings
 
     def log(self) -> str:

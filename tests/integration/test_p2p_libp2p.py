@@ -27,7 +27,7 @@ from hivemind.proto import dht_pb2
 
 from potluck.errors import NetworkError
 from potluck.membership.identity import Identity
-from potluck.p2p import control, silence
+from potluck.p2p import control, libp2p, silence
 from potluck.p2p.addresses import split_peer
 from potluck.p2p.config import HostConfig, RecordCheck
 from potluck.p2p.finding import WHERE
@@ -125,6 +125,21 @@ async def test_a_bootstrap_address_without_that_peer_is_an_error(network: Starte
         configs = [HostConfig(bootstrap_peers=(addr,), runtime_dir=folder / "run") for addr in (NOBODY, another, mute)]
         for error in await asyncio.gather(*(refusal(config) for config in configs)):
             assert "bootstrap" in f"{error.message} {error.hint}"
+
+
+async def test_a_client_does_not_wait_for_a_bootstrap_peer_that_is_silent(
+    network: Starter, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(libp2p, "_OTHERS_S", 3600.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        peers = NOBODY.replace("tcp/9/", f"tcp/{silent.getsockname()[1]}/"), *network.bootstrap
+        client = await Libp2pHost.start(HostConfig(bootstrap_peers=peers, dht_client=True, runtime_dir=folder / "run"))
+        dialled, _ = silent.accept()
+        with dialled:
+            dialled.setblocking(False)
+            with pytest.raises(BlockingIOError):  # it is dialled still
+                b"".join(iter(lambda: dialled.recv(1024), b""))
+        await client.close()
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,12 @@ from potluck_app.words.language import tr
 from potluck_app.words.reach import reach
 
 _MAX_PEOPLE, _MAX_DAYS = 10_000, 3650
-_SIGNS = {Reach.UNTRIED: ("info", "accent"), Reach.NEARBY: ("warning", "yielded"), Reach.HERE: ("problem", "error")}
+_SIGNS = {
+    Reach.UNTRIED: ("info", "accent"),
+    Reach.HERE: ("info", "accent"),
+    Reach.NEARBY: ("warning", "yielded"),
+    Reach.NOWHERE: ("problem", "error"),
+}
 
 
 class InvitingCard(QWidget):

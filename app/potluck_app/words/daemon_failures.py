@@ -196,7 +196,7 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "the engine's packages are installed"),
     QT_TRANSLATE_NOOP("", "the engine listens at TCP port {port}"),
     QT_TRANSLATE_NOOP("", "the engine is starting and most likely uses TCP port {port}"),
-    QT_TRANSLATE_NOOP("", "end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT"),
+    QT_TRANSLATE_NOOP("", "end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT"),
     QT_TRANSLATE_NOOP("", "TCP port {port} is free"),
     QT_TRANSLATE_NOOP("", "TCP port {number}"),
     QT_TRANSLATE_NOOP("", "the daemon runs version {theirs}, but {ours} is installed"),

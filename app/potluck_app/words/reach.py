@@ -19,6 +19,7 @@ def reach(found: Reach, ports: tuple[int, ...]) -> str:
             "Only computers in your own network can reach this one. "
             "For friends elsewhere, let your router forward {port}."
         ),
-        Reach.HERE: tr("Other computers cannot reach this one. Connect it to a network before you send an invite."),
+        Reach.HERE: tr("This swarm is for this computer alone."),
+        Reach.NOWHERE: tr("Other computers cannot reach this one. Connect it to a network before you send an invite."),
     }
     return said[found].format(port=port)

@@ -52,7 +52,8 @@ class Reach(StrEnum):
     RELAYED = "relayed"  # this computer is reached through a member's relay
     OTHERS = "others"  # only other computers that the invite names have public addresses
     NEARBY = "nearby"  # all addresses are of the local network
-    HERE = "here"  # all addresses are of this computer alone
+    HERE = "here"  # all addresses are of this computer alone, as they should be
+    NOWHERE = "nowhere"  # likewise, because this computer has no network
 
 
 @dataclass(frozen=True, slots=True)

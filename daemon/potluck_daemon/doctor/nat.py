@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 import ipaddress
-import socket
 from dataclasses import dataclass, field
 
-import psutil
 from potluck_control.network_report import NetworkReport
 
+from potluck.p2p.own_ips import outer_ips, own_ips
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
 NAME = "NAT"
-_FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 
 @dataclass(frozen=True, slots=True)
 class NatFacts:
-    addresses: tuple[str, ...]  # those of all interfaces
+    addresses: tuple[str, ...]  # IPs at which others may reach this machine
     port: int
     network: NetworkReport = field(default_factory=NetworkReport)  # of the running engine
 
 
 def gather(scene: Scene) -> NatFacts:
-    found = [item.address for items in psutil.net_if_addrs().values() for item in items if item.family in _FAMILIES]
     is_running = scene.status is not None and scene.status.engine.pid is not None
     network = scene.status.network if scene.status is not None and is_running else NetworkReport()
-    return NatFacts(tuple(address.partition("%")[0] for address in found), scene.port, network)
+    return NatFacts(outer_ips(own_ips()), scene.port, network)
 
 
 def judge(facts: NatFacts) -> list[Finding]:
-    outside = [address for address in map(ipaddress.ip_address, facts.addresses) if not _is_inside(address)]
-    if not outside:
+    if not facts.addresses:
         text = "this machine has no network"
         return [Finding(NAME, Severity.ERROR, text, "connect it; without a network only a swarm on this machine works")]
     if facts.network.num_asked:
         return _as_measured(facts)
-    return _as_guessed({address.version for address in outside if address.is_global}, facts)
+    return _as_guessed({ip.version for ip in map(ipaddress.ip_address, facts.addresses) if ip.is_global}, facts)
 
 
 def _as_measured(facts: NatFacts) -> list[Finding]:
@@ -64,7 +60,3 @@ def _as_guessed(public: set[int], facts: NatFacts) -> list[Finding]:
 
 def _port(facts: NatFacts) -> str:
     return f"TCP port {facts.port}" if facts.port else "the engine's TCP port"
-
-
-def _is_inside(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    return address.is_loopback or address.is_link_local

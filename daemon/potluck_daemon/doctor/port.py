@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 from dataclasses import dataclass
 
 import psutil
 from potluck_control.states import State
 
+from potluck.p2p.ports import everywhere, tcp_ports, with_free_ports
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
 NAME = "port"
@@ -48,28 +48,20 @@ def judge(facts: PortFacts) -> list[Finding]:
         return [Finding(NAME, Severity.NOTE, text)]
     if facts.is_heard:
         text = f"another program listens at TCP port {facts.port}, which the engine needs"
-        advice = "end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT"
+        advice = "end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT"
         return [Finding(NAME, Severity.ERROR, text, advice)]
     return [Finding(NAME, Severity.OK, f"TCP port {facts.port} is free")]
 
 
 def _port(scene: Scene) -> int:
-    for address in scene.loaded.settings.serve.listen:
-        parts = address.split("/")
-        if "tcp" in parts[:-1] and parts[parts.index("tcp") + 1].isdecimal():
-            return int(parts[parts.index("tcp") + 1])
-    return scene.port
+    return next(iter(tcp_ports(scene.loaded.settings.serve.listen)), scene.port)
 
 
 def _is_heard(port: int) -> bool:
     """Return whether a program listens, found by binding the port: listing all listeners needs privileges."""
     if port == 0:
         return False
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port that was just closed is free
-        try:
-            probe.bind(("", port))
-        except OSError:
-            return True
+    if with_free_ports(everywhere(port)) != everywhere(port):
+        return True
     listening = [item for item in psutil.net_connections("tcp") if item.status == psutil.CONN_LISTEN]
     return any(item.laddr and item.laddr.port == port for item in listening)

@@ -12,6 +12,7 @@ from potluck_control.resources import bundled_checkpoint
 
 from potluck.membership.joined import chosen_swarm
 from potluck.membership.membership import Membership
+from potluck.p2p.ports import everywhere
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import Loaded
@@ -78,7 +79,7 @@ def _launch(settings: Settings, membership: Membership, places: Places, port: in
         link_mbps=serve.link_mbps,
         relay_for_others=serve.relay_for_others,
         find_nearby=serve.find_nearby,
-        listen=serve.listen or (f"/ip4/0.0.0.0/tcp/{port}",),
+        listen=serve.listen or everywhere(port),
         may_move_port=True,
         disk_mb=settings.limits.disk_mb,
         models_folder=serve.models_folder,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
-import socket
 from collections.abc import Sequence
 
 from potluck_control.methods.swarms import Reach
+
+from potluck.errors import UsageError
+from potluck.p2p.ports import everywhere, host_of, is_loopback, tcp_ports, with_free_ports
 
 USUAL_PORT = 31337
 MAX_ADDRESSES = 8  # in an invite, to keep it short enough to copy by hand
@@ -14,15 +15,14 @@ MAX_OWN_ADDRESSES = 4
 
 
 def free_port() -> int:
-    """Return the usual port if it is free, or any free one."""
-    for port in (USUAL_PORT, 0):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("", port))
-            except OSError:
-                continue
-            return int(probe.getsockname()[1])
-    raise OSError("no free TCP port")
+    """Return the usual port if it is free for IPv4 and IPv6, or one of the next ports."""
+    return tcp_ports(with_free_ports(everywhere(USUAL_PORT)))[0]
+
+
+def no_network() -> UsageError:
+    """Return why nobody is invited."""
+    hint = "connect it; without a network only a swarm on this machine works"
+    return UsageError("this machine has no network", hint=hint)
 
 
 def peers_to_ask(own: Sequence[str], met: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
@@ -32,17 +32,18 @@ def peers_to_ask(own: Sequence[str], met: Sequence[str], known: Sequence[str]) -
     on this machine. A place is kept for the first peer of the old invite.
     """
     found = list(dict.fromkeys((*own[:MAX_OWN_ADDRESSES], *met)))
-    outside = [address for address in found if not _is_loopback(address)]
+    outside = [address for address in found if not is_loopback(address)]
     return tuple(dict.fromkeys((*(outside or found)[: MAX_ADDRESSES - 1], *known)))[:MAX_ADDRESSES]
 
 
-def reach(own: Sequence[str], peers: Sequence[str], found: str) -> Reach:
+def reach(own: Sequence[str], peers: Sequence[str], found: str, *, is_for_here: bool) -> Reach:
     """Return how newcomers reach the swarm.
 
     Args:
         own: addresses of this machine.
         peers: all addresses that an invite names.
         found: what members found that tried to dial this machine: "direct", "relayed" or "unknown".
+        is_for_here: whether the swarm is meant for this machine alone.
     """
     direct = [address for address in own if "/p2p-circuit" not in address]
     if found == "relayed" or len(direct) < len(own):
@@ -51,22 +52,11 @@ def reach(own: Sequence[str], peers: Sequence[str], found: str) -> Reach:
         return Reach.DIRECT if found == "direct" else Reach.UNTRIED
     if any(map(_is_public, peers)):
         return Reach.OTHERS
-    return Reach.HERE if all(map(_is_loopback, peers)) else Reach.NEARBY
+    if not all(map(is_loopback, peers)):
+        return Reach.NEARBY
+    return Reach.HERE if is_for_here else Reach.NOWHERE
 
 
 def _is_public(address: str) -> bool:
-    ip = _ip(address)
+    ip = host_of(address)
     return ip.is_global if ip is not None else address.startswith("/dns")
-
-
-def _is_loopback(address: str) -> bool:
-    ip = _ip(address)
-    return ip is not None and ip.is_loopback
-
-
-def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the IP address that a multiaddress begins with; None: a name."""
-    try:
-        return ipaddress.ip_address(address.split("/")[2])
-    except (IndexError, ValueError):
-        return None

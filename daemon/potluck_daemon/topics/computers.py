@@ -76,7 +76,8 @@ class ComputersTopic(Topic):
         if served is None or served.name != membership.swarm.name:
             return membership
         try:
-            swarm = self._configuration.invited_swarm(self._supervisor.facts_of(served).addresses)
-        except UsageError:  # nothing runs yet; the other computer may find it later through the same addresses
+            addresses = self._supervisor.facts_of(served).addresses
+            swarm = self._configuration.invited_swarm(addresses, for_others=True)
+        except UsageError:  # nobody to name yet; the other computer may find it later through the same addresses
             return membership
         return replace(membership, swarm=swarm)

@@ -123,7 +123,8 @@ class SwarmsTopic(Topic):
     @answers(schema.INVITE)
     async def _invite(self, params: schema.InviteParams) -> schema.SwarmInvite:
         configuration, now_s = self._configuration, time.time()
-        swarm = configuration.invited_swarm(self._supervisor.facts_of(configuration.swarm).addresses)
+        addresses = self._supervisor.facts_of(configuration.swarm).addresses
+        swarm = configuration.invited_swarm(addresses, for_others=True)
         joined = configuration.swarms.find(swarm.name)
         if params.is_public:
             joined, _, _ = await self._keeper.lead(swarm.name, lambda own: [public_seats(own, now_s)])
@@ -149,8 +150,9 @@ class SwarmsTopic(Topic):
     @answers(swarms.CONTACT)
     async def _contact(self, _: Empty) -> swarms.Contact:
         facts = self._supervisor.facts_of(self._configuration.swarm)
-        swarm = self._configuration.invited_swarm(facts.addresses)
-        found = reach(facts.addresses, swarm.bootstrap_peers, facts.report.network.reach)
+        own, said = facts.addresses, facts.report.network.reach
+        swarm = self._configuration.invited_swarm(own)
+        found = reach(own, swarm.bootstrap_peers, said, is_for_here=self._configuration.is_for_here)
         return swarms.Contact(swarm.name, swarm.prefix, swarm.bootstrap_peers, found)
 
     @answers(swarms.LIST)

@@ -7,7 +7,6 @@ encryption except from this machine, and none from a server that only trickles.
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import threading
 import time
 import urllib.error
@@ -18,6 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from potluck.errors import NetworkError, PotluckError, UsageError
+from potluck.p2p.ports import is_loopback
 from potluck_daemon.downloads import OnBytes, continue_download, sha256_of
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ _HINT = "try again later; the download continues where it stopped"
 def check_address(url: str) -> None:
     """Raise UsageError unless the address has https or is on this machine."""
     address = urlsplit(url)
-    is_here = address.scheme == "http" and _is_loopback(address.hostname or "")
+    is_here = address.scheme == "http" and _is_here(url)
     if not (address.scheme == "https" and address.hostname) and not is_here:
         raise UsageError(f"updates are not fetched from {url[:200]!r}", hint="the address must begin with https://")
 
@@ -130,7 +130,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 def _check_redirect(url: str, newurl: str) -> None:
     check_address(newurl)
-    if _is_loopback(urlsplit(newurl).hostname or "") and not _is_loopback(urlsplit(url).hostname or ""):
+    if _is_here(newurl) and not _is_here(url):
         raise UsageError("the update server redirects to this machine itself", hint="check the setting updates.url")
 
 
@@ -173,8 +173,6 @@ def _unreachable(url: str, error: Exception) -> NetworkError:
     return NetworkError(text, hint="check the network and the setting updates.url")
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _is_here(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return host == "localhost" or is_loopback(host)

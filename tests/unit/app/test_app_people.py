@@ -209,6 +209,8 @@ def test_whether_others_reach_this_computer_is_said_before_an_invite_is_copied()
     for reach, words in (
         (Reach.NEARBY, "elsewhere, let your router forward TCP port 31337."),
         (Reach.DIRECT, "Others reach this computer: members have tried."),
+        (Reach.HERE, "This swarm is for this computer alone."),
+        (Reach.NOWHERE, "Connect it to a network before you send an invite."),
     ):
         link.answers["swarms.contact"] = Contact("friends", "p", (), reach)
         page.refresh()

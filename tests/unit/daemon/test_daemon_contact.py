@@ -40,6 +40,7 @@ def test_newcomers_reach_the_swarm_as_its_addresses_and_members_say() -> None:
         ([LAN], ["/dns4/meet.example/tcp/1/p2p/12D3b"], "direct", Reach.OTHERS),
         ([], [FRIEND], "unknown", Reach.OTHERS),
         ([LAN], [], "direct", Reach.NEARBY),  # members of the same network tried
-        ([LOOP], [], "unknown", Reach.HERE),
+        ([LOOP], [], "unknown", Reach.NOWHERE),
     ):
-        assert reach(own, [*own, *others], found) is said
+        assert reach(own, [*own, *others], found, is_for_here=False) is said
+    assert reach([LOOP], [LOOP], "unknown", is_for_here=True) is Reach.HERE

@@ -7,7 +7,7 @@ import pytest
 from helpers.engine_peers import refused_with
 from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_control.network_report import NetworkReport, Reach
-from potluck_engine.reachability import Reachability, is_local, judge, nearest, pauses_s, relays_of
+from potluck_engine.reachability import Reachability, judge, nearest, pauses_s, relays_of
 
 from potluck.errors import NetworkError
 from potluck.membership.budgets import PERSON
@@ -161,8 +161,8 @@ def test_the_nearest_relays_are_taken_and_silent_ones_come_last() -> None:
 
 
 def test_a_network_within_one_machine_is_local() -> None:
-    assert is_local(HostConfig(bootstrap_peers=("/ip4/127.0.0.1/tcp/1/p2p/x",)))
-    assert not is_local(HostConfig(listen_addrs=("/ip4/0.0.0.0/tcp/0",)))
+    assert HostConfig(bootstrap_peers=("/ip4/127.0.0.1/tcp/1/p2p/x", "/ip6/::1/tcp/1/p2p/x")).is_alone
+    assert not HostConfig(listen_addrs=("/ip6/::/tcp/0",)).is_alone
 
 
 async def test_one_person_is_dialled_a_few_times_a_minute() -> None:

@@ -1,12 +1,26 @@
+import errno
 import socket
 from collections.abc import Iterator
 
 import pytest
 
 from potluck.errors import NetworkError
-from potluck.p2p.ports import check_announced_address, check_listen_address, require_free_ports, with_free_ports
+from potluck.p2p.ports import (
+    check_announced_address,
+    check_listen_address,
+    everywhere,
+    require_free_ports,
+    tcp_ports,
+    with_free_ports,
+)
 
 HOST = "127.77.0.1"  # a loopback address at which no other test takes ports
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
 
 
 @pytest.fixture
@@ -29,6 +43,28 @@ def test_free_ports_and_addresses_without_one_stay(taken: str) -> None:
     (free,) = with_free_ports([taken])
     addresses = (free, "/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/4001/quic-v1")
     assert with_free_ports(addresses) == addresses
+
+
+def test_both_families_move_to_one_port_if_either_is_taken(taken: str) -> None:
+    port = int(taken.rpartition("/")[2])
+    moved = with_free_ports([taken, f"/ip6/::1/tcp/{port}"])
+    assert len(tcp_ports(moved)) == 1
+    assert tcp_ports(moved) != (port,)
+
+
+def test_a_family_that_the_computer_lacks_takes_no_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OnlyIPv4(socket.socket):
+        def __init__(self, family: int = socket.AF_INET, kind: int = socket.SOCK_STREAM) -> None:
+            if family == socket.AF_INET6:
+                raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+            super().__init__(family, kind)
+
+    monkeypatch.setattr(socket, "socket", OnlyIPv4)
+    addresses = everywhere(free_port())
+    assert with_free_ports(addresses) == addresses
+    require_free_ports(addresses)
+    with pytest.raises(NetworkError, match="Address family not supported"):
+        require_free_ports([f"/ip6/2a45::1/tcp/{free_port()}"])
 
 
 def test_a_taken_port_that_was_asked_for_is_an_error(taken: str) -> None:

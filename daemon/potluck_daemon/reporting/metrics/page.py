@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 
 from potluck_control.http_server import HttpAnswer, HttpError, HttpServer, RequestHead, ServerLimits, body_bytes
 
+from potluck.p2p.ports import is_loopback
 from potluck_daemon.reporting.metrics.exposition import CONTENT_TYPE, Family, render
 from potluck_daemon.settings.schema import MetricsSettings
 
@@ -103,13 +104,6 @@ def refusal(settings: MetricsSettings) -> str | None:
         f"metrics.address {settings.address} can be reached from other machines; nothing is shown there "
         "(set metrics.allow_remote if that is what you want)"
     )
-
-
-def is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 def _is_local_name(host: str) -> bool:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from potluck_cli.main import main
-from potluck_control.network_report import Nearby, NetworkReport
+from potluck_control.network_report import NetworkReport
 from potluck_control.places import Places
 from potluck_control.schema import ProbeState, Status, SwarmStatus
 from potluck_control.states import Reason, State
-from potluck_daemon.doctor import checks, clock, desktop, disk, gpu, memory, nat, nearby, packages, port, service, swarm
+from potluck_daemon.doctor import checks, clock, desktop, disk, gpu, memory, nat, packages, port, service, swarm
 from potluck_daemon.doctor.checks import CHECKS, examine, read_scene
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.machine import Gpu, Vendor
@@ -68,18 +68,13 @@ def test_each_verdict_and_what_to_do() -> None:
         (port.judge, port.PortFacts(5, False, True, has_engine=True), [NOTE], "engine is starting"),
         (port.judge, port.PortFacts(5, True, True, moved_to=6), [WARNING], "listens at TCP port 6 instead"),
         (port.judge, port.PortFacts(5, False, False), [OK], "free"),
-        (nat.judge, nat.NatFacts(("127.0.0.1", "::1", "fe80::1"), 5), [ERROR], "no network"),
-        (nat.judge, nat.NatFacts(("127.0.0.1", "192.168.1.5"), 5), [WARNING], "addresses are private"),
+        (nat.judge, nat.NatFacts((), 5), [ERROR], "no network"),
+        (nat.judge, nat.NatFacts(("192.168.1.5",), 5), [WARNING], "addresses are private"),
         (nat.judge, nat.NatFacts(("100.64.0.5",), 5), [WARNING], "are private"),  # a provider's own NAT
         (nat.judge, nat.NatFacts(("8.8.4.4",), 5, NetworkReport("relayed", 3, 0)), [WARNING], "0 of 3"),
         (nat.judge, nat.NatFacts(("192.168.1.5",), 5, NetworkReport("direct", 3, 2)), [OK], "2 of 3"),
         (nat.judge, nat.NatFacts(("192.168.1.5", "2a00::5"), 5), [NOTE], "only IPv6"),
         (nat.judge, nat.NatFacts(("8.8.4.4",), 5), [OK], "public address"),
-        (nearby.judge, nearby.NearbyFacts(is_on=False), [NOTE], "switched off"),
-        (nearby.judge, nearby.NearbyFacts(), [NOTE], "once Potluck is in a swarm"),
-        (nearby.judge, nearby.NearbyFacts(nearby=Nearby("no luck")), [NOTE], "no luck"),
-        (nearby.judge, nearby.NearbyFacts(nearby=Nearby()), [NOTE], "none is found yet"),
-        (nearby.judge, nearby.NearbyFacts(nearby=Nearby(found=("192.168.1.7:31337",))), [OK], "1 member found here"),
         (swarm.judge, swarm.SwarmFacts(None), [NOTE], "no swarm"),
         (swarm.judge, swarm.SwarmFacts("s"), [NOTE], "this machine to be found"),
         (swarm.judge, swarm.SwarmFacts("s", 2, 1), [OK], "1 of 2"),

@@ -21,7 +21,8 @@ from potluck_daemon.settings.desired_state import chosen_checkpoint
 from potluck.membership.invite import Invite, decode_invite, encode_invite
 from potluck.protocol.swarm import Swarm, new_swarm
 
-ADDRESS = "/ip4/127.0.0.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
+HERE = "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
+ADDRESS = "/ip4/192.168.0.7/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
 
 
 async def test_swarms_are_created_listed_and_left(ask: Ask, daemon: Daemon) -> None:
@@ -129,6 +130,19 @@ async def test_a_public_swarm_is_created_and_a_private_one_becomes_public(ask: A
     assert not decode_invite((await ask(schema.INVITE)).invite).is_public
     made = await ask(schema.INVITE, InviteParams(is_public=True))
     assert (made.name, made.people, decode_invite(made.invite).is_public) == ("friends", 0, True)
+
+
+async def test_nobody_is_invited_to_a_loopback_address_unless_the_settings_name_no_other(
+    ask: Ask, daemon: Daemon
+) -> None:
+    await ask(schema.CREATE, CreateParams(name="friends"))
+    daemon.configuration.remember_met(daemon.configuration.swarms.find("friends").swarm, [HERE])
+    assert (await ask(swarms.CONTACT)).reach is swarms.Reach.NOWHERE
+    with pytest.raises(ControlError, match="no network"):
+        await ask(schema.INVITE)
+    await ask(settings.SET, SetParams((Change("serve.listen", "/ip4/127.0.0.1/tcp/0"),)))
+    assert (await ask(swarms.CONTACT)).reach is swarms.Reach.HERE
+    assert decode_invite((await ask(schema.INVITE)).invite).swarm.bootstrap_peers == (HERE,)
 
 
 async def test_a_swarm_that_cannot_be_is_refused_with_a_reason(ask: Ask) -> None:
