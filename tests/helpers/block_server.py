@@ -181,6 +181,9 @@ class BlockServer:
             output, packed = self.tamper(output), None
             if opening.packs and self.packing_error is not None:
                 output, packed = pack(output)
+            if request.answer_tokens is not None:
+                wanted = slice(output.shape[1] - request.answer_tokens, None)
+                output, packed = output[:, wanted], None if packed is None else packed[:, wanted]
             reply = StepReply(output, timing, packed=packed)
             await stream.send(*sessions.encode_step_reply(reply))
 
