@@ -31,8 +31,8 @@ from benchmarks.models import checkpoint
 from benchmarks.sessions import Decoder, random_states
 from potluck.client.config import ClientConfig
 from potluck.client.swarm_client import SwarmClient
-from potluck.directory import Directory
 from potluck.directory.coding import encode_push
+from potluck.directory.directory import Directory
 from potluck.directory.exchange import PUSH, Push
 from potluck.errors import PotluckError
 from potluck.membership.gate import PRESENT, ROSTER

@@ -19,7 +19,7 @@ from potluck_cli.connect import own_settings
 from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, ranges, strip
 
 if TYPE_CHECKING:
-    from potluck.directory import Directory
+    from potluck.directory.directory import Directory
 
 _MAX_NAMED = 4
 _MAX_STRIP_LETTERS = 128  # longer models are shown as ranges only
@@ -131,7 +131,8 @@ def _outlook(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOutlook | None
 @contextlib.asynccontextmanager
 async def directory_of(membership: Membership) -> AsyncIterator[Directory]:
     """Enter the swarm as a client that follows all servers. Raises NetworkError if nobody answers."""
-    from potluck.directory import Directory, record_checks
+    from potluck.directory.directory import Directory
+    from potluck.directory.seal import record_checks
     from potluck.p2p.config import HostConfig
     from potluck.p2p.libp2p import Libp2pHost
 

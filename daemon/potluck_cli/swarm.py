@@ -52,7 +52,7 @@ from potluck_cli.overview import SwarmOverview, leader_heard, live_servers, over
 from potluck_cli.terminal import Terminal, say
 
 if TYPE_CHECKING:
-    from potluck.checkpoint import Checkpoint
+    from potluck.checkpoint.source import Checkpoint
 
 DESCRIPTION = """\
 A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite.
@@ -200,7 +200,7 @@ def _create(args: argparse.Namespace) -> int:
         raise UsageError(f"you already have a swarm named {args.name}", hint=f"potluck swarm leave {args.name}")
     check_revision(args.revision)
     args.model = folder_or_name(args.model)
-    from potluck.checkpoint import open_checkpoint
+    from potluck.checkpoint.source import open_checkpoint
 
     checkpoint = open_checkpoint(_source(args.model), revision=args.revision, progress=True)
     model = checkpoint.folder.resolve().name if checkpoint.files is None else checkpoint.name
@@ -267,7 +267,7 @@ def _sign_model(args: argparse.Namespace) -> ModelChange:
     joined = known_swarms()
     membership = joined.find(args.swarm)
     require_leader(membership)
-    from potluck.checkpoint import open_checkpoint
+    from potluck.checkpoint.source import open_checkpoint
 
     checkpoint = open_checkpoint(_source(args.model), progress=True)
     changed = _choose(joined, membership, checkpoint)

@@ -31,7 +31,7 @@ from transformers.utils import logging
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.client import ClientConfig
-from potluck.directory import record_checks
+from potluck.directory.seal import record_checks
 from potluck.membership.budgets import PERSON
 from potluck.p2p.config import HostConfig
 from potluck.p2p.control import MAX_REFUSED

@@ -14,7 +14,8 @@ from helpers.host_contract import PATIENCE_S
 
 from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
-from potluck.directory import Directory, record_checks
+from potluck.directory.directory import Directory
+from potluck.directory.seal import record_checks
 from potluck.errors import PotluckError
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.leadership import confirm, remove

@@ -17,7 +17,7 @@ from potluck_engine.kept_passes import KEEP_S, KeptPasses, PassKey
 from potluck_engine.loaded_blocks import Gradients, Inputs, LoadedBlocks
 from torch import Tensor
 
-from potluck.blocks import BlockSpan
+from potluck.blocks.span import BlockSpan
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, StepRequest, TensorReply
