@@ -281,12 +281,15 @@ async def _open_unread(host: Libp2pHost, swarm: Swarm, hidden: Any) -> None:
     await asyncio.gather(*(keep_opening() for _ in range(_CALLERS)))
 
 
+_COMPARE = encode_compare(exchange.Compare((bytes(4),)))
+
+
 async def _server_of(host: Libp2pHost, swarm: Swarm) -> PeerId:
     """Return the first connected peer that answers as an engine does."""
     while True:
         for peer in await host.neighbours():
             with contextlib.suppress(RemoteError):
-                await host.call(peer, protocols.INFO, b"", timeout_s=_CALL_TIMEOUT_S)
+                await host.call(peer, exchange.COMPARE, _COMPARE, timeout_s=_CALL_TIMEOUT_S)
                 return peer
         await asyncio.sleep(0.1)
 
@@ -325,7 +328,6 @@ BODIES: dict[str, tuple[Callable[[], bytes], ...]] = {
     exchange.FETCH: (lambda: encode_fetch(exchange.Fetch(64, tuple(range(64)))), _noise),
     exchange.PUSH: (lambda: encode_push(exchange.Push(())), _noise),
     exchange.REPORT: (lambda: encode_report(exchange.Report(PeerId("1" * 52))), _noise),
-    protocols.INFO: (lambda: b"",),
     protocols.DIAL_BACK: (lambda: encode_dial_back(DialBack(("/ip4/127.0.0.1/tcp/1",))), _noise),
 }
 

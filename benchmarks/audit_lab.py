@@ -20,21 +20,14 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from potluck.audit import (
-    WINDOW_TOKENS,
-    Differences,
-    Limit,
-    Opinion,
-    Outsider,
-    compare,
-    difference,
-    settle,
-)
-from potluck.audit.differences import Window
-from potluck.blocks import BlockSpan, load_span
+from potluck.audit.choices import WINDOW_TOKENS
+from potluck.audit.differences import Window, difference
+from potluck.audit.limits import Limit
+from potluck.audit.verdicts import Differences, Opinion, Outsider, compare, settle
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.routing import NO_EXPERT, Given
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import NumberFormat
 

@@ -17,11 +17,11 @@ from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
 from benchmarks.loops import PROMPT_TOKENS, cpu_ratio, generate, prompt, swarm_model
 from benchmarks.models import checkpoint
-from potluck.audit import CLEAN_AUDITS, WINDOW_TOKENS, audit_chance
+from potluck.audit.choices import CLEAN_AUDITS, WINDOW_TOKENS, audit_chance
 from potluck.client import ClientConfig
 from potluck.client.servers import Servers
 from potluck.protocol.blocks import PeerId, Span
-from potluck.routing import Needs, Route
+from potluck.routing.route import Needs, Route
 
 _HIDDEN, _NUM_BLOCKS = 512, 4
 _NUM_EXPERTS, _CHOICES = 8, 2

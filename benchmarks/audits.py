@@ -33,7 +33,10 @@ from benchmarks.audit_lab import (
 )
 from benchmarks.families import NUM_BLOCKS, save_random
 from benchmarks.figures import Measured
-from potluck.audit import WINDOW_TOKENS, Honest, HonestDifferences, Limit, Outsider, difference
+from potluck.audit.choices import WINDOW_TOKENS
+from potluck.audit.differences import difference
+from potluck.audit.limits import Honest, HonestDifferences, Limit
+from potluck.audit.verdicts import Outsider
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.records import NumberFormat
 

@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.figures import Measured
-from potluck.directory import Directory
 from potluck.directory.coding import (
     decode_compare,
     decode_fetch,
@@ -25,6 +24,7 @@ from potluck.directory.coding import (
     encode_push,
     encode_report,
 )
+from potluck.directory.directory import Directory
 from potluck.directory.exchange import COMPARE, FETCH, MAX_PUSHED, PUSH, REPORT, Compared, Fetched, Push, Report
 from potluck.directory.fields import heartbeat_to_fields, record_to_fields
 from potluck.directory.seal import MAX_SKEW_S, Kind, Sealed, seal

@@ -13,7 +13,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from benchmarks.figures import Measured
-from potluck.directory import Directory, record_checks
+from potluck.directory.directory import Directory
+from potluck.directory.seal import record_checks
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import Span
@@ -48,14 +49,14 @@ async def _measure(readings: int) -> Measured:
         reader = Directory(host, _SWARM)
         began = time.perf_counter()
         known = len((await reader.fetch()).servers)
-        first_s, before = time.perf_counter() - began, reader.reader.traffic.received + reader.reader.traffic.sent
+        first_s, before = time.perf_counter() - began, reader.reader.sent_bytes + reader.reader.received_bytes
         times = []
         for _ in range(readings):
             await asyncio.sleep(1.0)
             began = time.perf_counter()
             await reader.fetch()
             times.append(time.perf_counter() - began)
-        num_bytes = reader.reader.traffic.received + reader.reader.traffic.sent - before
+        num_bytes = reader.reader.sent_bytes + reader.reader.received_bytes - before
         spread_s = await _spread(nodes)
         gone_s = await _kill(nodes)
         detail = {

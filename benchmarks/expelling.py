@@ -26,7 +26,8 @@ from benchmarks.models import checkpoint
 from benchmarks.sessions import Decoder
 from potluck.client.config import ClientConfig
 from potluck.client.swarm_client import SwarmClient
-from potluck.directory import Directory, record_checks
+from potluck.directory.directory import Directory
+from potluck.directory.seal import record_checks
 from potluck.errors import PotluckError
 from potluck.membership.identity import Identity
 from potluck.membership.leadership import remove

@@ -22,9 +22,11 @@ from transformers import AutoModelForCausalLM, DynamicCache, logging
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from benchmarks.figures import Measured
-from potluck.blocks import BlockSpan, KvCache, load_span
-from potluck.checkpoint import load_ends, open_checkpoint
+from potluck.blocks.cache import KvCache
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.ends import load_ends
 from potluck.checkpoint.families import cache_name, decoder_of
+from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 

@@ -49,7 +49,9 @@ from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.wire.protocols import INFO
+from potluck.protocol.messages import QuoteRequest
+from potluck.wire.protocols import QUOTE
+from potluck.wire.questions import encode_quote_request
 
 _NUM_BLOCKS, _HIDDEN_SIZE = 2, 512
 _ATTACK_S, _SOAK_S = 30.0, 300.0
@@ -135,6 +137,10 @@ def _attackers(arguments: list[str], core: int, seconds: float) -> Iterator[subp
             process.kill()
 
 
+def _question(membership: Membership) -> bytes:
+    return encode_quote_request(QuoteRequest(membership.swarm.prefix, Span(0, _NUM_BLOCKS), 1, 0))
+
+
 async def _honest_calls(membership: Membership, peer: PeerId, seconds: float) -> list[float]:
     """Return how long calls of the founder's took."""
     host = await Libp2pHost.start(_config(membership))
@@ -143,7 +149,7 @@ async def _honest_calls(membership: Membership, peer: PeerId, seconds: float) ->
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             began = time.monotonic()
-            await host.call(peer, INFO, b"", timeout_s=_CALL_S)
+            await host.call(peer, QUOTE, _question(membership), timeout_s=_CALL_S)
             taken.append(time.monotonic() - began)
             await asyncio.sleep(_PAUSE_S)
     finally:
@@ -165,7 +171,7 @@ async def _attack(seconds: float, folder: Path, name: str, address: str) -> None
             membership = JoinedSwarms(folder / person / "swarms.json", folder / person / key).find(name)
             host = await Libp2pHost.start(_config(membership))
             stack.push_async_callback(host.close)
-            await host.call(victim, INFO, b"", timeout_s=_CALL_S)
+            await host.call(victim, QUOTE, _question(membership), timeout_s=_CALL_S)
             hosts.append((membership, host))
         print("attacking", flush=True)
         end = time.monotonic() + seconds

@@ -22,7 +22,7 @@ from benchmarks.children import child, founder_of
 from benchmarks.figures import Measured
 from benchmarks.loops import generate
 from benchmarks.models import checkpoint
-from potluck.checkpoint import open_checkpoint
+from potluck.checkpoint.source import open_checkpoint
 from potluck.client.config import ClientConfig
 from potluck.client.model import attach
 from potluck.client.swarm_client import SwarmClient

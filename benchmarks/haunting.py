@@ -15,8 +15,8 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from potluck.directory import Directory
 from potluck.directory.coding import encode_push
+from potluck.directory.directory import Directory
 from potluck.directory.exchange import PUSH, Push
 from potluck.directory.fields import heartbeat_to_fields, record_to_fields
 from potluck.directory.seal import Kind, Sealed, seal

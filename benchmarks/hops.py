@@ -19,8 +19,8 @@ from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
 from benchmarks.loops import PROMPT_TOKENS, interleaved, overhead, rounded, step, swarm_model
 from benchmarks.models import checkpoint, local_model
-from potluck.blocks import BlockSpan, load_span
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId, Span

@@ -31,8 +31,8 @@ from benchmarks.models import checkpoint
 from benchmarks.sessions import Decoder, random_states
 from potluck.client.config import ClientConfig
 from potluck.client.swarm_client import SwarmClient
-from potluck.directory import Directory
 from potluck.directory.coding import encode_push
+from potluck.directory.directory import Directory
 from potluck.directory.exchange import PUSH, Push
 from potluck.errors import PotluckError
 from potluck.membership.gate import PRESENT, ROSTER
@@ -283,6 +283,8 @@ class _World:
         self.internal: Counter[str] = Counter()
         self._process = psutil.Process(engine.process.pid)
         self._membership = membership
+        whole = Span(0, membership.swarm.num_blocks)
+        self._question = encode_quote_request(QuoteRequest(membership.swarm.prefix, whole, 1, 0))
         self._peer, _ = split_peer(address)
         self._client = SwarmClient(membership.for_client(), ClientConfig(max_wait_s=_LOOK_S))
         self._host: Libp2pHost | None = None
@@ -306,7 +308,7 @@ class _World:
         try:
             async with asyncio.timeout(_LOOK_S):
                 assert self._host is not None
-                await self._host.call(self._peer, protocols.INFO, b"", timeout_s=_LOOK_S)
+                await self._host.call(self._peer, protocols.QUOTE, self._question, timeout_s=_LOOK_S)
                 await asyncio.to_thread(self._generate)
         except (PotluckError, TimeoutError):
             self.hangs += 1

@@ -18,9 +18,9 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from benchmarks.figures import Measured
 from benchmarks.interpreted import run
-from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.plans import StepRow, plan_step
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 
 FAMILIES = (

@@ -14,10 +14,10 @@ from potluck_gateway.completion import quiet
 from benchmarks.figures import Measured
 from benchmarks.loops import step
 from benchmarks.models import checkpoint
-from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.arenas import KvShape
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerKv
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
 

@@ -27,8 +27,8 @@ def load_and_report(folder: str, dtype: str) -> None:
     """In a fresh process: prints peak bytes and span bytes."""
     import torch
 
-    from potluck.blocks import load_span
-    from potluck.checkpoint import open_checkpoint
+    from potluck.blocks.span import load_span
+    from potluck.checkpoint.source import open_checkpoint
     from potluck.protocol.blocks import Span
 
     torch.set_num_threads(1)

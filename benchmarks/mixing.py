@@ -21,7 +21,7 @@ from benchmarks.sessions import Decoder, client_of, decode_together, random_stat
 from potluck.client.swarm_client import SwarmClient
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import BackwardRequest
-from potluck.routing import Needs
+from potluck.routing.route import Needs
 
 HIDDEN_SIZE = 512
 NUM_BLOCKS = 4

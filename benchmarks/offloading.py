@@ -16,8 +16,8 @@ import torch
 
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint
-from potluck.blocks import BlockSpan, load_span
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 
 HIDDEN_SIZE = 2048

@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from types import TracebackType
 
 from potluck.client.loop import LoopThread
-from potluck.directory import Directory, record_checks
+from potluck.directory.directory import Directory
+from potluck.directory.seal import record_checks
 from potluck.membership.membership import Membership
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost

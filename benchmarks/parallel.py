@@ -22,9 +22,9 @@ from potluck_engine.ranks.ranked import RankedSpan
 
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint
-from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.plans import StepRow, plan_step
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm

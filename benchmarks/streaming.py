@@ -21,9 +21,9 @@ from transformers import DynamicCache
 
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint, local_model
-from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.residency import Room
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 
 HIDDEN_SIZE = 2048

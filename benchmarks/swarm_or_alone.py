@@ -25,15 +25,15 @@ from potluck_engine.token_cost import TRUE_READS, MachineRates, SwarmCost, offlo
 from benchmarks.figures import Measured
 from benchmarks.models import checkpoint
 from benchmarks.rings import FarSwarm, far_swarm
-from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.residency import Room
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.client import ClientConfig
 from potluck.client.servers import RouteRequest
 from potluck.client.swarm_client import SwarmClient
 from potluck.protocol.blocks import Span
-from potluck.routing import Needs
+from potluck.routing.route import Needs
 from tests.helpers.internet import Link
 
 _HIDDEN_SIZE, _NUM_BLOCKS, _MACHINES = 1536, 16, 4

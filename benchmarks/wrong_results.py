@@ -26,7 +26,7 @@ from benchmarks.models import checkpoint
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import PeerId, Span
-from potluck.routing import Needs
+from potluck.routing.route import Needs
 from tests.helpers import lying_engine
 from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
 

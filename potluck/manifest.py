@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
-import msgpack
+import msgspec
+from msgspec import Meta, Struct
 
 from potluck.errors import CheckpointError
 from potluck.files import write_atomically
@@ -29,15 +30,14 @@ _VERSION = 1
 _DIGEST_BYTES = 32
 _MAX_FILES = 4096
 _MAX_FILE_BYTES = 1 << 42
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestFile:
+class ManifestFile(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """One file. `digests`: SHA-256 of each piece, 32 bytes each, one after the other."""
 
-    name: str
-    size: int
+    name: Annotated[str, Meta(pattern=_NAME.pattern)]
+    size: Annotated[int, Meta(ge=0, le=_MAX_FILE_BYTES)]
     digests: bytes
 
     @property
@@ -70,8 +70,7 @@ class Manifest:
         return next((file for file in self.files if file.name == name), None)
 
     def encode(self) -> bytes:
-        fields = [[file.name, file.size, file.digests] for file in self.files]
-        return bytes(msgpack.packb([_VERSION, PIECE_BYTES, fields]))
+        return msgspec.msgpack.encode((_VERSION, PIECE_BYTES, self.files))
 
     @property
     def digest(self) -> bytes:
@@ -79,19 +78,18 @@ class Manifest:
         return hashlib.sha256(self.encode()).digest()
 
 
+_Files = Annotated[tuple[ManifestFile, ...], Meta(min_length=1, max_length=_MAX_FILES)]
+
+
 def decode_manifest(data: bytes, weights: str) -> Manifest:
     """Return the manifest with this digest in hexadecimal. Raises ValueError."""
     if len(data) > MAX_MANIFEST_BYTES or hashlib.sha256(data).hexdigest() != weights:
         raise ValueError("not the manifest that was signed")
-    try:
-        version, piece_bytes, fields = msgpack.unpackb(data)
-    except (TypeError, ValueError, msgpack.UnpackException) as error:
-        raise ValueError("not a manifest") from error
+    version, piece_bytes, files = msgspec.msgpack.decode(data, type=tuple[int, int, _Files])  # raises ValueError
     if version != _VERSION or piece_bytes != PIECE_BYTES:
         raise ValueError("a manifest of another version")
-    if not isinstance(fields, list) or not 1 <= len(fields) <= _MAX_FILES:
+    if not all(map(_is_sound, files)):
         raise ValueError("not a manifest")
-    files = tuple(map(_file, fields))
     if len({file.name.casefold() for file in files}) != len(files):
         raise ValueError("two files of one name")  # some file systems ignore the case
     return Manifest(files)
@@ -196,14 +194,9 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
         yield data
 
 
-def _file(fields: object) -> ManifestFile:
-    match fields:
-        case [str(name), int(size), bytes(digests)] if _NAME.fullmatch(name) and 0 <= size <= _MAX_FILE_BYTES:
-            file = ManifestFile(name, size, digests)
-            is_known = name.endswith((*SMALL, ".safetensors"))
-            if is_known and type(size) is int and len(digests) == file.num_pieces * _DIGEST_BYTES:
-                return file
-    raise ValueError("a file")
+def _is_sound(file: ManifestFile) -> bool:
+    """Return whether what the codec does not check holds as well."""
+    return file.name.endswith((*SMALL, ".safetensors")) and len(file.digests) == file.num_pieces * _DIGEST_BYTES
 
 
 def _sized(path: Path) -> int:

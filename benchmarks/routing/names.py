@@ -17,7 +17,10 @@ from benchmarks.routing.traffic import Session, Traffic
 from benchmarks.simulation.scenario import scenario
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
-from potluck.routing import DRAWS, MOST_ASKED, Parts, ServerColumns, Vantage, draw_routes, find_route, shortlist
+from potluck.routing.affinity import Parts
+from potluck.routing.route import Vantage
+from potluck.routing.search import DRAWS, MOST_ASKED, draw_routes, find_route, shortlist
+from potluck.routing.servers import ServerColumns
 
 _SERVERS, _CLIENTS, _NAMES = 60, 40, 100
 _SESSIONS = (20, 120)  # at a time: a swarm with time to spare, and a busy one

@@ -16,17 +16,11 @@ from benchmarks.routing.fleet import Fleet, Floats, Places, peer_of
 from benchmarks.routing.traffic import Traffic
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
-from potluck.routing import (
-    DRAWS,
-    MOST_ASKED,
-    Parts,
-    ServerColumns,
-    Vantage,
-    draw_routes,
-    estimate_rtts,
-    find_route,
-    shortlist,
-)
+from potluck.routing.affinity import Parts
+from potluck.routing.latency import estimate_rtts
+from potluck.routing.route import Vantage
+from potluck.routing.search import DRAWS, MOST_ASKED, draw_routes, find_route, shortlist
+from potluck.routing.servers import ServerColumns
 
 _ADVERTS_S = 30
 _LANDMARKS = 32  # servers that a client has pinged

@@ -18,7 +18,9 @@ from benchmarks.routing.fleet import Fleet
 from benchmarks.routing.policies import Client
 from benchmarks.simulation.scenario import scenario
 from potluck.protocol.blocks import Span
-from potluck.routing import DRAWS, ServerColumns, Vantage, draw_routes, find_route
+from potluck.routing.route import Vantage
+from potluck.routing.search import DRAWS, draw_routes, find_route
+from potluck.routing.servers import ServerColumns
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.routing.fleet import Fleet, Floats
-from potluck.routing import Parts
+from potluck.routing.affinity import Parts
 from potluck.routing.candidates import HOP_OVERHEAD_S
 
 Ints = NDArray[np.int64]

@@ -28,7 +28,7 @@ from potluck_cli.terminal import Wait
 if TYPE_CHECKING:
     from potluck_engine.token_cost import SwarmCost
 
-    from potluck.routing import Route
+    from potluck.routing.route import Route
 
 DESCRIPTION = """\
 Tell what a token of a swarm's model costs on this machine alone, where weights that do not fit into memory are read
@@ -200,7 +200,7 @@ def _here(args: argparse.Namespace, name: str, revision: str) -> HereEstimate:
     from potluck_engine.token_cost import offloaded_step_s
 
     from potluck.blocks.accelerators import limit_threads
-    from potluck.checkpoint import open_checkpoint
+    from potluck.checkpoint.source import open_checkpoint
 
     limit_threads()
     device = choose_device(args.device)
@@ -233,7 +233,7 @@ def _through_swarm(membership: Membership, rows: int, max_wait_s: float) -> tupl
     from potluck.client.servers import RouteRequest
     from potluck.client.swarm_client import SwarmClient
     from potluck.protocol.blocks import Span
-    from potluck.routing import Needs
+    from potluck.routing.route import Needs
 
     client = SwarmClient(membership, ClientConfig(max_wait_s=max_wait_s))
     try:

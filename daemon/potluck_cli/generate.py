@@ -162,7 +162,7 @@ def _by_own_client(
         from potluck_gateway.completion import Completion, Options, Text, check_length, complete, quiet
 
         from potluck.blocks.accelerators import limit_threads
-        from potluck.checkpoint import open_checkpoint
+        from potluck.checkpoint.source import open_checkpoint
         from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
         from potluck.client.outages import wait_text
 

@@ -23,7 +23,7 @@ from potluck_cli.connect import daemon, own_settings, status_or_reason, with_own
 from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, Wait, ranges, strip
 
 if TYPE_CHECKING:
-    from potluck.directory import Directory
+    from potluck.directory.directory import Directory
 
 _FRESH_S = 30.0  # an engine looks every ten seconds
 _MAX_NAMED = 4
@@ -132,7 +132,8 @@ def outlook_lines(seen: SwarmOutlook) -> list[str]:
 async def directory_of(membership: Membership) -> AsyncIterator[Directory]:
     """Enter the swarm as a client that follows all servers. Raises NetworkError if nobody answers."""
     with Wait(f"Looking for the swarm {membership.swarm.name}", 10):
-        from potluck.directory import Directory, record_checks
+        from potluck.directory.directory import Directory
+        from potluck.directory.seal import record_checks
         from potluck.p2p.config import HostConfig
         from potluck.p2p.libp2p import Libp2pHost
 

@@ -53,7 +53,7 @@ from potluck_cli.overview import SwarmOverview, page, read_swarm
 from potluck_cli.terminal import Terminal, Wait, say
 
 if TYPE_CHECKING:
-    from potluck.checkpoint import Checkpoint
+    from potluck.checkpoint.source import Checkpoint
 
 DESCRIPTION = """\
 A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite.
@@ -271,7 +271,7 @@ def _sign_model(args: argparse.Namespace) -> ModelChange:
 def _open_checkpoint(model: str, revision: str | None = None) -> Checkpoint:
     """Open what the user named, or the folder of a model that comes with Potluck."""
     with Wait(f"Reading the model {model}", 5):
-        from potluck.checkpoint import open_checkpoint
+        from potluck.checkpoint.source import open_checkpoint
 
         return open_checkpoint(str(bundled_checkpoint(model) or model), revision=revision, progress=True)
 

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from potluck_control.launch_spec import LaunchSpec
 
 from potluck.checkpoint.fetching import FETCHING
-from potluck.directory import Announcer
+from potluck.directory.announcer import Announcer
 from potluck.p2p.contention import stretched
 from potluck.p2p.joining import TryAgainError, patiently
 from potluck.protocol.blocks import Span

@@ -16,9 +16,9 @@ import torch
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import user_places
 
-from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import trim_memory
-from potluck.checkpoint import Checkpoint
+from potluck.blocks.span import BlockSpan
+from potluck.checkpoint.source import Checkpoint
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 from potluck.tasks import BackgroundTasks

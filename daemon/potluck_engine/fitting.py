@@ -12,13 +12,13 @@ import torch
 from potluck_control.launch_spec import LaunchSpec, ServingLimits, usual_memory_bytes
 
 from potluck.allowance import cores
-from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import memory_of
 from potluck.blocks.arenas import KvShape
 from potluck.blocks.formats import block_nbytes
 from potluck.blocks.residency import Placement, Room, place
-from potluck.checkpoint import Checkpoint
+from potluck.blocks.span import BlockSpan
 from potluck.checkpoint.families import longest_text
+from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import packing_of
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span

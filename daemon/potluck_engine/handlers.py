@@ -47,7 +47,6 @@ from potluck.wire.questions import (
     decode_quote_request,
     decode_receipt,
     encode_choices,
-    encode_info,
     encode_quote,
 )
 from potluck_engine.admission import Room
@@ -93,7 +92,6 @@ class Handlers:
         """Make the host answer."""
         host = self.host
         for protocol, call in (
-            (protocols.INFO, self.info),
             (protocols.QUOTE, self.quote),
             (protocols.SETTLE, self.settle),
             (protocols.CHOICES, self.choices),
@@ -110,10 +108,6 @@ class Handlers:
             await host.serve_stream(protocol, stream_call, max_frame_bytes=max_frame_bytes)
         if self.foreign is not None:
             await self.foreign.serve(host, self)
-
-    async def info(self, body: bytes, _: PeerId) -> bytes:
-        """Answer everybody: it says nothing that the directory does not."""
-        return encode_info(self.describe())
 
     async def _answer(self, kind: type[ForwardRequest | BackwardRequest], stream: Stream, peer: PeerId) -> None:
         await self.answer_call(stream, peer, RequestJoiner(kind, self.limits))

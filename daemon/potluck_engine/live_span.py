@@ -13,9 +13,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import trim_memory
 from potluck.blocks.reshaping import NotReshapableError, reshaped
+from potluck.blocks.span import BlockSpan
 from potluck.protocol.blocks import Span
 from potluck.tasks import to_the_end
 from potluck_engine.in_thread import in_thread

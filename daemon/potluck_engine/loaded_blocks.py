@@ -20,11 +20,11 @@ from typing import NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from potluck.blocks import BlockSpan
 from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.cache import DifferentiableCache
 from potluck.blocks.reshaping import part_of
 from potluck.blocks.routing import Given
+from potluck.blocks.span import BlockSpan
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError

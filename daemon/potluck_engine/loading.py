@@ -10,12 +10,11 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import user_places
 from potluck_control.resources import bundled_checkpoint
 
-from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.parallel import Ranks
-from potluck.checkpoint import Checkpoint, open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
 from potluck.checkpoint.adapter_files import open_adapter
-from potluck.checkpoint.source import open_folder
+from potluck.checkpoint.source import Checkpoint, open_checkpoint, open_folder
 from potluck.checkpoint.stored import packing_of
 from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import Manifest, Manifests, make_manifest

@@ -14,9 +14,9 @@ from functools import partial
 
 import torch
 
-from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import synchronize
 from potluck.blocks.plans import StepRow, plan_step
+from potluck.blocks.span import BlockSpan
 from potluck.wire.packing import can_pack, relative_error
 from potluck_engine.compute.steps import StepCost
 

@@ -20,7 +20,8 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_control.network_report import NetworkCaps, NetworkReport, Reach
 
 from potluck.checkpoint.fetching import FETCHING
-from potluck.directory import Directory, record_checks
+from potluck.directory.directory import Directory
+from potluck.directory.seal import record_checks
 from potluck.errors import PotluckError
 from potluck.p2p.config import HostConfig
 from potluck.p2p.pacing import Pacer

@@ -16,10 +16,9 @@ from pathlib import Path
 
 import torch
 
-from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.residency import NUM_SLOTS, Room
-from potluck.checkpoint import open_checkpoint
-from potluck.checkpoint.source import SINGLE_FILE
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import SINGLE_FILE, open_checkpoint
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
 from potluck_engine.measure import ragged_step, times_s

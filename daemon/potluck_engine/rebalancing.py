@@ -20,10 +20,10 @@ import torch
 from potluck_control.engine_messages import Moving, OnEvent, Reshaped, Settled
 from potluck_control.launch_spec import LaunchSpec
 
-from potluck.blocks import BlockSpan
 from potluck.blocks.reshaping import NotReshapableError
-from potluck.checkpoint import Checkpoint
+from potluck.blocks.span import BlockSpan
 from potluck.checkpoint.block_files import BlockFiles
+from potluck.checkpoint.source import Checkpoint
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 from potluck.tasks import cancel_and_wait, keep_running, start_task

@@ -14,9 +14,9 @@ import torch
 from potluck_control.resources import DEMO_MODEL, resource
 from safetensors.torch import load_file
 
-from potluck.blocks import load_span
 from potluck.blocks.kernel_support import why_no_kernels
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 

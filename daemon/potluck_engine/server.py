@@ -32,11 +32,11 @@ from potluck_control import engine_messages as events
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import LaunchSpec
 
-from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import release_memory
+from potluck.blocks.span import BlockSpan
 from potluck.blocks.streaming import SlotStream
-from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.block_files import BlockFiles
+from potluck.checkpoint.source import Checkpoint
 from potluck.errors import CheckpointError, PotluckError
 from potluck.membership.identity import peer_id_of
 from potluck.membership.records import Report

@@ -18,10 +18,10 @@ from pathlib import Path
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
 
-from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import takes_one_thread
 from potluck.blocks.pages import pages_of
 from potluck.blocks.reshaping import part_of
+from potluck.blocks.span import BlockSpan
 from potluck.errors import PotluckError
 from potluck.membership.budgets import Budgets
 from potluck.protocol.blocks import Span

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from potluck.blocks.residency import Placement
 from potluck.protocol.blocks import PeerId
-from potluck.routing import Route, ServerColumns, Vantage, link_delays
+from potluck.routing.route import Route, Vantage
+from potluck.routing.search import link_delays
+from potluck.routing.servers import ServerColumns
 
 TRUE_READS = 0.9  # of the streamed bytes; less means that some cache beyond ours answered
 

@@ -17,7 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from potluck.audit import WINDOW_TOKENS, HonestDifferences, Opinion, compare, difference
+from potluck.audit.choices import WINDOW_TOKENS
+from potluck.audit.differences import difference
+from potluck.audit.limits import HonestDifferences
+from potluck.audit.verdicts import Opinion, compare
 from potluck.client.calls import MAX_FRAME_BYTES, exchange
 from potluck.errors import PotluckError
 from potluck.membership.gate import MembersGate

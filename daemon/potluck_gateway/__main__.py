@@ -62,7 +62,7 @@ class _Keys:
 def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
     """Serve until standard input ends. Raises PotluckError."""
     from potluck.blocks.accelerators import limit_threads
-    from potluck.checkpoint import open_checkpoint
+    from potluck.checkpoint.source import open_checkpoint
     from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
     from potluck.client.config import joining_text
     from potluck_gateway.completion import Text, quiet

@@ -25,8 +25,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from potluck import audit
-from potluck.audit.differences import Window
+from potluck.audit.choices import WINDOW_TOKENS, audit_chance, choose_auditor, choose_window
+from potluck.audit.differences import Window, difference
+from potluck.audit.limits import Honest, HonestDifferences, Limit
+from potluck.audit.verdicts import Differences, Opinion, Outsider, compare, settle
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.history import History
@@ -43,7 +45,7 @@ from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import ChoicesRequest, ForwardRequest, SessionOpening, choice_tokens
 from potluck.protocol.records import NumberFormat
-from potluck.routing import Needs, RouteHop
+from potluck.routing.route import Needs, RouteHop
 from potluck.tasks import BackgroundTasks
 from potluck.wire.packing import pack_exactly
 from potluck.wire.protocols import CHOICES
@@ -130,7 +132,7 @@ class Audits:
         self._clean: Counter[PersonId] = Counter()  # audits without a disagreement
         self._silent: defaultdict[PersonId, list[float]] = defaultdict(list)  # when, see `_SILENT`
         self._refusing: defaultdict[PersonId, set[PersonId]] = defaultdict(set)  # auditors, by whom they refuse
-        self._honest = audit.HonestDifferences()
+        self._honest = HonestDifferences()
         self._background = BackgroundTasks()
 
     def note(self, hop: Hop) -> None:
@@ -164,8 +166,8 @@ class Audits:
             finished = [window for window in finished if window.stop <= choice_tokens(len(hop.span))]
         if not finished or person is None or len(self._background) >= _AT_ONCE:
             return
-        chances = [audit.audit_chance(self._clean[person], window) for window in finished]
-        window = audit.choose_window(finished, chances, self._rng)
+        chances = [audit_chance(self._clean[person], window) for window in finished]
+        window = choose_window(finished, chances, self._rng)
         if window is not None:
             self._background.start(self._run(self._case(hop, person, window)))
 
@@ -214,7 +216,7 @@ class Audits:
         self._servers.note_withheld(case.audited.person)
         _log.info("%s does not say which experts it chose", case.audited.name)
 
-    def _limit(self, case: _Case, server: _Party) -> audit.Limit | None:
+    def _limit(self, case: _Case, server: _Party) -> Limit | None:
         return self._honest.limit(case.kind(server), server.form, packs=case.opening.packs, tokens=len(case.window))
 
     async def _audit(self, case: _Case) -> None:
@@ -224,15 +226,15 @@ class Audits:
             return
         recomputed, _ = await self._prefill(case, auditor)
         limit = self._limit(case, case.audited)
-        opinion = audit.compare(audit.difference(case.claimed, recomputed), None if limit is None else limit.difference)
+        opinion = compare(difference(case.claimed, recomputed), None if limit is None else limit.difference)
         self.report.audited += 1
-        if opinion is audit.Opinion.AGREES:
+        if opinion is Opinion.AGREES:
             self._clean[case.audited.person] += 1
             self._refusing.pop(case.audited.person, None)
             self._servers.note_clean(case.audited.person)
             self._servers.note_clean(auditor.person)
             await self._learn(case, auditor, recomputed)
-        elif opinion is audit.Opinion.UNDECIDABLE or limit is None:
+        elif opinion is Opinion.UNDECIDABLE or limit is None:
             self.report.undecided += 1
         else:
             await self._settle(case, auditor, recomputed, limit)
@@ -240,7 +242,7 @@ class Audits:
     async def _learn(self, case: _Case, auditor: _Party, recomputed: Window) -> None:
         """Let the auditor compute the window in steps, too, if honest differences of such windows are not known yet."""
         kind = case.kind(auditor)
-        if len(case.window) < audit.WINDOW_TOKENS or not self._honest.wants(kind, auditor.person):
+        if len(case.window) < WINDOW_TOKENS or not self._honest.wants(kind, auditor.person):
             return
         try:
             _, honest = await self._both_ways(case, auditor, recomputed)
@@ -249,7 +251,7 @@ class Audits:
         else:
             self._honest.note(kind, auditor.person, honest)
 
-    async def _settle(self, case: _Case, auditor: _Party, recomputed: Window, limit: audit.Limit) -> None:
+    async def _settle(self, case: _Case, auditor: _Party, recomputed: Window, limit: Limit) -> None:
         """Ask a third person's server who is right."""
         self.report.undecided += 1  # until it is decided
         asked = {case.audited.person, auditor.person}
@@ -264,23 +266,23 @@ class Audits:
         steps, honest = await self._both_ways(case, third, prefill)
         if case.choices is not None:
             steps = prefill  # its own steps chose other experts
-        found = audit.Differences(
-            claims=audit.difference(case.claimed, recomputed),
-            steps=audit.difference(case.claimed, steps),
-            prefills=audit.difference(recomputed, prefill),
+        found = Differences(
+            claims=difference(case.claimed, recomputed),
+            steps=difference(case.claimed, steps),
+            prefills=difference(recomputed, prefill),
             honest=honest.difference,
         )
-        outsider = audit.settle(found, limit.difference, limit.times)
-        if outsider is audit.Outsider.UNKNOWN:
+        outsider = settle(found, limit.difference, limit.times)
+        if outsider is Outsider.UNKNOWN:
             _log.warning("blocks %s: three servers computed different results", case.audited.hop.span)
             return
-        lone = case.claimed if outsider is audit.Outsider.AUDITED else recomputed
+        lone = case.claimed if outsider is Outsider.AUDITED else recomputed
         if await self._is_backed(case, asked | {third.person}, lone, limit.difference):
             _log.warning("blocks %s: four servers are of two opinions", case.audited.hop.span)
             return
         self.report.undecided -= 1
         wrong, right = case.audited, auditor
-        if outsider is audit.Outsider.AUDITOR:
+        if outsider is Outsider.AUDITOR:
             wrong, right = auditor, case.audited
             self._clean[right.person] += 1
         if self._servers.is_distrusted(wrong.hop.peer_id):
@@ -306,7 +308,7 @@ class Audits:
         except PotluckError as error:
             _log.info("blocks %s: a fourth server did not answer: %s", case.audited.hop.span, error)
             return False
-        return audit.compare(audit.difference(lone, prefill), limit) is audit.Opinion.AGREES
+        return compare(difference(lone, prefill), limit) is Opinion.AGREES
 
     def _leave(self, wrong: _Party) -> None:
         self._honest.forget(wrong.person)
@@ -334,7 +336,7 @@ class Audits:
             and self._may_see(hop.peer_id)
             and (person := self._host.person_of(hop.peer_id)) is not None
         }
-        chosen = audit.choose_auditor([(peer, each.person) for peer, each in able.items()], unwanted, case.seed)
+        chosen = choose_auditor([(peer, each.person) for peer, each in able.items()], unwanted, case.seed)
         return None if chosen is None else able[chosen]
 
     # -- what servers compute for an audit -----------------------------------------------------------------------------
@@ -385,7 +387,7 @@ class Audits:
             raise RemoteError(Code.BAD_REPLY, "the server does not repeat choices of experts")
         return _numbers(reply.tensors[0][0].to(case.inputs.dtype)), reply.gap or 0.0
 
-    async def _both_ways(self, case: _Case, asked: _Party, prefill: Window) -> tuple[Window, audit.Honest]:
+    async def _both_ways(self, case: _Case, asked: _Party, prefill: Window) -> tuple[Window, Honest]:
         """Return the window as a server computes it in the steps of the audited one, and how far off its prefill is.
 
         Args:
@@ -396,7 +398,7 @@ class Audits:
         gap = 0.0
         if choices is not None:
             prefill, gap = await self._prefill(case, asked, choices)
-        return steps, audit.Honest(audit.difference(steps, prefill), gap)
+        return steps, Honest(difference(steps, prefill), gap)
 
     async def _repeat(self, case: _Case, part: RouteHop) -> tuple[Window, Tensor | None]:
         """Return the window as a session computes it in the steps of the audited server, and its choices of experts.

@@ -33,7 +33,8 @@ from potluck.protocol.messages import (
 )
 from potluck.protocol.records import ServerRecord
 from potluck.protocol.swarm import Swarm
-from potluck.routing import Patience, RouteHop
+from potluck.routing.pace import Patience
+from potluck.routing.route import RouteHop
 from potluck.tasks import BackgroundTasks, cancel_and_wait
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import encode_upload

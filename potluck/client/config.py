@@ -11,7 +11,7 @@ from potluck.errors import UsageError
 from potluck.p2p.joining import OnWaiting
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.records import AUDITS, PACKINGS
-from potluck.routing import Patience
+from potluck.routing.pace import Patience
 
 log = logging.getLogger(__name__)
 

@@ -33,7 +33,8 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited, PushLink, SessionOpening, StepReply, StepRequest
 from potluck.protocol.records import ServerRecord
-from potluck.routing import Pace, RouteHop, opening_silence_s
+from potluck.routing.pace import Pace, opening_silence_s
+from potluck.routing.route import RouteHop
 from potluck.tasks import cancel_and_wait
 from potluck.wire.packing import pack, pack_exactly
 from potluck.wire.pushes import digest_of

@@ -20,9 +20,10 @@ from torch import Tensor, nn
 from transformers.generation.candidate_generator import AssistedCandidateGenerator
 
 from potluck.blocks.cache import rolls_back
-from potluck.checkpoint import Checkpoint, load_ends, open_checkpoint
+from potluck.checkpoint.ends import load_ends
 from potluck.checkpoint.families import cache_name, can_audit, has_experts
 from potluck.checkpoint.remote_layers import RemoteLayers
+from potluck.checkpoint.source import Checkpoint, open_checkpoint
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
 from potluck.client.drafts import MAX_DRAFT, StepTimes

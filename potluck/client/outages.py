@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from itertools import groupby
+from collections.abc import Callable
 
-from potluck.protocol.blocks import Span
+from potluck.protocol.blocks import Span, runs_of
 
 _log = logging.getLogger(__name__)
 
@@ -29,17 +28,10 @@ class Outages:
             self._missing[whom] = missing
         else:
             self._missing.pop(whom, None)
-        together = joined(span for spans in self._missing.values() for span in spans)
+        together = runs_of(sorted({block for spans in self._missing.values() for span in spans for block in span}))
         if together != self._told:
             self._told = together
             self.on_wait(together)
-
-
-def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return the same blocks as the fewest spans, in order."""
-    blocks = sorted({block for span in spans for block in span})
-    runs = [[block for _, block in run] for _, run in groupby(enumerate(blocks), lambda pair: pair[1] - pair[0])]
-    return tuple(Span(run[0], run[-1] + 1) for run in runs)
 
 
 def wait_text(missing: tuple[Span, ...]) -> str:

@@ -18,7 +18,8 @@ from potluck.client.servers import RouteRequest, Servers, Wait
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.messages import SessionOpening
-from potluck.routing import UNKNOWN_RTT_S, Needs, Route, RouteHop, Variant
+from potluck.routing.candidates import UNKNOWN_RTT_S
+from potluck.routing.route import Needs, Route, RouteHop, Variant
 
 _log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import ForwardRequest
-from potluck.routing import Needs, RouteHop
+from potluck.routing.route import Needs, RouteHop
 from potluck.tasks import BackgroundTasks
 
 _log = logging.getLogger(__name__)

@@ -21,14 +21,13 @@ from operator import itemgetter
 
 import numpy as np
 
-from potluck import routing
 from potluck.audit.track_records import has_record
 from potluck.client.config import ClientConfig
 from potluck.client.outages import Outages
 from potluck.client.packing import Way
 from potluck.client.quoting import quoted
 from potluck.client.recovery import NO_ANSWER, Action, Bans, Verdict, judge
-from potluck.directory import Directory
+from potluck.directory.directory import Directory
 from potluck.errors import NetworkError, SwarmError, UsageError
 from potluck.p2p.network import Host
 from potluck.protocol.adapters import find_adapter
@@ -37,9 +36,13 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, QuoteRequest
 from potluck.protocol.records import LiveServer, ServerRecord, span_digest
 from potluck.protocol.swarm import Swarm
-from potluck.routing import Affinity, Needs, NoRouteError, Parts, Route, RouteHop, ServerColumns, Slowness, Vantage
-from potluck.routing.latency import between_servers
-from potluck.routing.servers import Ints
+from potluck.routing.affinity import STICKINESS, Affinity, Parts
+from potluck.routing.candidates import UNKNOWN_RTT_S, exclusion
+from potluck.routing.latency import between_servers, estimate_rtts
+from potluck.routing.pace import Slowness
+from potluck.routing.route import Needs, NoRouteError, Route, RouteHop, Vantage
+from potluck.routing.search import DRAWS, MOST_ASKED, choose_adapter, draw_routes, find_route, reprice, shortlist
+from potluck.routing.servers import Ints, ServerColumns
 from potluck.tasks import BackgroundTasks
 
 _log = logging.getLogger(__name__)
@@ -277,7 +280,7 @@ class Servers:
         A route that has computed the same beginning is preferred if it costs little more. Raises: as `find_route`.
         """
         await self.find_route(span, needs, unwanted=unwanted, wait=wait)  # waits until there is one
-        routes = self._draw(span, needs, unwanted, draws=routing.DRAWS)
+        routes = self._draw(span, needs, unwanted, draws=DRAWS)
         pins = {block: variant for hop in routes[0].hops for block, variant in hop.pins.items()}
         pinned = replace(needs, pins=pins)  # the variants of most servers, not of most servers that are asked
         parts = self._affinity.find(request.beginning, time.monotonic()) or ()
@@ -287,7 +290,7 @@ class Servers:
         if len({each.parts for each in routes}) == 1 and not request.may_stay:
             return routes[0]
         avoided = set(unwanted)
-        asked = routing.shortlist(routes, routing.MOST_ASKED)
+        asked = shortlist(routes, MOST_ASKED)
         quotes = await asyncio.gather(*(self._quoted(server, span, request, avoided) for server in asked))
         columns = ServerColumns.of([server for server in quotes if server is not None], self._columns)
         for server in columns.servers:
@@ -297,7 +300,7 @@ class Servers:
         best = self.best_known(span, pinned, unwanted=avoided, columns=columns)
         if best is None:
             return await self.find_route(span, needs, unwanted=unwanted, wait=wait)
-        return known if known is not None and known.cost_s * routing.STICKINESS <= best.cost_s else best
+        return known if known is not None and known.cost_s * STICKINESS <= best.cost_s else best
 
     async def _quoted(
         self, server: LiveServer, wanted: Span, request: RouteRequest, silent: set[PeerId]
@@ -325,7 +328,7 @@ class Servers:
             self.round_trips_s[peer] = time.monotonic() - began_s  # until it is measured
         return server
 
-    def remember(self, beginning: Sequence[bytes], parts: routing.Parts) -> None:
+    def remember(self, beginning: Sequence[bytes], parts: Parts) -> None:
         """Note that the servers of `parts` computed this beginning."""
         self._affinity.remember(beginning, parts, time.monotonic())
 
@@ -339,7 +342,7 @@ class Servers:
         """Return the cheapest route through known servers, or those of `columns`, without the `unwanted`; or None."""
         columns = self._columns if columns is None else columns
         try:
-            return routing.find_route(columns, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
+            return find_route(columns, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
         except NoRouteError:
             return None
 
@@ -355,7 +358,7 @@ class Servers:
         return [
             hop
             for hop in found
-            if routing.exclusion(hop.server, vantage, demands) is None
+            if exclusion(hop.server, vantage, demands) is None
             and all(variant.can_replace(needs.pins.get(block, variant)) for block, variant in hop.pins.items())
         ]
 
@@ -475,7 +478,7 @@ class Servers:
         ordered = self._attempts.order(random.sample(unknown, len(unknown)), now)
         await asyncio.gather(*(self._ping(peer) for peer in ordered[:_MAX_PINGS]))
         measured_s = {peer: self.round_trips_s[peer] for peer in self._measured_at}
-        self.round_trips_s = routing.estimate_rtts(self._columns.servers, measured_s)
+        self.round_trips_s = estimate_rtts(self._columns.servers, measured_s)
         with contextlib.suppress(NetworkError):
             self._places = await self._host.places()
 
@@ -491,7 +494,7 @@ class Servers:
 
         A server measures its link to the internet, and some links to other servers.
         """
-        rtts_s = np.array([self.round_trips_s.get(server.peer_id, routing.UNKNOWN_RTT_S) for server in servers])
+        rtts_s = np.array([self.round_trips_s.get(server.peer_id, UNKNOWN_RTT_S) for server in servers])
         links = [server.record.network_tps * 16e-6 * hidden_size or math.inf for server in servers]
         places = np.arange(len(servers))
         between = between_servers(servers, rtts_s, places[:-1], places[1:])
@@ -518,7 +521,7 @@ class Servers:
 
     def _draw(self, span: Span, needs: Needs, unwanted: Collection[PeerId], *, draws: int) -> list[Route]:
         vantage, demands = self._vantage(unwanted), self._demands(needs)
-        return routing.draw_routes(self._columns, span, self._rng, draws=draws, vantage=vantage, needs=demands)
+        return draw_routes(self._columns, span, self._rng, draws=draws, vantage=vantage, needs=demands)
 
     def _reprice(
         self, columns: ServerColumns, span: Span, parts: Parts, needs: Needs, unwanted: Collection[PeerId]
@@ -526,7 +529,7 @@ class Servers:
         """Return the route of `parts` at its present cost; None if it leads through other blocks or is not possible."""
         if not parts or (parts[0][1].start, parts[-1][1].end) != (span.start, span.end):
             return None
-        return routing.reprice(columns, parts, vantage=self._vantage(unwanted), needs=self._demands(needs))
+        return reprice(columns, parts, vantage=self._vantage(unwanted), needs=self._demands(needs))
 
     def _vantage(self, unwanted: Collection[PeerId]) -> Vantage:
         now = time.monotonic()
@@ -562,7 +565,7 @@ class Servers:
     def _demands(self, needs: Needs) -> Needs:
         """Add the user's demands on every server to a session's needs."""
         if self._adapter is not None:
-            self._adapter = routing.choose_adapter(self._columns.servers, self._adapter)
+            self._adapter = choose_adapter(self._columns.servers, self._adapter)
         config = self._config
         return replace(
             needs,

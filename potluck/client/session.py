@@ -21,7 +21,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from potluck.audit import WINDOW_TOKENS
+from potluck.audit.choices import WINDOW_TOKENS
 from potluck.client.audits import Audits
 from potluck.client.beginnings import fingerprints
 from potluck.client.calls import Calls

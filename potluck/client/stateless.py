@@ -32,7 +32,7 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest
 from potluck.protocol.records import LiveServer
-from potluck.routing import Needs, RouteHop
+from potluck.routing.route import Needs, RouteHop
 from potluck.wire.packing import pack, pack_exactly, pack_gradient, scaled
 
 _PER_SERVER: Final = 4

@@ -20,7 +20,7 @@ from potluck.client.own_adapters import OwnAdapter
 from potluck.client.servers import Servers
 from potluck.client.session import InferenceSession
 from potluck.client.stateless import StatelessPasses
-from potluck.directory import record_checks
+from potluck.directory.seal import record_checks
 from potluck.errors import NetworkError, PotluckError
 from potluck.membership.joined import remember, remember_met
 from potluck.membership.membership import Membership

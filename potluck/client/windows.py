@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from potluck.audit import WINDOW_TOKENS
+from potluck.audit.choices import WINDOW_TOKENS
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from potluck.directory.attempts import Attempts
 from potluck.directory.candidates import choose_candidates
@@ -38,14 +37,6 @@ _MAX_BAD = 10  # invalid records of an answer, besides a tenth of them: the send
 _IN_THREAD = 50  # announcements: checking this many signatures takes 10 ms
 
 
-@dataclass(slots=True)
-class Traffic:
-    """Bytes of message bodies, without the overhead of the transport."""
-
-    received: int = 0
-    sent: int = 0
-
-
 class Reader:
     """Fills `table` from the answers of other nodes.
 
@@ -62,7 +53,7 @@ class Reader:
         attempts: Attempts,
         taste: bytes | None = None,
     ) -> None:
-        self.traffic = Traffic()
+        self.sent_bytes = self.received_bytes = 0  # of message bodies
         self.num_dropped = 0
         self._host = host
         self._swarm = swarm
@@ -216,7 +207,6 @@ class Reader:
         return Wanted(tag_of(peer), short(beat.sequence) if beat else 0, short(links.sequence) if links else 0)
 
     async def _call(self, source: PeerId, protocol: str, body: bytes, timeout_s: float = CALL_TIMEOUT_S) -> bytes:
-        self.traffic.sent += len(body)
         answer = await self._host.call(source, protocol, body, timeout_s=timeout_s)
-        self.traffic.received += len(answer)
+        self.sent_bytes, self.received_bytes = self.sent_bytes + len(body), self.received_bytes + len(answer)
         return answer

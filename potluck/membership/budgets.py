@@ -18,7 +18,6 @@ from potluck.membership.presentation import MAX_PRESENTATION_BYTES
 from potluck.protocol.blocks import PeerId, PersonId, each_for_itself
 
 Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 _THROWN_OUT_S = 30.0
 _MAX_REMEMBERED = 4096  # accounts
@@ -301,17 +300,17 @@ class Budgets:
 def _account(accounts: dict[Key, _Account], key: Key, limits: Allowance, now: float) -> _Account:
     account = accounts.get(key)
     if account is None:
-        _forget(accounts, lambda other: other.is_idle)
+        _make_room(accounts)
         account = accounts[key] = _Account(limits, limits.burst, now)
     account.follow(limits)
     return account
 
 
-def _forget(remembered: dict[Key, Value], is_over: Callable[[Value], bool]) -> None:
-    """Make room for one more: drop what is over, and if that is not enough, the oldest entry."""
-    if len(remembered) < _MAX_REMEMBERED:
+def _make_room(accounts: dict[Key, _Account]) -> None:
+    """Make room for one more: drop those that are idle, and if that is not enough, the oldest one."""
+    if len(accounts) < _MAX_REMEMBERED:
         return
-    for key in [key for key, value in remembered.items() if is_over(value)]:
-        del remembered[key]
-    if len(remembered) >= _MAX_REMEMBERED:
-        del remembered[next(iter(remembered))]
+    for key in [key for key, account in accounts.items() if account.is_idle]:
+        del accounts[key]
+    if len(accounts) >= _MAX_REMEMBERED:
+        del accounts[next(iter(accounts))]

@@ -19,6 +19,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 import platformdirs
 
 from potluck.checked_files import CheckedFile, DamagedError
@@ -328,14 +329,10 @@ def _decode(data: bytes) -> _Content:
         return _Content(old=bool(fields.get("invites") or fields.get("memberships") or fields.get("old")))
     if fields.get("version") != _VERSION:
         raise ValueError("of another version")
-    memberships = [decode_membership(base64.b64decode(text)) for text in _texts(fields.get("memberships"))]
+    memberships = [
+        decode_membership(base64.b64decode(text)) for text in msgspec.convert(fields.get("memberships"), list[str])
+    ]
     return _Content({each.swarm.name: each for each in memberships}, bool(fields.get("old")))
-
-
-def _texts(value: object) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError("not a list of texts")
-    return value
 
 
 def _known(swarms: dict[str, Membership]) -> str:

@@ -30,6 +30,7 @@ from potluck.membership.records import (
     Record,
     Remove,
     Seats,
+    public_key,
 )
 from potluck.protocol.swarm import Swarm
 
@@ -72,7 +73,7 @@ def found(swarm: Swarm, name: str, machine: Identity, machine_name: str, now_s: 
 def seats(now_s: float, *, people: int = DEFAULT_PEOPLE, days: float = DEFAULT_DAYS) -> tuple[Seats, bytes]:
     """Return an invite, and the private key that its holders apply with."""
     seed = secrets.token_bytes(32)
-    return Seats(_public(seed), people, int(now_s + days * DAY_S)), seed
+    return Seats(public_key(seed), people, int(now_s + days * DAY_S)), seed
 
 
 def public_seats(membership: Membership, now_s: float) -> Seats:
@@ -85,7 +86,7 @@ def public_seats(membership: Membership, now_s: float) -> Seats:
         raise UsageError("an open swarm has no members", hint="create a public one: potluck swarm create --public")
     require_founder(membership)
     seed = secrets.token_bytes(32)
-    return Seats(_public(seed), MAX_PEOPLE_OF_INVITE, int(now_s + _PUBLIC_DAYS * DAY_S), seed)
+    return Seats(public_key(seed), MAX_PEOPLE_OF_INVITE, int(now_s + _PUBLIC_DAYS * DAY_S), seed)
 
 
 def choose_model(membership: Membership, model: SwarmModel) -> Choose:
@@ -299,10 +300,6 @@ def recover(membership: Membership, code: str) -> Membership:
     seed, checksum = raw[:-3], raw[-3:]
     if len(seed) != 32 or hashlib.sha256(seed).digest()[:3] != checksum:
         raise UsageError("the code is incomplete or has a wrong letter in it", hint="it has 14 groups of four letters")
-    if _public(seed) != membership.swarm.founder_key:
+    if public_key(seed) != membership.swarm.founder_key:
         raise UsageError(f"this is not the recovery code of {membership.swarm.name}")
     return replace(membership, founder_seed=seed)
-
-
-def _public(seed: bytes) -> bytes:
-    return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()

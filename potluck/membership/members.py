@@ -24,7 +24,6 @@ from potluck.audit.choices import WINDOW_TOKENS
 from potluck.membership.chains import SHORT, Ahead, Chain, Chains, Heads, Place
 from potluck.membership.identity import public_key_of
 from potluck.membership.records import (
-    MAX_MACHINES,
     MAX_REPORTS,
     NOTHING,
     Application,
@@ -48,8 +47,6 @@ from potluck.membership.records import (
     ticket_of,
 )
 from potluck.protocol.blocks import PeerId, PersonId
-
-__all__ = ["MAX_MACHINES", "Members", "Person"]
 
 PROBATION_S = 7 * 86_400
 GUEST_LIVES_S = 30 * 86_400

@@ -17,8 +17,9 @@ from msgspec import Meta
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
-from potluck.membership.members import MAX_MACHINES, Members, Person
+from potluck.membership.members import Members, Person
 from potluck.membership.records import (
+    MAX_MACHINES,
     NOTHING,
     Application,
     Content,

@@ -12,6 +12,8 @@ import logging
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
+
 from potluck.checked_files import CheckedFile, DamagedError
 from potluck.protocol.swarm import is_bootstrap_address
 
@@ -77,10 +79,7 @@ class MetPeers:
 
 def _decode(data: bytes) -> dict[str, tuple[str, ...]]:
     """Raises ValueError."""
-    fields = json.loads(data)
-    if not isinstance(fields, dict) or not all(isinstance(those, list) for those in fields.values()):
-        raise ValueError("not lists of addresses by name")
-    return {name: merged([each for each in those if isinstance(each, str)], ()) for name, those in fields.items()}
+    return {name: merged(those, ()) for name, those in msgspec.json.decode(data, type=dict[str, list[str]]).items()}
 
 
 def _peer(address: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NewType, Protocol
 
@@ -67,3 +67,14 @@ class Span:
         if not colon or not start.strip().isdecimal() or not end.strip().isdecimal():
             raise ValueError(f"expected START:END such as 0:8, not {text!r}")
         return cls(int(start), int(end))
+
+
+def runs_of(blocks: Iterable[int]) -> tuple[Span, ...]:
+    """Return ascending blocks as the fewest spans."""
+    runs: list[Span] = []
+    for block in blocks:
+        if runs and runs[-1].end == block:
+            runs[-1] = Span(runs[-1].start, block + 1)
+        else:
+            runs.append(Span(block, block + 1))
+    return tuple(runs)

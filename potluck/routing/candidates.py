@@ -5,14 +5,14 @@ Pure: the columns and the client's knowledge in, candidates out. Which route the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from potluck.protocol.adapters import find_adapter
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import PeerId, Span, runs_of
 from potluck.protocol.records import LiveServer, ServerState
 from potluck.routing.route import Needs, NoRouteError, Vantage, Variant
 from potluck.routing.servers import NO_BLOCK, Floats, Ints, ServerColumns
@@ -53,7 +53,7 @@ class Candidates:
             else None
         )
         chosen = _chosen(columns, span, codes, np.bincount(form, votes, minlength=len(forms)), needs)
-        missing = _runs(span.start + int(offset) for offset in np.flatnonzero(chosen == NO_BLOCK))
+        missing = runs_of(span.start + int(offset) for offset in np.flatnonzero(chosen == NO_BLOCK))
         if missing:
             raise NoRouteError(missing, _why_not(columns, missing, vantage, needs))
         form_fits = codes == chosen
@@ -165,14 +165,3 @@ def _why_not(columns: ServerColumns, missing: tuple[Span, ...], vantage: Vantage
         for server in columns.servers
         if any(server.span.start < gap.end and gap.start < server.span.end for gap in missing)
     }
-
-
-def _runs(blocks: Iterable[int]) -> tuple[Span, ...]:
-    """Return ascending blocks as the fewest spans."""
-    runs: list[Span] = []
-    for block in blocks:
-        if runs and runs[-1].end == block:
-            runs[-1] = Span(runs[-1].start, block + 1)
-        else:
-            runs.append(Span(block, block + 1))
-    return tuple(runs)

@@ -114,7 +114,6 @@ class ReplyJoiner:
 
     def __init__(self, request: CallRequest) -> None:
         self._shapes = reply_shapes(request)
-        self._last = request.last_tokens if isinstance(request, ForwardRequest) else None
         private = request.caller.private if isinstance(request, BackwardRequest) else None
         self._adapter_values = 0 if private is None else private.num_values
         values = sum(map(math.prod, self._shapes)) + self._adapter_values
@@ -131,21 +130,14 @@ class ReplyJoiner:
         message = self._parts.whole()
         tensors = [message.tensor(role) for role, _ in zip(_REPLY_ROLES, self._shapes, strict=False)]
         read_tensors = tuple(
-            read_floats(tensor, self._sent(tensor.shape, shape))
+            read_floats(tensor, shape)
             for tensor, shape in zip(tensors, self._shapes, strict=True)
             if tensor is not None
         )
-        if self._last is not None:
-            read_tensors = tuple(tensor[:, tensor.shape[1] - self._last :] for tensor in read_tensors)
         if len(read_tensors) != len(self._shapes):
             raise WireError(f"an answer of {len(read_tensors)} tensors, expected {len(self._shapes)}")
         gap = read.number(message.fields, read.Field.GAP)
         return TensorReply(read_tensors, message.timing(), self._adapter_grad(message), gap=gap)
-
-    def _sent(self, size: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape that a tensor must have: earlier versions answer with all tokens."""
-        cut = shape if self._last is None else (shape[0], self._last, shape[2])
-        return cut if size == cut else shape
 
     def _adapter_grad(self, message: Message) -> Tensor | None:
         if not self._adapter_values:
@@ -161,7 +153,8 @@ _REPLY_ROLES: Sequence[Role] = (Role.HIDDEN, Role.PROMPTS)
 
 def reply_shapes(request: CallRequest) -> tuple[tuple[int, ...], ...]:
     """Return the shapes of the tensors that answer the request."""
-    hidden = tuple(request.hidden.shape)
-    if isinstance(request, BackwardRequest) and request.prompts is not None:
-        return hidden, tuple(request.prompts.shape)
-    return (hidden,)
+    rows, tokens, size = request.hidden.shape
+    if isinstance(request, BackwardRequest):
+        prompts = () if request.prompts is None else (tuple(request.prompts.shape),)
+        return (rows, tokens, size), *prompts
+    return ((rows, tokens if request.last_tokens is None else request.last_tokens, size),)

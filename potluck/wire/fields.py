@@ -34,7 +34,7 @@ class Field(IntEnum):
     EXACT = 11
     SHARING = 14  # its beginnings are shared with sessions of the same client and the same text only
     SPARE = 13  # with every step of a session that yields to all others
-    # receipts; 12, 16, 17 and 20 had meanings until November 2026
+    # receipts; 12, 16, 17, 20 and 32 to 35 had meanings until November 2026
     RECEIPT = 18
     TAB = 19
     # quotes
@@ -43,11 +43,6 @@ class Field(IntEnum):
     STEP_MS = 26
     QUEUE_MS = 27
     RESERVED_TOKENS = 28
-    # what a server says of itself
-    SOFTWARE = 32
-    HIDDEN_SIZE = 33
-    DTYPE = 34
-    MAX_BATCH_TOKENS = 35
     FREE_TOKENS = 36
     # dialling back
     ADDRESSES = 40
@@ -75,8 +70,6 @@ class Field(IntEnum):
     # private adapters
     NAMES = 66  # of layers in a block
     PLACES = 67  # block, number of the name, rank, in_features, out_features, scale
-    # reserved
-    TREE = 59  # how speculative tokens follow each other
 
 
 Fields = Mapping[object, object]

@@ -58,7 +58,6 @@ class Role(IntEnum):
     PROMPTS = 2  # deep prompts, or their gradient
     ORDER = 3  # which row each row continues
     GRAD = 4  # gradient of the output
-    TREE = 5  # reserved: parents of speculative tokens
     ADAPTER = 6  # values of a private adapter, or their gradient
     CHOICES = 7  # of experts
 
@@ -214,7 +213,7 @@ class PartJoiner:
     """Puts the frames of one message together, up to `max_bytes`."""
 
     def __init__(self, *, max_bytes: int) -> None:
-        self.start: Message | None = None  # what the first frame says; values may be missing
+        self._first: Message | None = None  # what the first frame says; values may be missing
         self.num_bytes = 0  # of the whole message
         self._max_bytes = max_bytes
         self._body: Buffer = b""
@@ -222,7 +221,7 @@ class PartJoiner:
     def add(self, frame: Buffer) -> bool:
         """Take the next frame and return whether the message is whole. Raises WireError."""
         if not self.num_bytes:
-            self.start, self.num_bytes = read_start(frame)
+            self._first, self.num_bytes = read_start(frame)
             if self.num_bytes > self._max_bytes:
                 raise WireError(
                     f"a message of {self.num_bytes} bytes, at most {self._max_bytes} allowed", Code.TOO_LONG
@@ -241,27 +240,16 @@ class PartJoiner:
         return read_message(self._body)
 
 
-class RequestParts:
-    """The frames of one request at the server, of at most `max_bytes`. What does not fit is refused."""
-
-    def __init__(self, *, max_bytes: int) -> None:
-        self._parts = PartJoiner(max_bytes=max_bytes)
-
-    @property
-    def num_bytes(self) -> int:
-        return self._parts.num_bytes
+class RequestParts(PartJoiner):
+    """The frames of one request at the server. What does not fit is refused."""
 
     @refusing(Code.BAD_REQUEST)
     def add(self, frame: Buffer) -> bool:
         """Take the next frame and return whether the request is whole. Raises RemoteError."""
-        return self._parts.add(frame)
+        return super().add(frame)
 
     def first(self) -> Message:
         """Return what the first frame says; values may be missing. Raises WireError if none has come."""
-        if self._parts.start is None:
+        if self._first is None:
             raise WireError("no frame has come yet")
-        return self._parts.start
-
-    def whole(self) -> Message:
-        """Return the message, once `add` returned true. Raises WireError."""
-        return self._parts.whole()
+        return self._first

@@ -1,4 +1,4 @@
-"""Quotes, what a server says of itself, receipts that are sent by themselves, and choices of experts."""
+"""Quotes, receipts that are sent by themselves, and choices of experts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from torch import Tensor
 
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
-from potluck.protocol.messages import ChoicesRequest, Quote, QuoteRequest, ServerInfo, choice_tokens
+from potluck.protocol.messages import ChoicesRequest, Quote, QuoteRequest, choice_tokens
 from potluck.protocol.receipts import RECEIPT_BYTES
 from potluck.wire import fields as read
 from potluck.wire.errors import WireError, refusing
-from potluck.wire.fields import MAX_ID_CHARS, MAX_NAME_CHARS, Field, required, target_fields
+from potluck.wire.fields import MAX_ID_CHARS, Field, required, target_fields
 from potluck.wire.limits import Limits
 from potluck.wire.message import Role, read_message, write_message
 from potluck.wire.tensors import read_choices, to_wire
@@ -59,32 +59,6 @@ def decode_quote(body: Buffer) -> Quote:
         queue_ms=queue_ms,
         free_tokens=required(fields, Field.FREE_TOKENS, most=_MAX_CACHE_TOKENS),
         reserved_tokens=required(fields, Field.RESERVED_TOKENS, most=_MAX_CACHE_TOKENS),
-    )
-
-
-def encode_info(info: ServerInfo) -> bytes:
-    fields: dict[int, object] = {
-        Field.SOFTWARE: info.version,
-        Field.FREE_TOKENS: info.free_tokens,
-        Field.HIDDEN_SIZE: info.hidden_size,
-        Field.DTYPE: info.dtype,
-        Field.MAX_BATCH_TOKENS: info.max_batch_tokens,
-        Field.MAX_LENGTH: info.max_length,
-    }
-    return _write(fields)
-
-
-@refusing(Code.BAD_REPLY)
-def decode_info(body: Buffer) -> ServerInfo:
-    """Raises RemoteError BAD_REPLY."""
-    fields = read_message(body).fields
-    return ServerInfo(
-        version=read.text(fields, Field.SOFTWARE, MAX_NAME_CHARS) or "",
-        free_tokens=required(fields, Field.FREE_TOKENS),
-        hidden_size=required(fields, Field.HIDDEN_SIZE),
-        dtype=read.text(fields, Field.DTYPE, MAX_NAME_CHARS) or "",
-        max_batch_tokens=required(fields, Field.MAX_BATCH_TOKENS),
-        max_length=required(fields, Field.MAX_LENGTH),
     )
 
 

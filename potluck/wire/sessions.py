@@ -111,7 +111,7 @@ def encode_step_reply(reply: StepReply) -> tuple[Buffer, ...]:
 
 
 def decode_step_reply(body: Buffer, *, like: tuple[int, ...], answer_tokens: int | None = None) -> StepReply:
-    """Read an answer whose hidden states must have the shape `like`, or only the last `answer_tokens` of it.
+    """Read an answer whose hidden states must have the shape `like`, of which only the last `answer_tokens` are sent.
 
     Raises RemoteError BAD_REPLY.
     """
@@ -125,9 +125,8 @@ def _read_reply(message: Message, like: tuple[int, ...], answer_tokens: int | No
     hidden = message.tensor(Role.HIDDEN)
     if hidden is None:
         raise WireError("an answer without hidden states")
-    short = like if answer_tokens is None else (like[0], answer_tokens, *like[2:])
     return StepReply(
-        read_floats(hidden, short if hidden.shape == short else like),
+        read_floats(hidden, like if answer_tokens is None else (like[0], answer_tokens, *like[2:])),
         message.timing(),
         can_push=message.flags & CAN_PUSH != 0,
         was_pushed=message.flags & WAS_PUSHED != 0,

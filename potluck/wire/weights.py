@@ -5,9 +5,10 @@ The pieces are those of the signed manifest, so a receiver checks each by itself
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
 
-import msgpack
+import msgspec
+from msgspec import Meta, Struct
 
 from potluck.protocol.codes import Code, RemoteError
 
@@ -15,32 +16,23 @@ PART_BYTES = 256 << 10  # of one frame: a small answer of another stream waits f
 MAX_REQUEST_BYTES = 512
 MANIFEST = ""
 """The name under which the manifest itself is asked for; it has one piece."""
-_MAX_NAME = 200
-_MAX_PIECE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class PieceRequest:
-    """Asks for one piece. `weights`: digest of the manifest, 32 bytes."""
+class PieceRequest(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Asks for one piece. `weights`: digest of the manifest."""
 
-    weights: bytes
-    file: str
-    piece: int
+    weights: Annotated[bytes, Meta(min_length=32, max_length=32)]
+    file: Annotated[str, Meta(max_length=200)]
+    piece: Annotated[int, Meta(ge=0, lt=1 << 20)]
 
 
 def encode_request(request: PieceRequest) -> bytes:
-    return bytes(msgpack.packb([request.weights, request.file, request.piece]))
+    return msgspec.msgpack.encode(request)
 
 
 def decode_request(body: bytes) -> PieceRequest:
     """Raises RemoteError BAD_REQUEST."""
     try:
-        fields = msgpack.unpackb(body) if len(body) <= MAX_REQUEST_BYTES else None
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        return msgspec.msgpack.decode(body, type=PieceRequest)
+    except (msgspec.MsgspecError, ValueError) as error:
         raise RemoteError(Code.BAD_REQUEST, "not a request for a piece") from error
-    match fields:
-        case [bytes(weights), str(file), int(piece)] if (
-            len(weights) == 32 and len(file) <= _MAX_NAME and type(piece) is int and 0 <= piece < _MAX_PIECE
-        ):
-            return PieceRequest(weights, file, piece)
-    raise RemoteError(Code.BAD_REQUEST, "not a request for a piece")

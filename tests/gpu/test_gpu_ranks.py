@@ -17,8 +17,8 @@ def test_two_gpus_compute_what_one_process_does(
         pytest.skip("needs two GPUs")
     from helpers.rank_pair import outcome, run_pair
 
-    from potluck.blocks import load_span
-    from potluck.checkpoint import open_checkpoint
+    from potluck.blocks.span import load_span
+    from potluck.checkpoint.source import open_checkpoint
     from potluck.protocol.blocks import Span
 
     folders = [family_folder(family) for family in FAMILIES]

@@ -8,9 +8,9 @@ import pytest
 import torch
 from test_gpu_steps import ROUNDING, SPAN, TOLERANCE, eager, error_of, random_rows, step
 
-from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.residency import Room
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import open_checkpoint
 
 FamilyFolder = Callable[[str], Path]
 

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
-from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.routing import NO_EXPERT, Given, Routers
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 
 SPAN = Span(0, 5)  # not the last block: what comes out of it is not normalised yet

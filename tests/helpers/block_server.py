@@ -15,10 +15,9 @@ import torch
 from helpers.fake_network import FakeHost, FakeNetwork
 from torch import Tensor
 
-from potluck.blocks import BlockSpan, load_span
-from potluck.checkpoint import open_checkpoint
-from potluck.directory import Directory
-from potluck.directory.directory import HEARTBEAT_INTERVAL_S
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import open_checkpoint
+from potluck.directory.directory import HEARTBEAT_INTERVAL_S, Directory
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
@@ -181,6 +180,9 @@ class BlockServer:
             output, packed = self.tamper(output), None
             if opening.packs and self.packing_error is not None:
                 output, packed = pack(output)
+            if request.answer_tokens is not None:
+                wanted = slice(output.shape[1] - request.answer_tokens, None)
+                output, packed = output[:, wanted], None if packed is None else packed[:, wanted]
             reply = StepReply(output, timing, packed=packed)
             await stream.send(*sessions.encode_step_reply(reply))
 

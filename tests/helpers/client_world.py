@@ -13,7 +13,7 @@ from helpers.fake_network import FakeNetwork
 from helpers.golden import CHECKPOINT
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from potluck.checkpoint import open_checkpoint
+from potluck.checkpoint.source import open_checkpoint
 from potluck.client.config import ClientConfig
 from potluck.client.model import attach
 from potluck.client.report import HopReport

@@ -9,7 +9,7 @@ from typing import Any
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.server_records import beat_of, record_of
 
-from potluck.directory import Directory
+from potluck.directory.directory import Directory
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.swarm import new_swarm

@@ -17,8 +17,8 @@ from potluck_engine.compute.threads import Threads
 from potluck_engine.handlers import Handlers
 from potluck_engine.service import Service
 
-from potluck.blocks import BlockSpan, load_span
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.open_swarms import adapter_for
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span

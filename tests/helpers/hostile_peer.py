@@ -10,12 +10,12 @@ from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Caller, SessionOpening, StepRequest
+from potluck.protocol.messages import Caller, QuoteRequest, SessionOpening, StepRequest
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
 from potluck.wire.fields import Field
 from potluck.wire.message import Role, WireTensor, write_message
-from potluck.wire.questions import decode_info
+from potluck.wire.questions import decode_quote, encode_quote_request
 from potluck.wire.tensors import to_wire
 
 HIDDEN = 64  # of the checkpoint that the tests serve
@@ -79,9 +79,10 @@ class HostilePeer:
         return self.message(to_wire(Role.HIDDEN, hidden_states(1, 1)))
 
 
-async def free_cache(host: Libp2pHost, victim: PeerId) -> int:
+async def free_cache(host: Libp2pHost, swarm: Swarm, victim: PeerId) -> int:
     """Free tokens of the victim's cache, as it says itself."""
-    return decode_info(await host.call(victim, protocols.INFO, b"", timeout_s=WAIT_S)).free_tokens
+    question = encode_quote_request(QuoteRequest(swarm.prefix, Span(0, swarm.num_blocks), 1, 0))
+    return decode_quote(await host.call(victim, protocols.QUOTE, question, timeout_s=WAIT_S)).free_tokens
 
 
 def hidden_states(batch: int, tokens: int) -> torch.Tensor:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import torch
 
-from potluck.blocks import load_span
-from potluck.checkpoint import open_checkpoint
-from potluck.directory import Directory
+from potluck.blocks.span import load_span
+from potluck.checkpoint.source import open_checkpoint
+from potluck.directory.directory import Directory
 from potluck.p2p.frames import MESSAGE, FrameStream
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.network import Stream

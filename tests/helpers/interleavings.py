@@ -29,7 +29,7 @@ from potluck_engine.pushing import receive_pushes
 from potluck_engine.service import Service
 from torch import Tensor
 
-from potluck.blocks import BlockSpan
+from potluck.blocks.span import BlockSpan
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError

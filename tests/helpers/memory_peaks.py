@@ -54,9 +54,9 @@ def measure(*jobs: list[str]) -> list[Peak]:
 def _load(folder: str, span_text: str, dtype_name: str, quantization: str, meeting: str = "", rank: str = "") -> Peak:
     import torch
 
-    from potluck.blocks import load_span
     from potluck.blocks.parallel import join_ranks
-    from potluck.checkpoint import open_checkpoint
+    from potluck.blocks.span import load_span
+    from potluck.checkpoint.source import open_checkpoint
     from potluck.protocol.blocks import Span
 
     checkpoint, dtype = open_checkpoint(folder), getattr(torch, dtype_name)
@@ -71,9 +71,10 @@ def _load(folder: str, span_text: str, dtype_name: str, quantization: str, meeti
 def _stream(folder: str, blocks_folder: str, way: str, dtype_name: str) -> Peak:
     import torch
 
-    from potluck.blocks import load_span, weights
+    from potluck.blocks import weights
     from potluck.blocks.residency import Room
-    from potluck.checkpoint import open_checkpoint
+    from potluck.blocks.span import load_span
+    from potluck.checkpoint.source import open_checkpoint
     from potluck.protocol.blocks import Span
 
     weights._has_own_memory = lambda device: way == "copies"

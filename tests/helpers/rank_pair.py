@@ -71,9 +71,9 @@ def outcome(blocks: Any) -> dict[str, Any]:
 def _main(kind: str, rank: int, meeting: str, out: str, span: str, folders: list[str]) -> None:
     from transformers.utils import logging
 
-    from potluck.blocks import load_span
     from potluck.blocks.parallel import join_ranks, leave_ranks
-    from potluck.checkpoint import open_checkpoint
+    from potluck.blocks.span import load_span
+    from potluck.checkpoint.source import open_checkpoint
     from potluck.errors import PotluckError
     from potluck.protocol.blocks import Span
 
@@ -99,10 +99,10 @@ def _main(kind: str, rank: int, meeting: str, out: str, span: str, folders: list
 
 
 def _streamed(folder: str, span: Any, ranks: Any, scratch: Path) -> Any:
-    from potluck.blocks import load_span
     from potluck.blocks.parallel import part_nbytes
     from potluck.blocks.residency import Room
-    from potluck.checkpoint import open_checkpoint
+    from potluck.blocks.span import load_span
+    from potluck.checkpoint.source import open_checkpoint
 
     checkpoint = open_checkpoint(folder)
     block = part_nbytes(load_span(checkpoint, span, ranks=ranks).layers[0])

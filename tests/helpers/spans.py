@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.plans import StepRow, plan_step
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 
 FolderOf = Callable[[str], Path]

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from potluck.blocks import BlockSpan
-from potluck.checkpoint import Checkpoint, load_ends
+from potluck.blocks.span import BlockSpan
+from potluck.checkpoint.ends import load_ends
+from potluck.checkpoint.source import Checkpoint
 
 
 def model_of(checkpoint: Checkpoint, spans: Sequence[BlockSpan]) -> Any:

@@ -17,7 +17,7 @@ from helpers.golden import CHECKPOINT, GOLDEN
 from helpers.stock_peers import NUM_BLOCKS, SILENCE_S, StockPeers, stock_peers
 from hivemind.proto.p2pd_pb2 import RPCError
 
-from potluck.checkpoint import open_checkpoint
+from potluck.checkpoint.source import open_checkpoint
 from potluck.client.config import ClientConfig
 from potluck.client.model import attach
 from potluck.client.swarm_client import HostFactory, SwarmClient

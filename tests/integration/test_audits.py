@@ -26,7 +26,7 @@ from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership
 from potluck.membership.records import Application, Confirm, read_record
 from potluck.protocol.blocks import Span
-from potluck.routing import Needs
+from potluck.routing.route import Needs
 
 GREEDY = {"max_new_tokens": 40, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
 PROMPT = torch.randint(3, 256, (1, 7), generator=torch.Generator().manual_seed(0))
@@ -86,7 +86,7 @@ def eve(swarm: LocalSwarm, tmp_path: Path) -> Iterator[DaemonProcess]:
 def test_a_client_leaves_a_liar_and_takes_it_off_nobody_elses_map(
     swarm: LocalSwarm, eve: DaemonProcess, local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck.audit.audit_chance", lambda *_: 1.0)
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
     eve.wait_state(State.SERVING)
     ann, _ = swarm.join("Ann")
     said: list[str] = []
@@ -109,7 +109,7 @@ def test_a_client_leaves_a_liar_and_takes_it_off_nobody_elses_map(
 def test_a_leader_who_comes_later_confirms_what_a_client_found_and_the_accused_looks_at_its_weights(
     swarm: LocalSwarm, eve: DaemonProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck.audit.audit_chance", lambda *_: 1.0)
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
     eve.wait_state(State.SERVING)
     ann, _ = swarm.join("Ann")
 
@@ -140,7 +140,7 @@ def test_a_liar_among_servers_of_a_model_with_experts_is_found_and_the_others_ar
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Real servers say which experts they chose, so that others can repeat it in bfloat16."""
-    monkeypatch.setattr("potluck.audit.audit_chance", lambda *_: 1.0)
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
     folder = save_random("mixtral", tmp_path / "mixture")
     whole = Span(0, NUM_BLOCKS)
     with LocalSwarm(folder, (), serve_options=("--dtype", "bfloat16")) as swarm:

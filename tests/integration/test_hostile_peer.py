@@ -31,7 +31,7 @@ from transformers.utils import logging
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.client import ClientConfig
-from potluck.directory import record_checks
+from potluck.directory.seal import record_checks
 from potluck.membership.budgets import PERSON
 from potluck.p2p.config import HostConfig
 from potluck.p2p.control import MAX_REFUSED
@@ -39,6 +39,7 @@ from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import StepRequest
+from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
 from potluck.wire.message import Role
 from potluck.wire.tensors import to_wire
@@ -61,6 +62,7 @@ class Witness:
     expected: torch.Tensor
     engine: LocalEngine
     node: Libp2pHost
+    swarm: Swarm
     free_before: int = 0
     files_before: int = 0
     threads_before: int = 0
@@ -70,7 +72,7 @@ class Witness:
         """Remember how the engine is before anything happens."""
         process = psutil.Process(self.engine.pid)
         await self.generates_the_same()
-        self.free_before = await free_cache(self.node, self.engine.peer_id)
+        self.free_before = await free_cache(self.node, self.swarm, self.engine.peer_id)
         self.files_before, self.threads_before = process.num_fds(), process.num_threads()
         self.bytes_before = process.memory_info().rss
 
@@ -91,7 +93,7 @@ class Witness:
 
     async def holds(self, process: psutil.Process) -> bool:
         """Whether the attack still holds cache or files; the engine learns a moment later that it is over."""
-        cache = self.free_before - await free_cache(self.node, self.engine.peer_id)
+        cache = self.free_before - await free_cache(self.node, self.swarm, self.engine.peer_id)
         return cache > 0 or process.num_fds() > self.files_before + MAX_NEW_FILES
 
 
@@ -122,7 +124,7 @@ async def witness(swarm: LocalSwarm) -> AsyncIterator[Witness]:
     expected = local_model().generate(prompt(), **GREEDY)
     node = await start_node(swarm, dht_client=True)
     model = AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.membership, config=CLIENT)
-    witness = Witness(model, expected, engine, node)
+    witness = Witness(model, expected, engine, node, swarm.swarm)
     await witness.note()
     yield witness
     await asyncio.to_thread(model.close)
@@ -222,7 +224,7 @@ async def test_a_client_whose_node_is_killed_holds_nothing_any_more(
 ) -> None:
     node = await start_node(swarm, "Oscar", dht_client=True)
     await HostilePeer(node, swarm.swarm, hostile.victim).session(tokens=600)
-    assert await free_cache(witness.node, hostile.victim) < witness.free_before
+    assert await free_cache(witness.node, swarm.swarm, hostile.victim) < witness.free_before
     os.kill(node.p2pd_pid, signal.SIGKILL)
     await node.close()
 

@@ -14,7 +14,8 @@ from helpers.host_contract import PATIENCE_S
 
 from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
-from potluck.directory import Directory, record_checks
+from potluck.directory.directory import Directory
+from potluck.directory.seal import record_checks
 from potluck.errors import PotluckError
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.leadership import confirm, remove
@@ -25,7 +26,7 @@ from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.wire.protocols import INFO
+from potluck.wire.protocols import QUOTE
 
 _REMOVED_WITHIN_S = 60.0
 
@@ -127,7 +128,7 @@ async def test_a_newcomer_of_a_public_swarm_serves_on_probation_and_after_a_remo
                 while not await is_refused(bob) or bobs in await servers_seen(founder, swarm.membership):
                     pass  # both have waited for the network
             with pytest.raises(RemoteError) as refused:
-                await founder.call(bobs, INFO, b"", timeout_s=10.0)
+                await founder.call(bobs, QUOTE, b"", timeout_s=10.0)
             assert refused.value.code is Code.NOT_A_MEMBER
 
         async with node(eve.for_node(), eves_key) as back:

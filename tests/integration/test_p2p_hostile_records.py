@@ -18,9 +18,10 @@ from hivemind.dht.storage import DictionaryDHTValue
 from hivemind.proto import dht_pb2
 from hivemind.utils.serializer import MSGPackSerializer
 
-from potluck.directory import Announcer, Directory, record_checks
+from potluck.directory.announcer import Announcer
+from potluck.directory.directory import Directory
 from potluck.directory.fields import record_to_fields
-from potluck.directory.seal import Kind, seal
+from potluck.directory.seal import Kind, record_checks, seal
 from potluck.membership.identity import Identity
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost

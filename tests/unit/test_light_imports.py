@@ -81,7 +81,7 @@ def test_tests_and_figures_of_a_gpu_need_few_packages() -> None:
     others = [name for name, packages in names.items() if needed.isdisjoint(map(_normal, packages))]
     assert {"msgpack", "msgspec", "platformdirs"} <= set(others)
     code = f"import sys\nsys.modules |= dict.fromkeys({others!r})\n"
-    code += f"sys.path[:0] = {[str(ROOT), str(ROOT / 'tests')]!r}\nfrom potluck.blocks import load_span\n"
+    code += f"sys.path[:0] = {[str(ROOT), str(ROOT / 'tests')]!r}\nfrom potluck.blocks.span import load_span\n"
     code += "".join(f"import {name}\n" for name in sorted(modules))
     done = subprocess.run([sys.executable, "-c", code], cwd="/", capture_output=True, text=True, timeout=250)
     assert (done.returncode, done.stderr) == (0, "")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,13 +125,10 @@ class FullScreenProbe:
         self._looks = WindowLooks(surroundings, busy_percent=busy_percent, interval_s=interval_s)
 
     async def watch(self, report: Report, situation: Situation) -> None:
-        screen = XScreen(self._surroundings, active_window)
-        try:
+        with closing(XScreen(self._surroundings, active_window)) as screen:
             while True:
                 report(self._looks.look(await screen.look()))
                 await next_look(self._interval_s * (RELAXED_FACTOR if situation.is_relaxed else 1.0))
-        finally:
-            screen.close()
 
 
 def tree_of(root: int, proc: Path = Path("/proc")) -> dict[int, float]:

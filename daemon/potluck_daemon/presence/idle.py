@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -120,11 +121,8 @@ class X11IdleProbe:
     async def watch(self, report: Report, situation: Situation) -> None:
         if self._surroundings.environment.get("WAYLAND_DISPLAY"):
             raise ProbeUnavailableError("this is a Wayland session")
-        screen = XScreen(self._surroundings, _x11_idle_s)
-        try:
+        with closing(XScreen(self._surroundings, _x11_idle_s)) as screen:
             await poll_idle(screen.look, report, idle_after_s=self._idle_after_s)
-        finally:
-            screen.close()
 
 
 def _x11_idle_s(display: Display) -> float:

@@ -8,12 +8,11 @@ doesn't count as a touch (swayidle#5), so a detected game must outrank this.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import struct
 
 from potluck_daemon.presence.idle import use
-from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Report, Situation, Surroundings
-from potluck_daemon.presence.wayland import CALL_TIMEOUT_S, FIRST_FREE, bind, connect, read_globals, receive, send
+from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Situation, Surroundings
+from potluck_daemon.presence.wayland import CALL_TIMEOUT_S, FIRST_FREE, bind, compositor, read_globals, receive, send
 
 _SEAT, _NOTIFIER, _NOTIFICATION = FIRST_FREE, FIRST_FREE + 1, FIRST_FREE + 2  # our object ids
 _EXT, _KDE = "ext_idle_notifier_v1", "org_kde_kwin_idle"
@@ -27,8 +26,7 @@ class WaylandIdleProbe:
         self._idle_after_s = idle_after_s
 
     async def watch(self, report: Report, situation: Situation) -> None:
-        reader, writer = await connect(self._environment)
-        try:
+        async with compositor(self._environment) as (reader, writer):
             async with asyncio.timeout(CALL_TIMEOUT_S):
                 await _subscribe(reader, writer, round(self._idle_after_s * 1000))
             report((use(True),))  # until the compositor says otherwise
@@ -36,14 +34,6 @@ class WaylandIdleProbe:
                 sender, opcode, _ = await receive(reader)
                 if sender == _NOTIFICATION:
                     report((use(opcode == 1),))  # 0 idled, 1 resumed
-        except TimeoutError:
-            raise ProbeFailedError("the Wayland compositor does not answer") from None
-        except (OSError, EOFError, ValueError, struct.error) as error:
-            raise ProbeUnavailableError("the Wayland compositor went away") from error
-        finally:
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
 
 
 async def _subscribe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeout_ms: int) -> None:

@@ -172,7 +172,8 @@ class ProcessTable:
     def _find_ours(self) -> None:
         """Find all that runs below us anew: a process has got another parent, or is known before its parent."""
         before = self.programs.keys()
-        self._ours = below(self._own_pid, self._all)
+        parents = {pid: program.parent for pid, program in self._all.items()}
+        self._ours = {self._own_pid, *(pid for pid in parents if is_below(pid, {self._own_pid}, parents))}
         self.programs = {pid: program for pid, program in self._all.items() if pid not in self._ours}
         for pid in self.programs.keys() ^ before:
             self._note_change(pid)
@@ -191,20 +192,6 @@ class ProcessTable:
             self._young[pid] = replace(young, due=now + max(_FIRST_REREAD_S, now - young.first))
         else:
             self._young[pid] = young
-
-
-def below(root: int, programs: Mapping[int, Program]) -> set[int]:
-    """Return the ids of `root` and of all its descendants among `programs`."""
-    is_known = {root: True}
-    for pid in programs:
-        path = []
-        while pid in programs and pid not in is_known:
-            is_known[pid] = False  # until its root is known; ids that were given anew may make a circle
-            path.append(pid)
-            pid = programs[pid].parent
-        if is_known.get(pid, False):
-            is_known.update(dict.fromkeys(path, True))
-    return {pid for pid, is_below_root in is_known.items() if is_below_root}
 
 
 def program_of(proc: Path, pid: int) -> Program | None:

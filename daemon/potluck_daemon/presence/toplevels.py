@@ -10,7 +10,6 @@ Source: https://wayland.app/protocols/wlr-foreign-toplevel-management-unstable-v
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import struct
 import time
 from collections.abc import Iterator
@@ -19,13 +18,13 @@ from pathlib import Path
 
 from potluck_daemon.presence.app_scopes import app_id_of
 from potluck_daemon.presence.full_screen import RELAXED_FACTOR, WindowLooks
-from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Report, Situation, Surroundings
+from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Situation, Surroundings
 from potluck_daemon.presence.processes import program_of
 from potluck_daemon.presence.wayland import (
     CALL_TIMEOUT_S,
     FIRST_FREE,
     bind,
-    connect,
+    compositor,
     read_globals,
     receive,
     send,
@@ -92,22 +91,13 @@ class WaylandWindowsProbe:
         self._pids: dict[str, int] = {}
 
     async def watch(self, report: Report, situation: Situation) -> None:
-        reader, writer = await connect(self._surroundings.environment)
-        try:
+        async with compositor(self._surroundings.environment) as (reader, writer):
             async with asyncio.timeout(CALL_TIMEOUT_S):
                 numbers = await read_globals(reader, writer)
             if _INTERFACE not in numbers:
                 raise ProbeUnavailableError("this desktop tells no program about its windows")
             bind(writer, numbers[_INTERFACE], _INTERFACE, _MANAGER)
             await self._follow(reader, writer, report, situation)
-        except TimeoutError:
-            raise ProbeFailedError("the Wayland compositor does not answer") from None
-        except (OSError, EOFError, ValueError, struct.error) as error:
-            raise ProbeUnavailableError("the Wayland compositor went away") from error
-        finally:
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
 
     async def _follow(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, report: Report, situation: Situation

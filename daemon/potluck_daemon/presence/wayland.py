@@ -6,8 +6,9 @@ Wire format: https://wayland.freedesktop.org/docs/html/ch04.html
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import struct
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
@@ -17,16 +18,34 @@ DISPLAY, REGISTRY, SYNC, FIRST_FREE = 1, 2, 3, 4  # object ids
 _MAX_BODY_BYTES = 4096
 
 
-async def connect(environment: Mapping[str, str]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to the compositor. Raises ProbeUnavailableError without one."""
+@contextlib.asynccontextmanager
+async def compositor(
+    environment: Mapping[str, str],
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Connect to the compositor.
+
+    Raises:
+        ProbeUnavailableError: there is none, or it went away during the body.
+        ProbeFailedError: it does not answer.
+    """
     display = environment.get("WAYLAND_DISPLAY", "")
     if not display:
         raise ProbeUnavailableError("no Wayland session")
     path = Path(environment.get("XDG_RUNTIME_DIR", "/"), display)
     try:
-        return await asyncio.open_unix_connection(path)
+        reader, writer = await asyncio.open_unix_connection(path)
     except OSError as error:
         raise ProbeUnavailableError(f"no Wayland compositor at {path} ({error.strerror})") from error
+    try:
+        yield reader, writer
+    except TimeoutError:
+        raise ProbeFailedError("the Wayland compositor does not answer") from None
+    except (OSError, EOFError, ValueError, struct.error) as error:
+        raise ProbeUnavailableError("the Wayland compositor went away") from error
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
 
 
 async def read_globals(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> dict[str, int]:

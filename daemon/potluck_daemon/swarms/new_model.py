@@ -23,7 +23,7 @@ from potluck_daemon.child import started
 ASK_TIMEOUT_S = 28.0  # below the control server's own limit
 _ASK = """
 import json, sys
-from potluck.checkpoint import open_checkpoint
+from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import PotluckError
 try:
     found = open_checkpoint(sys.argv[1])

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from potluck.blocks import BlockSpan
 from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.native_steps import NextTokens
 from potluck.blocks.plans import StepRow, plan_step
+from potluck.blocks.span import BlockSpan
 from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.memory.session_memory import SessionStep
 

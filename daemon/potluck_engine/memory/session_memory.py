@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from potluck.blocks import BlockSpan, KvCache
 from potluck.blocks.adapters import PrivateAdapter
+from potluck.blocks.cache import KvCache
 from potluck.blocks.kv import KvSequence
+from potluck.blocks.span import BlockSpan
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import PeerId, Span
 from potluck_engine.compute.steps import StepJob

@@ -9,10 +9,9 @@ import numpy as np
 from potluck_control.methods.members import SeenServer
 from potluck_control.schema import SwarmOutlook
 
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, runs_of
 from potluck.protocol.records import LiveServer, ServerState
 from potluck_engine.placement.choose import choose_span
-from potluck_engine.placement.price import Bools
 from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
 
 
@@ -56,18 +55,13 @@ def outlook(swarm_map: SwarmMap) -> SwarmOutlook:
     """Return the outlook of the live servers; the map's own server is the additional one and must serve nothing yet."""
     coverage = swarm_map.coverage(swarm_map.live)
     lowest = float(coverage.min())
+    thin = np.flatnonzero(coverage <= lowest * (1 + 1e-9))
     span = choose_span(swarm_map)
     with_it = coverage.copy()
     with_it[span.start : span.end] += swarm_map.servers.throughput_tps[swarm_map.me]
     return SwarmOutlook(
         tokens_per_s=round(lowest, 3),
-        bottlenecks=_runs(coverage <= lowest * (1 + 1e-9)),
+        bottlenecks=tuple((run.start, run.end) for run in runs_of(thin.tolist())),
         one_more_tokens_per_s=round(float(with_it.min()), 3),
         one_more_span=(span.start, span.end),
     )
-
-
-def _runs(mask: Bools) -> tuple[tuple[int, int], ...]:
-    """Return the runs [start, end) of neighbouring blocks where the mask holds."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], mask.astype(np.int8), [0]))))
-    return tuple((int(start), int(end)) for start, end in zip(edges[::2], edges[1::2], strict=True))

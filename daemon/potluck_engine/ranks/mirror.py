@@ -9,8 +9,8 @@ import torch
 from potluck_control.launch_spec import LaunchSpec
 from torch import Tensor
 
-from potluck.blocks import KvCache
 from potluck.blocks.accelerators import release_memory
+from potluck.blocks.cache import KvCache
 from potluck.blocks.kv import KvMemory
 from potluck.blocks.parallel import Ranks, join_ranks, leave_ranks
 from potluck.blocks.plans import StepPlan

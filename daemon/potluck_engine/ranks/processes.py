@@ -26,9 +26,9 @@ import torch
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.own_python import python_command
 
-from potluck.blocks import BlockSpan
 from potluck.blocks.parallel import Ranks, abort_ranks, join_ranks, leave_ranks
-from potluck.checkpoint import Checkpoint
+from potluck.blocks.span import BlockSpan
+from potluck.checkpoint.source import Checkpoint
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError

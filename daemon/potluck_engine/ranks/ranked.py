@@ -14,10 +14,11 @@ from typing import Any
 
 from torch import Tensor
 
-from potluck.blocks import BlockSpan, KvCache
 from potluck.blocks.arenas import KvArena
+from potluck.blocks.cache import KvCache
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence
 from potluck.blocks.plans import StepPlan
+from potluck.blocks.span import BlockSpan
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
 from potluck_engine.loaded_blocks import Gradients, Inputs, LoadedBlocks, backward_of

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from potluck.audit import CLEAN_AUDITS, audit_chance, choose_auditor, choose_window
+from potluck.audit.choices import CLEAN_AUDITS, audit_chance, choose_auditor, choose_window
 from potluck.protocol.blocks import PeerId, PersonId
 
 ANNE, BEN, CARL = PersonId("anne"), PersonId("ben"), PersonId("carl")

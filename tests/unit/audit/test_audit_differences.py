@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from potluck.audit import WINDOW_TOKENS, difference
+from potluck.audit.choices import WINDOW_TOKENS
+from potluck.audit.differences import difference
 
 HIDDEN = 256
 Window = NDArray[np.float32]

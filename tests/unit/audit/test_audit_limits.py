@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from potluck.audit import Honest, HonestDifferences
+from potluck.audit.limits import Honest, HonestDifferences
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.records import NumberFormat
 

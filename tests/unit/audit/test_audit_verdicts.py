@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from potluck.audit import Differences, Opinion, Outsider, compare, settle
+from potluck.audit.verdicts import Differences, Opinion, Outsider, compare, settle
 
 LIMIT = 0.01
 

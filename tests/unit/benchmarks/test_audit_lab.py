@@ -7,7 +7,10 @@ import pytest
 
 from benchmarks.audit_lab import LabServer, changed_copy, random_rows, verdict
 from benchmarks.families import NUM_BLOCKS, save_random
-from potluck.audit import WINDOW_TOKENS, Limit, Outsider, difference
+from potluck.audit.choices import WINDOW_TOKENS
+from potluck.audit.differences import difference
+from potluck.audit.limits import Limit
+from potluck.audit.verdicts import Outsider
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import NumberFormat
 

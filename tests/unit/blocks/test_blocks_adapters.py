@@ -15,9 +15,9 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from potluck.blocks import BlockSpan
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.plans import StepRow, plan_step
+from potluck.blocks.span import BlockSpan
 from potluck.checkpoint.adapter_files import AdapterFile, open_adapter
 from potluck.errors import CheckpointError
 from potluck.protocol.adapters import find_adapter

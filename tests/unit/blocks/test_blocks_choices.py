@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from potluck.blocks.reshaping import part_of
 from potluck.blocks.routing import NO_EXPERT, Given, Routers
-from potluck.checkpoint import open_checkpoint
 from potluck.checkpoint.families import tells_choices
+from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 
 WHOLE = Span(0, 4)

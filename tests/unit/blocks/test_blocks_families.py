@@ -11,9 +11,10 @@ from helpers.spans import FolderOf, span_of
 from helpers.tiny_models import NUM_BLOCKS, whole_model
 from torch import Tensor, nn
 
-from potluck.blocks import BlockSpan, load_span
-from potluck.checkpoint import load_ends, open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.ends import load_ends
 from potluck.checkpoint.families import NEEDS_POSITIONS, cache_name
+from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 
 SPANS = (Span(0, 1), Span(1, 3), Span(3, 5))  # a model shows what comes out of its last block only after the norm

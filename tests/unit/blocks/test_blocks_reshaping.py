@@ -9,10 +9,10 @@ from helpers.engine_peers import is_close
 from helpers.spans import FolderOf, random, span_of
 from torch import Tensor
 
-from potluck.blocks import BlockSpan
 from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.reshaping import NotReshapableError, part_of, reshaped
 from potluck.blocks.residency import Room
+from potluck.blocks.span import BlockSpan
 from potluck.protocol.blocks import Span
 
 

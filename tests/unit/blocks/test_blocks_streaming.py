@@ -16,8 +16,9 @@ from helpers.spans import FolderOf, random, span_of
 from helpers.tiny_models import save_llama
 from torch import Tensor
 
-from potluck.blocks import BlockSpan, streaming, weights
+from potluck.blocks import streaming, weights
 from potluck.blocks.residency import Room
+from potluck.blocks.span import BlockSpan
 from potluck.blocks.streaming import KeptBlock, Order
 from potluck.protocol.blocks import Span
 

@@ -15,7 +15,7 @@ from helpers.spans import FolderOf, error, span_of, step
 from helpers.tiny_models import save_config
 from torch import Tensor, nn
 
-from potluck.blocks import BlockSpan, load_span, native_kernels, trial
+from potluck.blocks import native_kernels, trial
 from potluck.blocks.arenas import KvShape
 from potluck.blocks.formats import QuantizedLinear
 from potluck.blocks.kernel_support import NoKernels
@@ -25,7 +25,8 @@ from potluck.blocks.native_steps import MOST_TOKENS, CannotRunWhole, WholeBlocks
 from potluck.blocks.pages import PAGE_TOKENS
 from potluck.blocks.plans import StepPlan, StepRow, plan_step
 from potluck.blocks.ragged import RaggedRunner
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 
 pytestmark = pytest.mark.skipif(native_kernels.native_kernels() is None, reason="no kernels can be compiled here")

@@ -15,10 +15,11 @@ from torch import nn
 from transformers import LlamaConfig, LlamaPreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from potluck.blocks import load_span
-from potluck.checkpoint import load_ends, open_checkpoint
+from potluck.blocks.span import load_span
 from potluck.checkpoint.building import Filler
+from potluck.checkpoint.ends import load_ends
 from potluck.checkpoint.families import SAME_LAYERS
+from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 

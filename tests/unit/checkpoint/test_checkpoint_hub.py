@@ -11,11 +11,12 @@ from huggingface_hub import constants, hf_hub_download
 from torch import nn
 from transformers.utils import logging
 
-from potluck.blocks import load_span
+from potluck.blocks.span import load_span
 from potluck.checkpoint import hub as hub_module
-from potluck.checkpoint import load_ends, open_checkpoint
+from potluck.checkpoint.ends import load_ends
 from potluck.checkpoint.fetching import Fetching
 from potluck.checkpoint.search import FoundModel, search_hub
+from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import CheckpointError, PotluckError
 from potluck.protocol.blocks import Span
 from tests.helpers.fork_server import run_python
@@ -68,7 +69,7 @@ def test_ends_fetch_only_the_shards_of_the_ends_and_once(hub: HubServer, repo: H
 _KILLED_DOWNLOAD = """
 import os, sys
 from huggingface_hub import file_download
-from potluck.checkpoint import open_checkpoint
+from potluck.checkpoint.source import open_checkpoint
 checkpoint = open_checkpoint(sys.argv[1])
 file_download.constants.DOWNLOAD_CHUNK_SIZE = 10_000
 file_download.time.sleep = lambda seconds: os._exit(9)  # die where the library would wait and retry

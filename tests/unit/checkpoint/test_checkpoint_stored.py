@@ -14,8 +14,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoModelForCausalLM
 
-from potluck.blocks import load_span
-from potluck.checkpoint import load_ends, open_checkpoint
+from potluck.blocks.span import load_span
+from potluck.checkpoint.ends import load_ends
+from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 

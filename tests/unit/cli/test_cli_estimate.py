@@ -11,7 +11,7 @@ from potluck_cli.main import main
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import new_swarm
-from potluck.routing import NoRouteError
+from potluck.routing.route import NoRouteError
 
 Capture = pytest.CaptureFixture[str]
 HERE = HereEstimate("cpu", 40 << 30, 10 << 30, 0, 30 << 30, 1e10, 3e9, 1e9, True, 32.0, 0.031)

@@ -4,7 +4,7 @@ from helpers.family_fixtures import family_folder
 from transformers import PreTrainedModel
 
 from potluck.client import hop
-from potluck.routing import Pace
+from potluck.routing.pace import Pace
 
 __all__ = ["family_folder"]
 

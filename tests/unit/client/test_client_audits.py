@@ -16,7 +16,7 @@ from potluck.client.config import ClientConfig
 from potluck.client.recovery import Action, Verdict
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.routing import RouteHop
+from potluck.routing.route import RouteHop
 
 THREE = ("0:2", "2:4", "2:4", "2:4")
 PROMPT = prompt(tokens=31)  # and one step make a window
@@ -25,7 +25,7 @@ SHORT = {"max_new_tokens": 3, "do_sample": False, "eos_token_id": None, "pad_tok
 
 @pytest.fixture(autouse=True)
 def every_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck.audit.audit_chance", lambda *_: 1.0)
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
 
 
 def telling(config: ClientConfig = PATIENT) -> tuple[ClientConfig, list[str]]:

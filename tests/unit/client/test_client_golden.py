@@ -17,7 +17,7 @@ from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT, GOLDEN
 from safetensors.torch import load_file
 
-from potluck.checkpoint import open_checkpoint
+from potluck.checkpoint.source import open_checkpoint
 from potluck.client.config import ClientConfig
 from potluck.client.model import attach
 from potluck.client.swarm_client import SwarmClient

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transformers import AutoTokenizer
 from transformers.cache_utils import DynamicCache
 
-from potluck.checkpoint import open_checkpoint
+from potluck.checkpoint.source import open_checkpoint
 from potluck.client.drafts import StepCost, StepTimes
 from potluck.client.head import Head, HeadText, load_head
 from potluck.errors import CheckpointError

@@ -100,7 +100,7 @@ def test_a_server_that_is_in_time_has_no_rival(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_successor_that_is_prepared_in_the_background_has_no_rival(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck.audit.audit_chance", lambda *_: 0.0)  # an audit may open a session, too
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 0.0)  # an audit may open a session, too
     one = {"max_new_tokens": 1, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
     with world("0:4", "0:4", "0:4") as there, there.model.session(max_length=200) as session:
         text = there.model.generate(prompt(), session=session, **one)

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from potluck import AutoDistributedModelForCausalLM, ValueHead
-from potluck.checkpoint import open_checkpoint
+from potluck.checkpoint.source import open_checkpoint
 from potluck.client.model import attach
 from potluck.errors import UsageError
 

@@ -18,7 +18,7 @@ from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import BackwardRequest
 from potluck.protocol.records import NumberFormat, ServerRecord
-from potluck.routing import RouteHop
+from potluck.routing.route import RouteHop
 from potluck.wire.calls import CallRequest
 from potluck.wire.packing import pack_exactly
 
@@ -195,7 +195,7 @@ def test_who_must_not_round_is_sent_plain_values(
 def test_an_auditor_gets_packed_what_the_session_sent_packed(
     called: list[CallRequest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck.audit.audit_chance", lambda *_: 1.0)
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
     with world("0:4", "0:4", config=PACKED, **ERROR) as there:
         there.model.generate(prompt(tokens=40), **GREEDY)
         there.client.run(there.client.audits._background.wait())

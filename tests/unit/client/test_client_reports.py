@@ -13,7 +13,7 @@ from potluck.membership.reports import WrongResults
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import ForwardRequest
-from potluck.routing import Needs
+from potluck.routing.route import Needs
 
 SPAN, TOKENS, RECORD = Span(2, 4), 40, b"a report"
 

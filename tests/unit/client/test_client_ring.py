@@ -23,14 +23,13 @@ from potluck.client.calls import StepStream
 from potluck.client.config import ClientConfig
 from potluck.client.hop import Links, open_links
 from potluck.client.ring import Ring
-from potluck.directory import Directory
-from potluck.directory.directory import HEARTBEAT_INTERVAL_S
+from potluck.directory.directory import HEARTBEAT_INTERVAL_S, Directory
 from potluck.membership.membership import Membership
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span, each_for_itself
 from potluck.protocol.messages import PushLink, StepRequest
 from potluck.protocol.swarm import Swarm
-from potluck.routing import Pace
+from potluck.routing.pace import Pace
 
 SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden", founder_key=bytes(32))
 GREEDY = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}

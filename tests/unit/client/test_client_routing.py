@@ -9,16 +9,17 @@ from helpers.block_server import BlockServer
 from helpers.client_world import World, prompt, world
 from transformers import PreTrainedModel
 
-from potluck.audit import CLEAN_AUDITS
+from potluck.audit.choices import CLEAN_AUDITS
 from potluck.client import hop
 from potluck.client.beginnings import fingerprints
-from potluck.directory import Directory
+from potluck.directory.directory import Directory
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Quote
 from potluck.protocol.records import Heartbeat, ServerState
-from potluck.routing import opening_silence_s, pace
+from potluck.routing import pace
+from potluck.routing.pace import opening_silence_s
 
 ONE = {"max_new_tokens": 1, "do_sample": False}
 SLOW_S = 0.2  # a step; 4 blocks at 100 steps a second are promised: 41 ms

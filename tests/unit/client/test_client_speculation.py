@@ -16,7 +16,7 @@ from transformers.generation.streamers import BaseStreamer
 from potluck.blocks.cache import rolls_back
 from potluck.client.drafts import StepCost, StepTimes
 from potluck.protocol.messages import StepRequest
-from potluck.routing import Pace
+from potluck.routing.pace import Pace
 
 DRAFTS = {"prompt_lookup_num_tokens": 8}
 the_pace_of_servers = Pace.patience

@@ -11,7 +11,7 @@ from potluck.client.servers import Failures
 from potluck.errors import SwarmError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.routing import RouteHop
+from potluck.routing.route import RouteHop
 
 A, B = PeerId("a"), PeerId("b")
 BROKEN, SILENT = RemoteError(Code.INTERNAL, "broken"), RemoteError(Code.UNREACHABLE, "silent")

@@ -10,8 +10,8 @@ import pytest
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.server_records import beat_of, record_of
 
-from potluck.directory import HEARTBEAT_TTL_S, RECORD_TTL_S, Directory, record_checks
 from potluck.directory import seal as seal_module
+from potluck.directory.directory import Directory
 from potluck.directory.fields import (
     HEARTBEAT_FIELDS,
     RECORD_FIELDS,
@@ -21,7 +21,17 @@ from potluck.directory.fields import (
     record_from_fields,
     record_to_fields,
 )
-from potluck.directory.seal import MAX_SKEW_S, BadAnnouncementError, Kind, Sealed, seal, unseal_stored
+from potluck.directory.seal import (
+    HEARTBEAT_TTL_S,
+    MAX_SKEW_S,
+    RECORD_TTL_S,
+    BadAnnouncementError,
+    Kind,
+    Sealed,
+    record_checks,
+    seal,
+    unseal_stored,
+)
 from potluck.errors import NetworkError
 from potluck.membership.identity import Identity
 from potluck.petals.records import stock_server_value

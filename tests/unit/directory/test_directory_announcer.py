@@ -9,7 +9,8 @@ import pytest
 from helpers.fake_network import FakeNetwork
 from helpers.server_records import beat_of, record_of
 
-from potluck.directory import Announcer, Directory
+from potluck.directory.announcer import Announcer
+from potluck.directory.directory import Directory
 from potluck.errors import NetworkError
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Span

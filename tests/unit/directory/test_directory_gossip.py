@@ -15,7 +15,7 @@ from helpers.directory_swarm import SWARM, Member, start_members, until
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.server_records import beat_of, record_of
 
-from potluck.directory import HEARTBEAT_TTL_S, Directory, coding, exchange, gossip
+from potluck.directory import coding, exchange, gossip
 from potluck.directory.answers import Answers
 from potluck.directory.coding import (
     decode_compared,
@@ -26,11 +26,12 @@ from potluck.directory.coding import (
     encode_push,
     encode_report,
 )
+from potluck.directory.directory import Directory
 from potluck.directory.exchange import Compare, Fetch, Push, Report
 from potluck.directory.fairness import in_turns
 from potluck.directory.fields import heartbeat_to_fields, record_to_fields, tag_of
 from potluck.directory.rates import RateLimiter
-from potluck.directory.seal import Kind, Sealed, seal, unseal
+from potluck.directory.seal import HEARTBEAT_TTL_S, Kind, Sealed, seal, unseal
 from potluck.directory.table import Table
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, PersonId, Span
@@ -132,9 +133,9 @@ async def test_a_reader_learns_from_servers_what_the_dht_does_not_know() -> None
 async def test_nothing_new_costs_next_to_nothing() -> None:
     async with members(6) as (network, _):
         reader = await reader_in(network)
-        before = reader.reader.traffic.received
+        before = reader.reader.received_bytes
         await reader.fetch()
-        assert reader.reader.traffic.received - before < 100
+        assert reader.reader.received_bytes - before < 100
 
 
 async def test_servers_that_list_nobody_hide_nobody_whose_heartbeat_is_known() -> None:

@@ -16,10 +16,10 @@ from potluck_engine.handlers import Handlers
 from potluck_engine.memory.private_adapters import PrivateAdapters
 from torch import Tensor
 
-from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.adapters import Adapters, PrivateAdapter
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import BlockSpan, load_span
 from potluck.checkpoint.adapter_files import AdapterFile, open_adapter
+from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrefixPlace, PrivateId
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError

@@ -18,7 +18,7 @@ from potluck_engine.compute.steps import Call, StepJob
 from potluck_engine.compute.threads import Threads
 from potluck_engine.service import Service
 
-from potluck.blocks import BlockSpan
+from potluck.blocks.span import BlockSpan
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError

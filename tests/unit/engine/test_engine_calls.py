@@ -17,14 +17,13 @@ from potluck_engine.kept_passes import KEEP_S, KeptPasses, PassKey
 from potluck_engine.loaded_blocks import Gradients, Inputs, LoadedBlocks
 from torch import Tensor
 
-from potluck.blocks import BlockSpan
+from potluck.blocks.span import BlockSpan
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, StepRequest, TensorReply
 from potluck.wire import protocols
 from potluck.wire.calls import CallRequest, encode_call
 from potluck.wire.packing import pack
-from potluck.wire.questions import decode_info
 
 SPAN = Span(0, 2)
 T = TypeVar("T")
@@ -260,16 +259,6 @@ async def test_stream_call_that_stands_still_is_ended(network, blocks, host):
             stream = await host.open_stream(server.host.peer_id, protocol, timeout_s=120, max_frame_bytes=1 << 20)
             with refused_with(Code.BAD_REQUEST):
                 await stream.receive(timeout_s=120)
-
-
-async def test_info_tells_limits_and_what_is_free(network, blocks, host):
-    limits = ServingLimits(cache_tokens=160, max_batch_tokens=64, max_length=128)
-    async with serve(network, blocks=blocks, limits=limits) as server:
-        client = await Client.open(host, server)
-        await client.step(StepRequest(hidden_states(1, 10), opening()))
-        info = decode_info(await host.call(server.host.peer_id, protocols.INFO, b"", timeout_s=60))
-        assert (info.hidden_size, info.dtype, info.max_batch_tokens, info.max_length) == (64, "float32", 64, 128)
-        assert info.free_tokens == 160 - 16
 
 
 async def test_hidden_states_travel_packed_there_and_back_for_who_asks_for_it(server, host):

@@ -19,8 +19,8 @@ from potluck_engine.file_watch import FileWatch
 from potluck_engine.memory_watch import MemoryWatch, checksum
 from torch import nn
 
-from potluck.blocks import load_span
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError

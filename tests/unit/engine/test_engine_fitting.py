@@ -11,9 +11,9 @@ from potluck_engine import fitting
 from potluck_engine.fitting import alone, cache_tokens, choose_dtype, num_blocks_that_fit, resolved_limits
 from potluck_engine.ranks.devices import parse_max_memory
 
-from potluck.blocks import BlockSpan
 from potluck.blocks.residency import Room, place
-from potluck.checkpoint import Checkpoint, open_checkpoint
+from potluck.blocks.span import BlockSpan
+from potluck.checkpoint.source import Checkpoint, open_checkpoint
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span

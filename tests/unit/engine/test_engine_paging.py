@@ -14,8 +14,8 @@ from helpers.golden import CHECKPOINT
 from potluck_control.launch_spec import ServingLimits
 from torch import Tensor
 
-from potluck.blocks import load_span
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.span import load_span
+from potluck.checkpoint.source import open_checkpoint
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest

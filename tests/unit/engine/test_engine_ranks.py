@@ -25,9 +25,9 @@ from potluck_engine.ranks.ranked import loaded_blocks
 from potluck_engine.server import Engine
 from torch import Tensor
 
-from potluck.blocks import BlockSpan
 from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.plans import StepRow, plan_step
+from potluck.blocks.span import BlockSpan
 from potluck.errors import PotluckError, UsageError
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span

@@ -24,10 +24,10 @@ from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
 from potluck_engine.rebalancing import next_span
 from potluck_engine.server import Engine
 
-from potluck.blocks import BlockSpan
-from potluck.checkpoint import Checkpoint, open_checkpoint
+from potluck.blocks.span import BlockSpan
 from potluck.checkpoint.block_files import BlockFiles
-from potluck.directory import Directory
+from potluck.checkpoint.source import Checkpoint, open_checkpoint
+from potluck.directory.directory import Directory
 from potluck.errors import CheckpointError
 from potluck.membership.membership import Membership
 from potluck.p2p.config import HostConfig

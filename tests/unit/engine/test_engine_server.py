@@ -10,7 +10,7 @@ from helpers.lone_engine import SPAN, Machine
 from potluck_control.engine_messages import Joining, Loading, Measured, Offline, Online, Placed, Starting
 from potluck_control.launch_spec import ServingLimits
 
-from potluck.directory import Directory
+from potluck.directory.directory import Directory
 from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.membership.membership import Membership
 from potluck.protocol.codes import Code, RemoteError

@@ -20,7 +20,7 @@ from potluck_engine.token_cost import (
 from potluck.blocks.residency import Placement, Room, place
 from potluck.errors import UsageError
 from potluck.protocol.blocks import PeerId, Span
-from potluck.routing import Route, RouteHop
+from potluck.routing.route import Route, RouteHop
 
 RATES = MachineRates(resident_bps=1000.0, ram_bps=100.0, disk_bps=10.0)
 

@@ -17,9 +17,10 @@ from potluck_engine.block_loader import BlockLoader
 from potluck_engine.compute.failures import DeviceWatch
 from potluck_engine.trial_mark import FAULT, TrialMark, forget_marks
 
-from potluck.blocks import BlockSpan, accelerators, span, trial
+from potluck.blocks import accelerators, span, trial
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.ragged import RaggedRunner
+from potluck.blocks.span import BlockSpan
 from potluck.protocol.blocks import Span
 from potluck.tasks import cancel_and_wait
 

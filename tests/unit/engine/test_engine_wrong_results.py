@@ -12,7 +12,7 @@ from helpers.members import NOW_S, World, invited, joined, person
 from potluck_engine.wrong_results import Rechecks, reports_in
 from torch import Tensor
 
-from potluck.audit import WINDOW_TOKENS
+from potluck.audit.choices import WINDOW_TOKENS
 from potluck.membership.gate import MembersGate
 from potluck.membership.identity import Identity
 from potluck.membership.records import Record, Report, read_record

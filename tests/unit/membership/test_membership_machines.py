@@ -12,9 +12,10 @@ from potluck.errors import UsageError
 from potluck.membership.identity import Identity
 from potluck.membership.invite import TICKET_LIVES_S, Invite, accept, machine_invite
 from potluck.membership.leadership import remove_machine
-from potluck.membership.members import MAX_MACHINES, Members
+from potluck.membership.members import Members
 from potluck.membership.membership import Membership
 from potluck.membership.records import (
+    MAX_MACHINES,
     Machine,
     Machines,
     Record,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from potluck.audit import WINDOW_TOKENS
+from potluck.audit.choices import WINDOW_TOKENS
 from potluck.membership.identity import Identity
 from potluck.membership.invite import public_invite
 from potluck.membership.leadership import public_seats

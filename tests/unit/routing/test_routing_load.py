@@ -9,7 +9,10 @@ from helpers.server_records import server_of
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
-from potluck.routing import Needs, ServerColumns, Vantage, candidates, draw_routes, find_route, reprice, shortlist
+from potluck.routing import candidates
+from potluck.routing.route import Needs, Vantage
+from potluck.routing.search import draw_routes, find_route, reprice, shortlist
+from potluck.routing.servers import ServerColumns
 
 ALL = Span(0, 8)
 

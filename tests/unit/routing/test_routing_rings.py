@@ -10,8 +10,10 @@ from helpers.server_records import server_of
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
-from potluck.routing import ServerColumns, Vantage, draw_routes, find_route, reprice
 from potluck.routing.latency import between_servers
+from potluck.routing.route import Vantage
+from potluck.routing.search import draw_routes, find_route, reprice
+from potluck.routing.servers import ServerColumns
 
 ALL = Span(0, 8)
 HERE = {PeerId(peer): 0.1 for peer in ("a", "b", "c")}

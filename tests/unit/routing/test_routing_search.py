@@ -11,8 +11,10 @@ from helpers.server_records import server_of
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, NumberFormat, ServerState
-from potluck.routing import Needs, NoRouteError, Route, RouteHop, ServerColumns, Vantage, choose_adapter
-from potluck.routing import find_route as find_in_columns
+from potluck.routing.route import Needs, NoRouteError, Route, RouteHop, Vantage
+from potluck.routing.search import choose_adapter
+from potluck.routing.search import find_route as find_in_columns
+from potluck.routing.servers import ServerColumns
 
 ALL = Span(0, 8)
 

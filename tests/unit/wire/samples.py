@@ -18,7 +18,6 @@ from potluck.protocol.messages import (
     PushLink,
     Quote,
     QuoteRequest,
-    ServerInfo,
     SessionOpening,
     StepReply,
     StepRequest,
@@ -74,7 +73,6 @@ LINK = PushLink(PeerId("12D3KooWB"), SECRET)
 PUSHED_ANSWER = StepReply(HIDDEN, Timing(), can_push=True, was_pushed=True, input_digest=b"h" * DIGEST_BYTES)
 QUOTE_REQUEST = QuoteRequest("m", Span(2, 4), 2, 16, CALLER)
 QUOTE = Quote(3, 10.0, 1.0, 1000, 100)
-INFO = ServerInfo("1.2", 100, 64, "float32", 2048, 4096)
 DIAL = DialBack(("/ip4/1.2.3.4/tcp/1", ""), "/ip4/5.6.7.8/tcp/2")
 REFUSAL = encode_refusal(RemoteError(Code.BUSY, "full", retry_after_s=1.5))
 
@@ -173,7 +171,6 @@ SAMPLES = {
         lambda body: questions.decode_quote_request(body, limits=LIMITS),
     ),
     "quote": answer(QUOTE, questions.encode_quote(QUOTE), questions.decode_quote),
-    "info": answer(INFO, questions.encode_info(INFO), questions.decode_info),
     "receipt": Sample(RECEIPT, questions.encode_receipt(RECEIPT), questions.decode_receipt),
     "dial back": Sample(DIAL, encode_dial_back(DIAL), decode_dial_back),
     "reachable": answer(True, encode_reachable(True), decode_reachable),

@@ -16,7 +16,7 @@ from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.full_screen import tree_of
 from potluck_daemon.presence.launchers import launched_game
 from potluck_daemon.presence.probe import Sighting, Surroundings, next_look
-from potluck_daemon.presence.processes import ProcessTable, Program, below
+from potluck_daemon.presence.processes import ProcessTable, is_below
 from potluck_daemon.presence.program_probes import (
     RELAXED_INTERVAL_S,
     Judge,
@@ -83,10 +83,8 @@ def test_a_program_that_only_mentions_it_a_dead_one_and_all_below_ourselves_do_n
 
 def test_descendants_are_found_in_any_order_and_circles_end() -> None:
     parents = {12: 11, 11: 10, 10: 1, 20: 21, 21: 20, 13: 11, 30: 1}
-    programs = {pid: Program(pid, parent, "x", ()) for pid, parent in parents.items()}
-    assert below(10, programs) == {10, 11, 12, 13}
-    assert below(20, programs) == {20, 21}
-    assert below(99, programs) == {99}
+    found = {root: {pid for pid in parents if is_below(pid, {root}, parents)} for root in (10, 20, 99)}
+    assert found == {10: {10, 11, 12, 13}, 20: {20, 21}, 99: set()}
 
 
 def test_a_start_and_an_end_leave_the_other_programs_as_they_were(made: MadeProcesses, looker: Looker) -> None:
