@@ -23,7 +23,7 @@ _WORD = re.compile(r"\s*\S+\s*")  # with the spaces around it
 _GAP, _ONE, _MORE = "·", "▒", "█"  # nobody, one server, several
 _ASCII = str.maketrans({_GAP: ".", _ONE: "+", _MORE: "#", "✓": "+", "✗": "x", "→": ">"})
 _NARROWEST = 30  # columns; below that, a terminal breaks the lines itself
-_SILENCE_S = 0.8  # that needs no explanation; an import may hold the interpreter's lock for another second
+_SILENCE_S = 0.6  # that needs no explanation; an import may hold the interpreter's lock for another second
 
 
 def shown(text: str) -> str:
