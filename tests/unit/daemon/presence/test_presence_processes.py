@@ -16,7 +16,7 @@ from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.full_screen import tree_of
 from potluck_daemon.presence.launchers import launched_game
 from potluck_daemon.presence.probe import Sighting, Surroundings, next_look
-from potluck_daemon.presence.processes import ProcessTable
+from potluck_daemon.presence.processes import ProcessTable, is_below
 from potluck_daemon.presence.program_probes import (
     RELAXED_INTERVAL_S,
     Judge,
