@@ -326,8 +326,8 @@ BODIES: dict[str, tuple[Callable[[], bytes], ...]] = {
     _FIND: (_find, _noise),
     exchange.COMPARE: (lambda: encode_compare(exchange.Compare((os.urandom(4),) * 64)), _noise),
     exchange.FETCH: (lambda: encode_fetch(exchange.Fetch(64, tuple(range(64)))), _noise),
-    exchange.PUSH: (lambda: encode_push(exchange.Push(())), _noise),
-    exchange.REPORT: (lambda: encode_report(exchange.Report(PeerId("1" * 52))), _noise),
+    exchange.PUSH: (lambda: encode_push(()), _noise),
+    exchange.REPORT: (lambda: encode_report(PeerId("1" * 52)), _noise),
     protocols.DIAL_BACK: (lambda: encode_dial_back(DialBack(("/ip4/127.0.0.1/tcp/1",))), _noise),
 }
 

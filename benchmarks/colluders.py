@@ -25,7 +25,7 @@ from potluck.directory.coding import (
     encode_report,
 )
 from potluck.directory.directory import Directory
-from potluck.directory.exchange import COMPARE, FETCH, MAX_PUSHED, PUSH, REPORT, Compared, Fetched, Push, Report
+from potluck.directory.exchange import COMPARE, FETCH, MAX_PUSHED, PUSH, REPORT, Compared, Fetched
 from potluck.directory.fields import heartbeat_to_fields, record_to_fields
 from potluck.directory.seal import MAX_SKEW_S, Kind, Sealed, seal
 from potluck.directory.table import MAX_SERVERS_OF_A_PERSON
@@ -155,13 +155,12 @@ class _Swarm:
                 await host.store(sealed.kind.key(_SWARM), sealed.peer_id, sealed.to_bytes(), expiration=self._ends_at)
             for target in self.honest:
                 for start in range(0, len(announced), MAX_PUSHED):
-                    push = Push(tuple(announced[start : start + MAX_PUSHED]))
-                    await _call(hosts[0], target, PUSH, encode_push(push))
+                    pushed = announced[start : start + MAX_PUSHED]
+                    await _call(hosts[0], target, PUSH, encode_push(pushed))
                 for host in random.sample(hosts, 4):
                     for suspect in self.honest:
                         self.accusations += 1
-                        report = Report(suspect)
-                        await _call(host, target, REPORT, encode_report(report))
+                        await _call(host, target, REPORT, encode_report(suspect))
             await asyncio.sleep(_ACCUSE_EVERY_S)
 
     @property

@@ -240,8 +240,8 @@ def _worthless(membership: Membership, host: Libp2pHost) -> list[tuple[str, byte
             (ROSTER, encode(Exchange(records=(rng.randbytes(300),) * _BATCH))),
             (ROSTER, encode(Exchange(records=tuple(item.data for item in entries[:_BATCH])))),
             (PRESENT, encode(Presentation(application=made[0], machines=made[-1], entries=made[: _BATCH // 2]))),
-            (exchange.REPORT, encode_report(exchange.Report(PeerId("1" * 52)))),
-            (exchange.PUSH, encode_push(exchange.Push(()))),
+            (exchange.REPORT, encode_report(PeerId("1" * 52))),
+            (exchange.PUSH, encode_push(())),
         ]
     return calls
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from potluck.directory.coding import encode_push
 from potluck.directory.directory import Directory
-from potluck.directory.exchange import PUSH, Push
+from potluck.directory.exchange import PUSH
 from potluck.directory.fields import heartbeat_to_fields, record_to_fields
 from potluck.directory.seal import Kind, Sealed, seal
 from potluck.membership.identity import Identity, peer_id_of
@@ -56,7 +56,7 @@ class Haunter:
             batch = [each for _ in range(_BATCH // 2) for each in self.announcements(self._rng.randrange(NUM_GHOSTS))]
             for target in self._targets:
                 try:
-                    await self._host.call(target, PUSH, encode_push(Push(tuple(batch))), timeout_s=10.0)
+                    await self._host.call(target, PUSH, encode_push(batch), timeout_s=10.0)
                     self.pushed += len(batch)
                 except RemoteError:
                     self.refused += len(batch)

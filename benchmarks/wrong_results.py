@@ -54,7 +54,7 @@ def report_reaches(soak: bool) -> Measured:
         watcher = stack.enter_context(_client(folder, joined[-1], "off"))
         before = _usable(watcher)
         finders = list(joined[-1 - _CLIENTS : -1])
-        with patch("potluck.audit.audit_chance", lambda *_: 1.0):
+        with patch("potluck.client.audits.audit_chance", lambda *_: 1.0):
             for membership in finders:
                 with _client(folder, membership, "on") as model:
                     _find(model)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from potluck_control.launch_spec import LaunchSpec
 
 from potluck.checked_files import CheckedFile, DamagedError
@@ -37,7 +38,7 @@ class ServedWeights:
         Raises:
             CheckpointError: some differ.
         """
-        file = CheckedFile(self.path, _parse)
+        file = CheckedFile(self.path, msgspec.json.Decoder(Known).decode)
         known = self._read(file)
         before = known.pop(key, {})
         now = {str(block): digest for block, digest in zip(span, digests, strict=True)}
@@ -70,11 +71,3 @@ class ServedWeights:
 def weights_key(spec: LaunchSpec) -> str:
     """Return a key of the swarm, its revision and the files of the model."""
     return " | ".join((spec.swarm.prefix, spec.swarm.revision, spec.checkpoint))
-
-
-def _parse(data: bytes) -> Known:
-    """Raises ValueError."""
-    known = json.loads(data)
-    if not isinstance(known, dict) or not all(isinstance(blocks, dict) for blocks in known.values()):
-        raise ValueError("it has another format")
-    return {str(key): {str(block): str(digest) for block, digest in blocks.items()} for key, blocks in known.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 import msgpack
@@ -16,8 +16,6 @@ from potluck.directory.exchange import (
     Compared,
     Fetch,
     Fetched,
-    Push,
-    Report,
     Wanted,
 )
 from potluck.directory.fields import TAG_BYTES
@@ -131,34 +129,30 @@ def decode_fetched(body: bytes, message: Fetch) -> Fetched:
     return _decode(_inflate(body), MAX_ANSWER_BYTES, read, Code.BAD_REPLY)
 
 
-def encode_push(message: Push) -> bytes:
-    announcements = [_listed(public_key_of(sealed.peer_id), sealed) for sealed in message.announcements]
-    return _pack([announcements])
+def encode_push(announcements: Iterable[Sealed]) -> bytes:
+    return _pack([[_listed(public_key_of(sealed.peer_id), sealed) for sealed in announcements]])
 
 
-def decode_push(body: bytes) -> Push:
+def decode_push(body: bytes) -> tuple[Sealed, ...]:
     """Raises RemoteError BAD_REQUEST."""
 
-    def read(values: list[object]) -> Push:
+    def read(values: list[object]) -> tuple[Sealed, ...]:
         announcements = values[0]
         if not isinstance(announcements, list) or len(announcements) > MAX_PUSHED:
             raise ValueError("too many announcements")
-        return Push(tuple(_sealed(item, _peer) for item in announcements))
+        return tuple(_sealed(item, _peer) for item in announcements)
 
     return _decode(body, MAX_REQUEST_BYTES, read, Code.BAD_REQUEST)
 
 
-def encode_report(message: Report) -> bytes:
-    return _pack([public_key_of(message.suspect)])
+def encode_report(suspect: PeerId) -> bytes:
+    return _pack([public_key_of(suspect)])
 
 
-def decode_report(body: bytes) -> Report:
+def decode_report(body: bytes) -> PeerId:
     """Raises RemoteError BAD_REQUEST."""
 
-    def read(values: list[object]) -> Report:
-        return Report(_peer(values[0]))
-
-    return _decode(body, MAX_REQUEST_BYTES, read, Code.BAD_REQUEST)
+    return _decode(body, MAX_REQUEST_BYTES, lambda values: _peer(values[0]), Code.BAD_REQUEST)
 
 
 def _listed(author: object, sealed: Sealed) -> list[object]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from potluck.directory.attempts import Attempts
 from potluck.directory.coding import encode_report
-from potluck.directory.exchange import REPORT, Report
+from potluck.directory.exchange import REPORT
 from potluck.directory.fields import heartbeat_to_fields, links_to_fields, record_to_fields, tag_of
 from potluck.directory.gossip import Gossip
 from potluck.directory.reader import CALL_TIMEOUT_S, Reader
@@ -203,12 +203,7 @@ class Directory:
         self._reported[suspect] = now
         online = [item.peer_id for item in self.table.live(now) if item.heartbeat.state is ServerState.ONLINE]
         calls = [
-            self._host.call(
-                watcher,
-                REPORT,
-                encode_report(Report(suspect)),
-                timeout_s=CALL_TIMEOUT_S,
-            )
+            self._host.call(watcher, REPORT, encode_report(suspect), timeout_s=CALL_TIMEOUT_S)
             for watcher in watchers_of(suspect, online, self.table.person_of)
         ]
         await asyncio.gather(*calls, return_exceptions=True)

@@ -3,7 +3,7 @@
 `Compare` holds digests of the asker's records and the servers it wants news of; the answer names the buckets that
 differ and has newer heartbeats and links. `Fetch` lists the asker's entries in such buckets; the answer has a page of
 the records it lacks, with the place where the next page begins, and the last page names those that the other lacks.
-`Push` passes on announcements. `Report` names a server that failed a client. Authors sign their announcements, so nodes
+A push passes on announcements. A report names a server that failed a client. Authors sign their announcements, so nodes
 that pass them on can hold them back but cannot change them.
 """
 
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from potluck.directory.seal import Sealed
-from potluck.protocol.blocks import PeerId
 
 COMPARE: Final = "PotluckDirectory.rpc_compare"  # unary, as all of these
 FETCH: Final = "PotluckDirectory.rpc_fetch"
@@ -60,16 +59,6 @@ class Fetched:
     records: tuple[Sealed, ...] = ()
     absent: tuple[int, ...] = ()  # places of entries that the other does not have; on the last page
     next: bytes = b""  # grows from page to page; empty: this is the last one
-
-
-@dataclass(frozen=True, slots=True)
-class Push:
-    announcements: tuple[Sealed, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    suspect: PeerId
 
 
 def short(sequence: float) -> int:

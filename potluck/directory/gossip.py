@@ -27,7 +27,7 @@ from potluck.directory.coding import (
     encode_fetched,
     encode_push,
 )
-from potluck.directory.exchange import COMPARE, FETCH, MAX_PUSHED, MAX_PUSHED_BYTES, PUSH, REPORT, Push
+from potluck.directory.exchange import COMPARE, FETCH, MAX_PUSHED, MAX_PUSHED_BYTES, PUSH, REPORT
 from potluck.directory.fairness import in_turns
 from potluck.directory.rates import RateLimiter
 from potluck.directory.reader import CALL_TIMEOUT_S, Reader
@@ -147,15 +147,14 @@ class Gossip:
 
     async def _answer_push(self, body: bytes, peer: PeerId) -> bytes:
         self._count(self._pushed, peer)  # before it is decoded
-        message = decode_push(body)
-        self._count(self._pushed, peer, max(len(message.announcements) - 1, 0))
-        self._note(await self.reader.take(message.announcements))
+        announcements = decode_push(body)
+        self._count(self._pushed, peer, max(len(announcements) - 1, 0))
+        self._note(await self.reader.take(announcements))
         return b""
 
     async def _answer_report(self, body: bytes, peer: PeerId) -> bytes:
         person = self._count(self._reports, peer)
-        message = decode_report(body)
-        suspect, num_people = message.suspect, self._table.num_people
+        suspect, num_people = decode_report(body), self._table.num_people
         if self._host.is_on_probation(peer):
             return b""
         if self._is_live(suspect) and self._complaints.add(person, suspect, self._loop_s(), num_people=num_people):
@@ -242,11 +241,9 @@ class Gossip:
 
     async def _push(self, peer: PeerId, announcements: Sequence[Sealed]) -> None:
         """Send announcements to `peer`, except those that it made itself."""
-        message = Push(
-            tuple(sealed for sealed in announcements if sealed.peer_id != peer),
-        )
-        if message.announcements:
-            await self._host.call(peer, PUSH, encode_push(message), timeout_s=CALL_TIMEOUT_S)
+        others = [sealed for sealed in announcements if sealed.peer_id != peer]
+        if others:
+            await self._host.call(peer, PUSH, encode_push(others), timeout_s=CALL_TIMEOUT_S)
 
     async def _tell(self, peer: PeerId, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work` with a peer; ping one that cannot be reached, and avoid one that does not know these calls."""

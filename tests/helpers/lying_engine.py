@@ -21,6 +21,6 @@ def _load_wrongly(*args: Any, **options: Any) -> Any:
 
 if __name__ == "__main__":
     loading.load_span = _load_wrongly
-    _, _, module, *sys.argv[1:] = sys.argv[1:]
+    module, *sys.argv[1:] = sys.argv[sys.argv.index("-m") + 1 :]
     sys.argv[0] = module
     runpy.run_module(module, run_name="__main__", alter_sys=True)

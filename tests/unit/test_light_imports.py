@@ -73,7 +73,7 @@ def test_an_app_that_starts_in_the_tray_loads_no_window() -> None:
 
 def test_tests_and_figures_of_a_gpu_need_few_packages() -> None:
     modules = {name for kind in ("tests", "benchmarks") for name in _imported_by(ROOT / kind / "gpu")}
-    assert {"potluck.blocks.grouped", "potluck.checkpoint", "helpers.tiny_models"} <= modules
+    assert {"potluck.blocks.grouped", "potluck.checkpoint.source", "helpers.tiny_models"} <= modules
     if find_spec("triton") is None:
         modules = {name for name in modules if name.rpartition(".")[2] not in TRITONS}
     names = packages_distributions()

@@ -226,7 +226,7 @@ def test_two_liars_of_four_servers_deceive_nobody(monkeypatch: pytest.MonkeyPatc
         allowed = [peer for peer, person in candidates if person not in unwanted]
         return min(allowed, key=lambda peer: peer not in liars, default=None)
 
-    monkeypatch.setattr("potluck.audit.choose_auditor", liars_first)
+    monkeypatch.setattr("potluck.client.audits.choose_auditor", liars_first)
     with world("0:4", *(("0:4",) * 3), config=config) as there, there.model.session(max_length=128) as session:
         there.model.generate(prompt(tokens=5), session=session, **SHORT)
         for each in [each for each in there.servers if each is not serving(there, 0)][:2]:

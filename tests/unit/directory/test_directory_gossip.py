@@ -27,7 +27,7 @@ from potluck.directory.coding import (
     encode_report,
 )
 from potluck.directory.directory import Directory
-from potluck.directory.exchange import Compare, Fetch, Push, Report
+from potluck.directory.exchange import Compare, Fetch
 from potluck.directory.fairness import in_turns
 from potluck.directory.fields import heartbeat_to_fields, record_to_fields, tag_of
 from potluck.directory.rates import RateLimiter
@@ -237,7 +237,7 @@ async def beating(network: FakeNetwork, clock: Clock) -> FakeHost:
 
 async def complain(network: FakeNetwork, servers: list[Member], suspect: PeerId, *, is_newcomer: bool = False) -> None:
     """A new client tells each of the servers that `suspect` failed it."""
-    client, report = network.start(), encode_report(Report(suspect))
+    client, report = network.start(), encode_report(suspect)
     if is_newcomer:
         network.on_probation = {*network.on_probation, client.peer_id}
     for server in servers:
@@ -299,8 +299,7 @@ def sealed_record(identity: Identity, *, age_s: float = 0.0, start: int = 0, **c
 
 
 async def push(host: FakeHost, server: Member, *announcements: Sealed) -> None:
-    message = Push(announcements)
-    await host.call(server.peer_id, exchange.PUSH, encode_push(message), timeout_s=60)
+    await host.call(server.peer_id, exchange.PUSH, encode_push(announcements), timeout_s=60)
 
 
 async def test_a_few_servers_of_each_person_are_in_the_dht() -> None:
@@ -333,8 +332,8 @@ async def test_garbage_is_refused_and_the_server_lives(protocol: str) -> None:
         message = {
             exchange.COMPARE: encode_compare(Compare((bytes(4),) * 16)),
             exchange.FETCH: encode_fetch(Fetch(16, (0,))),
-            exchange.PUSH: encode_push(Push(())),
-            exchange.REPORT: encode_report(Report(server.peer_id)),
+            exchange.PUSH: encode_push(()),
+            exchange.REPORT: encode_report(server.peer_id),
         }[protocol]
         rng = random.Random(5)
         for body in (b"", b"\xc1", b"\x91" * 5000, bytes(2 << 20), *(rng.randbytes(60) for _ in range(20))):
@@ -393,7 +392,7 @@ def test_news_travel_in_messages_that_servers_take_and_those_of_honest_people_co
     parts = list(gossip._parts(records, in_turns(peers, lambda peer: PersonId("me" if peer == peers[-1] else "them"))))
     assert sorted(sealed.peer_id for part in parts for sealed in part) == sorted(peers)
     assert peers[-1] in [sealed.peer_id for sealed in parts[0][:2]]
-    assert all(len(encode_push(Push(tuple(part)))) <= coding.MAX_REQUEST_BYTES for part in parts)
+    assert all(len(encode_push(part)) <= coding.MAX_REQUEST_BYTES for part in parts)
 
 
 @pytest.mark.parametrize("num_ghosts", [100, 0], ids=["ghosts", "no ghosts"])
