@@ -167,13 +167,15 @@ def describe(error: BaseException) -> str:
         return f"potluck: this needs {error.name}, which is not installed (potluck setup fetches it)"
     if _is_full(error):
         return "potluck: there is no room left to write (free disk space, or choose another place)"
+    if isinstance(error, UnicodeEncodeError):
+        return "potluck: a name or text is not in UTF-8 (write it in UTF-8)"
     kind = type(error).__name__
     return " ".join(f"potluck: internal error, {kind}: {error} (POTLUCK_DEBUG=1 shows where)".split())
 
 
 def exit_code(error: BaseException) -> int:
     match error:
-        case UsageError():
+        case UsageError() | UnicodeEncodeError():
             return EXIT_USAGE
         case NetworkError() | SwarmError() | RemoteError():
             return EXIT_NETWORK

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from potluck_cli import main as cli
@@ -63,6 +64,7 @@ def test_exit_codes_tell_whose_fault_it_is() -> None:
         (SwarmError("x"), 3),
         (RemoteError(Code.BUSY, "x"), 3),
         (ModuleNotFoundError("x"), 1),
+        (UnicodeEncodeError("utf-8", "a\udcff", 1, 2, "surrogates not allowed"), 2),
         (KeyError("x"), 70),
     ):
         assert cli.exit_code(error) == code
@@ -74,6 +76,19 @@ def test_an_error_that_nobody_meant_for_people_is_one_line() -> None:
         (ModuleNotFoundError("x", name="torch"), "this needs torch, which is not installed (potluck setup fetches it)"),
     ):
         assert cli.describe(error) == f"potluck: {text}"
+
+
+@pytest.mark.parametrize(
+    "locale", [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}, {"PYTHONUTF8": "1"}]
+)
+def test_bytes_that_are_no_utf8_end_in_one_sentence(locale: dict[str, str], tmp_path: Path) -> None:
+    places = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"), f"{tmp_path}/\udcff")
+    for words in (("config", "set", "serve.name", "a\udcff"), ("pause", "\udcff"), ("\udcff",)):
+        command = [sys.executable, "-P", "-m", "potluck_cli.main", *words]
+        done = subprocess.run(command, env={**os.environ, **places, **locale}, capture_output=True, timeout=250)
+        assert done.stderr.startswith(b"potluck: ")
+        assert done.stderr.count(b"\n") == 1
+        assert b"internal error" not in done.stderr
 
 
 def test_an_output_that_takes_nothing_is_no_internal_error() -> None:
