@@ -83,7 +83,7 @@ def test_an_error_that_nobody_meant_for_people_is_one_line() -> None:
 )
 def test_bytes_that_are_no_utf8_end_in_one_sentence(locale: dict[str, str], tmp_path: Path) -> None:
     places = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"), f"{tmp_path}/\udcff")
-    for words in (("config", "set", "serve.name", "a\udcff"), ("pause", "\udcff"), ("\udcff",)):
+    for words in (("config", "set", "serve.name", "a\udcff"), ("start",), ("pause", "\udcff"), ("\udcff",)):
         command = [sys.executable, "-P", "-m", "potluck_cli.main", *words]
         done = subprocess.run(command, env={**os.environ, **places, **locale}, capture_output=True, timeout=250)
         assert done.stderr.startswith(b"potluck: ")
