@@ -45,6 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     places = system_places() if args.system else user_places()
     confine()
     try:
+        places.check()
         drop_root(places)
         make_private(places.state)
         if not places.is_system:  # root's folder is as it should be

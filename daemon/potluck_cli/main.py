@@ -166,13 +166,15 @@ def describe(error: BaseException) -> str:
         return " ".join(f"potluck: {error}{hint}".split())
     if isinstance(error, ModuleNotFoundError):
         return f"potluck: this needs {error.name}, which is not installed (potluck setup fetches it)"
+    if isinstance(error, UnicodeEncodeError):
+        return "potluck: a name or text is not in UTF-8 (write it in UTF-8)"
     kind = type(error).__name__
     return " ".join(f"potluck: internal error, {kind}: {error} (POTLUCK_DEBUG=1 shows where)".split())
 
 
 def exit_code(error: BaseException) -> int:
     match error:
-        case UsageError():
+        case UsageError() | UnicodeEncodeError():
             return EXIT_USAGE
         case NetworkError() | SwarmError() | RemoteError():
             return EXIT_NETWORK

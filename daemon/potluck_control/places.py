@@ -8,6 +8,8 @@ from pathlib import Path
 
 import platformdirs
 
+from potluck.errors import UsageError
+
 _APP = "potluck"
 
 
@@ -20,6 +22,13 @@ class Places:
     runtime: Path
     cache: Path
     is_system: bool = False
+
+    def check(self) -> None:
+        """Raise UsageError if a folder cannot be named in a message to the engine."""
+        for folder in map(str, (self.config, self.state, self.runtime, self.cache)):
+            if folder != folder.encode(errors="replace").decode():
+                hint = "name others with XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_RUNTIME_DIR and XDG_CACHE_HOME"
+                raise UsageError(f"the folder {folder} is not in UTF-8", hint=hint)
 
     @property
     def settings_file(self) -> Path:

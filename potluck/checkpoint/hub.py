@@ -31,6 +31,7 @@ from potluck.checkpoint.shards import disk_full
 from potluck.errors import CheckpointError
 from potluck.model_folder import SMALL
 from potluck.protocol.swarm import is_revision
+from potluck.unreachable import is_of_network, why_unreachable
 
 _SEARCH_TIMEOUT_S = 15.0
 
@@ -187,14 +188,14 @@ def _explained(error: Exception, name: str, file: str) -> CheckpointError | None
             message, hint = f"the hub refuses access to {name}", log_in
         case OSError(errno=errno.ENOSPC):
             return disk_full(Path(constants.HF_HUB_CACHE) / file)
+        case PermissionError(filename=str(place)):
+            message, hint = f"{place} cannot be written", "choose another folder, or check who owns it"
+        case _ if not is_of_network(error):
+            return None
         case _:
-            is_network = type(error).__module__.split(".")[0] in ("httpx", "httpx2", "httpcore", "httpcore2")
-            if not is_network and not isinstance(error, OSError):
-                return None
-            return HubUnreachableError(
-                f"cannot reach the hub to fetch {name}, and it is not in the cache",
-                hint="check the network connection, or give a local folder",
-            )
+            why, advice = why_unreachable(urlsplit(_endpoint()).hostname or "the hub", error)
+            message = f"cannot reach the hub to fetch {name}, and it is not in the cache: {why}"
+            return HubUnreachableError(message, hint=f"{advice}, or give a local folder")
     return CheckpointError(message, hint=hint)
 
 

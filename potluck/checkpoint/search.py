@@ -10,11 +10,13 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from urllib.parse import urlsplit
 
 from huggingface_hub import HfApi, ModelInfo, constants, get_session
 from huggingface_hub.errors import HfHubHTTPError
 
 from potluck.errors import PotluckError
+from potluck.unreachable import is_of_network, why_unreachable
 
 MAX_FOUND = 20
 _REACH_TIMEOUT_S = 8.0  # the library asks for half a minute before it says that nobody is there
@@ -53,11 +55,12 @@ def search_hub(words: str) -> list[FoundModel]:
     except HfHubHTTPError as error:
         raise PotluckError(f"the hub answered {error.response.status_code}", hint="try again later") from error
     except Exception as error:
-        is_network = type(error).__module__.split(".")[0] in ("httpx", "httpx2", "httpcore", "httpcore2")
-        if not is_network and not isinstance(error, OSError):
+        if not is_of_network(error):
             raise
-        hint = "check the network connection, or choose a model on this computer"
-        raise PotluckError("cannot reach the hub", hint=hint) from error
+        why, advice = why_unreachable(urlsplit(endpoint).hostname or endpoint, error)
+        raise PotluckError(
+            f"cannot reach the hub: {why}", hint=f"{advice}, or choose a model on this computer"
+        ) from error
 
 
 def described(item: ModelInfo) -> FoundModel:

@@ -649,6 +649,50 @@
         <translation>{host} antwortet nicht</translation>
     </message>
     <message>
+        <source>{host} has a certificate that is not trusted</source>
+        <translation>dem Zertifikat von {host} wird nicht vertraut</translation>
+    </message>
+    <message>
+        <source>{name} names certificates that are not there</source>
+        <translation>{name} nennt Zertifikate, die es nicht gibt</translation>
+    </message>
+    <message>
+        <source>a SOCKS proxy needs the package socksio</source>
+        <translation>ein SOCKS-Proxy braucht das Paket socksio</translation>
+    </message>
+    <message>
+        <source>the address of the proxy cannot be read</source>
+        <translation>die Adresse des Proxys ist nicht lesbar</translation>
+    </message>
+    <message>
+        <source>check this computer&apos;s network</source>
+        <translation>prüfe das Netz dieses Computers</translation>
+    </message>
+    <message>
+        <source>check HTTPS_PROXY, ALL_PROXY and NO_PROXY</source>
+        <translation>prüfe HTTPS_PROXY, ALL_PROXY und NO_PROXY</translation>
+    </message>
+    <message>
+        <source>correct HTTPS_PROXY, ALL_PROXY or NO_PROXY</source>
+        <translation>berichtige HTTPS_PROXY, ALL_PROXY oder NO_PROXY</translation>
+    </message>
+    <message>
+        <source>correct or unset {name}</source>
+        <translation>berichtige oder entferne {name}</translation>
+    </message>
+    <message>
+        <source>install it, or name an HTTP proxy instead</source>
+        <translation>installiere es oder nenne stattdessen einen HTTP-Proxy</translation>
+    </message>
+    <message>
+        <source>set SSL_CERT_FILE to the right certificates</source>
+        <translation>setze SSL_CERT_FILE auf die richtigen Zertifikate</translation>
+    </message>
+    <message>
+        <source>{advice}, then try again: it continues where it stopped</source>
+        <translation>{advice} und versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
+    </message>
+    <message>
         <source>the engine does not answer</source>
         <translation>die Engine antwortet nicht</translation>
     </message>
@@ -853,10 +897,6 @@
         <translation>wähle einen anderen Ordner, oder prüfe, wem er gehört</translation>
     </message>
     <message>
-        <source>check this computer&apos;s network, then try again: it continues where it stopped</source>
-        <translation>prüfe das Netz dieses Computers und versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
-    </message>
-    <message>
         <source>try again: it continues where it stopped</source>
         <translation>versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
     </message>
@@ -913,8 +953,8 @@
         <translation>von {host} sind keine Aktualisierungen zu bekommen: {why}</translation>
     </message>
     <message>
-        <source>check the network and the setting updates.url</source>
-        <translation>prüfe das Netz und die Einstellung updates.url</translation>
+        <source>{advice}, and check the setting updates.url</source>
+        <translation>{advice} und prüfe die Einstellung updates.url</translation>
     </message>
     <message>
         <source>try again later; it continues where it stopped</source>
@@ -2886,12 +2926,20 @@
         <translation>suche mit anderen Wörtern</translation>
     </message>
     <message>
-        <source>cannot reach the hub</source>
-        <translation>der Hub ist nicht erreichbar</translation>
+        <source>cannot reach the hub: {why}</source>
+        <translation>der Hub ist nicht erreichbar: {why}</translation>
     </message>
     <message>
-        <source>check the network connection, or choose a model on this computer</source>
-        <translation>prüfe die Netzwerkverbindung oder wähle ein Modell auf diesem Computer</translation>
+        <source>{advice}, or choose a model on this computer</source>
+        <translation>{advice} oder wähle ein Modell auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>cannot reach the hub to fetch {name}, and it is not in the cache: {why}</source>
+        <translation>der Hub ist nicht erreichbar, um {name} zu laden, und auf dem Datenträger liegt es nicht: {why}</translation>
+    </message>
+    <message>
+        <source>{advice}, or give a local folder</source>
+        <translation>{advice} oder gib einen Ordner auf diesem Computer an</translation>
     </message>
     <message>
         <source>the hub did not answer in time</source>
@@ -2908,14 +2956,6 @@
     <message>
         <source>choose a folder with config.json and .safetensors files, or one that contains such folders</source>
         <translation>wähle einen Ordner mit config.json und .safetensors-Dateien oder einen, der solche Ordner enthält</translation>
-    </message>
-    <message>
-        <source>cannot reach the hub to fetch {name}, and it is not in the cache</source>
-        <translation>der Hub ist nicht erreichbar, um {name} zu laden, und auf dem Datenträger liegt es nicht</translation>
-    </message>
-    <message>
-        <source>check the network connection, or give a local folder</source>
-        <translation>prüfe die Netzwerkverbindung oder gib einen Ordner auf diesem Computer an</translation>
     </message>
     <message>
         <source>{name} is gated: its owner must grant you access</source>

@@ -649,6 +649,50 @@
         <translation>{host} no responde</translation>
     </message>
     <message>
+        <source>{host} has a certificate that is not trusted</source>
+        <translation>el certificado de {host} no es de confianza</translation>
+    </message>
+    <message>
+        <source>{name} names certificates that are not there</source>
+        <translation>{name} indica certificados que no existen</translation>
+    </message>
+    <message>
+        <source>a SOCKS proxy needs the package socksio</source>
+        <translation>un proxy SOCKS necesita el paquete socksio</translation>
+    </message>
+    <message>
+        <source>the address of the proxy cannot be read</source>
+        <translation>la dirección del proxy no se puede leer</translation>
+    </message>
+    <message>
+        <source>check this computer&apos;s network</source>
+        <translation>comprueba la red de este ordenador</translation>
+    </message>
+    <message>
+        <source>check HTTPS_PROXY, ALL_PROXY and NO_PROXY</source>
+        <translation>comprueba HTTPS_PROXY, ALL_PROXY y NO_PROXY</translation>
+    </message>
+    <message>
+        <source>correct HTTPS_PROXY, ALL_PROXY or NO_PROXY</source>
+        <translation>corrige HTTPS_PROXY, ALL_PROXY o NO_PROXY</translation>
+    </message>
+    <message>
+        <source>correct or unset {name}</source>
+        <translation>corrige o elimina {name}</translation>
+    </message>
+    <message>
+        <source>install it, or name an HTTP proxy instead</source>
+        <translation>instálalo o indica un proxy HTTP en su lugar</translation>
+    </message>
+    <message>
+        <source>set SSL_CERT_FILE to the right certificates</source>
+        <translation>pon en SSL_CERT_FILE los certificados correctos</translation>
+    </message>
+    <message>
+        <source>{advice}, then try again: it continues where it stopped</source>
+        <translation>{advice} y vuelve a intentarlo: continúa donde se quedó</translation>
+    </message>
+    <message>
         <source>the engine does not answer</source>
         <translation>el motor no responde</translation>
     </message>
@@ -853,10 +897,6 @@
         <translation>elige otra carpeta o comprueba de quién es</translation>
     </message>
     <message>
-        <source>check this computer&apos;s network, then try again: it continues where it stopped</source>
-        <translation>comprueba la red de este ordenador y vuelve a intentarlo: continúa donde se quedó</translation>
-    </message>
-    <message>
         <source>try again: it continues where it stopped</source>
         <translation>vuelve a intentarlo: continúa donde se quedó</translation>
     </message>
@@ -913,8 +953,8 @@
         <translation>no se pueden obtener actualizaciones de {host}: {why}</translation>
     </message>
     <message>
-        <source>check the network and the setting updates.url</source>
-        <translation>comprueba la red y el ajuste updates.url</translation>
+        <source>{advice}, and check the setting updates.url</source>
+        <translation>{advice} y comprueba el ajuste updates.url</translation>
     </message>
     <message>
         <source>try again later; it continues where it stopped</source>
@@ -2886,12 +2926,20 @@
         <translation>prueba con otras palabras</translation>
     </message>
     <message>
-        <source>cannot reach the hub</source>
-        <translation>no se puede contactar con el hub</translation>
+        <source>cannot reach the hub: {why}</source>
+        <translation>no se puede contactar con el hub: {why}</translation>
     </message>
     <message>
-        <source>check the network connection, or choose a model on this computer</source>
-        <translation>comprueba la conexión de red o elige un modelo de este ordenador</translation>
+        <source>{advice}, or choose a model on this computer</source>
+        <translation>{advice} o elige un modelo de este ordenador</translation>
+    </message>
+    <message>
+        <source>cannot reach the hub to fetch {name}, and it is not in the cache: {why}</source>
+        <translation>no se puede contactar con el hub para descargar {name}, y no está en el disco: {why}</translation>
+    </message>
+    <message>
+        <source>{advice}, or give a local folder</source>
+        <translation>{advice} o indica una carpeta de este ordenador</translation>
     </message>
     <message>
         <source>the hub did not answer in time</source>
@@ -2908,14 +2956,6 @@
     <message>
         <source>choose a folder with config.json and .safetensors files, or one that contains such folders</source>
         <translation>elige una carpeta con config.json y archivos .safetensors, o una que contenga tales carpetas</translation>
-    </message>
-    <message>
-        <source>cannot reach the hub to fetch {name}, and it is not in the cache</source>
-        <translation>no se puede contactar con el hub para descargar {name}, y no está en el disco</translation>
-    </message>
-    <message>
-        <source>check the network connection, or give a local folder</source>
-        <translation>comprueba la conexión de red o indica una carpeta de este ordenador</translation>
     </message>
     <message>
         <source>{name} is gated: its owner must grant you access</source>

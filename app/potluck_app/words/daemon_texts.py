@@ -148,7 +148,17 @@ _SETUP = (
     QT_TRANSLATE_NOOP("", "choose another folder, or check who owns it"),
     QT_TRANSLATE_NOOP("", "{host} cannot be found"),
     QT_TRANSLATE_NOOP("", "{host} does not answer"),
-    QT_TRANSLATE_NOOP("", "check this computer's network, then try again: it continues where it stopped"),
+    QT_TRANSLATE_NOOP("", "{host} has a certificate that is not trusted"),
+    QT_TRANSLATE_NOOP("", "{name} names certificates that are not there"),
+    QT_TRANSLATE_NOOP("", "a SOCKS proxy needs the package socksio"),
+    QT_TRANSLATE_NOOP("", "the address of the proxy cannot be read"),
+    QT_TRANSLATE_NOOP("", "check this computer's network"),
+    QT_TRANSLATE_NOOP("", "check HTTPS_PROXY, ALL_PROXY and NO_PROXY"),
+    QT_TRANSLATE_NOOP("", "correct HTTPS_PROXY, ALL_PROXY or NO_PROXY"),
+    QT_TRANSLATE_NOOP("", "correct or unset {name}"),
+    QT_TRANSLATE_NOOP("", "install it, or name an HTTP proxy instead"),
+    QT_TRANSLATE_NOOP("", "set SSL_CERT_FILE to the right certificates"),
+    QT_TRANSLATE_NOOP("", "{advice}, then try again: it continues where it stopped"),
     QT_TRANSLATE_NOOP("", "try again: it continues where it stopped"),
     QT_TRANSLATE_NOOP("", "{file} arrived damaged"),
     QT_TRANSLATE_NOOP("", "check whether something alters downloads, then try again: it continues where it stopped"),
@@ -181,7 +191,7 @@ _UPDATE = (
     QT_TRANSLATE_NOOP("", "asking the publisher"),
     QT_TRANSLATE_NOOP("", "beginning"),
     QT_TRANSLATE_NOOP("", "cannot fetch updates from {host}: {why}"),
-    QT_TRANSLATE_NOOP("", "check the network and the setting updates.url"),
+    QT_TRANSLATE_NOOP("", "{advice}, and check the setting updates.url"),
     QT_TRANSLATE_NOOP("", "try again later; it continues where it stopped"),
     QT_TRANSLATE_NOOP("", "the update server is too slow"),
     QT_TRANSLATE_NOOP("", "the update is not the file that was signed; nothing was changed"),
@@ -251,7 +261,7 @@ _REPHRASED = {  # what the app says instead: layers count from 1, and there are 
     ),
 }
 _PLACE = re.compile(r"\\\{(\w+)\\\}")
-_NESTED = ("port", "what", "who", "why")  # places whose text follows a template of its own
+_NESTED = ("advice", "port", "what", "who", "why")  # places whose text follows a template of its own
 
 
 def translated(said: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from potluck.errors import NetworkError, PotluckError
+from potluck.unreachable import why_unreachable
 
 AGAIN = "then try again: it continues where it stopped"
 _MAX_WORDS = 400  # letters of another program's output that people get to read
@@ -87,15 +88,7 @@ def _not_offered(words: str) -> PotluckError:
 def _unreachable(words: str) -> PotluckError:
     found = _URL.search(words)
     host = (urlsplit(found[0]).hostname if found else None) or "the index of packages"
-    low = words.lower()
-    if "certificate" in low:
-        text, advice = f"{host} has a certificate that is not trusted", "set SSL_CERT_FILE to the right certificates"
-    elif "tunnel" in low or "proxy" in low:
-        text, advice = f"the proxy does not reach {host}", "check HTTPS_PROXY and NO_PROXY"
-    elif "status" in low:
+    text, advice = why_unreachable(host, words)
+    if "status" in words.lower():
         text, advice = f"{host} refuses to send packages: {words[-80:]}", "check the address"
-    elif "dns" in low:
-        text, advice = f"{host} cannot be found", "check this computer's network"
-    else:
-        text, advice = f"{host} does not answer", "check this computer's network"
     return NetworkError(text, hint=f"{advice}, {AGAIN}")

@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from potluck.errors import NetworkError, PotluckError
+from potluck.unreachable import why_unreachable
 from potluck_daemon.downloads import OnBytes, continue_download, sha256_of
 from potluck_daemon.environment.failures import AGAIN
 from potluck_daemon.environment.uv import WheelSources, run_uv
@@ -168,9 +169,9 @@ class _WheelSource:
             raise self.failure(error) from error
 
     def failure(self, error: Exception) -> NetworkError:
-        reason = str(getattr(error, "reason", error)) or type(error).__name__
-        text = f"{self._wheel.name} cannot be fetched from {urlsplit(self._wheel.url).hostname}: {reason}"
-        return NetworkError(text, hint=f"check this computer's network, {AGAIN}")
+        host = urlsplit(self._wheel.url).hostname or ""
+        why, advice = why_unreachable(host, error)
+        return NetworkError(f"{self._wheel.name} cannot be fetched from {host}: {why}", hint=f"{advice}, {AGAIN}")
 
 
 def _opener() -> urllib.request.OpenerDirector:

@@ -37,6 +37,8 @@ def convert(entry: SettingEntry, value: object) -> Any:
         ValueError: the value is wrong; one line says what is expected.
     """
     converted = _convert(entry, type(entry.default), value)
+    if shown(converted).encode(errors="replace").decode() != shown(converted):
+        raise ValueError("its text is not in UTF-8")
     if entry.choices and converted not in entry.choices:
         raise ValueError(f"{value!r} is none of {', '.join(entry.choices)}")
     if entry.check is not None:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck.p2p.ports import is_loopback
+from potluck.unreachable import why_unreachable
 from potluck_daemon.downloads import OnBytes, continue_download, sha256_of
 
 T = TypeVar("T")
@@ -168,9 +169,9 @@ def _within(seconds: float, work: Callable[[], T], url: str) -> T:
 def _unreachable(url: str, error: Exception) -> NetworkError:
     if isinstance(error, urllib.error.HTTPError):
         error.close()
-    reason = getattr(error, "reason", None) or error
-    text = f"cannot fetch updates from {urlsplit(url).hostname}: {reason or type(error).__name__}"
-    return NetworkError(text, hint="check the network and the setting updates.url")
+    host = urlsplit(url).hostname or ""
+    why, advice = why_unreachable(host, error)
+    return NetworkError(f"cannot fetch updates from {host}: {why}", hint=f"{advice}, and check the setting updates.url")
 
 
 def _is_here(url: str) -> bool:

@@ -476,9 +476,12 @@ def test_the_hub_is_searched_with_enter_and_its_silence_is_explained(picking: tu
     assert link.named("models.search") == [SearchParams("llama")]
     link.answer("models.on_disk", Choices((ModelChoice("", "demo", 9, "", 1, is_here=True),), 10))  # it was slower
     assert "Searching Hugging Face…" in shown(page)
-    hint = "check the network connection, or choose a model on this computer"
-    link.fail("models.search", PotluckError("cannot reach the hub", hint=hint))
-    said = "Cannot reach the hub. Check the network connection, or choose a model on this computer."
+    hint = "check this computer's network, or choose a model on this computer"
+    link.fail("models.search", PotluckError("cannot reach the hub: the address of the proxy cannot be read", hint=hint))
+    said = (
+        "Cannot reach the hub: the address of the proxy cannot be read. "
+        "Check this computer's network, or choose a model on this computer."
+    )
     assert said in shown(page)
     words.clear()
     press(page.findChild(ModelPicker), "Search")

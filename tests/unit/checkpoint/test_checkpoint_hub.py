@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.hub_server import HubRepo, HubServer
-from huggingface_hub import constants, hf_hub_download
+from huggingface_hub import close_session, constants, hf_hub_download
 from torch import nn
 from transformers.utils import logging
 
@@ -157,6 +157,28 @@ def test_offline_says_so_unless_the_cache_has_the_model(
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "empty"))
     with pytest.raises(CheckpointError, match="cannot reach the hub"):
         open_checkpoint(NAME)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("ALL_PROXY", "socks5://user:secret@127.0.0.1:9", "SOCKS proxy"),
+        ("HTTPS_PROXY", "odd://127.0.0.1:9", "address of the proxy cannot be read"),
+        ("HTTPS_PROXY", "http://user:secret@127.0.0.1:9", "the proxy does not reach far-away.invalid"),
+        ("SSL_CERT_FILE", "/nowhere.pem", "SSL_CERT_FILE names certificates that are not there"),
+    ],
+)
+def test_a_proxy_and_certificates_of_the_environment_are_to_blame_in_one_sentence(
+    name: str, value: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "https://far-away.invalid")
+    monkeypatch.setenv(name, value)
+    close_session()  # which has read the environment
+    with pytest.raises(CheckpointError, match="cannot reach the hub") as refusal:
+        hub_module.download_file("nobody/nothing", "config.json")
+    close_session()
+    assert why in refusal.value.message
+    assert "secret" not in f"{refusal.value.message} {refusal.value.hint}"
 
 
 def test_a_full_disk_is_named(hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,6 +65,7 @@ def test_exit_codes_tell_whose_fault_it_is() -> None:
         (SwarmError("x"), 3),
         (RemoteError(Code.BUSY, "x"), 3),
         (ModuleNotFoundError("x"), 1),
+        (UnicodeEncodeError("utf-8", "a\udcff", 1, 2, "surrogates not allowed"), 2),
         (KeyError("x"), 70),
     ):
         assert cli.exit_code(error) == code
@@ -95,6 +96,19 @@ def test_an_error_of_a_file_is_one_sentence_with_what_to_look_at() -> None:
     ):
         assert cli.describe(error).startswith(f"potluck: {said}")
         assert cli.exit_code(error) == code
+
+
+@pytest.mark.parametrize(
+    "locale", [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}, {"PYTHONUTF8": "1"}]
+)
+def test_bytes_that_are_no_utf8_end_in_one_sentence(locale: dict[str, str], tmp_path: Path) -> None:
+    places = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"), f"{tmp_path}/\udcff")
+    for words in (("config", "set", "serve.name", "a\udcff"), ("start",), ("pause", "\udcff"), ("\udcff",)):
+        command = [sys.executable, "-P", "-m", "potluck_cli.main", *words]
+        done = subprocess.run(command, env={**os.environ, **places, **locale}, capture_output=True, timeout=250)
+        assert done.stderr.startswith(b"potluck: ")
+        assert done.stderr.count(b"\n") == 1
+        assert b"internal error" not in done.stderr
 
 
 def test_an_output_that_takes_nothing_is_no_internal_error() -> None:

@@ -39,9 +39,10 @@ def test_the_file_overrides_defaults_and_the_environment_overrides_the_file(path
     given = loaded.settings.yield_
     assert (given.always, given.never, given.gamemode) == (("a", "b"), ("one", "two"), False)
     assert (loaded.is_valid, loaded.notices) == (True, ())
-    loaded = load(path, {"POTLUCK_SERVE_NUM_BLOCKS": "many"})
-    assert loaded.is_valid
-    assert "POTLUCK_SERVE_NUM_BLOCKS is ignored" in loaded.notices[0]
+    for name, text in (("SERVE_NUM_BLOCKS", "many"), ("SERVE_NAME", "a\udcff"), ("YIELD_NEVER", "a,b\udcff")):
+        loaded = load(path, {f"POTLUCK_{name}": text})
+        assert loaded.is_valid
+        assert f"POTLUCK_{name} is ignored" in loaded.notices[0]
 
 
 def test_a_file_that_is_no_toml_is_named_and_left_alone_also_by_commands(path: Path) -> None:

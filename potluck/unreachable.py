@@ -1,0 +1,56 @@
+"""Says in one sentence why a server on the web cannot be reached, whichever library or program found out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from urllib.error import HTTPError
+from urllib.request import getproxies, proxy_bypass
+
+_LIBRARIES = ("httpx", "httpx2", "httpcore", "httpcore2")
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_SILENT = ("refused", "timed out", "unreachable")
+_UNKNOWN_NAME = ("gaierror", "name or service", "name resolution", "nodename", "dns")
+_UNREADABLE = ("invalidurl", "unknown scheme", "unknownscheme", "invalid port", "nonnumeric port", "valueerror")
+
+
+def is_of_network(error: BaseException) -> bool:
+    """Return whether an HTTP library failed, also because of a proxy's address or a package for SOCKS."""
+    is_odd_proxy = isinstance(error, ImportError | ValueError) and "proxy" in str(error).lower()
+    return is_odd_proxy or isinstance(error, OSError) or type(error).__module__.split(".")[0] in _LIBRARIES
+
+
+def why_unreachable(host: str, found: BaseException | str) -> tuple[str, str]:
+    """Return what is wrong and what to do about it, from an error or another program's words.
+
+    Neither holds a proxy's address, which may hold a password.
+    """
+    words = found.lower() if isinstance(found, str) else " ".join(_words(found)).lower()
+    lost = next((name for name in _CERTIFICATES if not os.path.exists(os.environ.get(name, "/"))), "")
+    if lost and ("certificate" in words or "filenotfound" in words):
+        return f"{lost} names certificates that are not there", f"correct or unset {lost}"
+    if "certificate" in words:
+        return f"{host} has a certificate that is not trusted", "set SSL_CERT_FILE to the right certificates"
+    if "socksio" in words:
+        return "a SOCKS proxy needs the package socksio", "install it, or name an HTTP proxy instead"
+    if any(part in words for part in _UNREADABLE):
+        return "the address of the proxy cannot be read", "correct HTTPS_PROXY, ALL_PROXY or NO_PROXY"
+    if "tunnel" in words or "proxy" in words or (_has_proxy(host) and not isinstance(found, HTTPError)):
+        return f"the proxy does not reach {host}", "check HTTPS_PROXY, ALL_PROXY and NO_PROXY"
+    if any(part in words for part in _UNKNOWN_NAME):
+        return f"{host} cannot be found", "check this computer's network"
+    is_silent = isinstance(found, str) or any(part in words for part in _SILENT)
+    reason = "" if is_silent else str(getattr(found, "reason", "") or found)
+    return reason or f"{host} does not answer", "check this computer's network"
+
+
+def _words(error: BaseException | None) -> Iterator[str]:
+    while error is not None:
+        yield f"{type(error).__name__} {error}"
+        reason = getattr(error, "reason", None)
+        error = reason if isinstance(reason, BaseException) else error.__cause__ or error.__context__
+
+
+def _has_proxy(host: str) -> bool:
+    proxies = getproxies()
+    return bool(proxies.get("https") or proxies.get("all")) and not proxy_bypass(host)
