@@ -254,6 +254,7 @@ async def test_guests_are_confirmed_once_a_node_is_in_the_swarm(
     assert launch is not None
     daemon._members.hear(launch, Reachable("12D3", ()))
     assert not any(each.waits for each in (await until_ranked(ask, "Cleo", "member")).members)
+    await daemon._members.close()  # it is in the file before the node hears of it
     spread = read_all([record for message in news for record in message.records])
     assert guest.person_public in launch.membership.with_records(spread, time.time()).members().people
 
