@@ -123,7 +123,7 @@ class Home:
         name = words if isinstance(words, str) else " ".join(words)
         code = None if process.returncode == -signal.SIGKILL else process.returncode
         outcome = Outcome(ascii(name)[1:-1], code, *((text or b"").decode(errors="replace") for text in (out, err)))
-        if (problem := _problem(outcome, works)) is not None:
+        if (problem := _problem(outcome, works, is_heard=out is not None)) is not None:
             self.complain(f"{problem}: {outcome}")
         return outcome
 
@@ -224,7 +224,7 @@ class Home:
                 self.complain(f"{log.name} has {text[max(found.start() - 200, 0) : found.end() + 3 * _MAX_QUOTED]!r}")
 
 
-def _problem(outcome: Outcome, works: bool | None) -> str | None:
+def _problem(outcome: Outcome, works: bool | None, *, is_heard: bool) -> str | None:
     """Return what is wrong with what a command says."""
     lines = outcome.err.strip().splitlines()
     if outcome.code is None:
@@ -233,7 +233,7 @@ def _problem(outcome: Outcome, works: bool | None) -> str | None:
         return "internal error"
     if works is not None and works != (outcome.code == 0):
         return "should work" if works else "should fail"
-    if outcome.code and not outcome.text.strip():
+    if outcome.code and is_heard and not outcome.text.strip():
         return "fails without a word"
     if outcome.code and lines and not lines[-1].startswith(("potluck", "usage")) and not outcome.out.strip():
         return "no sentence of ours"

@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import NoReturn, Protocol, cast
+from typing import NoReturn, Protocol, TypeGuard, cast
 
 from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError
 from potluck.protocol.codes import RemoteError
@@ -167,6 +167,8 @@ def describe(error: BaseException) -> str:
         return f"potluck: this needs {error.name}, which is not installed (potluck setup fetches it)"
     if _is_full(error):
         return "potluck: there is no room left to write (free disk space, or choose another place)"
+    if _is_of_file(error):
+        return f"potluck: {error.filename}: {error.strerror} (does it belong to you, and is its disk in order?)"
     kind = type(error).__name__
     return " ".join(f"potluck: internal error, {kind}: {error} (POTLUCK_DEBUG=1 shows where)".split())
 
@@ -180,11 +182,16 @@ def exit_code(error: BaseException) -> int:
         case PotluckError() | ModuleNotFoundError():
             return EXIT_FAILED
         case _:
-            return EXIT_FAILED if _is_full(error) else EXIT_INTERNAL
+            return EXIT_FAILED if _is_full(error) or _is_of_file(error) else EXIT_INTERNAL
 
 
 def _is_full(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def _is_of_file(error: BaseException) -> TypeGuard[OSError]:
+    """Return whether the system refused a file, as where a folder of that name stands or root owns it."""
+    return isinstance(error, OSError) and isinstance(error.filename, str | bytes) and bool(error.strerror)
 
 
 def _go_on_in_the_engines_environment(arguments: list[str]) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import platformdirs
 
+from potluck.errors import UsageError
+
 _APP = "potluck"
 
 
@@ -91,8 +93,11 @@ class Places:
 
 
 def user_places() -> Places:
-    """Return the folders of the user who runs this process."""
-    state = platformdirs.user_state_path(_APP)
+    """Return the folders of the user who runs this process. Raises UsageError if nothing names the user's home."""
+    try:
+        state = platformdirs.user_state_path(_APP)
+    except RuntimeError as error:  # as in a container that runs as a user without an entry
+        raise UsageError("the system knows no home folder of this user", hint="set HOME to a folder") from error
     return Places(
         config=platformdirs.user_config_path(_APP),
         state=state,
