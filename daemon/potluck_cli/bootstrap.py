@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from potluck.checked_files import CheckedFile, DamagedError
-from potluck.errors import UsageError
 from potluck.membership.invite import read_link
 from potluck.membership.membership import Membership, decode_membership, encode_membership
 from potluck.membership.records import read_all
@@ -69,8 +68,6 @@ class KeptMembers:
             self.membership = self._file.read() or self.membership
         except DamagedError as error:
             log.warning("%s; members will tell this meeting point anew: %s", error.message, self._file.set_aside())
-        except OSError as error:
-            raise UsageError(f"cannot read {self._file.path}: {error.strerror}") from error
         return self.membership
 
     def learn(self, news: Iterable[bytes]) -> None:

@@ -118,7 +118,5 @@ def _content(path: Path) -> str:
     try:
         with path.open(encoding="ascii") as file:
             return file.read(_MAX_LETTERS)
-    except OSError as error:
-        raise UsageError(f"cannot read the invite in {path}: {error.strerror}") from error
     except UnicodeDecodeError:
         raise UsageError(f"{path} holds no invite", hint="it is one line that begins with `potluck4:`") from None

@@ -168,7 +168,7 @@ def describe(error: BaseException) -> str:
     if _is_full(error):
         return "potluck: there is no room left to write (free disk space, or choose another place)"
     if _is_of_file(error):
-        return f"potluck: {error.filename}: {error.strerror} (does it belong to you, and is its disk in order?)"
+        return f"potluck: {error.filename}: {error.strerror} (look at this file and its folder)"
     kind = type(error).__name__
     return " ".join(f"potluck: internal error, {kind}: {error} (POTLUCK_DEBUG=1 shows where)".split())
 

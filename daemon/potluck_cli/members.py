@@ -391,22 +391,16 @@ def _backup(args: argparse.Namespace) -> int:
     if sys.stdin.isatty() and getpass.getpass("Once more: ") != password:
         raise UsageError("the two passwords differ")
     made = daemon().call(computers.BACK_UP, computers.BackupParams(password))
-    try:
-        handle = os.open(args.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(base64.b64decode(made.data))
-    except OSError as error:
-        raise UsageError(f"cannot write {args.file}: {error.strerror}") from error
+    handle = os.open(args.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(base64.b64decode(made.data))
     lines = [f"Your keys are in {args.file}. Keep it and the password apart: whoever has both can act as you."]
     return answer(args, Written(str(args.file)), lines)
 
 
 def _restore(args: argparse.Namespace) -> int:
-    try:
-        with args.file.open("rb") as file:
-            data = file.read(MAX_BACKUP_BYTES)
-    except OSError as error:
-        raise UsageError(f"cannot read {args.file}: {error.strerror}") from error
+    with args.file.open("rb") as file:
+        data = file.read(MAX_BACKUP_BYTES)
     password = _password("Password of the backup (it stays hidden): ")
     if lacks_engine(find_places()):
         make_engine(quiet=args.json)

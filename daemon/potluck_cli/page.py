@@ -76,10 +76,7 @@ def run(args: argparse.Namespace) -> int:
     _refuse_other_files(path)
     page = _Page(membership, is_public=args.public)
     page.read(asyncio.run(live_servers(membership)), time.time())
-    try:
-        write_atomically(path, page.drawn(refreshes=False), mode=0o644 if args.public else 0o600)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", hint="name another file with --output") from error
+    write_atomically(path, page.drawn(refreshes=False), mode=0o644 if args.public else 0o600)
     return answer(args, SwarmPage(name, file=str(path.absolute())), [f"Wrote {path}. Open it in a browser."])
 
 
@@ -127,8 +124,6 @@ class _Page:
         except DamagedError:
             self._file.set_aside()
             kept = None
-        except OSError as error:
-            raise UsageError(f"cannot read {self._file.path}: {error.strerror}") from error
         if kept is None:
             kept = PageHistory(secrets.token_hex(16))
             self._file.write(dumps(kept))
@@ -176,7 +171,5 @@ def _refuse_other_files(path: Path) -> None:
             is_page = file.read(len(MARK)) == MARK
     except FileNotFoundError:
         return
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", hint="name another file with --output") from error
     if not is_page:
         raise UsageError(f"{path} is there and no page of a swarm", hint="name another file with --output")
