@@ -250,6 +250,14 @@ FIGURES = {
             "all replicas of a block gone for 60 s, then one returns: sessions that continue with the same tokens",
         ),
         Figure(
+            "rough_places",
+            "surroundings",
+            "lower",
+            0,
+            "rough_places:rough",
+            "of 57 odd computers: those with an internal error, an untrue answer or code that was not ours run",
+        ),
+        Figure(
             "starts_under_load",
             "starts",
             "lower",

@@ -42,9 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.execv(program, [str(program), *(sys.argv[1:] if argv is None else argv)])
     from potluck_daemon.daemon import Daemon
 
-    places = system_places() if args.system else user_places()
     confine()
     try:
+        places = system_places() if args.system else user_places()
         places.check()
         drop_root(places)
         make_private(places.state)

@@ -74,10 +74,7 @@ def run(args: argparse.Namespace) -> int:
     _refuse_other_files(path)
     page = _Page(membership, is_public=args.public)
     page.read(read_swarm(membership), time.time())
-    try:
-        write_atomically(path, page.drawn(refreshes=False), mode=0o644 if args.public else 0o600)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", hint="name another file with --output") from error
+    write_atomically(path, page.drawn(refreshes=False), mode=0o644 if args.public else 0o600)
     return answer(args, SwarmPage(name, file=str(path.absolute())), [f"Wrote {path}. Open it in a browser."])
 
 
@@ -171,7 +168,5 @@ def _refuse_other_files(path: Path) -> None:
             is_page = file.read(len(MARK)) == MARK
     except FileNotFoundError:
         return
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", hint="name another file with --output") from error
     if not is_page:
         raise UsageError(f"{path} is there and no page of a swarm", hint="name another file with --output")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import textwrap
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -27,6 +28,11 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=HelpText, allow_abbrev=False, **options)
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Raises OSError if the help cannot be written, for `main` to tell."""
+        sys.stdout.flush()
+        super().exit(status, message)
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""

@@ -102,10 +102,14 @@ class Places:
 
 
 def user_places() -> Places:
-    """Return the folders of the user who runs this process."""
+    """Return the folders of the user who runs this process. Raises UsageError if nothing names the user's home."""
+    try:
+        state = platformdirs.user_state_path(_APP)
+    except RuntimeError as error:  # as in a container that runs as a user without an entry
+        raise UsageError("the system knows no home folder of this user", hint="set HOME to a folder") from error
     return Places(
         config=platformdirs.user_config_path(_APP),
-        state=platformdirs.user_state_path(_APP),
+        state=state,
         runtime=_user_runtime(),
         cache=platformdirs.user_cache_path(_APP),
     )

@@ -227,7 +227,7 @@ class JoinedSwarms:
         try:
             return self._file.read() or _Content()
         except OSError as error:
-            raise UsageError(f"cannot read {self.path}: {error.strerror}") from error
+            raise UsageError(f"cannot read {self.path}: {error.strerror}", hint="potluck doctor") from error
         except DamagedError as error:
             text = f"{error.message}; it is now called {self._file.set_aside().name}"
             raise UsageError(text, hint="join again: potluck join") from error

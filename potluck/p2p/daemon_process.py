@@ -87,7 +87,8 @@ class DaemonProcess:
             if text.startswith("Peer ID:") and not self._ready.done():
                 self._ready.set_result(None)
         if not self._ready.done():
-            self._ready.set_exception(NetworkError(f"the peer-to-peer process ended at once: {self._said[:200]}"))
+            text = f"the peer-to-peer process ended at once: {self._said[:200]}"
+            self._ready.set_exception(NetworkError(text, hint="install Potluck again if its files are not whole"))
 
 
 def binary_path() -> Path:

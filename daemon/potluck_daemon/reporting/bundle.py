@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -68,7 +69,9 @@ def contents(scene: Scene, person: OwnNames) -> Iterator[tuple[str, str]]:
 
 
 def this_person() -> OwnNames:
-    return OwnNames(pwd.getpwuid(os.getuid()).pw_name, str(Path.home()), socket.gethostname())
+    with contextlib.suppress(KeyError):  # in a container, the user may have no entry
+        return OwnNames(pwd.getpwuid(os.getuid()).pw_name, str(Path.home()), socket.gethostname())
+    return OwnNames("", os.environ.get("HOME", ""), socket.gethostname())
 
 
 def _texts(scene: Scene) -> Iterator[tuple[str, str]]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
 EDIT_HINT = "correct it with: potluck config edit"
+_ENCODING = "utf-8-sig"  # editors of Windows put a byte order mark before the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ def _document(path: Path, earlier: bytes) -> TOMLDocument:
     tables = _table(data, path.name, problems)
     if problems:
         raise UsageError(problems[0], hint=EDIT_HINT)
-    document = tomlkit.parse(data.decode())
+    document = tomlkit.parse(data.decode(_ENCODING))
     if not data:
         document.add("version", tomlkit.item(SETTINGS_VERSION))
     elif tables["version"] != document.get("version"):
@@ -199,7 +200,7 @@ def _merged(earlier: bytes, newer: Mapping[str, Any]) -> tuple[bytes, list[str]]
     """Return the earlier file with the newer one's values, and the keys that are not known here."""
     import tomlkit
 
-    document = tomlkit.parse(earlier.decode())
+    document = tomlkit.parse(earlier.decode(_ENCODING))
     before, known, left = _flatten(document.unwrap()), {entry.key: entry for entry in entries()}, []
     for key, value in _flatten(newer).items():
         if before.get(key) == value:
@@ -214,7 +215,7 @@ def _merged(earlier: bytes, newer: Mapping[str, Any]) -> tuple[bytes, list[str]]
 def _readable(data: bytes) -> dict[str, Any]:
     """Return the tables of a file of any version; empty if it is not TOML."""
     try:
-        return tomllib.loads(data.decode())
+        return tomllib.loads(data.decode(_ENCODING))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         return {}
 
@@ -222,7 +223,7 @@ def _readable(data: bytes) -> dict[str, Any]:
 def _table(data: bytes, name: str, problems: list[str]) -> dict[str, Any]:
     """Return the tables in today's version. For an unusable file, add a problem and return nothing."""
     try:
-        table = tomllib.loads(data.decode())
+        table = tomllib.loads(data.decode(_ENCODING))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         problems.append(f"{name} is not valid TOML: {error}")
         return {}
@@ -256,7 +257,7 @@ def _line_of(data: bytes, key: str) -> str:
     """Return ` line 7`, where the file sets `key`; empty if a look at single lines does not find it."""
     section, _, name = key.rpartition(".")
     here = ""
-    for number, line in enumerate(data.decode(errors="replace").splitlines(), 1):
+    for number, line in enumerate(data.decode(_ENCODING, errors="replace").splitlines(), 1):
         heading = re.match(r"\s*\[\s*([\w.-]+)\s*\]", line)
         here = heading[1] if heading else here
         if here == section and re.match(rf"\s*{re.escape(name)}\s*=", line):

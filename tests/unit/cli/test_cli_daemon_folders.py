@@ -1,12 +1,17 @@
 """The daemon's folders are its user's alone from its start on."""
 
 import asyncio
+import pwd
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from potluck_cli import daemon
-from potluck_control.places import Places
+from potluck_control.places import Places, user_places
 from potluck_daemon.reporting import logs
+from potluck_daemon.reporting.bundle import this_person
+
+from potluck.errors import UsageError
 
 
 @pytest.mark.parametrize("is_system", [False, True])
@@ -36,3 +41,16 @@ def test_an_open_folder_of_state_or_configuration_is_closed_at_the_start(
     assert [path.stat().st_mode & 0o777 for path in (config, config / "file")] == (
         [0o777, 0o666] if is_system else [0o700, 0o600]
     )
+
+
+def test_a_user_without_an_entry_is_told_to_name_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(uid: int) -> NoReturn:
+        raise KeyError(uid)
+
+    for name in ("HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    with pytest.raises(UsageError) as refused:
+        user_places()
+    assert refused.value.hint == "set HOME to a folder"
+    assert this_person().user == ""

@@ -67,6 +67,7 @@ def test_exit_codes_tell_whose_fault_it_is() -> None:
         (ModuleNotFoundError("x"), 1),
         (UnicodeEncodeError("utf-8", "a\udcff", 1, 2, "surrogates not allowed"), 2),
         (KeyError("x"), 70),
+        (PermissionError(13, "Permission denied", "/x"), 1),
     ):
         assert cli.exit_code(error) == code
 
@@ -75,6 +76,7 @@ def test_an_error_that_nobody_meant_for_people_is_one_line() -> None:
     for error, text in (
         (ValueError("two\nlines"), "internal error, ValueError: two lines (POTLUCK_DEBUG=1 shows where)"),
         (ModuleNotFoundError("x", name="torch"), "this needs torch, which is not installed (potluck setup fetches it)"),
+        (IsADirectoryError(21, "No file", "/x"), "/x: No file (look at this file and its folder)"),
     ):
         assert cli.describe(error) == f"potluck: {text}"
 
@@ -112,11 +114,13 @@ def test_bytes_that_are_no_utf8_end_in_one_sentence(locale: dict[str, str], tmp_
 
 
 def test_an_output_that_takes_nothing_is_no_internal_error() -> None:
-    for where, code, said in (
-        ("&-", 0, ""),
-        ("/dev/full", 1, "potluck: cannot write: No space left"),
+    full = "potluck: cannot write: No space left"
+    for where, words, code, said in (
+        ("&-", "config list", 0, ""),
+        ("/dev/full", "config list", 1, full),
+        ("/dev/full", "--help", 1, full),
     ):
-        line = f'exec "{sys.executable}" -m potluck_cli.main config list >{where} <&-'
+        line = f'exec "{sys.executable}" -m potluck_cli.main {words} >{where} <&-'
         environment = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
         done = subprocess.run(["sh", "-c", line], env=environment, stderr=subprocess.PIPE, text=True, timeout=250)
         assert (done.returncode, done.stderr[: len(said)], done.stderr.count("\n")) == (code, said, 1 if said else 0)

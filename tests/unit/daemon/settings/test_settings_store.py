@@ -57,6 +57,13 @@ def test_a_file_that_is_no_toml_is_named_and_left_alone_also_by_commands(path: P
         assert path.read_bytes() == data
 
 
+def test_a_file_from_an_editor_of_windows_is_understood(path: Path) -> None:
+    path.write_bytes(b"\xef\xbb\xbf[serve]\r\nthreads = 3\r\n")
+    assert (load(path, {}).settings.serve.threads, load(path, {}).problems) == (3, ())
+    change(path, {"serve.name": "x"})
+    assert (load(path, {}).settings.serve.threads, load(path, {}).settings.serve.name) == (3, "x")
+
+
 def test_a_mistake_is_named_with_its_line_and_has_its_default(path: Path) -> None:
     path.write_text('[serve]\ndevice = "cpu\n')
     assert "line 2" in load(path, {}).problems[0]
