@@ -255,7 +255,7 @@ FIGURES = {
             "lower",
             0,
             "rough_places:rough",
-            "of 57 odd computers: those with an internal error, an untrue answer or code that was not ours run",
+            "of 49 odd computers: those with an internal error, an untrue answer or code that was not ours run",
         ),
         Figure(
             "starts_under_load",

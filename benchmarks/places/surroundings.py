@@ -16,7 +16,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -175,11 +174,6 @@ def temporary_folder_without_programs(home: Home, serves: bool) -> None:
     home.day(serves=True)
 
 
-def temporary_folder_gone(home: Home, serves: bool) -> None:
-    home.environment["TMPDIR"] = f"{home.folder}/gone"
-    home.day(serves=serves)
-
-
 def folders_for_files(home: Home, serves: bool) -> None:
     """Folders stand where the files of Potluck would be."""
     for path in (home.config / "settings.toml", home.config / "swarms.json", home.state / "state.json", home.log):
@@ -195,22 +189,6 @@ def files_of_root(home: Home, serves: bool) -> None:
         os.chown(each, 0, 0)
         each.chmod(0o700 if each.is_dir() else 0o600)
     home.day(works=None)
-
-
-def read_only_files(home: Home, serves: bool) -> None:
-    _become_other(home)
-    home.day()
-    for each in (*home.config.rglob("*"), *home.state.rglob("*"), home.config, home.state):
-        each.chmod(0o500 if each.is_dir() else 0o400)
-    home.day(works=None)
-    home.run(_CREATE, within_s=_HUB_S)
-
-
-def odd_umasks(home: Home, serves: bool) -> None:
-    for mask in (0o777, 0o000):
-        home.move(f"{home.folder}/{mask}")
-        _become_other(home, partial(os.umask, mask))
-        home.day(serves=serves)
 
 
 def settings_from_windows(home: Home, serves: bool) -> None:
@@ -248,22 +226,12 @@ def home_of_bytes(home: Home, serves: bool) -> None:
     home.run("config list --json")
 
 
-def odd_home(home: Home, serves: bool) -> None:
-    home.move(f"{home.folder}/a 'b\" ü\n$(x) %s")
-    home.day(serves=serves)
-
-
 def c_locale(home: Home, serves: bool) -> None:
     home.move(f"{home.folder}/Jürgen")
     home.environment |= {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     home.day(serves=serves)
     home.run("config set serve.name Jürgen")
     home.run("top -n 1")
-
-
-def latin_1(home: Home, serves: bool) -> None:
-    home.environment |= {"LC_ALL": "de_DE.ISO-8859-1", "PYTHONIOENCODING": "latin-1"}
-    home.day(serves=serves)
 
 
 def arguments_of_bytes(home: Home, serves: bool) -> None:
@@ -373,17 +341,6 @@ def no_runtime_folder(home: Home, serves: bool) -> None:
     for folder in (f"{home.folder}/not/there", "", "relative"):
         home.environment["XDG_RUNTIME_DIR"] = folder
         home.day(works=None, serves=serves)
-
-
-def leftovers(home: Home, serves: bool) -> None:
-    """A lock file that names another process, and a socket that nobody hears."""
-    home.state.mkdir(parents=True)
-    (home.state / "potluckd.lock").write_text("1\n")
-    place = Path(home.runtime, "potluck")
-    place.mkdir()
-    with socket.socket(socket.AF_UNIX) as dead:
-        dead.bind(f"{place}/potluckd.sock")
-    home.day(serves=serves)
 
 
 def foreign_listener(home: Home, serves: bool) -> None:
@@ -541,11 +498,6 @@ def few_files(home: Home, serves: bool) -> None:
     home.day(serves=serves)
 
 
-def few_processes(home: Home, serves: bool) -> None:
-    _become_other(home, partial(resource.setrlimit, resource.RLIMIT_NPROC, (8, 8)))
-    home.day(works=None)
-
-
 def little_memory(home: Home, serves: bool) -> None:
     """A container of 700 MB."""
     group = Path(f"/sys/fs/cgroup/memory/rough-{time.time_ns()}")
@@ -600,15 +552,6 @@ def nobody_reads(home: Home, serves: bool) -> None:
                 home.complain(f"somebody who reads no more is told: {told}")
             if not (told := home.run(words, stdout=full, works=False)).err.strip():
                 home.complain(f"nobody is told of a full disk: {told}")
-    home.stop()
-
-
-def odd_terminals(home: Home, serves: bool) -> None:
-    home.start(works=True)
-    for term, columns in (("dumb", "20"), ("", "0"), ("unheard-of", "-1"), ("xterm", "many")):
-        home.environment |= {"TERM": term, "COLUMNS": columns, "LINES": columns}
-        for words in ("status", "top -n 1", "doctor", "history", "--help"):
-            _run_in_terminal(home, words)
     home.stop()
 
 
@@ -714,17 +657,12 @@ SURROUNDINGS: tuple[Surrounding, ...] = (
     disk_that_fills_up,
     unmounted_folder,
     temporary_folder_without_programs,
-    temporary_folder_gone,
     folders_for_files,
     files_of_root,
-    read_only_files,
-    odd_umasks,
     settings_from_windows,
     settings_with_mistakes,
     home_of_bytes,
-    odd_home,
     c_locale,
-    latin_1,
     arguments_of_bytes,
     odd_hostnames,
     no_passwd_entry,
@@ -732,7 +670,6 @@ SURROUNDINGS: tuple[Surrounding, ...] = (
     sudo,
     long_paths,
     no_runtime_folder,
-    leftovers,
     foreign_listener,
     socks_proxy,
     broken_proxies,
@@ -746,12 +683,10 @@ SURROUNDINGS: tuple[Surrounding, ...] = (
     dying_children,
     broken_p2pd,
     few_files,
-    few_processes,
     little_memory,
     one_core_of_64,
     closed_streams,
     nobody_reads,
-    odd_terminals,
     odd_python,
     no_programs,
     hidden_kernel,
@@ -832,27 +767,3 @@ def _wait_said(home: Home, word: str) -> str:
 def _together(home: Home, commands: list[str], works: bool | None = None) -> None:
     with ThreadPoolExecutor(len(commands)) as pool:
         list(pool.map(lambda words: home.run(words, works=works, within_s=240), commands))
-
-
-def _run_in_terminal(home: Home, words: str) -> None:
-    leader, follower = pty.openpty()
-    said = bytearray()
-
-    def read() -> None:
-        with contextlib.suppress(OSError):  # at its end
-            while piece := os.read(leader, 65536):
-                said.extend(piece)
-
-    process = home.popen(words, stdin=follower, stdout=follower, stderr=follower)
-    os.close(follower)
-    reader = threading.Thread(target=read)
-    reader.start()
-    try:
-        process.wait(60)
-    except subprocess.TimeoutExpired:
-        process.kill()
-    reader.join()
-    os.close(leader)
-    outcome = Outcome(f"{words} on {home.environment['TERM']!r}", process.wait(), said.decode(errors="replace"), "")
-    if outcome.code not in (0, 1) or "Traceback" in outcome.text or not outcome.text.strip():
-        home.complain(f"internal error: {outcome}")
