@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 _STABLE_S = 60.0  # a loop that ran so long failed for a new reason, so the first pause applies again
-_TICK_S, _LATE_S = 1.0, 5.0  # of a `RunningTimer`
+_TICK_S, _LATE_S = 1.0, 5.0  # of `sleep_running`
 _failing: dict[object, str] = {}  # what `failing` returns, by the run of the loop
 
 
@@ -50,7 +50,8 @@ async def keep_running(what: str, loop: Callable[[], Awaitable[None]]) -> None:
             except Exception as error:
                 why = f"{type(error).__name__}: {error}"
                 if why != logged:
-                    log.exception("%s failed, and begins again", what)
+                    is_explained = isinstance(error, PotluckError)
+                    log.error("%s failed, and begins again: %s", what, error, exc_info=not is_explained)
                     logged = why
             finally:
                 recovered.cancel()
@@ -69,33 +70,18 @@ def failing() -> tuple[str, ...]:
     return tuple(dict.fromkeys(_failing.values()))
 
 
-class RunningTimer:
-    """Calls `on_end` once this process has run for `seconds`, unless it is cancelled.
+async def sleep_running(seconds: float) -> None:
+    """Sleep until this process has run for `seconds`.
 
     It counts ticks, not time, so being frozen costs at most one. A tick that comes late does not count, because what is
     waited for may have come meanwhile without being read.
     """
-
-    def __init__(self, seconds: float, on_end: Callable[[], None]) -> None:
-        self._left_s = seconds
-        self._on_end = on_end
-        self._begin_tick()
-
-    def cancel(self) -> None:
-        self._tick.cancel()
-
-    def _begin_tick(self) -> None:
-        loop = asyncio.get_running_loop()
-        tick_s = min(self._left_s, _TICK_S)
-        self._tick = loop.call_later(tick_s, self._end_tick, tick_s, loop.time())
-
-    def _end_tick(self, tick_s: float, began: float) -> None:
-        if asyncio.get_running_loop().time() - began < _LATE_S:
-            self._left_s -= tick_s
-        if self._left_s > 0:
-            self._begin_tick()
-        else:
-            self._on_end()
+    loop = asyncio.get_running_loop()
+    while seconds > 0:
+        began, tick_s = loop.time(), min(seconds, _TICK_S)
+        await asyncio.sleep(tick_s)
+        if loop.time() - began < _LATE_S:
+            seconds -= tick_s
 
 
 async def cancel_and_wait(*tasks: asyncio.Future[Any] | None) -> None:

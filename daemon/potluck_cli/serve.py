@@ -13,7 +13,6 @@ from potluck_control.engine_messages import (
     EngineEvent,
     FilesChanged,
     Joining,
-    Loading,
     Measured,
     Moving,
     Offline,
@@ -23,7 +22,7 @@ from potluck_control.engine_messages import (
     Starting,
     Waiting,
 )
-from potluck_control.formatting import part_size, rounded
+from potluck_control.formatting import rounded
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine.ranks.devices import check_devices, parse_max_memory
 
@@ -200,8 +199,6 @@ def _show(terminal: Terminal, event: EngineEvent) -> None:
             terminal.line(f"Can't join the swarm yet: {why}. Trying again. Ctrl-C ends it.")
         case Joining(peer_id, span):
             terminal.line(f"Joined the swarm as {peer_id}; loading blocks {span}")
-        case Loading(done, total) if total and terminal.is_interactive:
-            terminal.control(f"\r  {part_size(done, total)}" + ("\n" if done >= total else ""))
         case Placed(streamed_blocks=streamed, summary=summary) if streamed:
             terminal.line(summary[0].upper() + summary[1:])
         case Measured(inference_tps, forward_tps, packing_error):

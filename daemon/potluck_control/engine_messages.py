@@ -107,14 +107,6 @@ class Joining:
 
 
 @dataclass(frozen=True, slots=True)
-class Loading:
-    """Bytes of the span read so far; `total_bytes` is 0 while it is not known."""
-
-    done_bytes: int
-    total_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class Placed:
     """The weights are in place: their format, and how many blocks stay on the device or are streamed to it."""
 
@@ -293,7 +285,6 @@ EngineEvent = (
     | Waiting
     | Nearby
     | Joining
-    | Loading
     | Placed
     | Measured
     | Online

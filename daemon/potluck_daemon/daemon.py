@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from potluck_control.engine_messages import EngineReport, SignedReceipt
+from potluck_control.engine_messages import EngineReport
 from potluck_control.places import Places
 from potluck_control.schema import Transition
 
@@ -82,7 +82,7 @@ class Daemon:
         reader = NvmlReader()
         self._supervisor = Supervisor(
             self.wake,
-            self._hear_of_receipts,
+            lambda message: self._clerk.hear(message),
             lambda launch, message: self._members.hear(launch, message),
             lambda launch, message: self._reports.hear(launch.swarm, message),
             lambda: self.configuration.take_less_memory(),
@@ -192,12 +192,6 @@ class Daemon:
         log.info("daemon ended")
 
     # --- what the parts tell each other ------------------------------------------------------------------------------
-
-    def _hear_of_receipts(self, message: SignedReceipt | None) -> None:
-        if message is None:
-            self._clerk.look_again()
-        else:
-            self._clerk.hear(message)
 
     def _obey_configuration(self) -> None:
         if self.configuration.swarm is not None:

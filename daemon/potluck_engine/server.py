@@ -386,7 +386,6 @@ class Engine:
         num_bytes = sum(parameter.nbytes for parameter in blocks.decoder.parameters())
         placement, spec = blocks.weights.placement, self.spec
         log.info("loaded blocks %s, %.1f MB; weights: %s", blocks.span, num_bytes / 1e6, placement)
-        self._on_event(events.Loading(num_bytes, num_bytes))
         num_resident = len(placement.homes) - placement.num_streamed
         self._on_event(
             events.Placed(

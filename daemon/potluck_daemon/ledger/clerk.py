@@ -87,17 +87,15 @@ class Clerk:
             await self._run(self._ledger.close)
         self._thread.shutdown()
 
-    def hear(self, message: messages.SignedReceipt) -> None:
-        """Book a receipt soon."""
-        if self._ledger is not None and len(self._waiting) < MAX_WAITING:
+    def hear(self, message: messages.SignedReceipt | None) -> None:
+        """Book a receipt soon. None: an engine began or ended, so book the outbox and tell it what work is worth."""
+        if message is None:
+            self._is_outbox_due = True
+            self._has_work.set()
+            self._is_worth_due.set()
+        elif self._ledger is not None and len(self._waiting) < MAX_WAITING:
             self._waiting.append(Booking(message.receipt, PersonId(message.person)))
             self._has_work.set()
-
-    def look_again(self) -> None:
-        """Book the outbox and tell the engine what work is worth: an engine began or ended."""
-        self._is_outbox_due = True
-        self._has_work.set()
-        self._is_worth_due.set()
 
     def serve(self, swarm: Swarm) -> None:
         """Remember the name of the model that coming receipts are about."""

@@ -11,9 +11,10 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlsplit
 
-from potluck_control.codec import CodecError, dumps, from_json, loads
+from potluck_control.codec import dumps, from_json, loads
 from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.own_python import python_command
@@ -89,7 +90,7 @@ class Gateway:
             self._swarm, self._earlier_audits = swarm.prefix, AuditStatus()
         self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step="Starting")
         command = python_command(python, "-m", "potluck_gateway")
-        self._task = start_task(self._life(command, environment, opening))
+        self._task = start_task(self._life(partial(self._run, command, environment, opening)))
 
     def stay(self) -> None:
         """Keep the process that runs, even if nobody uses it."""
@@ -113,20 +114,14 @@ class Gateway:
         if not has_failed:
             self._status = GatewayStatus(GatewayState.STOPPED)
 
-    async def _life(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        opening: Callable[[], Awaitable[GatewayOpening]],
-    ) -> None:
+    async def _life(self, run: Callable[[], Awaitable[str]]) -> None:
         """Run the process, and again if it fails after it has served, until nobody uses it."""
         failures, self._port = 0, 0
         while True:
             begin = time.monotonic()
-            problem = await self._run_once(command, environment, opening)
+            problem = await run()
             old = self._status
-            ended = GatewayStatus(GatewayState.STOPPED, swarm=old.swarm, model=old.model)
-            self._status = ended
+            ended = self._status = GatewayStatus(GatewayState.STOPPED, swarm=old.swarm, model=old.model)
             if not problem:
                 return
             self._status = replace(ended, state=GatewayState.FAILED, is_waiting=old.is_waiting, problem=problem)
@@ -137,7 +132,7 @@ class Gateway:
             await asyncio.sleep(delay_s(failures, explained=False))
             self._status = replace(ended, state=GatewayState.STARTING, step="Starting")
 
-    async def _run_once(
+    async def _run(
         self,
         command: Sequence[str],
         environment: Mapping[str, str],
@@ -145,41 +140,28 @@ class Gateway:
     ) -> str:
         """Run one process to its end. Return why it failed; empty if it ended because nobody used it."""
         try:
-            return await self._run(command, environment, opening)
-        except OSError as error:
-            return f"cannot run {command[0]}: {error.strerror}"
-        except CodecError as error:
-            return f"the gateway is not understood: {error}"
-        except Exception as error:  # of the daemon
-            log.exception("the chat gateway cannot be followed")
-            return f"the daemon failed at it: {error}"
-
-    async def _run(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        opening: Callable[[], Awaitable[GatewayOpening]],
-    ) -> str:
-        try:
             async with started(command, environment) as child:
                 telling = start_task(self._tell_opening(child, opening))
                 try:
-                    was_idle = await self._follow(child)
-                    if not was_idle:
-                        with contextlib.suppress(TimeoutError):
-                            async with asyncio.timeout(_END_TIMEOUT_S):
-                                await child.wait()
+                    if await self._follow(child):
+                        return ""
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(_END_TIMEOUT_S):
+                            await child.wait()
                 finally:
                     await cancel_and_wait(telling)
+            for line in await child.last_lines():
+                gateway_log.info("%s", line)
+            return self._status.problem or _reason(await child.wait(), await child.last_words())
+        except OSError as error:
+            return f"cannot run {command[0]}: {error.strerror}"
+        except Exception as error:  # of either side
+            log.exception("the chat gateway cannot be followed")
+            return f"the gateway is not understood: {error}"
         finally:
             self._child = None
             self._earlier_audits, self._audits = self.audits, AuditStatus()
             remove_dead()  # it was killed, so its node's sockets are still there
-        if was_idle:
-            return ""
-        for line in await child.last_lines():
-            gateway_log.info("%s", line)
-        return self._status.problem or _reason(await child.wait(), await child.last_words())
 
     async def _tell_opening(self, child: Child, opening: Callable[[], Awaitable[GatewayOpening]]) -> None:
         """Tell the process what to open, or end it if there is nothing."""

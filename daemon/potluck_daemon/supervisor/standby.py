@@ -17,9 +17,9 @@ from functools import partial
 from potluck_control import engine_messages as messages
 from potluck_control.launch_spec import LaunchSpec
 
+from potluck.errors import PotluckError
 from potluck.protocol.swarm import Swarm
 from potluck.tasks import cancel_and_wait, keep_running, start_task
-from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.supervisor.diagnosis import diagnose
 from potluck_daemon.supervisor.process import EngineProcess
 
@@ -84,15 +84,7 @@ class Standby:
         environment: Mapping[str, str],
     ) -> None:
         await cancel_and_wait(before)
-        failures = 0
-        while True:
-            began = asyncio.get_running_loop().time()
-            reason = await self._run(launch, command, environment)
-            ran_s = asyncio.get_running_loop().time() - began
-            failures = 1 if ran_s >= STABLE_S else failures + 1
-            wait_s = delay_s(failures, explained=False)
-            log.warning("the standby node ended: %s; next try in %.0f s", reason, wait_s)
-            await asyncio.sleep(wait_s)
+        raise PotluckError(await self._run(launch, command, environment))
 
     async def _run(self, launch: LaunchSpec, command: Sequence[str], environment: Mapping[str, str]) -> str:
         """Run one process to its end and return why it ended. Ends it if cancelled."""

@@ -28,6 +28,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from potluck_control import engine_messages as messages
 from potluck_control.launch_spec import LaunchSpec
@@ -39,7 +40,7 @@ from potluck_control.schema import EngineStatus
 from potluck.p2p.ports import tcp_ports
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
-from potluck.tasks import RunningTimer, start_task
+from potluck.tasks import sleep_running, start_task
 from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.supervisor.diagnosis import Exit, diagnose
@@ -116,7 +117,7 @@ class Supervisor:
         self._python = ""  # that ran the last engine
         self._is_greeted = False
         self._task: asyncio.Task[None] | None = None
-        self._deadline: RunningTimer | None = None
+        self._deadline: asyncio.Task[None] | None = None
         self._is_stopped = False  # by somebody's signal
         self._started_at = 0.0
         self._online_at: float | None = None
@@ -327,10 +328,8 @@ class Supervisor:
         self._engine = self._task = None
         self._phase = Phase.ENDED
         quiet = replace(self.facts.report, sessions=0, memory_used_bytes=0, fetched_bytes=0, fetch_total_bytes=0)
-        self.facts = replace(
-            self.facts, report=quiet, placed=None, fetch_bytes_per_s=0.0, moving=None, waiting="", changed_file=None
-        )
-        self.facts = replace(self.facts, nearby=None)
+        gone = replace(self.facts, placed=None, moving=None, nearby=None, changed_file=None)
+        self.facts = replace(gone, report=quiet, fetch_bytes_per_s=0.0, waiting="")
         if was_told:
             log.info("engine ended")
         else:
@@ -445,7 +444,7 @@ class Supervisor:
         self._cancel_deadline()
         if self._engine is not None:
             self._engine.send(messages.Stop())
-            self._deadline = RunningTimer(STOP_TIMEOUT_S, self._terminate)
+            self._deadline = start_task(_after(STOP_TIMEOUT_S, self._terminate))
 
     def _terminate(self) -> None:
         if self._engine is not None:
@@ -456,7 +455,7 @@ class Supervisor:
     def _expect(self, timeout_s: float, because: str) -> None:
         """Kill the engine unless something cancels or renews this deadline."""
         self._cancel_deadline()
-        self._deadline = RunningTimer(timeout_s, lambda: self._miss(timeout_s, because))
+        self._deadline = start_task(_after(timeout_s, partial(self._miss, timeout_s, because)))
 
     def _miss(self, timeout_s: float, because: str) -> None:
         pulse = read_pulse(self.pid)
@@ -477,6 +476,11 @@ class Supervisor:
         if self._engine is not None:
             log.error("killing the engine: %s", because)
             self._engine.kill(because)
+
+
+async def _after(seconds: float, act: Callable[[], None]) -> None:
+    await sleep_running(seconds)
+    act()
 
 
 def reported(facts: EngineFacts, report: messages.EngineReport, now: float) -> EngineFacts:

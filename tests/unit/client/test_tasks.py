@@ -12,11 +12,11 @@ from potluck import tasks
 from potluck.errors import PotluckError
 from potluck.tasks import (
     BackgroundTasks,
-    RunningTimer,
     cancel_and_wait,
     failing,
     in_thread,
     keep_running,
+    sleep_running,
     start_task,
     to_the_end,
 )
@@ -88,25 +88,19 @@ async def test_what_fails_in_the_background_is_logged_once_and_a_loop_begins_aga
     caplog.clear()
 
 
-async def test_a_timer_counts_only_the_time_in_which_its_process_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop, ended, calls = asyncio.get_running_loop(), [], []
-    now = 0.0
-    monkeypatch.setattr(loop, "time", lambda: now)
-    monkeypatch.setattr(loop, "call_later", lambda wait_s, call, *given: calls.append((wait_s, call, given)))
+async def test_only_the_time_in_which_the_process_runs_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, slept = 0.0, []
+    delays = iter((100.0, 0.0, 100.0, 0.0, 100.0, 0.0))  # it is frozen three times
 
-    def pass_s(seconds: float) -> None:
+    async def sleep(seconds: float) -> None:
         nonlocal now
-        now += seconds
-        _, call, given = calls.pop()
-        call(*given)
+        slept.append(seconds)
+        now += seconds + next(delays)
 
-    RunningTimer(2.5, lambda: ended.append(now))
-    for seconds in (100.0, 1.0, 100.0, 1.0, 100.0):  # it was frozen three times
-        pass_s(seconds)
-        assert not ended
-    assert calls[0][0] == 0.5
-    pass_s(0.5)
-    assert ended == [302.5]
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+    monkeypatch.setattr(tasks.asyncio, "sleep", sleep)
+    await sleep_running(2.5)
+    assert slept == [1.0, 1.0, 1.0, 1.0, 0.5, 0.5]
 
 
 def kept_unwatched(path: Path) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from helpers.engine_peers import SWARM
 from helpers.lone_engine import SPAN, Machine
-from potluck_control.engine_messages import Joining, Loading, Measured, Offline, Online, Placed, Starting
+from potluck_control.engine_messages import Joining, Measured, Offline, Online, Placed, Starting
 from potluck_control.launch_spec import ServingLimits
 
 from potluck.directory.directory import Directory
@@ -33,7 +33,7 @@ async def test_engine_is_announced_while_it_serves_and_gone_afterwards(tmp_path:
         assert 0.001 < (server.record.packing_error or 0) < 0.02  # measured on its own blocks
         assert server.heartbeat.cache_tokens_left >= ServingLimits().cache_tokens
     assert not await seen(machine)
-    assert [type(event) for event in machine.events] == [Starting, Joining, Loading, Placed, Measured, Online, Offline]
+    assert [type(event) for event in machine.events] == [Starting, Joining, Placed, Measured, Online, Offline]
     assert machine.host.is_dead
 
 

@@ -55,12 +55,12 @@ async def test_what_a_dead_engine_left_is_booked_once_and_its_file_goes(desk: De
     session = Session(desk.identity, opened=NOW)
     for amount in (3, 8):
         outbox.append(session.booking(amount))
-    desk.clerk.look_again()
+    desk.clerk.hear(None)
     desk.clerk.hear(signed(Session(desk.identity, opened=NOW), 1))
     await desk.clerk.book_all()
     assert await desk.earned() == 1  # its engine lives: the file is its own
     outbox.close()
-    desk.clerk.look_again()
+    desk.clerk.hear(None)
     desk.clerk.hear(signed(Session(desk.identity, opened=NOW), 1))
     await desk.clerk.book_all()
     assert await desk.earned() == 10
@@ -82,7 +82,7 @@ async def test_the_engine_is_told_what_work_is_worth_when_it_begins_and_when_tha
 ) -> None:
     monkeypatch.setattr(module, "WORTH_S", 0.0)
     ana = PersonId("a" * 64)
-    desk.clerk.look_again()
+    desk.clerk.hear(None)
     assert await desk.hear() == Worth(())
     received = Session(Identity.generate(), person=ana, opened=NOW).booking(10)
     await desk.clerk.record([received], "a-model")
