@@ -201,12 +201,19 @@ def end_silent(error: DaemonHungError | DaemonUnreachableError) -> None:
 
     Raises:
         PotluckError: it belongs to another user, is not on this computer, or cannot be ended.
+        UsageError: a program that is no daemon listens at the daemon's socket.
     """
     pid = error.pid
     if not pid:
         raise error
     try:
+        os.kill(pid, 0)
+        if holder(find_places().lock_file) != pid:
+            text = f"process {pid} listens at the daemon's socket but is no daemon of Potluck"
+            raise UsageError(text, hint=f"end that program, for example by kill {pid}")
         end_process(pid, KILL_AFTER_S if isinstance(error, DaemonHungError) else END_TIMEOUT_S)
+    except ProcessLookupError:
+        pass  # it has ended meanwhile
     except PermissionError:
         raise UsageError(f"process {pid} belongs to another user", hint="sudo potluck stop") from None
     if (unit := installed()) is not None:
@@ -244,7 +251,7 @@ def start_daemon() -> DaemonHello:
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
         if (hello := hello_or_none()) is not None:
-            started.leave()
+            started.leave(hello.pid)
             return hello
         if not is_locked(lock):  # or another one starts, which answers soon, or ends
             started.keep()

@@ -42,9 +42,11 @@ class StartedDaemon:
             self.leave()
             self._process = None
 
-    def leave(self) -> None:
-        """Let the process go on alone."""
-        if self._process is not None and self._process.stderr is not None:
+    def leave(self, daemon: int | None = None) -> None:
+        """Let the process go on alone, or end it if it isn't the `daemon` that answers, because that came first."""
+        if self._process is not None and daemon not in (None, self._process.pid):
+            self.kill()
+        elif self._process is not None and self._process.stderr is not None:
             self._process.stderr.close()
 
     def _last_words(self) -> str:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import pytest
 from potluck_cli import connect, terminal
-from potluck_cli.connect import DaemonUnreachableError
+from potluck_cli.connect import DaemonHungError, DaemonUnreachableError
 from potluck_cli.stop import end_daemon
 from potluck_control.client import ControlClient, ControlError, DaemonAwayError
 from potluck_control.methods import swarms
@@ -22,6 +22,9 @@ from potluck_control.places import Places
 from potluck_control.schema import Status
 from potluck_control.states import Reason, State
 from potluck_daemon.host.instance import InstanceLock
+from potluck_daemon.host.started_daemon import StartedDaemon
+
+from potluck.errors import UsageError
 
 
 class StartingDaemon:
@@ -135,6 +138,29 @@ def test_a_daemon_is_found_by_its_lock_and_none_is_passed_over(tmp_path: Path, m
         other.bind(str(places.socket))
         with pytest.raises(DaemonAwayError, match="does not answer"):
             end_daemon()
+
+
+def test_a_program_that_listens_in_the_daemons_place_is_not_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = Places(*(tmp_path / name for name in ("config", "state", "run", "cache")))
+    monkeypatch.setattr(connect, "find_places", lambda: places)
+    with subprocess.Popen(["sleep", "600"]) as program:
+        with pytest.raises(UsageError, match=f"process {program.pid} listens at the daemon's socket"):
+            connect.end_silent(DaemonHungError(program.pid))
+        assert program.poll() is None
+        program.kill()
+
+
+def test_a_daemon_that_came_second_is_ended() -> None:
+    started = StartedDaemon(["sleep", "600"], {})
+    started.keep()
+    process = started._process
+    assert process is not None
+    started.leave(process.pid)
+    assert process.poll() is None
+    started.leave(process.pid + 1)
+    assert process.poll() is not None
 
 
 def test_without_a_runtime_folder_the_socket_lies_in_the_state_folder(tmp_path: Path) -> None:
