@@ -1,4 +1,4 @@
-"""`potluck swarm`: creates, joins, lists, shows and leaves swarms, prints invites, and makes web pages."""
+"""`potluck swarm`: creates, joins, lists and shows swarms, prints invites, and makes web pages."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ from potluck.membership.leadership import (
     DEFAULT_PEOPLE,
     choose_model,
     public_seats,
-    require_leader,
-    require_other_leader,
     seats,
 )
 from potluck.membership.membership import Membership
@@ -68,8 +66,7 @@ EXAMPLES = """\
   potluck swarm show friends
   potluck swarm invite friends
   potluck swarm page friends
-  potluck swarm model ./llama-405b --swarm friends
-  potluck swarm leave friends"""
+  potluck swarm model ./llama-405b --swarm friends"""
 
 _NOT_REACHED = {
     Reach.NEARBY: "only computers in your own network can join with this invite (`potluck doctor` names the port to "
@@ -96,7 +93,6 @@ RESULT = {
     "show": SwarmOverview,
     "page": web_page.SwarmPage,
     "model": ModelChange,
-    "leave": swarms.Left,
 }
 
 
@@ -167,11 +163,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--swarm", metavar="NAME", help="a swarm you founded or lead (default: the only one)")
     model.set_defaults(act=_model)
 
-    leave = actions.add_parser("leave", help="forget a swarm and your key in it")
-    leave.add_argument("name", metavar="SWARM", help="a swarm you joined")
-    leave.add_argument("--yes", action="store_true", help="even if the founder's key is lost by it")
-    leave.set_defaults(act=_leave)
-
 
 def run(args: argparse.Namespace) -> int:
     code: int = args.act(args)
@@ -193,7 +184,7 @@ def _create(args: argparse.Namespace) -> int:
         )
     joined = known_swarms()
     if args.name in joined.load():
-        raise UsageError(f"you already have a swarm named {args.name}", hint=f"potluck swarm leave {args.name}")
+        raise UsageError(f"you already have a swarm named {args.name}", hint=f"potluck leave {args.name}")
     check_revision(args.revision)
     args.model = folder_or_name(args.model)
     checkpoint = _open_checkpoint(args.model, args.revision)
@@ -231,41 +222,16 @@ def _join(args: argparse.Namespace) -> int:
     return answer(args, schema.Joined(swarm.name, swarm.model), [line, *move_or_stay(args, swarm.name)])
 
 
-def _leave(args: argparse.Namespace) -> int:
-    if is_service_user():
-        raise UsageError("the machine's service would not notice", hint=f"potluck leave {args.name}")
-    joined = JoinedSwarms()
-    membership = joined.load().get(args.name)
-    if membership is not None and not args.yes:
-        require_other_leader(membership)
-    joined.remove(args.name)
-    return answer(args, swarms.Left(args.name), [f"Left {args.name}."])
-
-
 def _model(args: argparse.Namespace) -> int:
-    """Have the daemon change the model, or sign the change here while none runs."""
-    args.model = folder_or_name(args.model)
-    if hello_or_none() is not None:
-        client = daemon()
-        change = client.call(swarms.CHOOSE_MODEL, swarms.ChooseModelParams(args.model, args.swarm or ""))
-        change = follow(client, swarms.MODEL_CHANGE, change, _reading)
-    else:
-        change = _sign_model(args)
+    client = daemon()
+    params = swarms.ChooseModelParams(folder_or_name(args.model), args.swarm or "")
+    change = follow(client, swarms.MODEL_CHANGE, client.call(swarms.CHOOSE_MODEL, params), _reading)
     if change.problem:
         raise PotluckError(change.problem, hint="the swarm keeps its model")
     lines = [f"{change.swarm} serves {change.model} now. Members that are online follow within seconds."]
     if not change.is_pinned:
         lines.append("Its files are not all on this computer, so members get them from the hub alone.")
     return answer(args, change, lines)
-
-
-def _sign_model(args: argparse.Namespace) -> ModelChange:
-    joined = known_swarms()
-    membership = joined.find(args.swarm)
-    require_leader(membership)
-    checkpoint = _open_checkpoint(args.model)
-    changed = _choose(joined, membership, checkpoint)
-    return ModelChange(membership.swarm.name, changed.swarm.model, is_pinned=bool(changed.swarm.weights))
 
 
 def _open_checkpoint(model: str, revision: str | None = None) -> Checkpoint:

@@ -1558,14 +1558,6 @@
         <translation>keine Tastatur oder Maus gefunden</translation>
     </message>
     <message>
-        <source>the kernel does not report it ({why})</source>
-        <translation>der Kernel meldet es nicht ({why})</translation>
-    </message>
-    <message>
-        <source>the kernel does not report it</source>
-        <translation>der Kernel meldet es nicht</translation>
-    </message>
-    <message>
         <source>the Wayland compositor does not report idle time</source>
         <translation>der Wayland-Compositor meldet keine Leerlaufzeit</translation>
     </message>
@@ -1982,10 +1974,6 @@
         <translation>{path} lässt sich nicht verwenden: {why}</translation>
     </message>
     <message>
-        <source>cannot write: {why}</source>
-        <translation>Schreiben nicht möglich: {why}</translation>
-    </message>
-    <message>
         <source>does it belong to you?</source>
         <translation>gehört es dir?</translation>
     </message>
@@ -2060,10 +2048,6 @@
     <message>
         <source>it did not start in time</source>
         <translation>es ist nicht rechtzeitig gestartet</translation>
-    </message>
-    <message>
-        <source>it ended: {why}</source>
-        <translation>es endete: {why}</translation>
     </message>
     <message>
         <source>cannot run {path}: {why}</source>
@@ -2902,14 +2886,6 @@
         <translation>beginne bei Block {number} oder {other}</translation>
     </message>
     <message>
-        <source>its parts do not generate what the whole model does</source>
-        <translation>seine Teile erzeugen nicht, was das ganze Modell erzeugt</translation>
-    </message>
-    <message>
-        <source>its cache class cannot hold a part of the layers</source>
-        <translation>sein Zwischenspeicher kann keinen Teil der Schichten halten</translation>
-    </message>
-    <message>
         <source>cannot search the hub without the compute engine</source>
         <translation>ohne die Rechenumgebung lässt sich der Hub nicht durchsuchen</translation>
     </message>
@@ -3258,10 +3234,6 @@
         <translation>die Einstellung {name} gibt es nicht</translation>
     </message>
     <message>
-        <source>a message is too long</source>
-        <translation>eine Nachricht ist zu lang</translation>
-    </message>
-    <message>
         <source>an admin may invite people: potluck members promote</source>
         <translation>einladen dürfen Admins: potluck members promote</translation>
     </message>
@@ -3288,14 +3260,6 @@
     <message>
         <source>choose another port, or 0 for any free one</source>
         <translation>wähle einen anderen Port, oder 0 für irgendeinen freien</translation>
-    </message>
-    <message>
-        <source>cannot wait at {host}: {why}</source>
-        <translation>auf {host} lässt sich nicht warten: {why}</translation>
-    </message>
-    <message>
-        <source>name another address</source>
-        <translation>nenne eine andere Adresse</translation>
     </message>
     <message>
         <source>cannot open {path}: {why}</source>
@@ -3536,10 +3500,6 @@
     <message>
         <source>its daemon did not last</source>
         <translation>ihr Dienst lief nicht lange genug</translation>
-    </message>
-    <message>
-        <source>its daemon ended: {why}</source>
-        <translation>ihr Dienst wurde beendet: {why}</translation>
     </message>
     <message>
         <source>tell the publisher</source>

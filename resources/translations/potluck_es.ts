@@ -1558,14 +1558,6 @@
         <translation>no se ha encontrado teclado ni ratón</translation>
     </message>
     <message>
-        <source>the kernel does not report it ({why})</source>
-        <translation>el núcleo no lo indica ({why})</translation>
-    </message>
-    <message>
-        <source>the kernel does not report it</source>
-        <translation>el núcleo no lo indica</translation>
-    </message>
-    <message>
         <source>the Wayland compositor does not report idle time</source>
         <translation>el compositor de Wayland no indica el tiempo inactivo</translation>
     </message>
@@ -1982,10 +1974,6 @@
         <translation>no se puede usar {path}: {why}</translation>
     </message>
     <message>
-        <source>cannot write: {why}</source>
-        <translation>no se puede escribir: {why}</translation>
-    </message>
-    <message>
         <source>does it belong to you?</source>
         <translation>¿es tuyo?</translation>
     </message>
@@ -2060,10 +2048,6 @@
     <message>
         <source>it did not start in time</source>
         <translation>no ha arrancado a tiempo</translation>
-    </message>
-    <message>
-        <source>it ended: {why}</source>
-        <translation>ha terminado: {why}</translation>
     </message>
     <message>
         <source>cannot run {path}: {why}</source>
@@ -2902,14 +2886,6 @@
         <translation>empieza en el bloque {number} o {other}</translation>
     </message>
     <message>
-        <source>its parts do not generate what the whole model does</source>
-        <translation>sus partes no generan lo mismo que el modelo entero</translation>
-    </message>
-    <message>
-        <source>its cache class cannot hold a part of the layers</source>
-        <translation>su caché no puede guardar una parte de las capas</translation>
-    </message>
-    <message>
         <source>cannot search the hub without the compute engine</source>
         <translation>sin el motor de cálculo no se puede buscar en el hub</translation>
     </message>
@@ -3258,10 +3234,6 @@
         <translation>no existe el ajuste {name}</translation>
     </message>
     <message>
-        <source>a message is too long</source>
-        <translation>un mensaje es demasiado largo</translation>
-    </message>
-    <message>
         <source>an admin may invite people: potluck members promote</source>
         <translation>un administrador puede invitar: potluck members promote</translation>
     </message>
@@ -3288,14 +3260,6 @@
     <message>
         <source>choose another port, or 0 for any free one</source>
         <translation>elige otro puerto, o 0 para cualquiera libre</translation>
-    </message>
-    <message>
-        <source>cannot wait at {host}: {why}</source>
-        <translation>no se puede esperar en {host}: {why}</translation>
-    </message>
-    <message>
-        <source>name another address</source>
-        <translation>indica otra dirección</translation>
     </message>
     <message>
         <source>cannot open {path}: {why}</source>
@@ -3536,10 +3500,6 @@
     <message>
         <source>its daemon did not last</source>
         <translation>su servicio no se mantuvo</translation>
-    </message>
-    <message>
-        <source>its daemon ended: {why}</source>
-        <translation>su servicio terminó: {why}</translation>
     </message>
     <message>
         <source>tell the publisher</source>
