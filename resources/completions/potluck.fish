@@ -177,7 +177,6 @@ complete -c potluck -n '_shtab_potluck_using models delete; and test $_shtab_pot
 complete -c potluck -n '_shtab_potluck_using models; and test $_shtab_potluck_npos -eq 0' -a move -d 'keep models in another folder'
 complete -c potluck -n '_shtab_potluck_using models move' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using models move' -l usual -d 'the hub'"'"'s usual folder'
-complete -c potluck -n '_shtab_potluck_using models move' -l leave-files -d 'leave what is already downloaded where it is'
 complete -c potluck -n '_shtab_potluck_using models move' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using models move; and test $_shtab_potluck_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder on a disk with room'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a programs -d 'List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they do. Where it is not sure, `list` asks whether a program is a game: answer with `always` or `never`. `potluck history` tells what it stepped aside for.'

@@ -642,7 +642,6 @@ _shtab_potluck_models_list_defaults_added=0
 _shtab_potluck_models_move_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--usual[the hub\'s usual folder]"
-  "--leave-files[leave what is already downloaded where it is]"
   "--json[print JSON, for scripts]"
   ":a folder on a disk with room:_files"
 )

@@ -125,10 +125,6 @@
         <translation>{size} je Schritt nachgeladen</translation>
     </message>
     <message>
-        <source>{done} of {all}</source>
-        <translation>{done} von {all}</translation>
-    </message>
-    <message>
         <source>Potluck needs attention</source>
         <translation>Potluck braucht dich</translation>
     </message>
@@ -4735,13 +4731,6 @@
     </message>
 </context>
 <context>
-    <name>LayerStrip</name>
-    <message>
-        <source>Layers of the model</source>
-        <translation>Schichten des Modells</translation>
-    </message>
-</context>
-<context>
     <name>LayersCard</name>
     <message>
         <source>Who serves the model</source>
@@ -5131,14 +5120,6 @@
         <translation>Auf der Festplatte</translation>
     </message>
     <message>
-        <source>Downloading: {progress}</source>
-        <translation>Lädt herunter: {progress}</translation>
-    </message>
-    <message>
-        <source>Loading: {progress}</source>
-        <translation>Lädt: {progress}</translation>
-    </message>
-    <message>
         <source>Download progress</source>
         <translation>Fortschritt des Downloads</translation>
     </message>
@@ -5153,6 +5134,14 @@
     <message>
         <source>Not serving a model</source>
         <translation>Kein Modell im Einsatz</translation>
+    </message>
+    <message>
+        <source>Downloading…</source>
+        <translation>Lädt herunter …</translation>
+    </message>
+    <message>
+        <source>Loading…</source>
+        <translation>Lädt …</translation>
     </message>
     <message>
         <source>Layers {layers}</source>
@@ -5514,13 +5503,6 @@
     </message>
 </context>
 <context>
-    <name>PeopleStrip</name>
-    <message>
-        <source>Layers of the model</source>
-        <translation>Schichten des Modells</translation>
-    </message>
-</context>
-<context>
     <name>PointsCard</name>
     <message>
         <source>Points earned in the last 24 hours</source>
@@ -5824,10 +5806,6 @@
 <context>
     <name>SharePicture</name>
     <message>
-        <source>Picture (PNG)</source>
-        <translation>Bild (PNG)</translation>
-    </message>
-    <message>
         <source>Save the picture</source>
         <translation>Bild speichern</translation>
     </message>
@@ -5841,6 +5819,13 @@
     <message>
         <source>Pages</source>
         <translation>Seiten</translation>
+    </message>
+</context>
+<context>
+    <name>Strip</name>
+    <message>
+        <source>Layers of the model</source>
+        <translation>Schichten des Modells</translation>
     </message>
 </context>
 <context>

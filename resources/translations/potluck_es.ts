@@ -125,10 +125,6 @@
         <translation>{size} cargados en cada paso</translation>
     </message>
     <message>
-        <source>{done} of {all}</source>
-        <translation>{done} de {all}</translation>
-    </message>
-    <message>
         <source>Potluck needs attention</source>
         <translation>Potluck necesita tu atención</translation>
     </message>
@@ -4735,13 +4731,6 @@
     </message>
 </context>
 <context>
-    <name>LayerStrip</name>
-    <message>
-        <source>Layers of the model</source>
-        <translation>Capas del modelo</translation>
-    </message>
-</context>
-<context>
     <name>LayersCard</name>
     <message>
         <source>Who serves the model</source>
@@ -5131,14 +5120,6 @@
         <translation>En el disco</translation>
     </message>
     <message>
-        <source>Downloading: {progress}</source>
-        <translation>Descargando: {progress}</translation>
-    </message>
-    <message>
-        <source>Loading: {progress}</source>
-        <translation>Cargando: {progress}</translation>
-    </message>
-    <message>
         <source>Download progress</source>
         <translation>Progreso de la descarga</translation>
     </message>
@@ -5153,6 +5134,14 @@
     <message>
         <source>Not serving a model</source>
         <translation>No se sirve ningún modelo</translation>
+    </message>
+    <message>
+        <source>Downloading…</source>
+        <translation>Descargando…</translation>
+    </message>
+    <message>
+        <source>Loading…</source>
+        <translation>Cargando…</translation>
     </message>
     <message>
         <source>Layers {layers}</source>
@@ -5514,13 +5503,6 @@
     </message>
 </context>
 <context>
-    <name>PeopleStrip</name>
-    <message>
-        <source>Layers of the model</source>
-        <translation>Capas del modelo</translation>
-    </message>
-</context>
-<context>
     <name>PointsCard</name>
     <message>
         <source>Points earned in the last 24 hours</source>
@@ -5824,10 +5806,6 @@
 <context>
     <name>SharePicture</name>
     <message>
-        <source>Picture (PNG)</source>
-        <translation>Imagen (PNG)</translation>
-    </message>
-    <message>
         <source>Save the picture</source>
         <translation>Guardar la imagen</translation>
     </message>
@@ -5841,6 +5819,13 @@
     <message>
         <source>Pages</source>
         <translation>Páginas</translation>
+    </message>
+</context>
+<context>
+    <name>Strip</name>
+    <message>
+        <source>Layers of the model</source>
+        <translation>Capas del modelo</translation>
     </message>
 </context>
 <context>

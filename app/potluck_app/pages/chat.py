@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from potluck_control.methods import gateway, setup
@@ -96,20 +97,18 @@ class ChatPage(Page):
         before = len(self.conversation)
         self.conversation.append(Said("user", question))
         bubble = Bubble(self.tr("You"), question, is_question=True)
-        edit = Button(self.tr("Edit"), "edit", "quiet")
-        edit.clicked.connect(lambda: self._edit(bubble, before))
-        bubble.offer(edit)
+        bubble.offer(Button(self.tr("Edit"), "edit", "quiet", lambda: self._edit(bubble, before)))
         self._add(bubble)
 
     def _finish_answer(self, said: str) -> None:
         before = len(self.conversation)
         self.conversation.append(Said("assistant", said))
         bubble = self._bubbles[-1]
-        copy, again = CopyButton(self.tr("Copy the answer")), Button(self.tr("Try again"), "refresh", "quiet")
+        copy = CopyButton(self.tr("Copy the answer"))
         copy.setObjectName("quiet")
         copy.show_content(said)
-        again.clicked.connect(lambda: self._try_again_from(bubble, before))
-        bubble.offer(copy, again)
+        again = partial(self._try_again_from, bubble, before)
+        bubble.offer(copy, Button(self.tr("Try again"), "refresh", "quiet", again))
 
     def _edit(self, bubble: Bubble, before: int) -> None:
         """Put a question back into the field, and take away what came after it."""
@@ -297,8 +296,7 @@ class ChatPage(Page):
     def _show_suggestions(self) -> None:
         buttons = []
         for question in prompts.suggestions(self._swarm.model) if self._swarm is not None else ():
-            button = Button(question)
-            button.clicked.connect(lambda _=False, question=question: self._take_suggestion(question))
+            button = Button(question, act=partial(self._take_suggestion, question))
             buttons.append(row(None, button, None))
         self._suggestions.show_content(holder(column(*buttons, spacing=theme.SPACE_S)))
 

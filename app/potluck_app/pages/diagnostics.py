@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
 
 from potluck_control import schema
 from potluck_control.methods import health
 from potluck_control.methods.health import Bundle, BundleParams, Examination, Finding, Severity
 from potluck_control.schema import Logs, LogsParams, Status
-from PySide6.QtCore import QStandardPaths
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QProgressBar
+from PySide6.QtWidgets import QProgressBar
 
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.widgets.button import Button
@@ -20,6 +18,7 @@ from potluck_app.widgets.findings import finding_line
 from potluck_app.widgets.layout import Item, Poll, Slot, column, holder, row
 from potluck_app.widgets.log_view import LogView
 from potluck_app.widgets.placeholder import Placeholder
+from potluck_app.widgets.saving import choose_file
 from potluck_app.widgets.theme import Type
 from potluck_app.words import dates, numbers, sentences, system_info
 from potluck_app.words.daemon_texts import translated
@@ -63,8 +62,7 @@ class DiagnosticsPage(Page):
             said = self.tr("Checked {done} of {all}…").format(done=examination.num_done, all=examination.num_checks)
         else:
             said = self.tr("Checked {time}.").format(time=dates.clock(examination.at)) if examination.at else ""
-        self._when.setText(said)
-        self._when.setVisible(bool(said))
+        self._when.say(said)
         self._show_findings(examination.findings)
         self._poll.run_while(examination.is_running)
 
@@ -92,12 +90,10 @@ class DiagnosticsPage(Page):
         self.ask(health.EXAMINE, None, self._show)
 
     def _choose_file(self) -> None:
-        folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
         name = f"potluck-report-{datetime.datetime.now():%Y-%m-%d-%H%M%S}.zip"
-        kinds = self.tr("Report (*.zip)")
-        chosen, _ = QFileDialog.getSaveFileName(self, self.tr("Save a report"), str(Path(folder) / name), kinds)
-        if chosen:
-            self.ask(health.EXPORT, BundleParams(chosen), self._tell_bundle)
+        file = choose_file(self, self.tr("Save a report"), name, self.tr("Report (*.zip)"))
+        if file is not None:
+            self.ask(health.EXPORT, BundleParams(str(file)), self._tell_bundle)
 
     def _tell_bundle(self, bundle: Bundle) -> None:
         said = self.tr("Saved {file} ({size}): {parts}.")
@@ -119,8 +115,7 @@ class DiagnosticsPage(Page):
         parts = (self._nothing, self._progress, self._findings, self._when)
         self.column.addWidget(Card(self.tr("Check-up"), *parts))
         note = self.tr("A report holds settings, history and log, without keys, invites, addresses or your user name.")
-        save, copy = Button(self.tr("Save a report…"), "save"), Button(self.tr("Copy system info"), "copy")
-        save.clicked.connect(self._choose_file)
-        copy.clicked.connect(self._copy)
+        save = Button(self.tr("Save a report…"), "save", act=self._choose_file)
+        copy = Button(self.tr("Copy system info"), "copy", act=self._copy)
         self.column.addWidget(Card(self.tr("Get help"), text("muted", said=note), row(save, copy, None)))
         self.column.addWidget(Card(self.tr("Log"), self._log, self._log_path))

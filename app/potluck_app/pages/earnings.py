@@ -132,8 +132,7 @@ class EarningsPage(Page):
         self._switch.show_glyph("earnings" if is_table else "table")
 
     def _build(self) -> None:
-        export = Button(self.tr("Export…"), "save")
-        export.clicked.connect(self._export.choose)
+        export = Button(self.tr("Export…"), "save", act=self._export.choose)
         self._export.finished.connect(self.tell)
         self._export.failed.connect(self.notice.say)
         self._stretches.choose(Stretch.WEEK)

@@ -74,7 +74,7 @@ class EnginePanel(QWidget):
     def _show_ready(self, state: SetupState) -> None:
         if not state.variant:
             self._ready.setText(self.tr("Using your own Python environment."))
-            self._detail.setText("")
+            self._detail.say("")
         else:
             names = ", ".join(map(engine.device, state.devices))
             self._ready.setText(self.tr("Ready: {devices}.").format(devices=names))
@@ -84,8 +84,7 @@ class EnginePanel(QWidget):
             ]
             if state.outdated:
                 said.append(self.tr("Newer packages are available. Update when it suits you."))
-            self._detail.setText("\n".join(said))
-        self._detail.setVisible(bool(self._detail.text()))
+            self._detail.say("\n".join(said))
 
     def _show_error(self, error: Problem | None, *, has_button: bool) -> None:
         self._error.say(sentences.problem(error), self.tr("Try again") if has_button else "")

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from potluck_control.methods import earnings
 from potluck_control.methods.earnings import Entries, Entry, ExportParams
-from PySide6.QtCore import QObject, QStandardPaths, Signal
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
 
 from potluck.errors import PotluckError
 from potluck_app.pages.page import DaemonCaller
+from potluck_app.widgets.saving import choose_file
 from potluck_app.words import sentences
 from potluck_app.words.language import tr
 
@@ -36,13 +37,11 @@ class Export(QObject):
         """Ask for a file and write it, unless an export is under way."""
         if self._path is not None:
             return
-        folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
         table = self.tr("Table (CSV)")
         kinds = f"{table} (*.csv);;JSON (*.json)"
-        suggested = str(Path(folder) / "potluck-earnings.csv")
-        chosen, _ = QFileDialog.getSaveFileName(self._window, self.tr("Export all entries"), suggested, kinds)
-        if chosen:
-            self.write(Path(chosen))
+        file = choose_file(self._window, self.tr("Export all entries"), "potluck-earnings.csv", kinds)
+        if file is not None:
+            self.write(file)
 
     def write(self, path: Path) -> None:
         """Write JSON if the name ends so, and CSV otherwise."""

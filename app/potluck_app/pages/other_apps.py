@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import (
     GatewayState,
@@ -82,9 +84,8 @@ class OtherAppsPage(SettingsForm):
         self._keys.show_content(holder(column(*divided(rows or [nothing]))))
 
     def _row(self, key: KeyInfo) -> Row:
-        revoke = Button(self.tr("Revoke…"), style="quiet")
-        revoke.setAccessibleName(self.tr("Revoke the key of {program}").format(program=key.name))
-        revoke.clicked.connect(lambda: self._ask_revoke(key.name))
+        about = self.tr("Revoke the key of {program}").format(program=key.name)
+        revoke = Button(self.tr("Revoke…"), "", "quiet", lambda: self._ask_revoke(key.name), about=about)
         made = self.tr("Made {day}").format(day=dates.date(key.made_at))
         used = self.tr("%n answer(s), {tokens} tokens", "", key.answers).format(tokens=numbers.number(key.tokens))
         return Row(key.name, f"{made} · {used}" if key.answers else made, revoke)
@@ -106,10 +107,10 @@ class OtherAppsPage(SettingsForm):
         self.ask(gateway.KEYS, None, self._show_keys)
 
     def _ask_revoke(self, name: str) -> None:
-        question = Question(self, self.tr("Revoke the key of {program}?").format(program=name), self.tr("Revoke"))
-        question.setInformativeText(self.tr("That program can no longer use the swarm's model."))
-        question.confirmed.connect(lambda: self.ask(gateway.REVOKE_KEY, KeyName(name), self._show_keys))
-        question.open()
+        asked = self.tr("Revoke the key of {program}?").format(program=name)
+        said = self.tr("That program can no longer use the swarm's model.")
+        revoke = partial(self.ask, gateway.REVOKE_KEY, KeyName(name), self._show_keys)
+        Question(self, asked, said, self.tr("Revoke"), revoke).open()
 
     def _show_recipes(self) -> None:
         self._recipes.show_values(self._gateway.url, self._key, self._model)

@@ -77,8 +77,7 @@ class OtherComputer(QWidget):
         self._show_error(sentences.failure(error))
 
     def _show_error(self, message: str) -> None:
-        self._error.setText(message)
-        self._error.show()
+        self._error.say(message)
         self._set_busy(False)
 
     def _set_busy(self, busy: bool) -> None:

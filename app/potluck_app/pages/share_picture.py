@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from potluck_control.states import State
-from PySide6.QtCore import QObject, QPointF, QRectF, QSaveFile, QStandardPaths, Qt, Signal
+from PySide6.QtCore import QObject, QPointF, QRectF, QSaveFile, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QImageWriter, QPainter
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from potluck_app.widgets import icons, theme
+from potluck_app.widgets.saving import Place, choose_file
 from potluck_app.words import sentences
 
 _WIDTH, _HEIGHT, _MARGIN = 1200, 630, 80  # pixels, the usual size of previews
@@ -76,12 +77,10 @@ class SharePicture(QObject):
         self._window = parent
 
     def choose(self, image: QImage) -> None:
-        folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.PicturesLocation)
-        suggested = str(Path(folder) / "potluck.png")
-        kind = self.tr("Picture (PNG)")
-        chosen, _ = QFileDialog.getSaveFileName(self._window, self.tr("Save the picture"), suggested, f"{kind} (*.png)")
-        if chosen:
-            self.write(image, Path(chosen))
+        title, kinds = self.tr("Save the picture"), f"{self.tr('Picture (PNG)')} (*.png)"
+        file = choose_file(self._window, title, "potluck.png", kinds, Place.PicturesLocation)
+        if file is not None:
+            self.write(image, file)
 
     def write(self, image: QImage, path: Path) -> None:
         """Write the picture as a whole or not at all."""

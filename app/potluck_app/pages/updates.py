@@ -75,8 +75,7 @@ class Updates(QWidget):
             return
         said = self.tr("Version {version}, {day}")
         self._heading.setText(said.format(version=offered.version, day=dates.day(offered.issued_at)))
-        self._changes.setText("\n".join(f"• {change}" for change in offered.changes))
-        self._changes.setVisible(bool(offered.changes))
+        self._changes.say("\n".join(f"• {change}" for change in offered.changes))
         self._install.setText(self.tr("Install version {version}").format(version=offered.version))
         self._install.setVisible(can_install and not is_running)
         if can_install:
