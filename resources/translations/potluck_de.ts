@@ -87,6 +87,14 @@
         <source>Fine</source>
         <translation>In Ordnung</translation>
     </message>
+    <message>
+        <source>Table (CSV)</source>
+        <translation>Tabelle (CSV)</translation>
+    </message>
+    <message>
+        <source>Export all entries</source>
+        <translation>Alle Einträge exportieren</translation>
+    </message>
     <message numerus="yes">
         <source>%n entries written to {file}.</source>
         <translation>
@@ -239,10 +247,6 @@
     <message>
         <source>Installation</source>
         <translation>Installation</translation>
-    </message>
-    <message>
-        <source>What Potluck watches</source>
-        <translation>Worauf Potluck achtet</translation>
     </message>
     <message>
         <source>Welcome</source>
@@ -3688,6 +3692,14 @@
         <source>Other computers cannot reach this one. Connect it to a network before you send an invite.</source>
         <translation>Andere Computer erreichen diesen hier nicht. Verbinde ihn mit einem Netz, bevor du eine Einladung sendest.</translation>
     </message>
+    <message>
+        <source>Save the picture</source>
+        <translation>Bild speichern</translation>
+    </message>
+    <message>
+        <source>The picture is in {file}.</source>
+        <translation>Das Bild ist in {file}.</translation>
+    </message>
 </context>
 <context>
     <name>ActivityPage</name>
@@ -4017,6 +4029,13 @@
     </message>
 </context>
 <context>
+    <name>DetectorsCard</name>
+    <message>
+        <source>Detectors</source>
+        <translation>Melder</translation>
+    </message>
+</context>
+<context>
     <name>DeviceCards</name>
     <message>
         <source>Several graphics cards share the layers. Choose none, and Potluck takes the fastest.</source>
@@ -4313,17 +4332,6 @@
     <message>
         <source>Try again</source>
         <translation>Noch einmal</translation>
-    </message>
-</context>
-<context>
-    <name>Export</name>
-    <message>
-        <source>Table (CSV)</source>
-        <translation>Tabelle (CSV)</translation>
-    </message>
-    <message>
-        <source>Export all entries</source>
-        <translation>Alle Einträge exportieren</translation>
     </message>
 </context>
 <context>
@@ -5804,17 +5812,6 @@
     </message>
 </context>
 <context>
-    <name>SharePicture</name>
-    <message>
-        <source>Save the picture</source>
-        <translation>Bild speichern</translation>
-    </message>
-    <message>
-        <source>The picture is in {file}.</source>
-        <translation>Das Bild ist in {file}.</translation>
-    </message>
-</context>
-<context>
     <name>Sidebar</name>
     <message>
         <source>Pages</source>
@@ -6013,17 +6010,6 @@
     <message>
         <source>Loading…</source>
         <translation>Lädt …</translation>
-    </message>
-</context>
-<context>
-    <name>WatchingPage</name>
-    <message>
-        <source>Detectors</source>
-        <translation>Melder</translation>
-    </message>
-    <message>
-        <source>Back</source>
-        <translation>Zurück</translation>
     </message>
 </context>
 <context>

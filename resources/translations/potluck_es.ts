@@ -87,6 +87,14 @@
         <source>Fine</source>
         <translation>Correcto</translation>
     </message>
+    <message>
+        <source>Table (CSV)</source>
+        <translation>Tabla (CSV)</translation>
+    </message>
+    <message>
+        <source>Export all entries</source>
+        <translation>Exportar todas las entradas</translation>
+    </message>
     <message numerus="yes">
         <source>%n entries written to {file}.</source>
         <translation>
@@ -239,10 +247,6 @@
     <message>
         <source>Installation</source>
         <translation>Instalación</translation>
-    </message>
-    <message>
-        <source>What Potluck watches</source>
-        <translation>Qué vigila Potluck</translation>
     </message>
     <message>
         <source>Welcome</source>
@@ -3688,6 +3692,14 @@
         <source>Other computers cannot reach this one. Connect it to a network before you send an invite.</source>
         <translation>Los demás ordenadores no llegan a este. Conéctalo a una red antes de enviar una invitación.</translation>
     </message>
+    <message>
+        <source>Save the picture</source>
+        <translation>Guardar la imagen</translation>
+    </message>
+    <message>
+        <source>The picture is in {file}.</source>
+        <translation>La imagen está en {file}.</translation>
+    </message>
 </context>
 <context>
     <name>ActivityPage</name>
@@ -4017,6 +4029,13 @@
     </message>
 </context>
 <context>
+    <name>DetectorsCard</name>
+    <message>
+        <source>Detectors</source>
+        <translation>Detectores</translation>
+    </message>
+</context>
+<context>
     <name>DeviceCards</name>
     <message>
         <source>Several graphics cards share the layers. Choose none, and Potluck takes the fastest.</source>
@@ -4313,17 +4332,6 @@
     <message>
         <source>Try again</source>
         <translation>Reintentar</translation>
-    </message>
-</context>
-<context>
-    <name>Export</name>
-    <message>
-        <source>Table (CSV)</source>
-        <translation>Tabla (CSV)</translation>
-    </message>
-    <message>
-        <source>Export all entries</source>
-        <translation>Exportar todas las entradas</translation>
     </message>
 </context>
 <context>
@@ -5804,17 +5812,6 @@
     </message>
 </context>
 <context>
-    <name>SharePicture</name>
-    <message>
-        <source>Save the picture</source>
-        <translation>Guardar la imagen</translation>
-    </message>
-    <message>
-        <source>The picture is in {file}.</source>
-        <translation>La imagen está en {file}.</translation>
-    </message>
-</context>
-<context>
     <name>Sidebar</name>
     <message>
         <source>Pages</source>
@@ -6013,17 +6010,6 @@
     <message>
         <source>Loading…</source>
         <translation>Cargando…</translation>
-    </message>
-</context>
-<context>
-    <name>WatchingPage</name>
-    <message>
-        <source>Detectors</source>
-        <translation>Detectores</translation>
-    </message>
-    <message>
-        <source>Back</source>
-        <translation>Atrás</translation>
     </message>
 </context>
 <context>

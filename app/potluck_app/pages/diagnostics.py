@@ -1,4 +1,4 @@
-"""The page Diagnostics: findings of a check-up with advice, a report for people who help, and the log."""
+"""The page Diagnostics: findings of a check-up, the detectors, a report for people who help, and the log."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from potluck_control.schema import Logs, LogsParams, Status
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QProgressBar
 
+from potluck_app.pages.detectors_card import DetectorsCard
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, line, text
@@ -27,7 +28,7 @@ _LINES = 200
 
 
 class DiagnosticsPage(Page):
-    """Shows the last check-up; the user starts a new one."""
+    """Shows the last check-up; the user starts a new one. The detectors are those of a `Status`."""
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Diagnostics"))
@@ -41,12 +42,16 @@ class DiagnosticsPage(Page):
             self.tr("Not checked yet"),
             self.tr("A check-up covers the installation, disk, graphics card, network and swarm."),
         )
+        self._detectors = DetectorsCard()
         self._log, self._log_path = LogView(), text("muted", kind=Type.CAPTION)
         self._poll = Poll(self, lambda: self.ask(health.FINDINGS, None, self._show))
         self._build()
 
     def show_status(self, status: Status) -> None:
         self._status = status
+        place = self.verticalScrollBar().value()
+        self._detectors.show_probes(status.probes)
+        self.verticalScrollBar().setValue(place)  # it stays where the user has scrolled
 
     def refresh(self) -> None:
         self.ask(health.FINDINGS, None, self._show)
@@ -114,6 +119,7 @@ class DiagnosticsPage(Page):
         self._when.hide()
         parts = (self._nothing, self._progress, self._findings, self._when)
         self.column.addWidget(Card(self.tr("Check-up"), *parts))
+        self.column.addWidget(self._detectors)
         note = self.tr("A report holds settings, history and log, without keys, invites, addresses or your user name.")
         save = Button(self.tr("Save a report…"), "save", act=self._choose_file)
         copy = Button(self.tr("Copy system info"), "copy", act=self._copy)

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QStackedWidget
 from potluck_app.pages.energy import EnergyCard
 from potluck_app.pages.export import Export
 from potluck_app.pages.page import DaemonCaller, Page
-from potluck_app.pages.share_picture import SharePicture, painted
+from potluck_app.pages.share_picture import painted, share
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, headline, text
 from potluck_app.widgets.chart import BarChart, ChartBar
@@ -50,8 +50,8 @@ class EarningsPage(Page):
         self._models = DataTable(self.tr("Points by model"), (self.tr("Model"), *columns))
         self._no_models = text("muted", said=self.tr("No points in this period."))
         self._energy = EnergyCard()
-        self._export = Export(link, self)
-        self._share, self._picture = Button(self.tr("Share…")), SharePicture(self)
+        self._export = Export(self)
+        self._share = Button(self.tr("Share…"), act=lambda: share(self, painted(*self._shared())))
         self._sums: Earnings | None = None
         self._loading = Waiting("earnings")
         sums = Card("", in_a_row(self._earned, self._tokens, self._people), row(None, self._share))
@@ -133,15 +133,10 @@ class EarningsPage(Page):
 
     def _build(self) -> None:
         export = Button(self.tr("Export…"), "save", act=self._export.choose)
-        self._export.finished.connect(self.tell)
-        self._export.failed.connect(self.notice.say)
         self._stretches.choose(Stretch.WEEK)
         self._stretches.chosen.connect(lambda _: self.refresh())
         self.setFocusProxy(self._stretches)
         self._share.setEnabled(False)
-        self._share.clicked.connect(lambda: self._picture.choose(painted(*self._shared())))
-        self._picture.finished.connect(self.tell)
-        self._picture.failed.connect(self.notice.say)
         self.column.addLayout(row(self._stretches, None, export))
         self.column.addWidget(self._loading)
         for frame in self._cards:

@@ -42,10 +42,10 @@ _MOST_TRANSITIONS = 1000  # of a day
 
 
 class HomePage(Page):
-    """Shows one `Status`. Signals: `watching_wanted()`, `earnings_wanted()`, and `inviting_wanted()`."""
+    """Shows one `Status`. Signals: `diagnostics_wanted()`, `earnings_wanted()`, and `inviting_wanted()`."""
 
     AGAIN_MS = 30_000
-    watching_wanted = Signal()
+    diagnostics_wanted = Signal()
     earnings_wanted = Signal()
     inviting_wanted = Signal()
 
@@ -116,10 +116,6 @@ class HomePage(Page):
         who = helped(self._signers, self._members) if self._members is not None else today.NOBODY
         said = today.sentence(self._given, page.transitions, time.time(), who) if self._given is not None else ""
         self._today.say(said)
-
-    def focus_watching(self) -> None:
-        """Return from the page that this button opens."""
-        self._watching.setFocus()
 
     def show_setup(self, progress: SetupProgress | None) -> None:
         """Show how far the engine's set-up is; None: none runs."""
@@ -199,7 +195,7 @@ class HomePage(Page):
         self.column.addWidget(Card("", model, self._strip, self._layers, self._inviters))
         self.column.addWidget(self._machine)
         self._watching.setToolTip(self.tr("Show all detectors"))
-        self._watching.clicked.connect(self.watching_wanted)
+        self._watching.clicked.connect(self.diagnostics_wanted)
         self.never.never_wanted.connect(self._never_yield)
         self._question.answered.connect(lambda params: self.ask(programs.PLACE, params, lambda _: None))
         self._points.pressed.connect(self.earnings_wanted)
