@@ -72,7 +72,7 @@ class ActivityPage(Page):
         self._since, self._limit = 0.0, _FEW
         self._days, self._never = Slot(), Slot()
         self._empty = Waiting("activity")
-        self._more = Button(self.tr("Show more"), "down", "link", is_trailing=True)
+        self._more = Button(self.tr("Show more"), "down", "link", self._show_more, is_trailing=True)
         self._build()
 
     def show_status(self, status: Status) -> None:
@@ -171,7 +171,6 @@ class ActivityPage(Page):
         self.setFocusProxy(self._filter)
         self._filter.chosen.connect(lambda _: self._choose())
         self._undo.pressed.connect(self._take_back)
-        self._more.clicked.connect(self._show_more)
         self._more.hide()
         for widget in (self._undo, self._empty, self._days):
             self.column.addWidget(widget)

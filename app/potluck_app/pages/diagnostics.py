@@ -34,7 +34,7 @@ class DiagnosticsPage(Page):
         super().__init__(link, self.tr("Diagnostics"))
         self._status: Status | None = None
         self._shown: tuple[Finding, ...] | None = None
-        self._check = Button(self.tr("Check now"), "refresh", "primary")
+        self._check = Button(self.tr("Check now"), "refresh", "primary", self._examine)
         self._progress, self._findings = QProgressBar(), Slot()
         self._when = text("muted", kind=Type.CAPTION)
         self._nothing = Placeholder(
@@ -112,7 +112,6 @@ class DiagnosticsPage(Page):
     def _build(self) -> None:
         self.head.addWidget(self._check)
         self.setFocusProxy(self._check)
-        self._check.clicked.connect(self._examine)
         self._progress.setTextVisible(False)
         self._progress.setAccessibleName(self.tr("Check-up progress"))
         self._progress.hide()

@@ -46,7 +46,7 @@ class EarningsPage(Page):
         columns = (self.tr("People"), self.tr("Tokens"), self.tr("Earned"))
         self._chart = BarChart(self.tr("Points earned"))
         self._table = DataTable(self.tr("Points by time"), (self.tr("When"), *columns))
-        self._views, self._switch = QStackedWidget(), Button(self.tr("Show as table"), "table")
+        self._views, self._switch = QStackedWidget(), Button(self.tr("Show as table"), "table", act=self._toggle)
         self._models = DataTable(self.tr("Points by model"), (self.tr("Model"), *columns))
         self._no_models = text("muted", said=self.tr("No points in this period."))
         self._energy = EnergyCard()
@@ -144,7 +144,6 @@ class EarningsPage(Page):
             self.column.addWidget(frame)
 
     def _build_chart(self) -> Card:
-        self._switch.clicked.connect(self._toggle)
         self._views.addWidget(self._chart)
         self._views.addWidget(self._table)
         note = self.tr("Points move your requests up the queue. They are not money.")

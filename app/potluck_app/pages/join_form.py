@@ -28,7 +28,8 @@ class JoinForm(QWidget):
         super().__init__()
         self._link = link
         self._invite, self._model = QPlainTextEdit(), QLineEdit()
-        self._join, self._start = Button(self.tr("Join this swarm"), style="primary"), Button("")
+        self._join = Button(self.tr("Join this swarm"), "", "primary", self._press_join)
+        self._start = Button(act=self._press_start)
         self._public = QCheckBox(self.tr("Anybody may join, on probation at first"))
         self._moves = QCheckBox()
         self._moves.hide()
@@ -136,8 +137,6 @@ class JoinForm(QWidget):
         self._invite.setTabChangesFocus(True)
         self._invite.setFixedHeight(_INVITE_HEIGHT)
         self._invite.textChanged.connect(lambda: self._set_busy(False))
-        self._join.clicked.connect(self._press_join)
         self._model.setPlaceholderText(self.tr("Another model: its name on Hugging Face, or a folder"))
         self._model.setAccessibleName(self.tr("Model"))
         self._model.textChanged.connect(lambda: self._set_busy(False))
-        self._start.clicked.connect(self._press_start)

@@ -34,13 +34,12 @@ class ModelPicker(QWidget):
         super().__init__()
         self._link = link
         self._asked = 0  # only the last question's answer is shown
-        self._words, self._search = QLineEdit(), Button(self.tr("Search"))
+        self._words, self._search = QLineEdit(), Button(self.tr("Search"), act=self._ask)
         self._words.setPlaceholderText(self.tr("Name of a model on Hugging Face"))
         self._words.setAccessibleName(self.tr("Name of a model on Hugging Face"))
         self._words.setClearButtonEnabled(True)
         self._words.setMaxLength(200)
         self._words.returnPressed.connect(self._ask)
-        self._search.clicked.connect(self._ask)
         folder = Button(self.tr("Look in a folder…"), "folder", act=self._choose_folder)
         self._said, self._problem, self._list = text("muted", kind=Type.CAPTION), text("error"), Slot()
         items = (row((self._words, 1), self._search), row(folder, None), self._said, self._problem, self._list)

@@ -44,8 +44,8 @@ class OtherAppsPage(SettingsForm):
         self._model, self._key = "", ""
         self._state = text("muted")
         self._address = CopyField(self.tr("Address"), self.tr("Copy the address"))
-        self._button = Button(self.tr("Start"), "play", "primary")
-        self._name, self._make = QLineEdit(), Button(self.tr("Make a key"), "plus")
+        self._button = Button(self.tr("Start"), "play", "primary", self._press)
+        self._name, self._make = QLineEdit(), Button(self.tr("Make a key"), "plus", act=self._make_key)
         self._new, self._new_note = CopyField(self.tr("New key"), self.tr("Copy the new key")), text("muted")
         self._keys, self._recipes = Slot(), RecipeCard()
         self._starting = Poll(self, lambda: self.ask(gateway.STATUS, None, self._show_gateway))
@@ -131,7 +131,6 @@ class OtherAppsPage(SettingsForm):
                 return self.tr("It does not run.")
 
     def _build(self) -> None:
-        self._button.clicked.connect(self._press)
         lead = self.tr("Programs that speak OpenAI's or Ollama's API can use the swarm's model through this computer.")
         self.column.addWidget(text("muted", said=lead))
         always = self.flag(
@@ -145,7 +144,6 @@ class OtherAppsPage(SettingsForm):
         self._name.setAccessibleName(self.tr("Name of the program"))
         self._name.setMaxLength(64)
         self._name.returnPressed.connect(self._make_key)
-        self._make.clicked.connect(self._make_key)
         self._new.hide()
         self._new_note.hide()
         note = text("muted", said=self.tr("Give each program a key of its own. Whoever has one asks in your name."))

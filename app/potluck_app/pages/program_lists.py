@@ -23,7 +23,7 @@ class ProgramList(Card):
         super().__init__()
         self._place = place
         self._shown: tuple[tuple[str, ...], tuple[tuple[str, str], ...]] | None = None
-        self._choice, self._add = QComboBox(), Button(self.tr("Add"), "plus")
+        self._choice, self._add = QComboBox(), Button(self.tr("Add"), "plus", act=self._add_chosen)
         self._entries = Slot()
         self._prepare_choice(title)
         note = text("muted", kind=Type.CAPTION, said=explanation)
@@ -62,7 +62,6 @@ class ProgramList(Card):
         assert field is not None
         field.setPlaceholderText(self.tr("A running program, or its name"))
         field.returnPressed.connect(self._add_chosen)
-        self._add.clicked.connect(self._add_chosen)
 
     def _add_chosen(self) -> None:
         typed = self._choice.currentText().strip()
