@@ -99,7 +99,7 @@ RESULT = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    create = actions.add_parser("create", help="create a swarm, join it, and print its invite")
+    create = actions.add_parser("create", help="create a swarm, join it, and print its invite", act=_create)
     create.add_argument("name", metavar="NAME", help="letters, digits, dashes and underscores")
     create.add_argument("model", metavar="MODEL", help="a folder in the Hugging Face layout, or a name on the hub")
     create.add_argument("--revision", help="commit, branch or tag on the hub, with no slash (default: main)")
@@ -124,14 +124,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --open: name of the blocks in Petals (default: the one that Petals derives from the model)",
     )
     add_move(create)
-    create.set_defaults(act=_create)
 
-    join = actions.add_parser("join", help="remember a swarm by its invite, for which it asks")
+    join = actions.add_parser("join", help="remember a swarm by its invite, for which it asks", act=_join)
     add_invite(join)
     add_move(join)
-    join.set_defaults(act=_join)
 
-    invite = actions.add_parser("invite", help="print the invite to a swarm you joined")
+    invite = actions.add_parser("invite", help="print the invite to a swarm you joined", act=_invite)
     _add_name(invite)
     invite.add_argument("--bootstrap", action="append", default=[], metavar="ADDRESS", help="add this address")
     invite.add_argument(
@@ -144,24 +142,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     invite.add_argument(
         "--public", action="store_true", help="make the swarm public, or let another 10,000 people into a public one"
     )
-    invite.set_defaults(act=_invite)
 
-    listed = actions.add_parser("list", help="list the swarms you joined")
-    listed.set_defaults(act=_list)
+    actions.add_parser("list", help="list the swarms you joined", act=_list)
 
-    show = actions.add_parser("show", help="show who serves what, how fast, and what is missing")
+    show = actions.add_parser("show", help="show who serves what, how fast, and what is missing", act=_show)
     _add_name(show)
-    show.set_defaults(act=_show)
 
-    page_of = actions.add_parser("page", help="make a web page of the swarm, in a file or over HTTP")
+    page_of = actions.add_parser("page", help="make a web page of the swarm, in a file or over HTTP", act=web_page.run)
     _add_name(page_of)
     web_page.add_arguments(page_of)
-    page_of.set_defaults(act=web_page.run)
 
-    model = actions.add_parser("model", help="change the swarm's model; members and invites follow")
+    model = actions.add_parser("model", help="change the swarm's model; members and invites follow", act=_model)
     model.add_argument("model", metavar="MODEL", help="a folder in the Hugging Face layout, or a name on the hub")
     model.add_argument("--swarm", metavar="NAME", help="a swarm you founded or lead (default: the only one)")
-    model.set_defaults(act=_model)
 
 
 def run(args: argparse.Namespace) -> int:
