@@ -1974,6 +1974,10 @@
         <translation>{path} lässt sich nicht verwenden: {why}</translation>
     </message>
     <message>
+        <source>cannot write: {why}</source>
+        <translation>Schreiben nicht möglich: {why}</translation>
+    </message>
+    <message>
         <source>does it belong to you?</source>
         <translation>gehört es dir?</translation>
     </message>

@@ -1974,6 +1974,10 @@
         <translation>no se puede usar {path}: {why}</translation>
     </message>
     <message>
+        <source>cannot write: {why}</source>
+        <translation>no se puede escribir: {why}</translation>
+    </message>
+    <message>
         <source>does it belong to you?</source>
         <translation>¿es tuyo?</translation>
     </message>

@@ -89,6 +89,7 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "cannot make {path}: {why}"),
     QT_TRANSLATE_NOOP("", "cannot write {path}: {why}"),
     QT_TRANSLATE_NOOP("", "cannot use {path}: {why}"),
+    QT_TRANSLATE_NOOP("", "cannot write: {why}"),
     QT_TRANSLATE_NOOP("", "does it belong to you?"),
     QT_TRANSLATE_NOOP("", "is the disk full?"),
     QT_TRANSLATE_NOOP("", "is the disk mounted read-only?"),
