@@ -3697,6 +3697,10 @@
         <translation>Andere Computer erreichen diesen hier nicht. Verbinde ihn mit einem Netz, bevor du eine Einladung sendest.</translation>
     </message>
     <message>
+        <source>Picture (PNG)</source>
+        <translation>Bild (PNG)</translation>
+    </message>
+    <message>
         <source>Save the picture</source>
         <translation>Bild speichern</translation>
     </message>

@@ -3697,6 +3697,10 @@
         <translation>Los demás ordenadores no llegan a este. Conéctalo a una red antes de enviar una invitación.</translation>
     </message>
     <message>
+        <source>Picture (PNG)</source>
+        <translation>Imagen (PNG)</translation>
+    </message>
+    <message>
         <source>Save the picture</source>
         <translation>Guardar la imagen</translation>
     </message>

@@ -69,8 +69,8 @@ def _font(font: QFont, pixels: int) -> QFont:
 
 def share(page: Page, image: QImage) -> None:
     """Ask where to write a picture, and do so."""
-    title, kinds = tr("Save the picture"), f"{tr('Picture (PNG)')} (*.png)"
-    file = choose_file(page, title, "potluck.png", kinds, Place.PicturesLocation)
+    kind = tr("Picture (PNG)")
+    file = choose_file(page, tr("Save the picture"), "potluck.png", f"{kind} (*.png)", Place.PicturesLocation)
     if file is not None:
         write(page, image, file)
 
