@@ -63,7 +63,7 @@ bootstrap --host 127.0.0.1 --port 0
 swarm create friends MODEL --bootstrap ADDRESS
 swarm join --file invite
 swarm model MODEL --swarm home
-swarm leave friends --yes
+leave friends --yes
 members list
 members confirm Bob
 members remove Bob

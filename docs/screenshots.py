@@ -176,9 +176,6 @@ async def _in_company(album: Album, daemon: DaemonProcess, friend: DaemonProcess
         await album.window("serving")
         await album.icon("serving")
         (FOLDER / "status.txt").write_text(daemon.command("status").stdout)
-        album.press("Tab", "Tab", "Tab", "Tab", "space")  # the last of the page: what is watched
-        await album.window("watching")
-        album.press("Escape")
         await asyncio.to_thread(_wait_for_credit, daemon)
         album.press(f"ctrl+{[entry.key for entry in SIDEBAR].index('earnings') + 1}")
         await album.window("earnings")

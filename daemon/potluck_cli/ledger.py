@@ -45,15 +45,13 @@ RESULT = {"export": Entry, "check": LedgerCheck, "backup": Moved, "restore": Mov
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    export = actions.add_parser("export", help="write all entries, oldest first")
+    export = actions.add_parser("export", help="write all entries, oldest first", act=_export)
     export.add_argument(
         "file",
         metavar="FILE",
         help="where to write; - is standard output",
     )
-    export.set_defaults(act=_export)
-    check = actions.add_parser("check", help="derive everything again from the receipts")
-    check.set_defaults(act=_check)
+    actions.add_parser("check", help="derive everything again from the receipts", act=_check)
     for name, act, summary in (
         ("backup", _back_up, "write ledger and identity to a file; the daemon may be running"),
         ("restore", _restore, "read ledger and identity from a backup; the daemon must be stopped"),

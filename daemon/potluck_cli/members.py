@@ -90,24 +90,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     parser.set_defaults(act=_list, swarm="")
 
-    listed = actions.add_parser("list", help="show the people, their computers and open invites (the default)")
-    listed.set_defaults(act=_list)
+    listed = actions.add_parser(
+        "list", help="show the people, their computers and open invites (the default)", act=_list
+    )
 
-    confirmed = actions.add_parser("confirm", help="let in a person who waits for that")
+    confirmed = actions.add_parser("confirm", help="let in a person who waits for that", act=_confirm)
     _add_person(confirmed)
-    confirmed.set_defaults(act=_confirm)
 
-    removed = actions.add_parser("remove", help="remove a person, or one of their computers")
+    removed = actions.add_parser("remove", help="remove a person, or one of their computers", act=_remove)
     _add_person(removed)
     removed.add_argument("--machine", type=_name, default="", metavar="NAME", help="remove only this computer")
-    removed.set_defaults(act=_remove)
 
-    dismissed = actions.add_parser("dismiss", help="hide what was reported about a person's computers")
+    dismissed = actions.add_parser("dismiss", help="hide what was reported about a person's computers", act=_dismiss)
     _add_person(dismissed)
     dismissed.add_argument("--machine", type=_name, default="", metavar="NAME", help="only about this computer")
-    dismissed.set_defaults(act=_dismiss)
 
-    promoted = actions.add_parser("promote", help="let a person invite and remove others, or let newcomers in")
+    promoted = actions.add_parser(
+        "promote", help="let a person invite and remove others, or let newcomers in", act=_promote
+    )
     _add_person(promoted)
     promoted.add_argument(
         "--enroller", action="store_true", help="only let this person's computers let newcomers into a public swarm"
@@ -119,9 +119,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how many people an admin's open invites may let in (default: %(default)s)",
     )
-    promoted.set_defaults(act=_promote)
 
-    demoted = actions.add_parser("demote", help="make an admin or enroller an ordinary member")
+    demoted = actions.add_parser("demote", help="make an admin or enroller an ordinary member", act=_demote)
     _add_person(demoted)
     demoted.add_argument(
         "--keep",
@@ -130,35 +129,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only their first N decisions go on to count (default: all of them)",
     )
     demoted.add_argument("--yes", action="store_true", help="don't ask, even if people lose their place by it")
-    demoted.set_defaults(act=_demote)
 
-    decisions = actions.add_parser("decisions", help="list what an admin or enroller decided, numbered for --keep")
+    decisions = actions.add_parser(
+        "decisions", help="list what an admin or enroller decided, numbered for --keep", act=_decisions
+    )
     _add_person(decisions)
-    decisions.set_defaults(act=_decisions)
 
-    ended = actions.add_parser("end-invite", help="end an invite; those who joined with it and are confirmed stay")
+    ended = actions.add_parser(
+        "end-invite", help="end an invite; those who joined with it and are confirmed stay", act=_end_invite
+    )
     ended.add_argument("invite", metavar="ID", help="as the list shows it")
-    ended.set_defaults(act=_end_invite)
 
-    code = actions.add_parser("recovery-code", help="show the code that brings the founder's key to another computer")
-    code.set_defaults(act=_recovery_code)
+    code = actions.add_parser(
+        "recovery-code", help="show the code that brings the founder's key to another computer", act=_recovery_code
+    )
 
-    recovered = actions.add_parser("recover", help="become the founder again, with the recovery code")
-    recovered.set_defaults(act=_recover)
+    recovered = actions.add_parser("recover", help="become the founder again, with the recovery code", act=_recover)
 
-    added = actions.add_parser("add-computer", help="show an invite with which another computer becomes yours")
+    added = actions.add_parser(
+        "add-computer", help="show an invite with which another computer becomes yours", act=_add_computer
+    )
     added.add_argument(
         "--confirm", type=_person, metavar="NAME", help="confirm the computer of this name, which used the invite"
     )
-    added.set_defaults(act=_add_computer)
 
-    backup = actions.add_parser("backup", help="write your keys to a file, encrypted with a password")
+    backup = actions.add_parser("backup", help="write your keys to a file, encrypted with a password", act=_backup)
     backup.add_argument("file", type=Path, metavar="FILE", help="must not exist")
-    backup.set_defaults(act=_backup)
 
-    restored = actions.add_parser("restore", help="bring your keys to this computer from a backup")
+    restored = actions.add_parser("restore", help="bring your keys to this computer from a backup", act=_restore)
     restored.add_argument("file", type=Path, metavar="FILE", help="that `potluck members backup` wrote")
-    restored.set_defaults(act=_restore)
 
     for action in (listed, confirmed, removed, dismissed, promoted, demoted, decisions, ended, code, recovered, added):
         action.add_argument(

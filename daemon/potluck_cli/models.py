@@ -56,7 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where = move.add_mutually_exclusive_group(required=True)
     where.add_argument("folder", metavar="DIR", nargs="?", help="a folder on a disk with room")
     where.add_argument("--usual", action="store_true", help="the hub's usual folder")
-    move.add_argument("--leave-files", action="store_true", help="leave what is already downloaded where it is")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         choices = _find(client, args)
         return answer(args, choices, _choices(choices))
     folder = "" if args.usual else os.path.abspath(Path(args.folder).expanduser())
-    found = client.call(models.MOVE, MoveParams(folder, moves_files=not args.leave_files))
+    found = client.call(models.MOVE, MoveParams(folder))
     found = follow(client, models.LIST, found, _moving)
     if found.move is not None and found.move.problem:
         raise PotluckError(found.move.problem, hint="what was not moved is still in its old place")

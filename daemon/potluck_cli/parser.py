@@ -6,7 +6,7 @@ import argparse
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -24,10 +24,15 @@ class HelpText(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser without abbreviations whose errors `main` prints. Parsers of actions are of this class too."""
+    """A parser without abbreviations whose errors `main` prints. Parsers of actions are of this class too.
 
-    def __init__(self, **options: Any) -> None:
+    `act`: what runs this action, kept as `act` of the arguments.
+    """
+
+    def __init__(self, *, act: Callable[[argparse.Namespace], int] | None = None, **options: Any) -> None:
         super().__init__(formatter_class=HelpText, allow_abbrev=False, **options)
+        if act is not None:
+            self.set_defaults(act=act)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Raises OSError if the help cannot be written, for `main` to tell."""

@@ -1,4 +1,4 @@
-"""`potluck swarm`: creates, joins, lists, shows and leaves swarms, prints invites, and makes web pages."""
+"""`potluck swarm`: creates, joins, lists and shows swarms, prints invites, and makes web pages."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ from potluck.membership.leadership import (
     DEFAULT_PEOPLE,
     choose_model,
     public_seats,
-    require_leader,
-    require_other_leader,
     seats,
 )
 from potluck.membership.membership import Membership
@@ -68,8 +66,7 @@ EXAMPLES = """\
   potluck swarm show friends
   potluck swarm invite friends
   potluck swarm page friends
-  potluck swarm model ./llama-405b --swarm friends
-  potluck swarm leave friends"""
+  potluck swarm model ./llama-405b --swarm friends"""
 
 _NOT_REACHED = {
     Reach.NEARBY: "only computers in your own network can join with this invite (`potluck doctor` names the port to "
@@ -96,14 +93,13 @@ RESULT = {
     "show": SwarmOverview,
     "page": web_page.SwarmPage,
     "model": ModelChange,
-    "leave": swarms.Left,
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    create = actions.add_parser("create", help="create a swarm, join it, and print its invite")
+    create = actions.add_parser("create", help="create a swarm, join it, and print its invite", act=_create)
     create.add_argument("name", metavar="NAME", help="letters, digits, dashes and underscores")
     create.add_argument("model", metavar="MODEL", help="a folder in the Hugging Face layout, or a name on the hub")
     create.add_argument("--revision", help="commit, branch or tag on the hub, with no slash (default: main)")
@@ -128,14 +124,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --open: name of the blocks in Petals (default: the one that Petals derives from the model)",
     )
     add_move(create)
-    create.set_defaults(act=_create)
 
-    join = actions.add_parser("join", help="remember a swarm by its invite, for which it asks")
+    join = actions.add_parser("join", help="remember a swarm by its invite, for which it asks", act=_join)
     add_invite(join)
     add_move(join)
-    join.set_defaults(act=_join)
 
-    invite = actions.add_parser("invite", help="print the invite to a swarm you joined")
+    invite = actions.add_parser("invite", help="print the invite to a swarm you joined", act=_invite)
     _add_name(invite)
     invite.add_argument("--bootstrap", action="append", default=[], metavar="ADDRESS", help="add this address")
     invite.add_argument(
@@ -148,29 +142,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     invite.add_argument(
         "--public", action="store_true", help="make the swarm public, or let another 10,000 people into a public one"
     )
-    invite.set_defaults(act=_invite)
 
-    listed = actions.add_parser("list", help="list the swarms you joined")
-    listed.set_defaults(act=_list)
+    actions.add_parser("list", help="list the swarms you joined", act=_list)
 
-    show = actions.add_parser("show", help="show who serves what, how fast, and what is missing")
+    show = actions.add_parser("show", help="show who serves what, how fast, and what is missing", act=_show)
     _add_name(show)
-    show.set_defaults(act=_show)
 
-    page_of = actions.add_parser("page", help="make a web page of the swarm, in a file or over HTTP")
+    page_of = actions.add_parser("page", help="make a web page of the swarm, in a file or over HTTP", act=web_page.run)
     _add_name(page_of)
     web_page.add_arguments(page_of)
-    page_of.set_defaults(act=web_page.run)
 
-    model = actions.add_parser("model", help="change the swarm's model; members and invites follow")
+    model = actions.add_parser("model", help="change the swarm's model; members and invites follow", act=_model)
     model.add_argument("model", metavar="MODEL", help="a folder in the Hugging Face layout, or a name on the hub")
     model.add_argument("--swarm", metavar="NAME", help="a swarm you founded or lead (default: the only one)")
-    model.set_defaults(act=_model)
-
-    leave = actions.add_parser("leave", help="forget a swarm and your key in it")
-    leave.add_argument("name", metavar="SWARM", help="a swarm you joined")
-    leave.add_argument("--yes", action="store_true", help="even if the founder's key is lost by it")
-    leave.set_defaults(act=_leave)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -193,7 +177,7 @@ def _create(args: argparse.Namespace) -> int:
         )
     joined = known_swarms()
     if args.name in joined.load():
-        raise UsageError(f"you already have a swarm named {args.name}", hint=f"potluck swarm leave {args.name}")
+        raise UsageError(f"you already have a swarm named {args.name}", hint=f"potluck leave {args.name}")
     check_revision(args.revision)
     args.model = folder_or_name(args.model)
     checkpoint = _open_checkpoint(args.model, args.revision)
@@ -231,41 +215,16 @@ def _join(args: argparse.Namespace) -> int:
     return answer(args, schema.Joined(swarm.name, swarm.model), [line, *move_or_stay(args, swarm.name)])
 
 
-def _leave(args: argparse.Namespace) -> int:
-    if is_service_user():
-        raise UsageError("the machine's service would not notice", hint=f"potluck leave {args.name}")
-    joined = JoinedSwarms()
-    membership = joined.load().get(args.name)
-    if membership is not None and not args.yes:
-        require_other_leader(membership)
-    joined.remove(args.name)
-    return answer(args, swarms.Left(args.name), [f"Left {args.name}."])
-
-
 def _model(args: argparse.Namespace) -> int:
-    """Have the daemon change the model, or sign the change here while none runs."""
-    args.model = folder_or_name(args.model)
-    if hello_or_none() is not None:
-        client = daemon()
-        change = client.call(swarms.CHOOSE_MODEL, swarms.ChooseModelParams(args.model, args.swarm or ""))
-        change = follow(client, swarms.MODEL_CHANGE, change, _reading)
-    else:
-        change = _sign_model(args)
+    client = daemon()
+    params = swarms.ChooseModelParams(folder_or_name(args.model), args.swarm or "")
+    change = follow(client, swarms.MODEL_CHANGE, client.call(swarms.CHOOSE_MODEL, params), _reading)
     if change.problem:
         raise PotluckError(change.problem, hint="the swarm keeps its model")
     lines = [f"{change.swarm} serves {change.model} now. Members that are online follow within seconds."]
     if not change.is_pinned:
         lines.append("Its files are not all on this computer, so members get them from the hub alone.")
     return answer(args, change, lines)
-
-
-def _sign_model(args: argparse.Namespace) -> ModelChange:
-    joined = known_swarms()
-    membership = joined.find(args.swarm)
-    require_leader(membership)
-    checkpoint = _open_checkpoint(args.model)
-    changed = _choose(joined, membership, checkpoint)
-    return ModelChange(membership.swarm.name, changed.swarm.model, is_pinned=bool(changed.swarm.weights))
 
 
 def _open_checkpoint(model: str, revision: str | None = None) -> Checkpoint:

@@ -121,9 +121,7 @@ class JoinedSwarms:
         """Found a swarm, or remember an open one. Raises UsageError if one of that name is there."""
         with self._changing() as memberships:
             if swarm.name in memberships:
-                raise UsageError(
-                    f"you already have a swarm named {swarm.name}", hint=f"potluck swarm leave {swarm.name}"
-                )
+                raise UsageError(f"you already have a swarm named {swarm.name}", hint=f"potluck leave {swarm.name}")
             membership = (
                 Membership(swarm)
                 if is_open

@@ -131,7 +131,6 @@ _shtab_potluck_swarm_commands() {
     create:'create a swarm, join it, and print its invite'
     invite:'print the invite to a swarm you joined'
     join:'remember a swarm by its invite, for which it asks'
-    leave:'forget a swarm and your key in it'
     list:'list the swarms you joined'
     model:'change the swarm'"'"'s model; members and invites follow'
     page:'make a web page of the swarm, in a file or over HTTP'
@@ -643,7 +642,6 @@ _shtab_potluck_models_list_defaults_added=0
 _shtab_potluck_models_move_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--usual[the hub\'s usual folder]"
-  "--leave-files[leave what is already downloaded where it is]"
   "--json[print JSON, for scripts]"
   ":a folder on a disk with room:_files"
 )
@@ -850,16 +848,6 @@ _shtab_potluck_swarm_join_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_swarm_join_defaults_added=0
-
-_shtab_potluck_swarm_leave_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--yes[even if the founder\'s key is lost by it]"
-  "--json[print JSON, for scripts]"
-  ":a swarm you joined:($(potluck completions swarms 2>/dev/null))"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_potluck_swarm_leave_defaults_added=0
 
 _shtab_potluck_swarm_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -1191,7 +1179,6 @@ _shtab_potluck_swarm() {
         create) _arguments -C -s $_shtab_potluck_swarm_create_options ;;
         invite) _arguments -C -s $_shtab_potluck_swarm_invite_options ;;
         join) _arguments -C -s $_shtab_potluck_swarm_join_options ;;
-        leave) _arguments -C -s $_shtab_potluck_swarm_leave_options ;;
         list) _arguments -C -s $_shtab_potluck_swarm_list_options ;;
         model) _arguments -C -s $_shtab_potluck_swarm_model_options ;;
         page) _arguments -C -s $_shtab_potluck_swarm_page_options ;;

@@ -87,6 +87,14 @@
         <source>Fine</source>
         <translation>In Ordnung</translation>
     </message>
+    <message>
+        <source>Table (CSV)</source>
+        <translation>Tabelle (CSV)</translation>
+    </message>
+    <message>
+        <source>Export all entries</source>
+        <translation>Alle Einträge exportieren</translation>
+    </message>
     <message numerus="yes">
         <source>%n entries written to {file}.</source>
         <translation>
@@ -123,10 +131,6 @@
     <message>
         <source>{size} loaded for each step</source>
         <translation>{size} je Schritt nachgeladen</translation>
-    </message>
-    <message>
-        <source>{done} of {all}</source>
-        <translation>{done} von {all}</translation>
     </message>
     <message>
         <source>Potluck needs attention</source>
@@ -243,10 +247,6 @@
     <message>
         <source>Installation</source>
         <translation>Installation</translation>
-    </message>
-    <message>
-        <source>What Potluck watches</source>
-        <translation>Worauf Potluck achtet</translation>
     </message>
     <message>
         <source>Welcome</source>
@@ -1558,14 +1558,6 @@
         <translation>keine Tastatur oder Maus gefunden</translation>
     </message>
     <message>
-        <source>the kernel does not report it ({why})</source>
-        <translation>der Kernel meldet es nicht ({why})</translation>
-    </message>
-    <message>
-        <source>the kernel does not report it</source>
-        <translation>der Kernel meldet es nicht</translation>
-    </message>
-    <message>
         <source>the Wayland compositor does not report idle time</source>
         <translation>der Wayland-Compositor meldet keine Leerlaufzeit</translation>
     </message>
@@ -2060,10 +2052,6 @@
     <message>
         <source>it did not start in time</source>
         <translation>es ist nicht rechtzeitig gestartet</translation>
-    </message>
-    <message>
-        <source>it ended: {why}</source>
-        <translation>es endete: {why}</translation>
     </message>
     <message>
         <source>cannot run {path}: {why}</source>
@@ -2902,14 +2890,6 @@
         <translation>beginne bei Block {number} oder {other}</translation>
     </message>
     <message>
-        <source>its parts do not generate what the whole model does</source>
-        <translation>seine Teile erzeugen nicht, was das ganze Modell erzeugt</translation>
-    </message>
-    <message>
-        <source>its cache class cannot hold a part of the layers</source>
-        <translation>sein Zwischenspeicher kann keinen Teil der Schichten halten</translation>
-    </message>
-    <message>
         <source>cannot search the hub without the compute engine</source>
         <translation>ohne die Rechenumgebung lässt sich der Hub nicht durchsuchen</translation>
     </message>
@@ -3258,10 +3238,6 @@
         <translation>die Einstellung {name} gibt es nicht</translation>
     </message>
     <message>
-        <source>a message is too long</source>
-        <translation>eine Nachricht ist zu lang</translation>
-    </message>
-    <message>
         <source>an admin may invite people: potluck members promote</source>
         <translation>einladen dürfen Admins: potluck members promote</translation>
     </message>
@@ -3288,14 +3264,6 @@
     <message>
         <source>choose another port, or 0 for any free one</source>
         <translation>wähle einen anderen Port, oder 0 für irgendeinen freien</translation>
-    </message>
-    <message>
-        <source>cannot wait at {host}: {why}</source>
-        <translation>auf {host} lässt sich nicht warten: {why}</translation>
-    </message>
-    <message>
-        <source>name another address</source>
-        <translation>nenne eine andere Adresse</translation>
     </message>
     <message>
         <source>cannot open {path}: {why}</source>
@@ -3538,10 +3506,6 @@
         <translation>ihr Dienst lief nicht lange genug</translation>
     </message>
     <message>
-        <source>its daemon ended: {why}</source>
-        <translation>ihr Dienst wurde beendet: {why}</translation>
-    </message>
-    <message>
         <source>tell the publisher</source>
         <translation>melde es der Herausgeberin</translation>
     </message>
@@ -3731,6 +3695,18 @@
     <message>
         <source>Other computers cannot reach this one. Connect it to a network before you send an invite.</source>
         <translation>Andere Computer erreichen diesen hier nicht. Verbinde ihn mit einem Netz, bevor du eine Einladung sendest.</translation>
+    </message>
+    <message>
+        <source>Picture (PNG)</source>
+        <translation>Bild (PNG)</translation>
+    </message>
+    <message>
+        <source>Save the picture</source>
+        <translation>Bild speichern</translation>
+    </message>
+    <message>
+        <source>The picture is in {file}.</source>
+        <translation>Das Bild ist in {file}.</translation>
     </message>
 </context>
 <context>
@@ -4061,6 +4037,13 @@
     </message>
 </context>
 <context>
+    <name>DetectorsCard</name>
+    <message>
+        <source>Detectors</source>
+        <translation>Melder</translation>
+    </message>
+</context>
+<context>
     <name>DeviceCards</name>
     <message>
         <source>Several graphics cards share the layers. Choose none, and Potluck takes the fastest.</source>
@@ -4357,17 +4340,6 @@
     <message>
         <source>Try again</source>
         <translation>Noch einmal</translation>
-    </message>
-</context>
-<context>
-    <name>Export</name>
-    <message>
-        <source>Table (CSV)</source>
-        <translation>Tabelle (CSV)</translation>
-    </message>
-    <message>
-        <source>Export all entries</source>
-        <translation>Alle Einträge exportieren</translation>
     </message>
 </context>
 <context>
@@ -4775,13 +4747,6 @@
     </message>
 </context>
 <context>
-    <name>LayerStrip</name>
-    <message>
-        <source>Layers of the model</source>
-        <translation>Schichten des Modells</translation>
-    </message>
-</context>
-<context>
     <name>LayersCard</name>
     <message>
         <source>Who serves the model</source>
@@ -5171,14 +5136,6 @@
         <translation>Auf der Festplatte</translation>
     </message>
     <message>
-        <source>Downloading: {progress}</source>
-        <translation>Lädt herunter: {progress}</translation>
-    </message>
-    <message>
-        <source>Loading: {progress}</source>
-        <translation>Lädt: {progress}</translation>
-    </message>
-    <message>
         <source>Download progress</source>
         <translation>Fortschritt des Downloads</translation>
     </message>
@@ -5193,6 +5150,14 @@
     <message>
         <source>Not serving a model</source>
         <translation>Kein Modell im Einsatz</translation>
+    </message>
+    <message>
+        <source>Downloading…</source>
+        <translation>Lädt herunter …</translation>
+    </message>
+    <message>
+        <source>Loading…</source>
+        <translation>Lädt …</translation>
     </message>
     <message>
         <source>Layers {layers}</source>
@@ -5554,13 +5519,6 @@
     </message>
 </context>
 <context>
-    <name>PeopleStrip</name>
-    <message>
-        <source>Layers of the model</source>
-        <translation>Schichten des Modells</translation>
-    </message>
-</context>
-<context>
     <name>PointsCard</name>
     <message>
         <source>Points earned in the last 24 hours</source>
@@ -5862,25 +5820,17 @@
     </message>
 </context>
 <context>
-    <name>SharePicture</name>
-    <message>
-        <source>Picture (PNG)</source>
-        <translation>Bild (PNG)</translation>
-    </message>
-    <message>
-        <source>Save the picture</source>
-        <translation>Bild speichern</translation>
-    </message>
-    <message>
-        <source>The picture is in {file}.</source>
-        <translation>Das Bild ist in {file}.</translation>
-    </message>
-</context>
-<context>
     <name>Sidebar</name>
     <message>
         <source>Pages</source>
         <translation>Seiten</translation>
+    </message>
+</context>
+<context>
+    <name>Strip</name>
+    <message>
+        <source>Layers of the model</source>
+        <translation>Schichten des Modells</translation>
     </message>
 </context>
 <context>
@@ -6068,17 +6018,6 @@
     <message>
         <source>Loading…</source>
         <translation>Lädt …</translation>
-    </message>
-</context>
-<context>
-    <name>WatchingPage</name>
-    <message>
-        <source>Detectors</source>
-        <translation>Melder</translation>
-    </message>
-    <message>
-        <source>Back</source>
-        <translation>Zurück</translation>
     </message>
 </context>
 <context>

@@ -87,6 +87,14 @@
         <source>Fine</source>
         <translation>Correcto</translation>
     </message>
+    <message>
+        <source>Table (CSV)</source>
+        <translation>Tabla (CSV)</translation>
+    </message>
+    <message>
+        <source>Export all entries</source>
+        <translation>Exportar todas las entradas</translation>
+    </message>
     <message numerus="yes">
         <source>%n entries written to {file}.</source>
         <translation>
@@ -123,10 +131,6 @@
     <message>
         <source>{size} loaded for each step</source>
         <translation>{size} cargados en cada paso</translation>
-    </message>
-    <message>
-        <source>{done} of {all}</source>
-        <translation>{done} de {all}</translation>
     </message>
     <message>
         <source>Potluck needs attention</source>
@@ -243,10 +247,6 @@
     <message>
         <source>Installation</source>
         <translation>Instalación</translation>
-    </message>
-    <message>
-        <source>What Potluck watches</source>
-        <translation>Qué vigila Potluck</translation>
     </message>
     <message>
         <source>Welcome</source>
@@ -1558,14 +1558,6 @@
         <translation>no se ha encontrado teclado ni ratón</translation>
     </message>
     <message>
-        <source>the kernel does not report it ({why})</source>
-        <translation>el núcleo no lo indica ({why})</translation>
-    </message>
-    <message>
-        <source>the kernel does not report it</source>
-        <translation>el núcleo no lo indica</translation>
-    </message>
-    <message>
         <source>the Wayland compositor does not report idle time</source>
         <translation>el compositor de Wayland no indica el tiempo inactivo</translation>
     </message>
@@ -2060,10 +2052,6 @@
     <message>
         <source>it did not start in time</source>
         <translation>no ha arrancado a tiempo</translation>
-    </message>
-    <message>
-        <source>it ended: {why}</source>
-        <translation>ha terminado: {why}</translation>
     </message>
     <message>
         <source>cannot run {path}: {why}</source>
@@ -2902,14 +2890,6 @@
         <translation>empieza en el bloque {number} o {other}</translation>
     </message>
     <message>
-        <source>its parts do not generate what the whole model does</source>
-        <translation>sus partes no generan lo mismo que el modelo entero</translation>
-    </message>
-    <message>
-        <source>its cache class cannot hold a part of the layers</source>
-        <translation>su caché no puede guardar una parte de las capas</translation>
-    </message>
-    <message>
         <source>cannot search the hub without the compute engine</source>
         <translation>sin el motor de cálculo no se puede buscar en el hub</translation>
     </message>
@@ -3258,10 +3238,6 @@
         <translation>no existe el ajuste {name}</translation>
     </message>
     <message>
-        <source>a message is too long</source>
-        <translation>un mensaje es demasiado largo</translation>
-    </message>
-    <message>
         <source>an admin may invite people: potluck members promote</source>
         <translation>un administrador puede invitar: potluck members promote</translation>
     </message>
@@ -3288,14 +3264,6 @@
     <message>
         <source>choose another port, or 0 for any free one</source>
         <translation>elige otro puerto, o 0 para cualquiera libre</translation>
-    </message>
-    <message>
-        <source>cannot wait at {host}: {why}</source>
-        <translation>no se puede esperar en {host}: {why}</translation>
-    </message>
-    <message>
-        <source>name another address</source>
-        <translation>indica otra dirección</translation>
     </message>
     <message>
         <source>cannot open {path}: {why}</source>
@@ -3538,10 +3506,6 @@
         <translation>su servicio no se mantuvo</translation>
     </message>
     <message>
-        <source>its daemon ended: {why}</source>
-        <translation>su servicio terminó: {why}</translation>
-    </message>
-    <message>
         <source>tell the publisher</source>
         <translation>avisa al editor</translation>
     </message>
@@ -3731,6 +3695,18 @@
     <message>
         <source>Other computers cannot reach this one. Connect it to a network before you send an invite.</source>
         <translation>Los demás ordenadores no llegan a este. Conéctalo a una red antes de enviar una invitación.</translation>
+    </message>
+    <message>
+        <source>Picture (PNG)</source>
+        <translation>Imagen (PNG)</translation>
+    </message>
+    <message>
+        <source>Save the picture</source>
+        <translation>Guardar la imagen</translation>
+    </message>
+    <message>
+        <source>The picture is in {file}.</source>
+        <translation>La imagen está en {file}.</translation>
     </message>
 </context>
 <context>
@@ -4061,6 +4037,13 @@
     </message>
 </context>
 <context>
+    <name>DetectorsCard</name>
+    <message>
+        <source>Detectors</source>
+        <translation>Detectores</translation>
+    </message>
+</context>
+<context>
     <name>DeviceCards</name>
     <message>
         <source>Several graphics cards share the layers. Choose none, and Potluck takes the fastest.</source>
@@ -4357,17 +4340,6 @@
     <message>
         <source>Try again</source>
         <translation>Reintentar</translation>
-    </message>
-</context>
-<context>
-    <name>Export</name>
-    <message>
-        <source>Table (CSV)</source>
-        <translation>Tabla (CSV)</translation>
-    </message>
-    <message>
-        <source>Export all entries</source>
-        <translation>Exportar todas las entradas</translation>
     </message>
 </context>
 <context>
@@ -4775,13 +4747,6 @@
     </message>
 </context>
 <context>
-    <name>LayerStrip</name>
-    <message>
-        <source>Layers of the model</source>
-        <translation>Capas del modelo</translation>
-    </message>
-</context>
-<context>
     <name>LayersCard</name>
     <message>
         <source>Who serves the model</source>
@@ -5171,14 +5136,6 @@
         <translation>En el disco</translation>
     </message>
     <message>
-        <source>Downloading: {progress}</source>
-        <translation>Descargando: {progress}</translation>
-    </message>
-    <message>
-        <source>Loading: {progress}</source>
-        <translation>Cargando: {progress}</translation>
-    </message>
-    <message>
         <source>Download progress</source>
         <translation>Progreso de la descarga</translation>
     </message>
@@ -5193,6 +5150,14 @@
     <message>
         <source>Not serving a model</source>
         <translation>No se sirve ningún modelo</translation>
+    </message>
+    <message>
+        <source>Downloading…</source>
+        <translation>Descargando…</translation>
+    </message>
+    <message>
+        <source>Loading…</source>
+        <translation>Cargando…</translation>
     </message>
     <message>
         <source>Layers {layers}</source>
@@ -5554,13 +5519,6 @@
     </message>
 </context>
 <context>
-    <name>PeopleStrip</name>
-    <message>
-        <source>Layers of the model</source>
-        <translation>Capas del modelo</translation>
-    </message>
-</context>
-<context>
     <name>PointsCard</name>
     <message>
         <source>Points earned in the last 24 hours</source>
@@ -5862,25 +5820,17 @@
     </message>
 </context>
 <context>
-    <name>SharePicture</name>
-    <message>
-        <source>Picture (PNG)</source>
-        <translation>Imagen (PNG)</translation>
-    </message>
-    <message>
-        <source>Save the picture</source>
-        <translation>Guardar la imagen</translation>
-    </message>
-    <message>
-        <source>The picture is in {file}.</source>
-        <translation>La imagen está en {file}.</translation>
-    </message>
-</context>
-<context>
     <name>Sidebar</name>
     <message>
         <source>Pages</source>
         <translation>Páginas</translation>
+    </message>
+</context>
+<context>
+    <name>Strip</name>
+    <message>
+        <source>Layers of the model</source>
+        <translation>Capas del modelo</translation>
     </message>
 </context>
 <context>
@@ -6068,17 +6018,6 @@
     <message>
         <source>Loading…</source>
         <translation>Cargando…</translation>
-    </message>
-</context>
-<context>
-    <name>WatchingPage</name>
-    <message>
-        <source>Detectors</source>
-        <translation>Detectores</translation>
-    </message>
-    <message>
-        <source>Back</source>
-        <translation>Atrás</translation>
     </message>
 </context>
 <context>

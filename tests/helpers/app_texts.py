@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from potluck_app.pages.catalogue import FIRST_RUN, SIDEBAR, WATCHING
+from potluck_app.pages.catalogue import FIRST_RUN, SIDEBAR
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
 from potluck_control.schema import Status
@@ -55,7 +55,7 @@ def window_texts(
         window.show_status(status)
         tray.show_status(status)
         found = {action.text() for action in tray.menu.actions()}
-        for entry in (*SIDEBAR, WATCHING, FIRST_RUN):
+        for entry in (*SIDEBAR, FIRST_RUN):
             window._page(entry).show_status(status)
             window._page(entry).refresh()
         for widget in window.findChildren(QWidget):

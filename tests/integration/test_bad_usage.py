@@ -70,7 +70,7 @@ def test_whatever_is_wrong_a_command_says_so_in_one_line_with_advice(
         ("generate", "--swarm", nowhere, "--model", model, "--max-wait", "0s", "hello"): (NETWORK, "no bootstrap peer"),
         ("swarm", "show", nowhere): (NETWORK, "no bootstrap peer answers"),
         ("swarm", "join", "nonsense"): (USAGE, "not an invite"),
-        ("swarm", "leave", "nosuch"): (USAGE, "nosuch"),
+        ("leave", "nosuch"): (FAILED, "potluck start"),
     }
     for (arguments, (code, *words)), outcome in zip(cases.items(), potluck.run_together(list(cases)), strict=True):
         assert outcome.code == code, (arguments, outcome)

@@ -56,7 +56,7 @@ def shape(name: str, action: str | None = None) -> type:
         f"join {INVITE}",
         f"swarm join {INVITE}",
         "swarm list",
-        f"join {INVITE} && swarm leave friends",
+        f"join {INVITE} && leave friends",
         "programs list",
         "programs never mpv",
         "models list",

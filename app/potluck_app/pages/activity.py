@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from functools import partial
 from itertools import groupby, pairwise
 
 from potluck_control import schema
@@ -71,7 +72,7 @@ class ActivityPage(Page):
         self._since, self._limit = 0.0, _FEW
         self._days, self._never = Slot(), Slot()
         self._empty = Waiting("activity")
-        self._more = Button(self.tr("Show more"), "down", "link", is_trailing=True)
+        self._more = Button(self.tr("Show more"), "down", "link", self._show_more, is_trailing=True)
         self._build()
 
     def show_status(self, status: Status) -> None:
@@ -120,10 +121,10 @@ class ActivityPage(Page):
 
     def _never_button(self, transition: Transition) -> Button:
         name = sentences.short(transition.app_title or transition.app)
-        button = Button(self.tr("Never for this app"), "off")
+        about = self.tr("Never step aside for {program}").format(program=name)
+        place = partial(self._place, transition.app, ProgramPlace.NEVER)
+        button = Button(self.tr("Never for this app"), "off", act=place, about=about)
         button.setToolTip(self.tr("Keep serving while {program} runs").format(program=name))
-        button.setAccessibleName(self.tr("Never step aside for {program}").format(program=name))
-        button.clicked.connect(lambda: self._place(transition.app, ProgramPlace.NEVER))
         return button
 
     def _show_never(self, found: Programs) -> None:
@@ -132,10 +133,9 @@ class ActivityPage(Page):
         self._ignored = found.never
         rows = []
         for app in found.never:
-            back = Button(self.tr("Remove"), "undo")
-            back.setAccessibleName(self.tr("Step aside for {program} again").format(program=app))
-            back.clicked.connect(lambda _=False, app=app: self._place(app, ProgramPlace.NONE))
-            rows.append(Row(app, "", back))
+            about = self.tr("Step aside for {program} again").format(program=app)
+            back = partial(self._place, app, ProgramPlace.NONE)
+            rows.append(Row(app, "", Button(self.tr("Remove"), "undo", act=back, about=about)))
         self._never.show_content(Card(self.tr("Never step aside for"), *divided(rows)))
         self._never.setVisible(bool(found.never))
         self._shown = None  # its buttons may have to go
@@ -171,7 +171,6 @@ class ActivityPage(Page):
         self.setFocusProxy(self._filter)
         self._filter.chosen.connect(lambda _: self._choose())
         self._undo.pressed.connect(self._take_back)
-        self._more.clicked.connect(self._show_more)
         self._more.hide()
         for widget in (self._undo, self._empty, self._days):
             self.column.addWidget(widget)

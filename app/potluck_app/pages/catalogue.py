@@ -43,5 +43,4 @@ SIDEBAR = (
     PageEntry("diagnostics", QT_TRANSLATE_NOOP("", "Diagnostics"), "diagnostics", "diagnostics:DiagnosticsPage"),
     PageEntry("installation", QT_TRANSLATE_NOOP("", "Installation"), "save", "installation:InstallationPage"),
 )
-WATCHING = PageEntry("watching", QT_TRANSLATE_NOOP("", "What Potluck watches"), "info", "watching:WatchingPage")
 FIRST_RUN = PageEntry("first-run", QT_TRANSLATE_NOOP("", "Welcome"), "home", "first_run:FirstRunPage")

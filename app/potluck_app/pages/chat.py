@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from potluck_control.methods import gateway, setup
@@ -65,8 +66,8 @@ class ChatPage(Page):
         self._older, self._options_button = Button(glyph="when"), Button(glyph="settings")
         self._new, self._problem = Button(self.tr("New conversation"), "plus"), Notice("problem", "error")
         self._empty, self._suggestions = Placeholder("chat", ""), Slot()
-        self._field, self._send = QuestionField(), Button(self.tr("Send"), "send", "primary")
-        self._stop = Button(self.tr("Stop"), "close")
+        self._field, self._send = QuestionField(), Button(self.tr("Send"), "send", "primary", self._press_send)
+        self._stop = Button(self.tr("Stop"), "close", act=self._press_stop)
         self._composer_parts, self._composer = self._build_composer()
         self._build()
         self._show_state()
@@ -96,20 +97,18 @@ class ChatPage(Page):
         before = len(self.conversation)
         self.conversation.append(Said("user", question))
         bubble = Bubble(self.tr("You"), question, is_question=True)
-        edit = Button(self.tr("Edit"), "edit", "quiet")
-        edit.clicked.connect(lambda: self._edit(bubble, before))
-        bubble.offer(edit)
+        bubble.offer(Button(self.tr("Edit"), "edit", "quiet", lambda: self._edit(bubble, before)))
         self._add(bubble)
 
     def _finish_answer(self, said: str) -> None:
         before = len(self.conversation)
         self.conversation.append(Said("assistant", said))
         bubble = self._bubbles[-1]
-        copy, again = CopyButton(self.tr("Copy the answer")), Button(self.tr("Try again"), "refresh", "quiet")
+        copy = CopyButton(self.tr("Copy the answer"))
         copy.setObjectName("quiet")
         copy.show_content(said)
-        again.clicked.connect(lambda: self._try_again_from(bubble, before))
-        bubble.offer(copy, again)
+        again = partial(self._try_again_from, bubble, before)
+        bubble.offer(copy, Button(self.tr("Try again"), "refresh", "quiet", again))
 
     def _edit(self, bubble: Bubble, before: int) -> None:
         """Put a question back into the field, and take away what came after it."""
@@ -297,8 +296,7 @@ class ChatPage(Page):
     def _show_suggestions(self) -> None:
         buttons = []
         for question in prompts.suggestions(self._swarm.model) if self._swarm is not None else ():
-            button = Button(question)
-            button.clicked.connect(lambda _=False, question=question: self._take_suggestion(question))
+            button = Button(question, act=partial(self._take_suggestion, question))
             buttons.append(row(None, button, None))
         self._suggestions.show_content(holder(column(*buttons, spacing=theme.SPACE_S)))
 
@@ -351,8 +349,6 @@ class ChatPage(Page):
         self._list.deleted.connect(self._forget)
         self.head.addWidget(self._new)
         self._new.clicked.connect(self._start_anew)
-        self._send.clicked.connect(self._press_send)
-        self._stop.clicked.connect(self._press_stop)
         self._field.sent.connect(self._press_send)
         self._field.textChanged.connect(self._show_state)
         self._problem.pressed.connect(self._begin)

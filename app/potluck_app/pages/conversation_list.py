@@ -52,19 +52,16 @@ class ConversationList(Card):
 
     def _row(self, conversation: Conversation) -> Row:
         title = conversation.title
-        open_it, delete = Button(self.tr("Open"), style="quiet"), Button(glyph="trash", style="quiet")
-        open_it.setAccessibleName(self.tr("Open “{title}”").format(title=title))
-        open_it.clicked.connect(lambda: self.opened.emit(conversation))
-        delete.setAccessibleName(self.tr("Delete “{title}”").format(title=title))
+        about = self.tr("Open “{title}”").format(title=title)
+        open_it = Button(self.tr("Open"), "", "quiet", lambda: self.opened.emit(conversation), about=about)
+        about = self.tr("Delete “{title}”").format(title=title)
+        delete = Button("", "trash", "quiet", lambda: self._ask_delete(conversation), about=about)
         delete.setToolTip(self.tr("Delete"))
-        delete.clicked.connect(lambda: self._ask_delete(conversation))
         return Row(title, dates.date(conversation.at), holder(row(open_it, delete)))
 
     def _ask_delete(self, conversation: Conversation) -> None:
-        said = self.tr("Delete the conversation “{title}”?").format(title=conversation.title)
-        question = Question(self, said, self.tr("Delete"))
-        question.confirmed.connect(lambda: self._delete(conversation.key))
-        question.open()
+        asked = self.tr("Delete the conversation “{title}”?").format(title=conversation.title)
+        Question(self, asked, "", self.tr("Delete"), lambda: self._delete(conversation.key)).open()
 
     def _delete(self, key: str) -> None:
         self._kept.delete(key)

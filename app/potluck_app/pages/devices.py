@@ -77,8 +77,7 @@ class SetUpOffer(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        wanted = Button(self.tr("Set up…"), "next", is_trailing=True)
-        wanted.clicked.connect(self.pressed)
+        wanted = Button(self.tr("Set up…"), "next", act=self.pressed.emit, is_trailing=True)
         warning = text("warning", said=self.tr("The compute engine is not installed yet."))
         self.setLayout(column(warning, row(wanted, None)))
 

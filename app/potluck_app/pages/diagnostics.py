@@ -1,18 +1,17 @@
-"""The page Diagnostics: findings of a check-up with advice, a report for people who help, and the log."""
+"""The page Diagnostics: findings of a check-up, the detectors, a report for people who help, and the log."""
 
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
 
 from potluck_control import schema
 from potluck_control.methods import health
 from potluck_control.methods.health import Bundle, BundleParams, Examination, Finding, Severity
 from potluck_control.schema import Logs, LogsParams, Status
-from PySide6.QtCore import QStandardPaths
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QProgressBar
+from PySide6.QtWidgets import QProgressBar
 
+from potluck_app.pages.detectors_card import DetectorsCard
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, line, text
@@ -20,6 +19,7 @@ from potluck_app.widgets.findings import finding_line
 from potluck_app.widgets.layout import Item, Poll, Slot, column, holder, row
 from potluck_app.widgets.log_view import LogView
 from potluck_app.widgets.placeholder import Placeholder
+from potluck_app.widgets.saving import choose_file
 from potluck_app.widgets.theme import Type
 from potluck_app.words import dates, numbers, sentences, system_info
 from potluck_app.words.daemon_texts import translated
@@ -28,13 +28,13 @@ _LINES = 200
 
 
 class DiagnosticsPage(Page):
-    """Shows the last check-up; the user starts a new one."""
+    """Shows the last check-up; the user starts a new one. The detectors are those of a `Status`."""
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Diagnostics"))
         self._status: Status | None = None
         self._shown: tuple[Finding, ...] | None = None
-        self._check = Button(self.tr("Check now"), "refresh", "primary")
+        self._check = Button(self.tr("Check now"), "refresh", "primary", self._examine)
         self._progress, self._findings = QProgressBar(), Slot()
         self._when = text("muted", kind=Type.CAPTION)
         self._nothing = Placeholder(
@@ -42,12 +42,16 @@ class DiagnosticsPage(Page):
             self.tr("Not checked yet"),
             self.tr("A check-up covers the installation, disk, graphics card, network and swarm."),
         )
+        self._detectors = DetectorsCard()
         self._log, self._log_path = LogView(), text("muted", kind=Type.CAPTION)
         self._poll = Poll(self, lambda: self.ask(health.FINDINGS, None, self._show))
         self._build()
 
     def show_status(self, status: Status) -> None:
         self._status = status
+        place = self.verticalScrollBar().value()
+        self._detectors.show_probes(status.probes)
+        self.verticalScrollBar().setValue(place)  # it stays where the user has scrolled
 
     def refresh(self) -> None:
         self.ask(health.FINDINGS, None, self._show)
@@ -63,8 +67,7 @@ class DiagnosticsPage(Page):
             said = self.tr("Checked {done} of {all}…").format(done=examination.num_done, all=examination.num_checks)
         else:
             said = self.tr("Checked {time}.").format(time=dates.clock(examination.at)) if examination.at else ""
-        self._when.setText(said)
-        self._when.setVisible(bool(said))
+        self._when.say(said)
         self._show_findings(examination.findings)
         self._poll.run_while(examination.is_running)
 
@@ -92,12 +95,10 @@ class DiagnosticsPage(Page):
         self.ask(health.EXAMINE, None, self._show)
 
     def _choose_file(self) -> None:
-        folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
         name = f"potluck-report-{datetime.datetime.now():%Y-%m-%d-%H%M%S}.zip"
-        kinds = self.tr("Report (*.zip)")
-        chosen, _ = QFileDialog.getSaveFileName(self, self.tr("Save a report"), str(Path(folder) / name), kinds)
-        if chosen:
-            self.ask(health.EXPORT, BundleParams(chosen), self._tell_bundle)
+        file = choose_file(self, self.tr("Save a report"), name, self.tr("Report (*.zip)"))
+        if file is not None:
+            self.ask(health.EXPORT, BundleParams(str(file)), self._tell_bundle)
 
     def _tell_bundle(self, bundle: Bundle) -> None:
         said = self.tr("Saved {file} ({size}): {parts}.")
@@ -111,16 +112,15 @@ class DiagnosticsPage(Page):
     def _build(self) -> None:
         self.head.addWidget(self._check)
         self.setFocusProxy(self._check)
-        self._check.clicked.connect(self._examine)
         self._progress.setTextVisible(False)
         self._progress.setAccessibleName(self.tr("Check-up progress"))
         self._progress.hide()
         self._when.hide()
         parts = (self._nothing, self._progress, self._findings, self._when)
         self.column.addWidget(Card(self.tr("Check-up"), *parts))
+        self.column.addWidget(self._detectors)
         note = self.tr("A report holds settings, history and log, without keys, invites, addresses or your user name.")
-        save, copy = Button(self.tr("Save a report…"), "save"), Button(self.tr("Copy system info"), "copy")
-        save.clicked.connect(self._choose_file)
-        copy.clicked.connect(self._copy)
+        save = Button(self.tr("Save a report…"), "save", act=self._choose_file)
+        copy = Button(self.tr("Copy system info"), "copy", act=self._copy)
         self.column.addWidget(Card(self.tr("Get help"), text("muted", said=note), row(save, copy, None)))
         self.column.addWidget(Card(self.tr("Log"), self._log, self._log_path))

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QStackedWidget
 from potluck_app.pages.energy import EnergyCard
 from potluck_app.pages.export import Export
 from potluck_app.pages.page import DaemonCaller, Page
-from potluck_app.pages.share_picture import SharePicture, painted
+from potluck_app.pages.share_picture import painted, share
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, headline, text
 from potluck_app.widgets.chart import BarChart, ChartBar
@@ -46,12 +46,12 @@ class EarningsPage(Page):
         columns = (self.tr("People"), self.tr("Tokens"), self.tr("Earned"))
         self._chart = BarChart(self.tr("Points earned"))
         self._table = DataTable(self.tr("Points by time"), (self.tr("When"), *columns))
-        self._views, self._switch = QStackedWidget(), Button(self.tr("Show as table"), "table")
+        self._views, self._switch = QStackedWidget(), Button(self.tr("Show as table"), "table", act=self._toggle)
         self._models = DataTable(self.tr("Points by model"), (self.tr("Model"), *columns))
         self._no_models = text("muted", said=self.tr("No points in this period."))
         self._energy = EnergyCard()
-        self._export = Export(link, self)
-        self._share, self._picture = Button(self.tr("Share…")), SharePicture(self)
+        self._export = Export(self)
+        self._share = Button(self.tr("Share…"), act=lambda: share(self, painted(*self._shared())))
         self._sums: Earnings | None = None
         self._loading = Waiting("earnings")
         sums = Card("", in_a_row(self._earned, self._tokens, self._people), row(None, self._share))
@@ -132,17 +132,11 @@ class EarningsPage(Page):
         self._switch.show_glyph("earnings" if is_table else "table")
 
     def _build(self) -> None:
-        export = Button(self.tr("Export…"), "save")
-        export.clicked.connect(self._export.choose)
-        self._export.finished.connect(self.tell)
-        self._export.failed.connect(self.notice.say)
+        export = Button(self.tr("Export…"), "save", act=self._export.choose)
         self._stretches.choose(Stretch.WEEK)
         self._stretches.chosen.connect(lambda _: self.refresh())
         self.setFocusProxy(self._stretches)
         self._share.setEnabled(False)
-        self._share.clicked.connect(lambda: self._picture.choose(painted(*self._shared())))
-        self._picture.finished.connect(self.tell)
-        self._picture.failed.connect(self.notice.say)
         self.column.addLayout(row(self._stretches, None, export))
         self.column.addWidget(self._loading)
         for frame in self._cards:
@@ -150,7 +144,6 @@ class EarningsPage(Page):
             self.column.addWidget(frame)
 
     def _build_chart(self) -> Card:
-        self._switch.clicked.connect(self._toggle)
         self._views.addWidget(self._chart)
         self._views.addWidget(self._table)
         note = self.tr("Points move your requests up the queue. They are not money.")

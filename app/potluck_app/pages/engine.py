@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from potluck_control.methods import setup
-from potluck_control.methods.setup import BeginParams, Problem, SetupState
+from potluck_control.methods.setup import BeginParams, SetupState
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
@@ -38,9 +38,9 @@ class EnginePanel(QWidget):
         self._ready, self._detail = text(), text("muted", kind=Type.CAPTION)
         self._plan, self._bar = SetUpPlan(), FetchBar(self.tr("Installation progress"))
         self._error, self._cancel = Notice("problem", "error"), Button(self.tr("Cancel"), "close")
-        self._renew = Button(self.tr("Update"), "refresh")
+        self._renew = Button(self.tr("Update"), "refresh", act=self.begin)
         self._back = Button(self.tr("Go back to the previous one"), "undo")
-        self._other = Button(self.tr("Change build or folder…"), "more")
+        self._other = Button(self.tr("Change build or folder…"), "more", act=self._choose)
         self._poll = Poll(self, self.refresh)
         self._build()
 
@@ -64,7 +64,8 @@ class EnginePanel(QWidget):
         self._running.setVisible(is_running)
         if state.progress is not None:
             self._bar.say(engine.progress(state.progress), state.progress.done, state.progress.total)
-        self._show_error(state.error if not is_running else None, has_button=not is_planning)
+        again = "" if is_planning else self.tr("Try again")
+        self._error.say("" if is_running else sentences.problem(state.error), again)
         self._renew.setVisible(state.outdated)
         self._back.setVisible(state.can_roll_back)
         self._upkeep.setVisible(state.ready and not is_running and not self._is_choosing)
@@ -74,7 +75,7 @@ class EnginePanel(QWidget):
     def _show_ready(self, state: SetupState) -> None:
         if not state.variant:
             self._ready.setText(self.tr("Using your own Python environment."))
-            self._detail.setText("")
+            self._detail.say("")
         else:
             names = ", ".join(map(engine.device, state.devices))
             self._ready.setText(self.tr("Ready: {devices}.").format(devices=names))
@@ -84,11 +85,7 @@ class EnginePanel(QWidget):
             ]
             if state.outdated:
                 said.append(self.tr("Newer packages are available. Update when it suits you."))
-            self._detail.setText("\n".join(said))
-        self._detail.setVisible(bool(self._detail.text()))
-
-    def _show_error(self, error: Problem | None, *, has_button: bool) -> None:
-        self._error.say(sentences.problem(error), self.tr("Try again") if has_button else "")
+            self._detail.say("\n".join(said))
 
     def begin(self) -> None:
         """Set up what fits best, for those who have said that they want it."""
@@ -100,7 +97,7 @@ class EnginePanel(QWidget):
         self._page.link.call(setup.BEGIN, params, done=self.show_state, failed=self._fail)
 
     def _fail(self, error: PotluckError) -> None:
-        self._show_error(Problem(error.message, error.hint or ""), has_button=False)
+        self._error.say(sentences.failure(error))
 
     def _choose(self) -> None:
         self._is_choosing = True
@@ -113,9 +110,7 @@ class EnginePanel(QWidget):
         self._plan.begun.connect(self._begin)
         self._error.pressed.connect(lambda: self._begin(self._last))
         self._cancel.clicked.connect(lambda: self._page.ask(setup.CANCEL, None, self.show_state))
-        self._renew.clicked.connect(lambda: self._begin(BeginParams()))
         self._back.clicked.connect(lambda: self._page.ask(setup.ROLL_BACK, None, self.show_state))
-        self._other.clicked.connect(self._choose)
         self._current = holder(
             row(column(Sign("good", "serving"), None), (column(self._ready, self._detail, spacing=2), 1))
         )

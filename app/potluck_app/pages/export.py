@@ -9,26 +9,21 @@ from pathlib import Path
 
 from potluck_control.methods import earnings
 from potluck_control.methods.earnings import Entries, Entry, ExportParams
-from PySide6.QtCore import QObject, QStandardPaths, Signal
-from PySide6.QtWidgets import QFileDialog, QWidget
 
 from potluck.errors import PotluckError
-from potluck_app.pages.page import DaemonCaller
+from potluck_app.pages.page import Page
+from potluck_app.widgets.saving import choose_file
 from potluck_app.words import sentences
 from potluck_app.words.language import tr
 
 _PAGE = 1000
 
 
-class Export(QObject):
-    """One export at a time. Signals: `finished(str)` and `failed(str)`, a sentence for the user."""
+class Export:
+    """One export at a time. The page says how it ended."""
 
-    finished = Signal(str)
-    failed = Signal(str)
-
-    def __init__(self, link: DaemonCaller, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._link, self._window = link, parent
+    def __init__(self, page: Page) -> None:
+        self._page = page
         self._path: Path | None = None
         self._entries: list[Entry] = []
 
@@ -36,13 +31,11 @@ class Export(QObject):
         """Ask for a file and write it, unless an export is under way."""
         if self._path is not None:
             return
-        folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-        table = self.tr("Table (CSV)")
+        table = tr("Table (CSV)")
         kinds = f"{table} (*.csv);;JSON (*.json)"
-        suggested = str(Path(folder) / "potluck-earnings.csv")
-        chosen, _ = QFileDialog.getSaveFileName(self._window, self.tr("Export all entries"), suggested, kinds)
-        if chosen:
-            self.write(Path(chosen))
+        file = choose_file(self._page, tr("Export all entries"), "potluck-earnings.csv", kinds)
+        if file is not None:
+            self.write(file)
 
     def write(self, path: Path) -> None:
         """Write JSON if the name ends so, and CSV otherwise."""
@@ -50,7 +43,7 @@ class Export(QObject):
         self._ask(0)
 
     def _ask(self, after: int) -> None:
-        self._link.call(earnings.EXPORT, ExportParams(after, _PAGE), done=self._take, failed=self._fail)
+        self._page.link.call(earnings.EXPORT, ExportParams(after, _PAGE), done=self._take, failed=self._fail)
 
     def _take(self, page: Entries) -> None:
         self._entries.extend(page.entries)
@@ -62,13 +55,13 @@ class Export(QObject):
         try:
             _write(path, self._entries)
         except OSError as error:
-            self.failed.emit(sentences.sentence(f"{path}: {error.strerror or error}"))
+            self._page.notice.say(sentences.sentence(f"{path}: {error.strerror or error}"))
         else:
-            self.finished.emit(_done(path, len(self._entries)))
+            self._page.tell(_done(path, len(self._entries)))
 
     def _fail(self, error: PotluckError) -> None:
         self._path = None
-        self.failed.emit(sentences.failure(error))
+        self._page.notice.say(sentences.failure(error))
 
 
 def _done(path: Path, number: int) -> str:

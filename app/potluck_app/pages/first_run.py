@@ -59,9 +59,10 @@ class FirstRunPage(Page):
         self._member = text()
         self._sign = Sign("good", "serving", _SIGN)
         self._joined = Card("", row(self._sign, (self._member, 1)))
-        self._back = Button(self.tr("Back"), "back", "quiet")
-        self._next, self._later = Button(self.tr("Continue"), "", "primary"), Button(self.tr("Later"), "", "quiet")
-        self._try = Button(self.tr("Try it on this computer"), "chat")
+        self._back = Button(self.tr("Back"), "back", "quiet", lambda: self._go(self._beside(-1)))
+        self._next = Button(self.tr("Continue"), "", "primary", self._continue)
+        self._later = Button(self.tr("Later"), "", "quiet", self._continue)
+        self._try = Button(self.tr("Try it on this computer"), "chat", act=self._press_try)
         self._download = text("muted", kind=Type.CAPTION)
         self._steps = (
             self._build_welcome(),
@@ -226,10 +227,6 @@ class FirstRunPage(Page):
 
     def _build(self) -> None:
         self.setFocusProxy(self._next)
-        self._back.clicked.connect(lambda: self._go(self._beside(-1)))
-        self._next.clicked.connect(self._continue)
-        self._try.clicked.connect(self._press_try)
-        self._later.clicked.connect(self._continue)
         self._computing.told.connect(self._show_engine)
         self._devices.setup_wanted.connect(lambda: self._go(_COMPUTE))
         self._joining.joined.connect(lambda: self._go(_DEVICE))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from potluck_control.methods import members
 from potluck_control.methods.members import MembersList, RecoverParams, RecoveryCode, SwarmParams
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QMessageBox, QWidget
 
 from potluck_app.pages.changing import Changing
-from potluck_app.widgets.button import Button
+from potluck_app.widgets.button import Button, Opener
 from potluck_app.widgets.card import Card, text
 from potluck_app.widgets.layout import column, holder, row
 
@@ -19,23 +21,20 @@ class FounderKeyCard(QWidget):
     def __init__(self, page: Changing) -> None:
         super().__init__()
         self._page = page
-        show = Button(self.tr("Show recovery code…"))
-        show.clicked.connect(lambda: page.ask(members.RECOVERY_CODE, SwarmParams(), self._show_code))
+        code = partial(page.ask, members.RECOVERY_CODE, SwarmParams(), self._show_code)
+        show = Button(self.tr("Show recovery code…"), act=code)
         why = self.tr("If you lose this computer, only the recovery code lets you remove admins and appoint new ones.")
         self._founder = Card(self.tr("Founder's key"), text("muted", said=why), row(show, None))
-        self._more = Button(self.tr("I have a recovery code"), "down", "link", is_trailing=True)
-        self._more.setCheckable(True)
-        self._code, self._recover = QLineEdit(), Button(self.tr("Become the founder again"))
+        self._code = QLineEdit()
+        self._recover = Button(self.tr("Become the founder again"), act=self._press_recover)
         self._code.setEchoMode(QLineEdit.EchoMode.Password)
         self._code.setAccessibleName(self.tr("Recovery code"))
         self._code.setPlaceholderText(self.tr("14 groups of four letters"))
         self._code.setMaxLength(256)
         self._code.textChanged.connect(lambda: self._recover.setEnabled(bool(self._code.text().strip())))
         self._recover.setEnabled(False)
-        self._recover.clicked.connect(self._press_recover)
         form = holder(row((self._code, 1), self._recover))
-        form.hide()
-        self._more.toggled.connect(form.setVisible)
+        self._more = Opener(self.tr("I have a recovery code"), form)
         self._lost = holder(column(row(self._more, None), form))
         self.setLayout(column(self._founder, self._lost))
 

@@ -21,9 +21,8 @@ class GameQuestion(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._app, self._question = "", text()
-        yes, no = Button(self.tr("It is a game")), Button(self.tr("Not a game"))
-        yes.clicked.connect(lambda: self._answer(ProgramPlace.ALWAYS))
-        no.clicked.connect(lambda: self._answer(ProgramPlace.NEVER))
+        yes = Button(self.tr("It is a game"), act=lambda: self._answer(ProgramPlace.ALWAYS))
+        no = Button(self.tr("Not a game"), act=lambda: self._answer(ProgramPlace.NEVER))
         self.setLayout(column(Card("", self._question, row(None, yes, no))))
         self.hide()
 

@@ -42,10 +42,10 @@ _MOST_TRANSITIONS = 1000  # of a day
 
 
 class HomePage(Page):
-    """Shows one `Status`. Signals: `watching_wanted()`, `earnings_wanted()`, and `inviting_wanted()`."""
+    """Shows one `Status`. Signals: `diagnostics_wanted()`, `earnings_wanted()`, and `inviting_wanted()`."""
 
     AGAIN_MS = 30_000
-    watching_wanted = Signal()
+    diagnostics_wanted = Signal()
     earnings_wanted = Signal()
     inviting_wanted = Signal()
 
@@ -90,8 +90,7 @@ class HomePage(Page):
         self._machine.show_status(status)
         self._watching.setText(detectors.watching(status.probes))
         self._watching.setVisible(bool(status.probes))
-        self._notices.setText("\n".join(map(translated, status.notices)))
-        self._notices.setVisible(bool(status.notices))
+        self._notices.say("\n".join(map(translated, status.notices)))
 
     def refresh(self) -> None:
         self._points.refresh()
@@ -116,12 +115,7 @@ class HomePage(Page):
     def _show_today(self, page: HistoryPage) -> None:
         who = helped(self._signers, self._members) if self._members is not None else today.NOBODY
         said = today.sentence(self._given, page.transitions, time.time(), who) if self._given is not None else ""
-        self._today.setText(said)
-        self._today.setVisible(bool(said))
-
-    def focus_watching(self) -> None:
-        """Return from the page that this button opens."""
-        self._watching.setFocus()
+        self._today.say(said)
 
     def show_setup(self, progress: SetupProgress | None) -> None:
         """Show how far the engine's set-up is; None: none runs."""
@@ -132,9 +126,7 @@ class HomePage(Page):
 
     def _show_ending(self, status: Status) -> None:
         setup = self._setup if status.reason is Reason.NO_ENGINE else None
-        said = engine.progress(setup) if setup is not None else states.ending(status)
-        self._ending.setText(said)
-        self._ending.setVisible(bool(said))
+        self._ending.say(engine.progress(setup) if setup is not None else states.ending(status))
 
     def show_offer(self, offer: Offered | None) -> None:
         """Offer a newer version of Potluck, if there is one."""
@@ -183,8 +175,7 @@ class HomePage(Page):
         if found.swarm == self._swarm:
             self._members = found
             self._invite.setVisible(found.may_lead)
-            self._inviters.setText(who_invites(found))
-            self._inviters.setVisible(not found.may_lead)
+            self._inviters.say("" if found.may_lead else who_invites(found))
 
     def _build(self) -> None:
         self._offer.pressed.connect(self.installation_wanted)
@@ -204,7 +195,7 @@ class HomePage(Page):
         self.column.addWidget(Card("", model, self._strip, self._layers, self._inviters))
         self.column.addWidget(self._machine)
         self._watching.setToolTip(self.tr("Show all detectors"))
-        self._watching.clicked.connect(self.watching_wanted)
+        self._watching.clicked.connect(self.diagnostics_wanted)
         self.never.never_wanted.connect(self._never_yield)
         self._question.answered.connect(lambda params: self.ask(programs.PLACE, params, lambda _: None))
         self._points.pressed.connect(self.earnings_wanted)

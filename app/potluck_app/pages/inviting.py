@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from potluck_control import schema
 from potluck_control.methods import members, swarms
@@ -46,8 +47,7 @@ class InvitingCard(QWidget):
         self._people, self._days, self._open = NumberBox(), NumberBox(), Slot()
         self._people.show_value(usual.people, 1, _MAX_PEOPLE, is_whole=True)
         self._days.show_value(usual.days, 1, _MAX_DAYS, is_whole=True)
-        self._copy, self._refusal = Button(self.tr("Copy invite"), "copy", "primary"), text()
-        self._copy.clicked.connect(self._invite)
+        self._copy, self._refusal = Button(self.tr("Copy invite"), "copy", "primary", self._invite), text()
         self.setFocusProxy(self._copy)
         self._sign, self._reach = Sign("info"), text()
         self._checked = holder(row(column(self._sign, None), (self._reach, 1)))
@@ -70,8 +70,7 @@ class InvitingCard(QWidget):
 
     def show_members(self, found: MembersList) -> None:
         self._form.setVisible(found.may_lead)
-        self._refusal.setText(who_invites(found))
-        self._refusal.setVisible(not found.may_lead)
+        self._refusal.say("" if found.may_lead else who_invites(found))
         now = time.time()
         rows = [
             self._row(invite, found)
@@ -97,9 +96,8 @@ class InvitingCard(QWidget):
         used = self.tr("{used} of {people} used").format(used=invite.used, people=invite.people)
         ends = self.tr("until {day}").format(day=dates.date(invite.expires_at))
         name = self.tr("Open to everybody") if invite.is_public else self.tr("Invite {id}").format(id=invite.id[:4])
-        end = Button(self.tr("End…"), style="quiet")
-        end.setAccessibleName(self.tr("End: {invite}").format(invite=name))
-        end.clicked.connect(lambda: self._ask_end(invite))
+        about = self.tr("End: {invite}").format(invite=name)
+        end = Button(self.tr("End…"), "", "quiet", lambda: self._ask_end(invite), about=about)
         return Row(name, f"{used} · {ends}", end)
 
     def _invite(self) -> None:
@@ -116,16 +114,14 @@ class InvitingCard(QWidget):
         self._page.tell(said.format(day=dates.date(invite.expires_at)))
 
     def _ask_end(self, invite: OpenInvite) -> None:
-        question = Question(self, self.tr("End this invite?"), self.tr("End the invite"))
-        question.setInformativeText(
-            self.tr(
-                "Nobody can join with it any more. People who joined with it and are confirmed stay members. "
-                "The others have to ask for another invite."
-            )
+        said = self.tr(
+            "Nobody can join with it any more. People who joined with it and are confirmed stay members. "
+            "The others have to ask for another invite."
         )
-        done = self.tr("The invite has ended.")
-        question.confirmed.connect(lambda: self._page.change(members.END_INVITE, EndInviteParams(invite.id), done))
-        question.open()
+        end = partial(
+            self._page.change, members.END_INVITE, EndInviteParams(invite.id), self.tr("The invite has ended.")
+        )
+        Question(self, self.tr("End this invite?"), said, self.tr("End the invite"), end).open()
 
 
 class _MadeInvite(QWidget):
@@ -143,11 +139,8 @@ class _MadeInvite(QWidget):
         self.hide()
 
     def show_invite(self, invite: schema.SwarmInvite) -> None:
-        try:
-            self._code.show_text(invite.invite)
-            self._scanned.show()
-        except ValueError:  # too long for a code
-            self._scanned.hide()
+        self._code.show_text(invite.invite)
+        self._scanned.setVisible(not self._code.isHidden())
         self._about.setVisible(bool(invite.link))
         self._link.show_content(invite.link)
         self.show()

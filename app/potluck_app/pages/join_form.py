@@ -11,7 +11,7 @@ from potluck_app.pages.model_picker import ModelPicker
 from potluck_app.pages.other_computer import OtherComputer
 from potluck_app.pages.page import DaemonCaller
 from potluck_app.widgets import theme
-from potluck_app.widgets.button import Button
+from potluck_app.widgets.button import Button, Opener
 from potluck_app.widgets.card import Card, text
 from potluck_app.widgets.layout import column, row
 from potluck_app.words import sentences
@@ -28,22 +28,17 @@ class JoinForm(QWidget):
         super().__init__()
         self._link = link
         self._invite, self._model = QPlainTextEdit(), QLineEdit()
-        self._join, self._start = Button(self.tr("Join this swarm"), style="primary"), Button("")
+        self._join = Button(self.tr("Join this swarm"), "", "primary", self._press_join)
+        self._start = Button(act=self._press_start)
         self._public = QCheckBox(self.tr("Anybody may join, on probation at first"))
         self._moves = QCheckBox()
         self._moves.hide()
         self._other = OtherComputer(link)
         self._other.joined.connect(self.joined)
-        self._other.hide()
         self._picker = ModelPicker(link)
         self._picker.chosen.connect(self._pick)
-        self._picker.hide()
-        self._pick_model = Button(self.tr("Choose a model"), "down", "link", is_trailing=True)
-        self._pick_model.setCheckable(True)
-        self._pick_model.toggled.connect(self._picker.setVisible)
-        self._more = Button(self.tr("I use Potluck on another computer"), "down", "link", is_trailing=True)
-        self._more.setCheckable(True)
-        self._more.toggled.connect(self._other.setVisible)
+        self._pick_model = Opener(self.tr("Choose a model"), self._picker)
+        self._more = Opener(self.tr("I use Potluck on another computer"), self._other)
         self._error, self._asked = text("error"), text()
         self._error.hide()
         self._asked.hide()
@@ -73,8 +68,7 @@ class JoinForm(QWidget):
     def ask_invite(self, swarm: str) -> None:
         """Ask for the invite of `swarm`, whose link was opened; empty: of any."""
         said = self.tr("Enter the invite to the swarm “{swarm}” that its members sent you.")
-        self._asked.setText(said.format(swarm=swarm))
-        self._asked.setVisible(bool(swarm))
+        self._asked.say(said.format(swarm=swarm) if swarm else "")
         self._invite.setFocus()
 
     def show_served(self, swarm: str) -> None:
@@ -134,8 +128,7 @@ class JoinForm(QWidget):
         self._show_error(sentences.failure(error))
 
     def _show_error(self, message: str) -> None:
-        self._error.setText(message)
-        self._error.show()
+        self._error.say(message)
         self._set_busy(False)
 
     def _build_fields(self) -> None:
@@ -144,8 +137,6 @@ class JoinForm(QWidget):
         self._invite.setTabChangesFocus(True)
         self._invite.setFixedHeight(_INVITE_HEIGHT)
         self._invite.textChanged.connect(lambda: self._set_busy(False))
-        self._join.clicked.connect(self._press_join)
         self._model.setPlaceholderText(self.tr("Another model: its name on Hugging Face, or a folder"))
         self._model.setAccessibleName(self.tr("Model"))
         self._model.textChanged.connect(lambda: self._set_busy(False))
-        self._start.clicked.connect(self._press_start)

@@ -60,8 +60,7 @@ class MachineCard(Card):
         self._gpu.show_share(gpu or 0.0, f"{numbers.number(gpu or 0.0)} %")
         limit = load.memory_limit_bytes or load.memory_total_bytes
         self._memory.show_share(100.0 * load.memory_used_bytes / limit if limit else 0.0, states.memory(status))
-        self._use.setText(states.use(status.use))
-        self._use.setVisible(bool(self._use.text()))
+        self._use.say(states.use(status.use))
 
     def show_hour(self, minutes: Sequence[Minute], now: float) -> None:
         self._cpu.show_course(hour.course(minutes, lambda minute: minute.cpu_percent, now))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 
 from potluck_control.methods import members
 from potluck_control.methods.members import (
@@ -89,18 +90,18 @@ class MembersCard(QWidget):
         name = self.tr("{name} (you)").format(name=member.name) if member.is_you else member.name
         buttons = []
         if member.waits:
-            buttons.append(Button(self.tr("Let in"), "check"))
-            buttons[-1].setAccessibleName(self.tr("Let {name} in").format(name=member.name))
-            buttons[-1].clicked.connect(lambda: self._confirm(member))
+            about = self.tr("Let {name} in").format(name=member.name)
+            buttons.append(Button(self.tr("Let in"), "check", act=lambda: self._confirm(member), about=about))
         if found.is_founder and member.rank != "guest" and member.rank != "founder" and not member.is_you:
             is_admin = member.rank == "admin"
             said = self.tr("Make ordinary member") if is_admin else self.tr("Make admin")
             about = self.tr("Make {name} an ordinary member") if is_admin else self.tr("Make {name} an admin")
-            buttons.append(_named(said, about.format(name=member.name)))
-            buttons[-1].clicked.connect(lambda: self._promote(member, is_admin=not is_admin))
+            promote = partial(self._promote, member, is_admin=not is_admin)
+            buttons.append(Button(said, "", "quiet", promote, about=about.format(name=member.name)))
         if may_remove(member, found):
-            buttons.append(_named(self.tr("Remove…"), self.tr("Remove {name}").format(name=member.name)))
-            buttons[-1].clicked.connect(lambda: self._ask_remove(member, found))
+            about = self.tr("Remove {name}").format(name=member.name)
+            remove = partial(self._ask_remove, member, found)
+            buttons.append(Button(self.tr("Remove…"), "", "quiet", remove, about=about))
         face = Face(member.name, places_of(found)[member.id])
         return Row(name, self._said(member, found), holder(column(*buttons, spacing=0)), face)
 
@@ -114,18 +115,14 @@ class MembersCard(QWidget):
 
     def _ask_remove(self, member: Member, found: MembersList) -> None:
         asked = self.tr("Remove {name} from {swarm}?").format(name=member.name, swarm=found.swarm)
-        question = Question(self, asked, self.tr("Remove"))
-        question.setInformativeText(
-            self.tr(
-                "Within a minute, their computers serve nobody here and nobody serves them. This cannot be undone. "
-                "They can only come back with an invite."
-            )
+        said = self.tr(
+            "Within a minute, their computers serve nobody here and nobody serves them. This cannot be undone. "
+            "They can only come back with an invite."
         )
         ends_invite = None
         if any(_is_open(invite, member) for invite in found.invites):
             ends_invite = QCheckBox(self.tr("Also end the invite they used, which still lets people in"))
             ends_invite.setChecked(True)
-            question.setCheckBox(ends_invite)
 
         def remove() -> None:
             if ends_invite is not None and ends_invite.isChecked():
@@ -133,7 +130,9 @@ class MembersCard(QWidget):
             done = self.tr("{name} was removed.").format(name=member.name)
             self._page.change(members.REMOVE, MemberParams(member.id), done)
 
-        question.confirmed.connect(remove)
+        question = Question(self, asked, said, self.tr("Remove"), remove)
+        if ends_invite is not None:
+            question.setCheckBox(ends_invite)
         question.open()
 
 
@@ -158,9 +157,3 @@ def described(member: Member) -> str:
 
 def _is_open(invite: members.OpenInvite, member: Member) -> bool:
     return invite.id == member.invite and invite.expires_at > time.time() and invite.used <= invite.people
-
-
-def _named(said: str, about: str) -> Button:
-    button = Button(said, style="quiet")
-    button.setAccessibleName(about)
-    return button

@@ -34,15 +34,13 @@ class ModelPicker(QWidget):
         super().__init__()
         self._link = link
         self._asked = 0  # only the last question's answer is shown
-        self._words, self._search = QLineEdit(), Button(self.tr("Search"))
+        self._words, self._search = QLineEdit(), Button(self.tr("Search"), act=self._ask)
         self._words.setPlaceholderText(self.tr("Name of a model on Hugging Face"))
         self._words.setAccessibleName(self.tr("Name of a model on Hugging Face"))
         self._words.setClearButtonEnabled(True)
         self._words.setMaxLength(200)
         self._words.returnPressed.connect(self._ask)
-        self._search.clicked.connect(self._ask)
-        folder = Button(self.tr("Look in a folder…"), "folder")
-        folder.clicked.connect(self._choose_folder)
+        folder = Button(self.tr("Look in a folder…"), "folder", act=self._choose_folder)
         self._said, self._problem, self._list = text("muted", kind=Type.CAPTION), text("error"), Slot()
         items = (row((self._words, 1), self._search), row(folder, None), self._said, self._problem, self._list)
         self.setLayout(column(Card(self.tr("Models to choose from"), *items)))
@@ -81,9 +79,8 @@ class ModelPicker(QWidget):
         self._link.call(method, params, done=done, failed=failed)
 
     def _say(self, said: str = "", problem: str = "") -> None:
-        for label, words in ((self._said, said), (self._problem, problem)):
-            label.setText(words)
-            label.setVisible(bool(words))
+        self._said.say(said)
+        self._problem.say(problem)
 
     def _show(self, found: Choices) -> None:
         lends = self.tr("This computer now lends a model {size}. That decides how many friends a model needs.")
@@ -92,10 +89,9 @@ class ModelPicker(QWidget):
         self._list.show_content(holder(column(*divided(map(self._row, found.models)))))
 
     def _row(self, choice: ModelChoice) -> Row:
-        choose = Button(self.tr("Choose"))
-        choose.setAccessibleName(self.tr("Choose {model}").format(model=choice.name))
-        choose.clicked.connect(partial(self.chosen.emit, choice.model, choice.name))
-        return Row(choice.name, described(choice), choose)
+        about = self.tr("Choose {model}").format(model=choice.name)
+        choose = partial(self.chosen.emit, choice.model, choice.name)
+        return Row(choice.name, described(choice), Button(self.tr("Choose"), act=choose, about=about))
 
 
 def described(choice: ModelChoice) -> str:

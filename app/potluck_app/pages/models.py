@@ -14,26 +14,24 @@ from potluck_control.methods.models import (
     Served,
     StoredModel,
 )
-from potluck_control.schema import Status
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QFileDialog, QProgressBar, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from potluck_app.pages.page import DaemonCaller, Page, Part
 from potluck_app.pages.swarms import SwarmsCard
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, divided, text
+from potluck_app.widgets.fetching import FetchBar
 from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.placeholder import Placeholder, Waiting
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
-from potluck_app.widgets.strip import LayerStrip
 from potluck_app.widgets.theme import Type
 from potluck_app.words import engine, layers, numbers, sentences
 from potluck_app.words.daemon_texts import translated
 from potluck_app.words.language import tr
 
-_STEPS = 1000
 _FEW = 4  # lines about what the swarm needs most
 
 
@@ -47,13 +45,9 @@ class ModelsPage(Page):
         self._shown: tuple[object, ...] = ()
         self._looking = Waiting("models")
         self._served_lines, self._needs, self._stored = Slot(), Slot(), Slot()
-        self._bar, self._progress, self._strip = QProgressBar(), text("muted", kind=Type.CAPTION), LayerStrip()
-        self._seen = text("muted")
-        self._bar.setRange(0, _STEPS)
-        self._bar.setTextVisible(False)
-        self._bar.setAccessibleName(self.tr("Download progress"))
-        self._served = Card(self.tr("On this computer"), self._served_lines, self._bar, self._progress)
-        self._swarm = Card(self.tr("What the swarm needs"), self._strip, self._seen, self._needs)
+        self._bar = FetchBar(self.tr("Download progress"))
+        self._served = Card(self.tr("On this computer"), self._served_lines, self._bar)
+        self._swarm = Card(self.tr("What the swarm needs"), self._needs)
         self._disk = Card(self.tr("On the disk"), self._stored)
         self._swarms = SwarmsCard(self)
         self.column.addWidget(self._looking)
@@ -64,13 +58,6 @@ class ModelsPage(Page):
     @property
     def is_unsaved(self) -> bool:
         return self._swarms.is_unsaved
-
-    def show_status(self, status: Status) -> None:
-        swarm = status.swarm
-        if swarm is not None:
-            said = layers.summary(swarm)
-            self._strip.show_swarm(swarm, said)
-            self._seen.setText("\n".join(filter(None, (said, layers.outlook(swarm)))))
 
     def lead_to(self, part: Part, swarm: str = "") -> None:
         """Go to where an invite is entered, which may not be on the page yet."""
@@ -91,7 +78,7 @@ class ModelsPage(Page):
         self._looking.hide()
         for frame in (self._served, self._swarms, self._disk):
             frame.show()
-        self._swarm.setVisible(found.served is not None)
+        self._swarm.setVisible(bool(found.needs))
         self._served_lines.show_content(self._lines(found.served))
         self._needs.show_content(self._build_needs(found.needs))
         self._stored.show_content(self._build_stored(found))
@@ -107,13 +94,10 @@ class ModelsPage(Page):
     def _show_progress(self, found: Models) -> None:
         loading = found.served.loading if found.served is not None else None
         progress = found.download or loading
-        for widget in (self._bar, self._progress):
-            widget.setVisible(progress is not None and found.served is not None)
-        if progress is None:
-            return
-        self._bar.setValue(round(_STEPS * progress.done_bytes / progress.total_bytes) if progress.total_bytes else 0)
-        said = self.tr("Downloading: {progress}") if found.download is not None else self.tr("Loading: {progress}")
-        self._progress.setText(said.format(progress=_how_far(progress)))
+        self._bar.setVisible(progress is not None and found.served is not None)
+        if progress is not None:
+            said = self.tr("Downloading…") if found.download is not None else self.tr("Loading…")
+            self._bar.say(said, progress.done_bytes, progress.total_bytes)
 
     def _build_needs(self, needs: tuple[Need, ...]) -> QWidget:
         """Return a line for each stretch of layers with the fewest servers; none if all have as many."""
@@ -128,13 +112,12 @@ class ModelsPage(Page):
         rows: list[QWidget] = [self._folder_row(found.folder), *map(self._stored_row, found.stored)]
         if found.move is not None and not found.move.is_done:
             moving = self.tr("Moving to {folder}: {progress}")
-            said = moving.format(folder=found.move.target, progress=_how_far(found.move.progress))
+            said = moving.format(folder=found.move.target, progress=_moved(found.move.progress))
             problem = sentences.sentence(translated(found.move.problem)) if found.move.problem else ""
             rows.insert(1, text("error" if problem else "muted", said=problem or said))
         if found.folder.prepared_bytes:
-            delete = Button(self.tr("Delete"), "trash", "quiet")
-            delete.setAccessibleName(self.tr("Delete prepared layers"))
-            delete.clicked.connect(lambda: self._delete(""))
+            about = self.tr("Delete prepared layers")
+            delete = Button(self.tr("Delete"), "trash", "quiet", lambda: self._delete(""), about=about)
             said = self.tr("{size}. Potluck makes them again when needed.")
             size = numbers.size(found.folder.prepared_bytes)
             rows.append(Row(self.tr("Layers prepared for this computer"), said.format(size=size), delete))
@@ -143,11 +126,8 @@ class ModelsPage(Page):
     def _folder_row(self, folder: ModelsFolder) -> Row:
         used = numbers.size(folder.models_bytes + folder.prepared_bytes)
         said = self.tr("{used} used, {free} free").format(used=used, free=numbers.size(folder.free_bytes))
-        choose = Button(self.tr("Move…"), "folder")
-        choose.clicked.connect(self._choose_folder)
-        row = Row(folder.path, said, choose)
-        choose.setAccessibleName(self.tr("Move the models to another folder"))
-        return row
+        about = self.tr("Move the models to another folder")
+        return Row(folder.path, said, Button(self.tr("Move…"), "folder", act=self._choose_folder, about=about))
 
     def _stored_row(self, model: StoredModel) -> Row:
         parts = [numbers.size(model.bytes)]
@@ -157,20 +137,17 @@ class ModelsPage(Page):
             parts.append(self.tr("used by {swarms}").format(swarms=", ".join(model.swarms)))
         if model.partial_bytes:
             parts.append(self.tr("incomplete"))
-        delete = Button(self.tr("Delete"), "trash", "quiet")
+        about = self.tr("Delete {model}").format(model=model.name)
+        delete = Button(self.tr("Delete"), "trash", "quiet", lambda: self._ask_delete(model), about=about)
         delete.setEnabled(not model.is_served)
-        delete.clicked.connect(lambda: self._ask_delete(model))
-        row = Row(model.name, " · ".join(parts), delete)
-        delete.setAccessibleName(self.tr("Delete {model}").format(model=model.name))
-        return row
+        return Row(model.name, " · ".join(parts), delete)
 
     def _ask_delete(self, model: StoredModel) -> None:
         """Ask before deleting, for another download may take hours."""
         said = self.tr("Frees {size}. Potluck downloads the model again when it needs it.")
-        question = Question(self, self.tr("Delete {model}?").format(model=model.name), self.tr("Delete"))
-        question.setInformativeText(said.format(size=numbers.size(model.bytes)))
-        question.confirmed.connect(lambda: self._delete(model.name, force=bool(model.swarms)))
-        question.open()
+        said = said.format(size=numbers.size(model.bytes))
+        asked, delete = self.tr("Delete {model}?").format(model=model.name), self.tr("Delete")
+        Question(self, asked, said, delete, lambda: self._delete(model.name, force=bool(model.swarms))).open()
 
     def _delete(self, name: str, *, force: bool = False) -> None:
         self.ask(models.DELETE, DeleteParams(name, force), self._deleted)
@@ -202,12 +179,8 @@ def _described(served: Served) -> list[str]:
     return lines
 
 
-def _how_far(progress: Progress) -> str:
-    done, total = numbers.size(progress.done_bytes), numbers.size(progress.total_bytes)
-    said = tr("{done} of {all}").format(done=done, all=total) if progress.total_bytes else done
-    if progress.bytes_per_s:
-        said += ", " + tr("{size}/s").format(size=numbers.size(round(progress.bytes_per_s)))
-    return said
+def _moved(progress: Progress) -> str:
+    return engine.fetched(progress.done_bytes, progress.total_bytes, progress.bytes_per_s, None)
 
 
 def _still(found: Models) -> tuple[object, ...]:

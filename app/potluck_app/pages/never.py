@@ -21,12 +21,10 @@ class NeverYield(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._app = ""
-        self._offer, self._question = Button(glyph="off"), text()
-        self._yes, self._no = Button(self.tr("Never step aside")), Button(self.tr("Cancel"))
+        self._offer, self._question = Button(glyph="off", act=self.ask), text()
+        self._yes = Button(self.tr("Never step aside"), act=self._confirm)
+        self._no = Button(self.tr("Cancel"), act=self._take_back)
         self._asking = Card("", self._question, row(None, self._yes, self._no))
-        self._offer.clicked.connect(self.ask)
-        self._yes.clicked.connect(self._confirm)
-        self._no.clicked.connect(self._take_back)
         self.setLayout(column(row(self._offer, None), self._asking))
         self.hide()
 

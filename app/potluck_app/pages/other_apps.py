@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import (
     GatewayState,
@@ -42,8 +44,8 @@ class OtherAppsPage(SettingsForm):
         self._model, self._key = "", ""
         self._state = text("muted")
         self._address = CopyField(self.tr("Address"), self.tr("Copy the address"))
-        self._button = Button(self.tr("Start"), "play", "primary")
-        self._name, self._make = QLineEdit(), Button(self.tr("Make a key"), "plus")
+        self._button = Button(self.tr("Start"), "play", "primary", self._press)
+        self._name, self._make = QLineEdit(), Button(self.tr("Make a key"), "plus", act=self._make_key)
         self._new, self._new_note = CopyField(self.tr("New key"), self.tr("Copy the new key")), text("muted")
         self._keys, self._recipes = Slot(), RecipeCard()
         self._starting = Poll(self, lambda: self.ask(gateway.STATUS, None, self._show_gateway))
@@ -82,9 +84,8 @@ class OtherAppsPage(SettingsForm):
         self._keys.show_content(holder(column(*divided(rows or [nothing]))))
 
     def _row(self, key: KeyInfo) -> Row:
-        revoke = Button(self.tr("Revoke…"), style="quiet")
-        revoke.setAccessibleName(self.tr("Revoke the key of {program}").format(program=key.name))
-        revoke.clicked.connect(lambda: self._ask_revoke(key.name))
+        about = self.tr("Revoke the key of {program}").format(program=key.name)
+        revoke = Button(self.tr("Revoke…"), "", "quiet", lambda: self._ask_revoke(key.name), about=about)
         made = self.tr("Made {day}").format(day=dates.date(key.made_at))
         used = self.tr("%n answer(s), {tokens} tokens", "", key.answers).format(tokens=numbers.number(key.tokens))
         return Row(key.name, f"{made} · {used}" if key.answers else made, revoke)
@@ -106,10 +107,10 @@ class OtherAppsPage(SettingsForm):
         self.ask(gateway.KEYS, None, self._show_keys)
 
     def _ask_revoke(self, name: str) -> None:
-        question = Question(self, self.tr("Revoke the key of {program}?").format(program=name), self.tr("Revoke"))
-        question.setInformativeText(self.tr("That program can no longer use the swarm's model."))
-        question.confirmed.connect(lambda: self.ask(gateway.REVOKE_KEY, KeyName(name), self._show_keys))
-        question.open()
+        asked = self.tr("Revoke the key of {program}?").format(program=name)
+        said = self.tr("That program can no longer use the swarm's model.")
+        revoke = partial(self.ask, gateway.REVOKE_KEY, KeyName(name), self._show_keys)
+        Question(self, asked, said, self.tr("Revoke"), revoke).open()
 
     def _show_recipes(self) -> None:
         self._recipes.show_values(self._gateway.url, self._key, self._model)
@@ -130,7 +131,6 @@ class OtherAppsPage(SettingsForm):
                 return self.tr("It does not run.")
 
     def _build(self) -> None:
-        self._button.clicked.connect(self._press)
         lead = self.tr("Programs that speak OpenAI's or Ollama's API can use the swarm's model through this computer.")
         self.column.addWidget(text("muted", said=lead))
         always = self.flag(
@@ -144,7 +144,6 @@ class OtherAppsPage(SettingsForm):
         self._name.setAccessibleName(self.tr("Name of the program"))
         self._name.setMaxLength(64)
         self._name.returnPressed.connect(self._make_key)
-        self._make.clicked.connect(self._make_key)
         self._new.hide()
         self._new_note.hide()
         note = text("muted", said=self.tr("Give each program a key of its own. Whoever has one asks in your name."))

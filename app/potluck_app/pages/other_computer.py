@@ -28,14 +28,13 @@ class OtherComputer(QWidget):
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__()
         self._link = link
-        self._password, self._restore = QLineEdit(), Button(self.tr("Restore backup…"), "folder")
+        self._password, self._restore = QLineEdit(), Button(self.tr("Restore backup…"), "folder", act=self._choose)
         self._error = text("error")
         self._password.setEchoMode(QLineEdit.EchoMode.Password)
         self._password.setPlaceholderText(self.tr("Password of the backup"))
         self._password.setAccessibleName(self.tr("Password of the backup"))
         self._password.setMaxLength(1024)
         self._password.textChanged.connect(lambda: self._set_busy(False))
-        self._restore.clicked.connect(self._choose)
         self._error.hide()
         said = self.tr(
             "There, People has “Add a computer…”, which shows an invite to enter above. If that computer is gone, "
@@ -77,8 +76,7 @@ class OtherComputer(QWidget):
         self._show_error(sentences.failure(error))
 
     def _show_error(self, message: str) -> None:
-        self._error.setText(message)
-        self._error.show()
+        self._error.say(message)
         self._set_busy(False)
 
     def _set_busy(self, busy: bool) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 from potluck_control.methods import computers, members
 from potluck_control.methods.computers import Backup, BackupParams, ConfirmParams, MachineInvite
 from potluck_control.methods.members import Member, MemberMachine, MemberParams, MembersList, SwarmParams
-from PySide6.QtCore import QStandardPaths
 from PySide6.QtGui import QHideEvent
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from potluck_app.pages.changing import Changing
 from potluck_app.widgets.button import Button
@@ -22,6 +22,7 @@ from potluck_app.widgets.layout import Poll, Slot, column, holder, row
 from potluck_app.widgets.qr_code import QrCode
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
+from potluck_app.widgets.saving import choose_file
 from potluck_app.widgets.theme import SPACE_L
 from potluck_app.words import dates, sentences
 
@@ -35,12 +36,11 @@ class OwnComputers(QWidget):
         super().__init__()
         self._page = page
         self._list, self._asking, self._keys = Slot(), Slot(), BackupForm(page)
-        self._add = Button(self.tr("Add a computer…"), "plus")
-        self._add.clicked.connect(lambda: page.ask(computers.ADD, SwarmParams(), self._show_invite))
+        add = partial(page.ask, computers.ADD, SwarmParams(), self._show_invite)
+        self._add = Button(self.tr("Add a computer…"), "plus", act=add)
         self._invite = CopyField(self.tr("Invite for the other computer"), self.tr("Copy the invite"))
         self._code, self._how = QrCode(self.tr("Invite for the other computer as a QR code")), text()
-        hide = Button(self.tr("Hide"))
-        hide.clicked.connect(self._hide_invite)
+        hide = Button(self.tr("Hide"), act=self._hide_invite)
         self._made = holder(column(self._how, self._invite, row(self._code, None), row(hide, None)))
         self._made.hide()
         self._expires_at = 0.0
@@ -74,11 +74,7 @@ class OwnComputers(QWidget):
         )
         self._how.setText(how.format(time=dates.time_of_day(made.expires_at)))
         self._invite.show_content(made.invite)
-        try:
-            self._code.show_text(made.invite)
-            self._code.show()
-        except ValueError:  # too long for a code
-            self._code.hide()
+        self._code.show_text(made.invite)
         self._expires_at = made.expires_at
         self._show_made(True)
 
@@ -99,9 +95,8 @@ class OwnComputers(QWidget):
         self._page.refresh()
 
     def _row_of_asking(self, name: str) -> Row:
-        confirm = Button(self.tr("Confirm"), "check", "primary")
-        confirm.setAccessibleName(self.tr("Confirm {name}").format(name=name))
-        confirm.clicked.connect(lambda: self._confirm(name))
+        about = self.tr("Confirm {name}").format(name=name)
+        confirm = Button(self.tr("Confirm"), "check", "primary", lambda: self._confirm(name), about=about)
         asks = self.tr("{name} asks to be one of your computers").format(name=name)
         return Row(asks, self.tr("Confirm it only if it is yours and you have just entered the invite there."), confirm)
 
@@ -111,22 +106,18 @@ class OwnComputers(QWidget):
         self._page.change(computers.CONFIRM, ConfirmParams(name), done)
 
     def _row(self, machine: MemberMachine, you: Member, *, may_remove: bool) -> Row:
-        remove = Button(self.tr("Remove…"), style="quiet")
-        remove.setAccessibleName(self.tr("Remove {name}").format(name=machine.name))
-        remove.clicked.connect(lambda: self._ask_remove(machine, you))
+        about = self.tr("Remove {name}").format(name=machine.name)
+        remove = Button(self.tr("Remove…"), "", "quiet", lambda: self._ask_remove(machine, you), about=about)
         made = Row(machine.name, "", remove)
         remove.setVisible(may_remove)  # once it has a place: alone it would be a window
         return made
 
     def _ask_remove(self, machine: MemberMachine, you: Member) -> None:
-        question = Question(self, self.tr("Remove {name}?").format(name=machine.name), self.tr("Remove"))
-        question.setInformativeText(
-            self.tr("That computer loses access to the swarm for good, within a minute. Your other computers stay.")
-        )
+        asked = self.tr("Remove {name}?").format(name=machine.name)
+        said = self.tr("That computer loses access to the swarm for good, within a minute. Your other computers stay.")
         done = self.tr("{name} was removed.").format(name=machine.name)
-        params = MemberParams(you.id, machine.peer_id)
-        question.confirmed.connect(lambda: self._page.change(members.REMOVE, params, done))
-        question.open()
+        remove = partial(self._page.change, members.REMOVE, MemberParams(you.id, machine.peer_id), done)
+        Question(self, asked, said, self.tr("Remove"), remove).open()
 
 
 class BackupForm(QWidget):
@@ -142,8 +133,7 @@ class BackupForm(QWidget):
             field.setAccessibleName(name)
             field.setMaxLength(1024)
             field.textChanged.connect(self._check)
-        self._save, self._hint = Button(self.tr("Save backup…"), "save"), text("muted")
-        self._save.clicked.connect(self._choose)
+        self._save, self._hint = Button(self.tr("Save backup…"), "save", act=self._choose), text("muted")
         why = self.tr(
             "If this computer breaks, a backup makes a new one yours, in all your swarms. Keep the file and the "
             "password apart."
@@ -166,7 +156,7 @@ class BackupForm(QWidget):
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(base64.b64decode(made.data))
         except OSError as error:
-            self._say(sentences.sentence(f"{path}: {error.strerror or error}"))
+            self._hint.say(sentences.sentence(f"{path}: {error.strerror or error}"))
         else:
             self._page.tell(self.tr("Your keys are in {file}.").format(file=path))
 
@@ -175,17 +165,10 @@ class BackupForm(QWidget):
         is_short = bool(first) and len(first) < computers.MIN_PASSWORD_CHARS
         differ = bool(second) and not first.startswith(second)
         short = self.tr("The password needs at least %n letters.", "", computers.MIN_PASSWORD_CHARS)
-        self._say(short if is_short else self.tr("The two passwords differ.") if differ else "")
+        self._hint.say(short if is_short else self.tr("The two passwords differ.") if differ else "")
         self._save.setEnabled(bool(first) and first == second and not is_short)
 
-    def _say(self, hint: str) -> None:
-        self._hint.setText(hint)
-        self._hint.setVisible(bool(hint))
-
     def _choose(self) -> None:
-        folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-        suggested = str(Path(folder) / "potluck-keys")
-        chosen, _ = QFileDialog.getSaveFileName(self, self.tr("Save backup"), suggested)
-        if chosen:
-            params = BackupParams(self._first.text())
-            self._page.ask(computers.BACK_UP, params, lambda made: self.write(Path(chosen), made))
+        file = choose_file(self, self.tr("Save backup"), "potluck-keys")
+        if file is not None:
+            self._page.ask(computers.BACK_UP, BackupParams(self._first.text()), partial(self.write, file))

@@ -30,9 +30,8 @@ class PointsCard(Card):
         self._link = link
         self._amount, self._note = text(kind=Type.FIGURE, said="–"), text("muted", kind=Type.CAPTION)
         self._spark = Sparkline(self.tr("Points earned in the last 24 hours"))
-        more = Button(self.tr("Earnings"), "next", "link", is_trailing=True)
-        more.setAccessibleName(self.tr("Show all earnings"))
-        more.clicked.connect(self.pressed)
+        about = self.tr("Show all earnings")
+        more = Button(self.tr("Earnings"), "next", "link", self.pressed.emit, about=about, is_trailing=True)
         figures = column(self._amount, self._note, None, spacing=0)
         self.fill(
             "",

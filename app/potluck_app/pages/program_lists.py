@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from potluck_control.methods.programs import PlaceParams, ProgramPlace, Programs
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox
@@ -25,7 +23,7 @@ class ProgramList(Card):
         super().__init__()
         self._place = place
         self._shown: tuple[tuple[str, ...], tuple[tuple[str, str], ...]] | None = None
-        self._choice, self._add = QComboBox(), Button(self.tr("Add"), "plus")
+        self._choice, self._add = QComboBox(), Button(self.tr("Add"), "plus", act=self._add_chosen)
         self._entries = Slot()
         self._prepare_choice(title)
         note = text("muted", kind=Type.CAPTION, said=explanation)
@@ -48,14 +46,12 @@ class ProgramList(Card):
         self._choice.setEditText(typed)
 
     def _entry(self, app: str, title: str) -> Row:
-        remove = Button(self.tr("Remove"), "close", "quiet")
-        row = Row(title, app if title != app else "", remove)
-        remove.setAccessibleName(self.tr("Remove {program}").format(program=title))
-        remove.clicked.connect(self._placer(app, ProgramPlace.NONE))
-        return row
+        about = self.tr("Remove {program}").format(program=title)
+        remove = Button(self.tr("Remove"), "close", "quiet", lambda: self._take_off(app), about=about)
+        return Row(title, app if title != app else "", remove)
 
-    def _placer(self, app: str, place: ProgramPlace) -> Callable[[], None]:
-        return lambda: self.placed.emit(PlaceParams(app, place))
+    def _take_off(self, app: str) -> None:
+        self.placed.emit(PlaceParams(app, ProgramPlace.NONE))
 
     def _prepare_choice(self, title: str) -> None:
         self._choice.setEditable(True)
@@ -66,7 +62,6 @@ class ProgramList(Card):
         assert field is not None
         field.setPlaceholderText(self.tr("A running program, or its name"))
         field.returnPressed.connect(self._add_chosen)
-        self._add.clicked.connect(self._add_chosen)
 
     def _add_chosen(self) -> None:
         typed = self._choice.currentText().strip()

@@ -31,10 +31,11 @@ class SetUpPlan(QWidget):
         self._state: SetupState | None = None
         self._found = Slot()
         self._variant = ""  # chosen here; empty: the one that fits best
-        self._variants, self._choose = QMenu(self), Button(self.tr("Another folder…"), "folder")
+        self._variants, about = QMenu(self), self.tr("Another folder for the compute engine")
+        choose = Button(self.tr("Another folder…"), "folder", act=self._choose_folder, about=about)
         self._another = Button(self.tr("Another build"), "down", is_trailing=True)
         self._build_row = Row(self.tr("PyTorch build"), "", self._another)
-        self._folder_row = Row(self.tr("Folder"), "", self._choose)
+        self._folder_row = Row(self.tr("Folder"), "", choose)
         self._sizes, self._begin = text("muted", kind=Type.CAPTION), Button("", "save", "primary")
         self._build()
 
@@ -110,8 +111,6 @@ class SetUpPlan(QWidget):
 
     def _build(self) -> None:
         self.setFocusProxy(self._begin)
-        self._choose.setAccessibleName(self.tr("Another folder for the compute engine"))
-        self._choose.clicked.connect(self._choose_folder)
         self._another.setMenu(self._variants)
         self._begin.clicked.connect(lambda: self.begun.emit(BeginParams(self._other_variant(), self._folder)))
         foot = row(self._begin, (self._sizes, 1))

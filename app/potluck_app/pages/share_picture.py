@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from potluck_control.states import State
-from PySide6.QtCore import QObject, QPointF, QRectF, QSaveFile, QStandardPaths, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSaveFile, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QImageWriter, QPainter
-from PySide6.QtWidgets import QFileDialog, QWidget
 
+from potluck_app.pages.page import Page
 from potluck_app.widgets import icons, theme
+from potluck_app.widgets.saving import Place, choose_file
 from potluck_app.words import sentences
+from potluck_app.words.language import tr
 
 _WIDTH, _HEIGHT, _MARGIN = 1200, 630, 80  # pixels, the usual size of previews
 _POT, _RADIUS = 120, 32
@@ -65,31 +67,21 @@ def _font(font: QFont, pixels: int) -> QFont:
     return made
 
 
-class SharePicture(QObject):
-    """Asks where to write a picture. Signals: `finished(str)` and `failed(str)`, a sentence for the user."""
+def share(page: Page, image: QImage) -> None:
+    """Ask where to write a picture, and do so."""
+    kind = tr("Picture (PNG)")
+    file = choose_file(page, tr("Save the picture"), "potluck.png", f"{kind} (*.png)", Place.PicturesLocation)
+    if file is not None:
+        write(page, image, file)
 
-    finished = Signal(str)
-    failed = Signal(str)
 
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._window = parent
-
-    def choose(self, image: QImage) -> None:
-        folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.PicturesLocation)
-        suggested = str(Path(folder) / "potluck.png")
-        kind = self.tr("Picture (PNG)")
-        chosen, _ = QFileDialog.getSaveFileName(self._window, self.tr("Save the picture"), suggested, f"{kind} (*.png)")
-        if chosen:
-            self.write(image, Path(chosen))
-
-    def write(self, image: QImage, path: Path) -> None:
-        """Write the picture as a whole or not at all."""
-        file = QSaveFile(str(path))
-        is_written = (
-            file.open(QSaveFile.OpenModeFlag.WriteOnly) and QImageWriter(file, b"PNG").write(image) and file.commit()
-        )
-        if is_written:
-            self.finished.emit(self.tr("The picture is in {file}.").format(file=path))
-        else:
-            self.failed.emit(sentences.sentence(f"{path}: {file.errorString()}"))
+def write(page: Page, image: QImage, path: Path) -> None:
+    """Write the picture as a whole or not at all, and have the page say so."""
+    file = QSaveFile(str(path))
+    is_written = (
+        file.open(QSaveFile.OpenModeFlag.WriteOnly) and QImageWriter(file, b"PNG").write(image) and file.commit()
+    )
+    if is_written:
+        page.tell(tr("The picture is in {file}.").format(file=path))
+    else:
+        page.notice.say(sentences.sentence(f"{path}: {file.errorString()}"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from potluck_control.methods import members, settings, swarms
 from potluck_control.methods.members import MembersList, SwarmParams
 from potluck_control.methods.settings import Change, SetParams
@@ -12,7 +14,7 @@ from potluck_app.pages.join_form import JoinForm
 from potluck_app.pages.model_picker import ModelPicker
 from potluck_app.pages.page import Page
 from potluck_app.widgets import theme
-from potluck_app.widgets.button import Button
+from potluck_app.widgets.button import Button, Opener
 from potluck_app.widgets.card import Card, divided, text
 from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.question import Question
@@ -29,10 +31,7 @@ class SwarmsCard(QWidget):
         self._page = page
         self._shown: swarms.Swarms | None = None
         self._list, self._joining = Slot(), JoinForm(page.link)
-        self._more = Button(self.tr("Join or start another swarm"), "down", "link", is_trailing=True)
-        self._more.setCheckable(True)
-        self._more.toggled.connect(self._joining.setVisible)
-        self._joining.hide()
+        self._more = Opener(self.tr("Join or start another swarm"), self._joining)
         self._joining.joined.connect(self._joined)
         self._led = ""  # the swarm that gets another model
         self._is_changing = False
@@ -72,18 +71,16 @@ class SwarmsCard(QWidget):
             parts.append(self.tr("chosen for this computer"))
         buttons = []
         if not swarm.is_served:
-            buttons.append(Button(self.tr("Serve this one"), "play"))
-            buttons[0].setAccessibleName(self.tr("Serve {swarm}").format(swarm=swarm.name))
-            buttons[0].clicked.connect(lambda: self._serve(swarm.name))
+            about = self.tr("Serve {swarm}").format(swarm=swarm.name)
+            buttons.append(Button(self.tr("Serve this one"), "play", act=lambda: self._serve(swarm.name), about=about))
         if swarm.may_lead:
-            buttons.append(Button(self.tr("Change the model…"), "models", "quiet"))
-            buttons[-1].setAccessibleName(self.tr("Change the model of {swarm}").format(swarm=swarm.name))
-            buttons[-1].clicked.connect(lambda: self._open_picker(swarm.name))
-        leave = Button(self.tr("Leave…"), "close", "quiet")
-        leave.setAccessibleName(self.tr("Leave {swarm}").format(swarm=swarm.name))
-        params = SwarmParams(swarm.name)
-        leave.clicked.connect(lambda: self._page.ask(members.LIST, params, self._ask_leave))
-        return Row(swarm.name, " · ".join(parts), holder(column(*buttons, leave, spacing=0)))
+            about = self.tr("Change the model of {swarm}").format(swarm=swarm.name)
+            act = partial(self._open_picker, swarm.name)
+            buttons.append(Button(self.tr("Change the model…"), "models", "quiet", act, about=about))
+        about = self.tr("Leave {swarm}").format(swarm=swarm.name)
+        leave = partial(self._page.ask, members.LIST, SwarmParams(swarm.name), self._ask_leave)
+        buttons.append(Button(self.tr("Leave…"), "close", "quiet", leave, about=about))
+        return Row(swarm.name, " · ".join(parts), holder(column(*buttons, spacing=0)))
 
     def _joined(self) -> None:
         self._more.setChecked(False)
@@ -103,16 +100,12 @@ class SwarmsCard(QWidget):
 
     def _ask_change(self, model: str, name: str) -> None:
         asked = self.tr("Change the model of {swarm} to {model}?").format(swarm=self._led, model=layers.model(name))
-        question = Question(self, asked, self.tr("Change the model"))
-        question.setInformativeText(
-            self.tr(
-                "Everybody in the swarm gets the new model, and their computers download it. Conversations with the "
-                "present model end within ten minutes. Invites stay valid."
-            )
+        said = self.tr(
+            "Everybody in the swarm gets the new model, and their computers download it. Conversations with the "
+            "present model end within ten minutes. Invites stay valid."
         )
-        params = ChooseModelParams(model, self._led)
-        question.confirmed.connect(lambda: self._page.ask(swarms.CHOOSE_MODEL, params, self._show_change))
-        question.open()
+        change = partial(self._page.ask, swarms.CHOOSE_MODEL, ChooseModelParams(model, self._led), self._show_change)
+        Question(self, asked, said, self.tr("Change the model"), change).open()
 
     def _show_change(self, change: ModelChange) -> None:
         """Say how far the change is; reading a large model's files takes minutes."""
@@ -131,13 +124,11 @@ class SwarmsCard(QWidget):
             self._page.refresh()
 
     def _say(self, said: str = "", problem: str = "") -> None:
-        for label, words in ((self._reading, said), (self._problem, problem)):
-            label.setText(words)
-            label.setVisible(bool(words))
+        self._reading.say(said)
+        self._problem.say(problem)
 
     def _ask_leave(self, found: MembersList) -> None:
         name = found.swarm
-        question = Question(self, self.tr("Leave the swarm {swarm}?").format(swarm=name), self.tr("Leave"))
         said = self.tr("You need a new invite to come back. You keep your points.")
         if found.is_founder:
             lost = self.tr(
@@ -147,7 +138,6 @@ class SwarmsCard(QWidget):
             alone = self.tr("It has no admin, so nobody can invite, confirm or remove people either.")
             has_admin = any(member.rank == "admin" for member in found.members)
             said = " ".join((lost, *(() if has_admin else (alone,)), said))
-        question.setInformativeText(said)
         params = LeaveParams(name, is_sure=True)
-        question.confirmed.connect(lambda: self._page.ask(swarms.LEAVE, params, lambda _: self._page.refresh()))
-        question.open()
+        leave = partial(self._page.ask, swarms.LEAVE, params, lambda _: self._page.refresh())
+        Question(self, self.tr("Leave the swarm {swarm}?").format(swarm=name), said, self.tr("Leave"), leave).open()

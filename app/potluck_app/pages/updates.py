@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from potluck_control.methods import settings, updates
 from potluck_control.methods.settings import Change, SetParams
-from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import Offered, UpdatesState
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QWidget
@@ -32,7 +31,7 @@ class Updates(QWidget):
         super().__init__()
         self._page = page
         self._state: UpdatesState | None = None
-        self._check, self._allowed = Button(self.tr("Check now"), "refresh"), Switch()
+        self._check, self._allowed = Button(self.tr("Check now"), "refresh", act=self._call_check), Switch()
         self._running = Row(self.tr("Version"), "", self._check)
         self._row = Row(
             self.tr("Look for updates"),
@@ -41,7 +40,8 @@ class Updates(QWidget):
         )
         self._missing, self._error = text("muted"), Notice("problem", "error")
         self._heading, self._changes = text(kind=Type.STRONG), text()
-        self._meaning, self._install = text("muted", kind=Type.CAPTION), Button("", "save", "primary")
+        self._meaning = text("muted", kind=Type.CAPTION)
+        self._install = Button("", "save", "primary", self._call_install)
         self._bar = FetchBar(self.tr("Progress of the update"))
         self._poll = Poll(self, self.refresh)
         self._build()
@@ -66,7 +66,7 @@ class Updates(QWidget):
             self._bar.say(
                 sentences.sentence(translated(state.progress.text)), state.progress.done, state.progress.total
             )
-        self._show_error(state.error if not is_running else None)
+        self._error.say("" if is_running else sentences.problem(state.error), self.tr("Try again"))
         self._poll.run_while(is_running)
 
     def _show_offer(self, offered: Offered | None, *, can_install: bool, is_running: bool) -> None:
@@ -75,8 +75,7 @@ class Updates(QWidget):
             return
         said = self.tr("Version {version}, {day}")
         self._heading.setText(said.format(version=offered.version, day=dates.day(offered.issued_at)))
-        self._changes.setText("\n".join(f"• {change}" for change in offered.changes))
-        self._changes.setVisible(bool(offered.changes))
+        self._changes.say("\n".join(f"• {change}" for change in offered.changes))
         self._install.setText(self.tr("Install version {version}").format(version=offered.version))
         self._install.setVisible(can_install and not is_running)
         if can_install:
@@ -87,9 +86,6 @@ class Updates(QWidget):
         else:
             said = self.tr("Install this version the way you installed Potluck: with apt, or pip.")
         self._meaning.setText(said)
-
-    def _show_error(self, error: Problem | None) -> None:
-        self._error.say(sentences.problem(error), self.tr("Try again") if error else "")
 
     def _call_check(self) -> None:
         self._check.setEnabled(False)
@@ -106,7 +102,7 @@ class Updates(QWidget):
     def _fail(self, error: PotluckError) -> None:
         self._check.setEnabled(True)
         self._install.setEnabled(True)
-        self._show_error(Problem(error.message, error.hint or ""))
+        self._error.say(sentences.failure(error), self.tr("Try again"))
 
     def _allow(self, is_on: bool) -> None:
         wanted = SetParams((Change(_ALLOWED, is_on),))
@@ -121,9 +117,7 @@ class Updates(QWidget):
         self._missing.setText(self.tr("No update source. Set updates.url and updates.key to choose one."))
         self._check.setEnabled(False)
         self._allowed.setEnabled(False)  # until it is known
-        self._check.clicked.connect(self._call_check)
         self._allowed.toggled.connect(self._allow)
-        self._install.clicked.connect(self._call_install)
         self._error.pressed.connect(self._call_check)
         parts = (line(), self._heading, self._changes, self._meaning, row(self._install, None))
         self._offer = holder(column(*parts, spacing=theme.SPACE_S))

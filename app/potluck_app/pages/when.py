@@ -10,7 +10,7 @@ from potluck_app.pages.page import DaemonCaller
 from potluck_app.pages.program_lists import ProgramList
 from potluck_app.pages.settings_page import SettingsForm
 from potluck_app.widgets import theme, week_grid
-from potluck_app.widgets.button import Button
+from potluck_app.widgets.button import Button, Opener
 from potluck_app.widgets.card import Card, divided, line, text
 from potluck_app.widgets.layout import column, holder, row
 from potluck_app.widgets.row import Row
@@ -92,11 +92,8 @@ class WhenPage(SettingsForm):
         self.ask(programs.RUNNING, None, self._show_programs)
 
     def _games(self) -> Card:
-        more = Button(self.tr("What counts as a game"), "down", "link", is_trailing=True)
         signs = holder(column(line(), *divided(self._signs())))
-        signs.hide()
-        more.setCheckable(True)
-        more.toggled.connect(signs.setVisible)
+        more = Opener(self.tr("What counts as a game"), signs)
         quiet = self.number(
             "yield.quiet_certain_s",
             self.tr("Wait after a game"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from potluck_control import schema
 from potluck_control.methods import members
 from potluck_control.methods.members import MemberParams, MembersList, WrongResults
@@ -43,16 +45,14 @@ class WrongResultsCard(Card):
             title = self.tr("This computer returned wrong results")
         buttons = []
         if each.is_here:
-            buttons.append(Button(self.tr("Stop serving")))
-            buttons[-1].clicked.connect(self._stop)
+            buttons.append(Button(self.tr("Stop serving"), act=self._stop))
         elif found.may_lead:
-            buttons.append(Button(self.tr("Remove…"), style="quiet"))
-            buttons[-1].setAccessibleName(self.tr("Remove {name}").format(name=whose))
-            buttons[-1].clicked.connect(lambda: self._ask_remove(each, whose, found.swarm))
-        dismiss = Button(self.tr("Dismiss"), style="quiet")
-        dismiss.setAccessibleName(self.tr("Dismiss the reports about {name}").format(name=whose))
-        dismiss.clicked.connect(lambda: self._dismiss(each))
-        return Row(title, self._help(each, found), holder(row(*buttons, dismiss)))
+            about = self.tr("Remove {name}").format(name=whose)
+            remove = partial(self._ask_remove, each, whose, found.swarm)
+            buttons.append(Button(self.tr("Remove…"), "", "quiet", remove, about=about))
+        about = self.tr("Dismiss the reports about {name}").format(name=whose)
+        buttons.append(Button(self.tr("Dismiss"), "", "quiet", lambda: self._dismiss(each), about=about))
+        return Row(title, self._help(each, found), holder(row(*buttons)))
 
     def _help(self, each: WrongResults, found: MembersList) -> str:
         said = self.tr("Found by {people}.")
@@ -82,11 +82,8 @@ class WrongResultsCard(Card):
 
     def _ask_remove(self, each: WrongResults, whose: str, swarm: str) -> None:
         asked = self.tr("Remove {name} from {swarm}?").format(name=whose, swarm=swarm)
-        question = Question(self, asked, self.tr("Remove"))
-        question.setInformativeText(
-            self.tr("Within a minute, it serves nobody here. This cannot be undone. Other computers of theirs stay.")
-        )
+        said = self.tr("Within a minute, it serves nobody here. This cannot be undone. Other computers of theirs stay.")
         done = self.tr("{name} was removed.").format(name=whose)
         params = MemberParams(each.member, each.peer_id)
-        question.confirmed.connect(lambda: self._page.change(members.REMOVE, params, done))
-        question.open()
+        remove = partial(self._page.change, members.REMOVE, params, done)
+        Question(self, asked, said, self.tr("Remove"), remove).open()

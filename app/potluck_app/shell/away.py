@@ -38,10 +38,8 @@ class AwayPage(QWidget):
         self._log_file, self._absence = log_file, Absence.GONE
         self._title = text(kind=Type.TITLE)
         self._reason, self._progress, self._failure = text("muted"), text("muted"), text("error")
-        self._button = Button(self.tr("Start Potluck"), "play", "primary")
-        self._button.clicked.connect(self._press)
-        self._log_button, self._log = Button(self.tr("Show log"), "diagnostics"), LogView()
-        self._log_button.clicked.connect(self._show_log)
+        self._button = Button(self.tr("Start Potluck"), "play", "primary", self._press)
+        self._log_button, self._log = Button(self.tr("Show log"), "diagnostics", act=self._show_log), LogView()
         self._log.hide()
         self._is_starting, self._said = False, ("", Absence.GONE, False)
         self._is_updating, self._patience = False, QTimer(self)
@@ -106,8 +104,7 @@ class AwayPage(QWidget):
 
     def show_progress(self, sentence: str) -> None:
         """Show the present step of starting it; "" for none."""
-        self._progress.setText(sentence)
-        self._progress.setVisible(bool(sentence))
+        self._progress.say(sentence)
 
     def show_failure(self, message: str) -> None:
         """Show why it did not start; "" if it did."""
@@ -120,8 +117,7 @@ class AwayPage(QWidget):
 
     def _write_failure(self, message: str) -> None:
         self.show_progress("")
-        self._failure.setText(message)
-        self._failure.setVisible(bool(message))
+        self._failure.say(message)
 
     def _stop_waiting(self) -> None:
         """Say again why no page is there, if it still isn't."""

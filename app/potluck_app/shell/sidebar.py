@@ -89,8 +89,7 @@ class Sidebar(QFrame):
         self._pot.show_state(status.state)
         self._state.setText(states.title(status))
         speed = states.speed_tps(status)
-        self._speed.setText(numbers.rate(speed) if speed >= 0.05 else "")
-        self._speed.setVisible(bool(self._speed.text()))
+        self._speed.say(numbers.rate(speed) if speed >= 0.05 else "")
 
     def show_page(self, key: str) -> None:
         """Mark the open page, if it is listed."""

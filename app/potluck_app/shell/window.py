@@ -20,7 +20,6 @@ from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.page import DaemonCaller, Page, Part
 from potluck_app.pages.preferences_page import PreferencesPage
-from potluck_app.pages.watching import WatchingPage
 from potluck_app.shell.away import AwayPage
 from potluck_app.shell.link import Absence
 from potluck_app.shell.sidebar import Sidebar
@@ -241,12 +240,10 @@ class MainWindow(QStackedWidget):
         page.installation_wanted.connect(self.show_installation)
         match page:
             case HomePage():
-                page.watching_wanted.connect(lambda: self.open(pages.WATCHING.key))
+                page.diagnostics_wanted.connect(lambda: self.open("diagnostics"))
                 page.earnings_wanted.connect(lambda: self.open("earnings"))
                 page.inviting_wanted.connect(lambda: self.open("people", Part.INVITE))
                 page.show_offer(self._updates.offered if self._updates is not None else None)
-            case WatchingPage():
-                page.back_wanted.connect(self._back_from_watching)
             case PreferencesPage():
                 page.theme_changed.connect(self.show_theme)
                 page.notifications_changed.connect(self.notifications_changed)
@@ -254,11 +251,6 @@ class MainWindow(QStackedWidget):
             case FirstRunPage():
                 page.chat_wanted.connect(lambda: self.open("chat"))
                 page.finished.connect(self._refresh)
-
-    def _back_from_watching(self) -> None:
-        self.open("home")
-        if isinstance(self.page, HomePage):
-            self.page.focus_watching()
 
     def _add_shortcuts(self) -> None:
         """Let Ctrl+1 open the first page, and so on; Ctrl+0 opens the tenth, and Ctrl+Page Down the next one."""
@@ -277,7 +269,7 @@ class MainWindow(QStackedWidget):
 
     @staticmethod
     def _entry(key: str) -> PageEntry:
-        return next((entry for entry in pages.SIDEBAR if entry.key == key), pages.WATCHING)
+        return next(entry for entry in pages.SIDEBAR if entry.key == key)
 
     def _build_frame(self) -> QWidget:
         above = row(self._notice)

@@ -48,11 +48,9 @@ class Bubble(QWidget):
         self.said = said
         is_marked = not self._is_question and _MARKS.search(said) is not None
         self._text.setTextFormat(Qt.TextFormat.RichText if is_marked else Qt.TextFormat.PlainText)
-        self._text.setText(as_html(said) if is_marked else said)
-        self._text.setVisible(bool(said))
+        self._text.say(as_html(said) if is_marked else said)
         self._text.setAccessibleName(f"{self._name}: {said}")
 
     def show_note(self, said: str) -> None:
         """Write below the text what is going on; "" for nothing."""
-        self._note.setText(said)
-        self._note.setVisible(bool(said))
+        self._note.say(said)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QCheckBox, QPushButton, QSizePolicy
+from PySide6.QtWidgets import QCheckBox, QPushButton, QSizePolicy, QWidget
 
 from potluck_app.widgets import icons, theme
 
@@ -17,11 +19,25 @@ class Button(QPushButton):
     Args:
         style: "" for an ordinary one, "primary" for the one of its page, "quiet" for what is rarely needed,
             "link" for the way to another page.
+        act: called when it is pressed.
+        about: what screen readers call it; empty: by its text.
         is_trailing: the glyph stands after the text, as where it says that more follows.
     """
 
-    def __init__(self, said: str = "", glyph: str = "", style: str = "", *, is_trailing: bool = False) -> None:
+    def __init__(
+        self,
+        said: str = "",
+        glyph: str = "",
+        style: str = "",
+        act: Callable[[], object] | None = None,
+        *,
+        about: str = "",
+        is_trailing: bool = False,
+    ) -> None:
         super().__init__(said)
+        self.setAccessibleName(about)
+        if act is not None:
+            self.clicked.connect(lambda: act())
         if is_trailing:
             self.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
         self.setObjectName(style)
@@ -50,6 +66,16 @@ class Button(QPushButton):
         self.setIcon(
             icons.glyph(self._glyph, ink if self.isEnabled() else colours.muted, is_trailing=self._is_trailing)
         )
+
+
+class Opener(Button):
+    """A link that shows `part` and hides it again. `part` is hidden at first."""
+
+    def __init__(self, said: str, part: QWidget) -> None:
+        super().__init__(said, "down", "link", is_trailing=True)
+        self.setCheckable(True)
+        self.toggled.connect(part.setVisible)
+        part.hide()
 
 
 class Switch(QCheckBox):

@@ -37,13 +37,22 @@ def headline(said: str) -> QLabel:
     return label
 
 
-def text(style: str = "", *, kind: Type = Type.BODY, said: str = "") -> QLabel:
+class Label(QLabel):
+    """See `text`."""
+
+    def say(self, said: str) -> None:
+        """Show `said`; "" hides the label."""
+        self.setText(said)
+        self.setVisible(bool(said))
+
+
+def text(style: str = "", *, kind: Type = Type.BODY, said: str = "") -> Label:
     """Return a label that shows its text as it is: names that others chose are never read as markup.
 
     Args:
         style: its colour: "muted", "error", "warning" or "good".
     """
-    label = QLabel(said)
+    label = Label(said)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)
     label.setObjectName(style)

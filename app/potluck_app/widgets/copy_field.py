@@ -17,10 +17,8 @@ class CopyButton(Button):
     """Copies what `show_content` gave it, and says so for a moment."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(self.tr("Copy"), "copy")
-        self.setAccessibleName(name)
+        super().__init__(self.tr("Copy"), "copy", act=self._copy, about=name)
         self._content = ""
-        self.clicked.connect(self._copy)
 
     def show_content(self, content: str) -> None:
         self._content = content

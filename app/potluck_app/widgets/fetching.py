@@ -34,6 +34,5 @@ class FetchBar(QWidget):
         self._bar.setRange(0, _PARTS if total else 0)
         self._bar.setValue(round(_PARTS * done / total) if total else 0)
         far = engine.fetched(done, total, self._rate.bytes_per_s, self._rate.left_s(total)) if total else ""
-        self._bytes.setText(far)
-        self._bytes.setVisible(bool(far))
+        self._bytes.say(far)
         self._bar.setAccessibleDescription(f"{said} {far}")

@@ -4,47 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from potluck_app.widgets import theme
+from potluck_app.widgets.strip import RADIUS, Strip
 
-_HEIGHT, _GAP, _RADIUS = 34, 2.0, 3.0
 _MOST_BANDS = 4  # in a cell; more are too thin to tell apart
 _STRANGER = -1  # the place of somebody who is not in the list
 
 
-class PeopleStrip(QWidget):
+class PeopleStrip(Strip):
     """A cell for each layer, with a band for each person who serves it; hatched without any."""
 
     def __init__(self) -> None:
         super().__init__()
         self._layers: tuple[tuple[int, ...], ...] = ()
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(self.tr("Layers of the model"))
 
     def show_layers(self, layers: Sequence[tuple[int, ...]], said: str) -> None:
         """Draw for each layer the places of its people in the list, -1 for a stranger; `said` tells it in words."""
-        self.setAccessibleDescription(said)
-        self.setToolTip(said)
+        self.say(said)
         if tuple(layers) != self._layers:
             self._layers = tuple(layers)
             self.update()
-
-    def sizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
-        return QSize(360, _HEIGHT)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 (Qt's name)
         if not self._layers:
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        gap = min(_GAP, self.width() / len(self._layers) / 4)
-        step = (self.width() + gap) / len(self._layers)
-        for number, people in enumerate(self._layers):
-            cell = QRectF(number * step, 0.0, step - gap, self.height())
-            radius = min(_RADIUS, cell.width() / 3)
+        cells = self.cells(len(self._layers), self.height())
+        for people, cell in zip(self._layers, cells, strict=True):
+            radius = min(RADIUS, cell.width() / 3)
             if people:
                 _paint_bands(painter, cell, people[:_MOST_BANDS])
             else:

@@ -27,8 +27,7 @@ class Placeholder(QWidget):
 
     def say(self, title: str, explanation: str = "") -> None:
         self._title.setText(title)
-        self._explanation.setText(explanation)
-        self._explanation.setVisible(bool(explanation))
+        self._explanation.say(explanation)
 
 
 class Waiting(Placeholder):

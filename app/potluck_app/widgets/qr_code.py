@@ -20,8 +20,12 @@ class QrCode(QWidget):
         self._modules: tuple[bytearray, ...] = ()  # rows, 1 is dark
 
     def show_text(self, text: str) -> None:
-        """Show the code of `text`; empty: nothing. Raises ValueError for more than 2,953 bytes."""
-        self._modules = _encode(text) if text else ()
+        """Show the code of `text`; hide the widget if `text` is empty or longer than a code's 2,953 bytes."""
+        try:
+            self._modules = _encode(text) if text else ()
+        except ValueError:
+            self._modules = ()
+        self.setVisible(bool(self._modules))
         side = len(self._modules) + 2 * _QUIET
         self.setFixedSize(QSize(side, side) * min(_MODULE, max(_MOST_SIDE // side, 1)))
         self.update()

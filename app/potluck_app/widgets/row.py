@@ -31,11 +31,9 @@ class Row(QWidget):
         self.show_problem("")
 
     def show_help(self, message: str) -> None:
-        self._help.setText(message)
-        self._help.setVisible(bool(message))
+        self._help.say(message)
         self.control.setAccessibleDescription(message)
 
     def show_problem(self, message: str) -> None:
         """Write below the help why a value was refused; "" takes it away."""
-        self._problem.setText(message)
-        self._problem.setVisible(bool(message))
+        self._problem.say(message)

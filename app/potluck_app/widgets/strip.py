@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from potluck_control.schema import SwarmStatus
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen
@@ -9,11 +11,35 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from potluck_app.widgets import theme
 
-_HEIGHT, _GAP, _RADIUS = 34, 2.0, 3.0
+RADIUS = 3.0  # of a cell that is wide enough
+_HEIGHT, _GAP = 34, 2.0
 _FULL_AT = 3  # replicas from which a block is drawn in full colour
 
 
-class LayerStrip(QWidget):
+class Strip(QWidget):
+    """A strip with a cell for each layer of a model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(self.tr("Layers of the model"))
+
+    def say(self, said: str) -> None:
+        """Tell in words what the strip shows."""
+        self.setAccessibleDescription(said)
+        self.setToolTip(said)
+
+    def sizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
+        return QSize(360, _HEIGHT)
+
+    def cells(self, num_layers: int, height: float) -> Iterator[QRectF]:
+        """Yield the place of each layer, with gaps between them."""
+        gap = min(_GAP, self.width() / num_layers / 4)
+        step = (self.width() + gap) / num_layers
+        return (QRectF(number * step, 0.0, step - gap, height) for number in range(num_layers))
+
+
+class LayerStrip(Strip):
     """A cell for each layer: fuller with more servers, hatched without any, underlined if this computer serves it.
 
     The layers that hold the whole swarm back are framed; the next server would go there.
@@ -22,19 +48,13 @@ class LayerStrip(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._swarm: SwarmStatus | None = None
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(self.tr("Layers of the model"))
 
     def show_swarm(self, swarm: SwarmStatus | None, text: str) -> None:
         """Draw `swarm`; `text` says the same in words."""
-        self.setAccessibleDescription(text)
-        self.setToolTip(text)
+        self.say(text)
         if swarm != self._swarm:
             self._swarm = swarm
             self.update()
-
-    def sizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
-        return QSize(360, _HEIGHT)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 (Qt's name)
         swarm = self._swarm
@@ -43,19 +63,18 @@ class LayerStrip(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colours = theme.colours()
-        gap = min(_GAP, self.width() / swarm.num_blocks / 4)
-        step = (self.width() + gap) / swarm.num_blocks
-        for block in range(swarm.num_blocks):
-            cell = QRectF(block * step, 0.0, step - gap, self.height() - 8.0)
+        cells = list(self.cells(swarm.num_blocks, self.height() - 8.0))
+        for block, cell in enumerate(cells):
             count = swarm.coverage[block] if block < len(swarm.coverage) else None
             _paint_cell(painter, cell, count, colours)
             if _is_bottleneck(swarm, block):
                 painter.setPen(QPen(QColor(colours.yielded), 1.5))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawRoundedRect(cell, _RADIUS, _RADIUS)
+                painter.drawRoundedRect(cell, RADIUS, RADIUS)
         if swarm.span is not None:
             start, end = swarm.span
-            mark = QRectF(start * step, self.height() - 4.0, (end - start) * step - gap, 4.0)
+            left, right = cells[start].left(), cells[end - 1].right()
+            mark = QRectF(left, self.height() - 4.0, right - left, 4.0)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(colours.accent))
             painter.drawRoundedRect(mark, 2.0, 2.0)
@@ -71,7 +90,7 @@ def _is_bottleneck(swarm: SwarmStatus, block: int) -> bool:
 def _paint_cell(painter: QPainter, cell: QRectF, count: int | None, colours: theme.Colours) -> None:
     painter.setPen(QPen(QColor(colours.error if count == 0 else colours.line), 1.0))
     painter.setBrush(QColor(colours.card))
-    radius = min(_RADIUS, cell.width() / 3)
+    radius = min(RADIUS, cell.width() / 3)
     painter.drawRoundedRect(cell, radius, radius)
     if count == 0:
         painter.setPen(Qt.PenStyle.NoPen)

@@ -109,7 +109,6 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "the update does not begin"),
     QT_TRANSLATE_NOOP("", "in a terminal: potluck update"),
     QT_TRANSLATE_NOOP("", "it did not start in time"),
-    QT_TRANSLATE_NOOP("", "it ended: {why}"),
     QT_TRANSLATE_NOOP("", "cannot run {path}: {why}"),
     QT_TRANSLATE_NOOP("", "Potluck {version} is offered; see: potluck update --check"),
     QT_TRANSLATE_NOOP("", "the settings before this mistake stay in force"),

@@ -104,8 +104,6 @@ MODELS = (
     ),
     QT_TRANSLATE_NOOP("", "start at block {number}"),
     QT_TRANSLATE_NOOP("", "start at block {number} or {other}"),
-    QT_TRANSLATE_NOOP("", "its parts do not generate what the whole model does"),
-    QT_TRANSLATE_NOOP("", "its cache class cannot hold a part of the layers"),
     QT_TRANSLATE_NOOP("", "cannot search the hub without the compute engine"),
     QT_TRANSLATE_NOOP("", "cannot search the hub: {why}"),
     QT_TRANSLATE_NOOP("", "the hub's answer cannot be read"),

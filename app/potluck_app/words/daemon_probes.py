@@ -69,8 +69,6 @@ PROBES = (
     QT_TRANSLATE_NOOP("", "the Wayland compositor refuses to answer"),
     QT_TRANSLATE_NOOP("", "logind knows of no graphical session of yours"),
     QT_TRANSLATE_NOOP("", "logind does not let us finish before sleep"),
-    QT_TRANSLATE_NOOP("", "the kernel does not report it ({why})"),
-    QT_TRANSLATE_NOOP("", "the kernel does not report it"),
     QT_TRANSLATE_NOOP("", "the NVIDIA driver says: {why}"),
     QT_TRANSLATE_NOOP("", "the NVIDIA driver does not start ({why})"),
     QT_TRANSLATE_NOOP("", "no NVIDIA driver"),

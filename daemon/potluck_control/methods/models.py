@@ -109,10 +109,9 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class MoveParams:
-    """`folder`: absolute; empty: the default. `moves_files`: move existing downloads there."""
+    """`folder`: absolute; empty: the default."""
 
     folder: str
-    moves_files: bool = True
 
     def __post_init__(self) -> None:
         if len(self.folder) > 4096 or "\0" in self.folder:

@@ -95,7 +95,7 @@ class MembersTopic(Topic):
         person = find_person(members, params.name)
         is_you = person == membership.person(members)
         if not params.machine and is_you:
-            raise UsageError("this is you", hint=f"potluck swarm leave {membership.swarm.name}")
+            raise UsageError("this is you", hint=f"potluck leave {membership.swarm.name}")
         if not params.machine:
             done = f"removed {person.name}{_ways_back(members, person)}"
             return await self._lead(params.swarm, lambda own, all_: remove(own, all_, person), done)
@@ -108,7 +108,7 @@ class MembersTopic(Topic):
     async def _remove_own(self, swarm: str, machine: Machine, done: str) -> methods.MembersChanged:
         swarms = self._configuration.swarms
         if machine.key == swarms.machine().public_key:
-            raise UsageError("this is the computer that you are using", hint=f"potluck swarm leave {swarm}")
+            raise UsageError("this is the computer that you are using", hint=f"potluck leave {swarm}")
         changed = await asyncio.to_thread(swarms.change, swarm, lambda own: own.without_machine(machine.key))
         return methods.MembersChanged(swarm, done, self._keeper.publish(swarm, [changed.machines]))
 

@@ -111,18 +111,15 @@ class ModelsTopic(Topic):
 
     @answers(models.MOVE)
     async def _move(self, params: models.MoveParams) -> models.Models:
-        """Move the files in the background, or change only the setting if no files are to move."""
+        """Move the files in the background."""
         if self._task is not None and not self._task.done():
             raise UsageError("models are being moved already", hint="wait until that is done")
         source = self._configuration.models_folder
         target = Path(params.folder) if params.folder else hub_cache(self._configuration.environment)
-        total = sum(model.bytes for model in (await asyncio.to_thread(self._look))[1]) if params.moves_files else 0
+        total = sum(model.bytes for model in (await asyncio.to_thread(self._look))[1])
         await asyncio.to_thread(check_target, source, target, total)
-        if params.moves_files:
-            self._moving = ModelMover(source, target, total)
-            self._task = self.tasks.start(self._move_all(self._moving, params.folder))
-        else:
-            await self._configuration.change({"serve.models_folder": params.folder or None})
+        self._moving = ModelMover(source, target, total)
+        self._task = self.tasks.start(self._move_all(self._moving, params.folder))
         return await self._list(Empty())
 
     async def _move_all(self, moving: ModelMover, folder: str) -> None:

@@ -17,7 +17,7 @@ from potluck_app.pages.earnings import EarningsPage
 from potluck_app.pages.export import Export
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.other_apps import OtherAppsPage
-from potluck_app.pages.share_picture import painted
+from potluck_app.pages.share_picture import painted, write
 from potluck_app.shell.link import Absence
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.segments import Segments
@@ -84,7 +84,7 @@ def test_what_fails_is_said_with_a_way_to_try_again() -> None:
     assert page.notice.isHidden()
 
 
-def test_what_was_given_becomes_a_picture_that_is_written_where_its_owner_wants(tmp_path: Path, qtbot: QtBot) -> None:
+def test_what_was_given_becomes_a_picture_that_is_written_where_its_owner_wants(tmp_path: Path) -> None:
     page, _ = opened(EarningsPage, dict(ANSWERS))
     assert button(page, "Share…").isEnabled()
     title, figures, note = page._shared()
@@ -95,31 +95,29 @@ def test_what_was_given_becomes_a_picture_that_is_written_where_its_owner_wants(
     assert image != longer
     edge = QRect(1161, 0, 39, 630)
     assert longer.copy(edge) == painted("", [], "").copy(edge)  # a long line is written smaller
-    with qtbot.waitSignal(page._picture.finished, timeout=PATIENCE_MS):
-        page._picture.write(image, tmp_path / "given.png")
+    write(page, image, tmp_path / "given.png")
+    assert f"The picture is in {tmp_path / 'given.png'}." in shown(page)
     assert QImage(str(tmp_path / "given.png")).size() == image.size()
-    with qtbot.waitSignal(page._picture.failed, timeout=PATIENCE_MS):
-        page._picture.write(image, tmp_path / "missing" / "given.png")
+    write(page, image, tmp_path / "missing" / "given.png")
+    assert any("No such file" in line for line in shown(page))
 
 
 @pytest.mark.parametrize("name", ["all.csv", "all.json"])
-def test_an_export_takes_all_pages_or_says_why_it_cannot_be_written(name: str, tmp_path: Path, qtbot: QtBot) -> None:
-    link = FakeLink()
-    export = Export(link, QWidget())
+def test_an_export_takes_all_pages_or_says_why_it_cannot_be_written(name: str, tmp_path: Path) -> None:
+    page, link = opened(EarningsPage, dict(ANSWERS))
+    export = Export(page)
     export.write(tmp_path / name)
-    with qtbot.waitSignal(export.finished, timeout=PATIENCE_MS) as done:
-        link.answer("earnings.export", Entries((ENTRY,), 1))
-        link.answer("earnings.export", Entries((replace(ENTRY, number=2),), None))
+    link.answer("earnings.export", Entries((ENTRY,), 1))
+    link.answer("earnings.export", Entries((replace(ENTRY, number=2),), None))
     assert link.named("earnings.export") == [ExportParams(0, 1000), ExportParams(1, 1000)]
-    assert done.args == [f"2 entries written to {tmp_path / name}."]
+    assert f"2 entries written to {tmp_path / name}." in shown(page)
     with (tmp_path / name).open() as file:
         rows = list(csv.DictReader(file)) if name.endswith("csv") else json.load(file)
     assert [int(row["number"]) for row in rows] == [1, 2]
     assert [path.name for path in tmp_path.iterdir()] == [name]
     link.answers["earnings.export"] = Entries((), None)
-    with qtbot.waitSignal(export.failed, timeout=PATIENCE_MS) as failure:
-        export.write(tmp_path / "nowhere" / name)
-    assert "No such file" in failure.args[0]
+    export.write(tmp_path / "nowhere" / name)
+    assert any("No such file" in line for line in shown(page))
 
 
 # -- home --------------------------------------------------------------------------------------------------------------

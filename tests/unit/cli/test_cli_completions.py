@@ -17,7 +17,7 @@ from potluck.protocol.swarm import new_swarm
 TYPED = {  # what stands on the line: what is offered for its last word, and what is not
     "": (set(main.COMMANDS), {"--blocks"}),
     "sw": ({"swarm"}, {"serve"}),
-    "swarm ": ({"create", "join", "show", "invite", "leave"}, {"start"}),
+    "swarm ": ({"create", "join", "show", "invite"}, {"leave", "start"}),
     "swarm create --boot": ({"--bootstrap"}, {"--open"}),
     "serve --dtype b": ({"bfloat16"}, {"float32"}),
     "serve --dtype bfloat16 --thr": ({"--threads"}, set()),

@@ -1,4 +1,4 @@
-"""`potluck swarm`: create, join, invite, leave, without a network."""
+"""`potluck swarm`: create, join, invite, without a network."""
 
 import json
 import time
@@ -38,7 +38,7 @@ def test_create_prints_an_invite_and_remembers_the_swarm(capsys: pytest.CaptureF
     assert kept.weights  # all files are here, so members may get them from each other
     assert JoinedSwarms().path.stat().st_mode & 0o777 == 0o600
     assert create() == 2, "a swarm and its key are never replaced"
-    assert "potluck swarm leave friends" in capsys.readouterr().err
+    assert "potluck leave friends" in capsys.readouterr().err
     assert JoinedSwarms().find("friends").swarm == kept
 
 
@@ -97,23 +97,18 @@ def test_create_needs_a_place_where_the_swarm_is_found(capsys: pytest.CaptureFix
     assert "potluck bootstrap" in capsys.readouterr().err
 
 
-def test_join_and_leave(capsys: pytest.CaptureFixture[str]) -> None:
+def test_join_remembers_a_swarm(capsys: pytest.CaptureFixture[str]) -> None:
     invite = encode_invite(Invite(replace(new_swarm("others", "owner/model", 8), bootstrap_peers=(ADDRESS,))))
     assert main(["swarm", "join", invite]) == 0
     assert main(["swarm", "invite"]) == 0
     assert invite in capsys.readouterr().out
-    assert main(["swarm", "leave", "others"]) == 0
-    assert JoinedSwarms().load() == {}
     assert main(["swarm"]) == 0  # lists them
+    assert "others" in capsys.readouterr().out
+
+
+def test_swarms_are_listed_where_none_is_joined(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["swarm"]) == 0
     assert "potluck join" in capsys.readouterr().out
-
-
-def test_a_founder_who_leaves_is_asked_to_be_sure(capsys: pytest.CaptureFixture[str]) -> None:
-    create()
-    assert main(["swarm", "leave", "friends"]) == 2
-    assert "recovery-code" in capsys.readouterr().err
-    assert main(["swarm", "leave", "friends", "--yes"]) == 0
-    assert JoinedSwarms().load() == {}
 
 
 def test_the_services_user_is_told_how_to_have_the_service_change_its_swarms(
@@ -122,10 +117,9 @@ def test_the_services_user_is_told_how_to_have_the_service_change_its_swarms(
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "no-daemon"))
     invite = encode_invite(Invite(new_swarm("others", "owner/model", 8)))
-    for action, argument, hint in (("join", invite, "(potluck join)"), ("leave", "friends", "(potluck leave friends)")):
-        assert main(["swarm", action, argument]) == 2
-        assert hint in capsys.readouterr().err
-        assert JoinedSwarms().load() == {}
+    assert main(["swarm", "join", invite]) == 2
+    assert "(potluck join)" in capsys.readouterr().err
+    assert JoinedSwarms().load() == {}
 
 
 def test_an_invite_that_is_broken_or_by_which_nobody_finds_the_swarm_is_refused_with_advice(

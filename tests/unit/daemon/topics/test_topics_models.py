@@ -99,9 +99,7 @@ async def test_prepared_blocks_are_deleted(ask: Ask, daemon: Daemon) -> None:
     assert (await ask(models.LIST)).folder.prepared_bytes == 0
 
 
-async def test_models_move_to_another_folder_and_back_and_a_folder_can_be_chosen_without(
-    hub: Path, ask: Ask, tmp_path: Path
-) -> None:
+async def test_models_move_to_another_folder_and_back(hub: Path, ask: Ask, tmp_path: Path) -> None:
     await ask(models.MOVE, MoveParams(str(tmp_path / "big disk")))
     now = await moved(ask)
     assert now.move.problem == ""
@@ -111,8 +109,6 @@ async def test_models_move_to_another_folder_and_back_and_a_folder_can_be_chosen
     assert len((tmp_path / "big disk" / LINK).read_bytes()) == 10_000
     await ask(models.MOVE, MoveParams(""))
     assert (await moved(ask)).folder.is_default
-    now = await ask(models.MOVE, MoveParams(str(tmp_path / "new"), moves_files=False))
-    assert (now.folder.path, now.stored) == (str(tmp_path / "new"), ())
     assert len(os.listdir(hub)) == 2
 
 
