@@ -2246,14 +2246,6 @@
         <translation>bitte den Gründer, den Schwarm neu anzulegen</translation>
     </message>
     <message>
-        <source>your swarm was made by an older version of Potluck, so its founder has to create it anew and invite you</source>
-        <translation>dein Schwarm stammt aus einer älteren Version von Potluck, daher muss der Gründer ihn neu anlegen und dich einladen</translation>
-    </message>
-    <message>
-        <source>your credits, downloads, settings and names stay</source>
-        <translation>deine Punkte, Downloads, Einstellungen und Namen bleiben</translation>
-    </message>
-    <message>
         <source>the invite was ended, or it was not made by somebody who may invite</source>
         <translation>die Einladung wurde beendet, oder sie stammt von jemandem, der nicht einladen darf</translation>
     </message>
@@ -3322,16 +3314,16 @@
         <translation>das Kontobuch {path} ist unbrauchbar: {why}</translation>
     </message>
     <message>
-        <source>the ledger {path} was made by a newer version</source>
-        <translation>das Kontobuch {path} stammt von einer neueren Version</translation>
+        <source>the ledger {path} was made by another version</source>
+        <translation>das Kontobuch {path} stammt von einer anderen Version</translation>
     </message>
     <message>
         <source>the ledger cannot be read: {why}</source>
         <translation>das Kontobuch lässt sich nicht lesen: {why}</translation>
     </message>
     <message>
-        <source>install that version again</source>
-        <translation>installiere diese Version wieder</translation>
+        <source>install that version again, or move the file away: then a new ledger begins</source>
+        <translation>installiere jene Version wieder, oder verschiebe die Datei: dann beginnt ein neues Kontobuch</translation>
     </message>
     <message>
         <source>restore a backup: potluck ledger restore FILE</source>

@@ -2246,14 +2246,6 @@
         <translation>pide a quien fundó el enjambre que lo cree de nuevo</translation>
     </message>
     <message>
-        <source>your swarm was made by an older version of Potluck, so its founder has to create it anew and invite you</source>
-        <translation>tu enjambre es de una versión anterior de Potluck, así que quien lo fundó tiene que crearlo de nuevo e invitarte</translation>
-    </message>
-    <message>
-        <source>your credits, downloads, settings and names stay</source>
-        <translation>conservas tus puntos, descargas, ajustes y nombres</translation>
-    </message>
-    <message>
         <source>the invite was ended, or it was not made by somebody who may invite</source>
         <translation>la invitación se anuló o no la hizo alguien que pueda invitar</translation>
     </message>
@@ -3322,16 +3314,16 @@
         <translation>el libro de cuentas {path} no se puede usar: {why}</translation>
     </message>
     <message>
-        <source>the ledger {path} was made by a newer version</source>
-        <translation>el libro de cuentas {path} es de una versión más nueva</translation>
+        <source>the ledger {path} was made by another version</source>
+        <translation>el libro de cuentas {path} es de otra versión</translation>
     </message>
     <message>
         <source>the ledger cannot be read: {why}</source>
         <translation>no se puede leer el libro de cuentas: {why}</translation>
     </message>
     <message>
-        <source>install that version again</source>
-        <translation>instala otra vez esa versión</translation>
+        <source>install that version again, or move the file away: then a new ledger begins</source>
+        <translation>instala otra vez esa versión, o mueve el archivo a otro lugar: así empieza un libro nuevo</translation>
     </message>
     <message>
         <source>restore a backup: potluck ledger restore FILE</source>

@@ -34,10 +34,6 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "ask its founder to create the swarm anew"),
     QT_TRANSLATE_NOOP("", "this invite has expired"),
     QT_TRANSLATE_NOOP("", "ask for another one"),
-    QT_TRANSLATE_NOOP(
-        "", "your swarm was made by an older version of Potluck, so its founder has to create it anew and invite you"
-    ),
-    QT_TRANSLATE_NOOP("", "your credits, downloads, settings and names stay"),
     QT_TRANSLATE_NOOP("", "the swarm does not admit this computer: {why}"),
     QT_TRANSLATE_NOOP("", "no bootstrap peer answers ({number} tried)"),
     QT_TRANSLATE_NOOP("", "a bootstrap peer does not answer"),
