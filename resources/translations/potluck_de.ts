@@ -601,10 +601,6 @@
         <translation>{who} ist zu alt für torch {version}</translation>
     </message>
     <message>
-        <source>packages are fetched through the proxy {host}</source>
-        <translation>Pakete werden über den Proxy {host} geholt</translation>
-    </message>
-    <message>
         <source>{path} cannot be written</source>
         <translation>in {path} kann nicht geschrieben werden</translation>
     </message>
@@ -635,10 +631,6 @@
     <message>
         <source>packages cannot be installed: {why}</source>
         <translation>Pakete lassen sich nicht installieren: {why}</translation>
-    </message>
-    <message>
-        <source>the disk of {folder} is full</source>
-        <translation>die Platte von {folder} ist voll</translation>
     </message>
     <message>
         <source>{host} cannot be found</source>
@@ -683,6 +675,10 @@
     <message>
         <source>install it, or name an HTTP proxy instead</source>
         <translation>installiere es oder nenne stattdessen einen HTTP-Proxy</translation>
+    </message>
+    <message>
+        <source>name an HTTP proxy instead</source>
+        <translation>nenne stattdessen einen HTTP-Proxy</translation>
     </message>
     <message>
         <source>set SSL_CERT_FILE to the right certificates</source>
@@ -889,10 +885,6 @@
         <translation>{free} sind frei, höchstens {least} sind nötig</translation>
     </message>
     <message>
-        <source>make room, or choose another folder, then try again: it continues where it stopped</source>
-        <translation>schaffe Platz oder wähle einen anderen Ordner und versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
-    </message>
-    <message>
         <source>choose another folder, or check who owns it</source>
         <translation>wähle einen anderen Ordner, oder prüfe, wem er gehört</translation>
     </message>
@@ -919,14 +911,6 @@
     <message>
         <source>the proxy does not reach {host}</source>
         <translation>der Proxy erreicht {host} nicht</translation>
-    </message>
-    <message>
-        <source>{path} disappeared while the engine was set up</source>
-        <translation>{path} verschwand beim Einrichten der Rechenumgebung</translation>
-    </message>
-    <message>
-        <source>don&apos;t change its folder, and try again</source>
-        <translation>ändere seinen Ordner nicht und versuche es noch einmal</translation>
     </message>
     <message>
         <source>waiting for open sessions to end</source>

@@ -601,10 +601,6 @@
         <translation>{who} es demasiado antigua para torch {version}</translation>
     </message>
     <message>
-        <source>packages are fetched through the proxy {host}</source>
-        <translation>los paquetes se descargan por el proxy {host}</translation>
-    </message>
-    <message>
         <source>{path} cannot be written</source>
         <translation>no se puede escribir en {path}</translation>
     </message>
@@ -635,10 +631,6 @@
     <message>
         <source>packages cannot be installed: {why}</source>
         <translation>no se pueden instalar los paquetes: {why}</translation>
-    </message>
-    <message>
-        <source>the disk of {folder} is full</source>
-        <translation>el disco de {folder} está lleno</translation>
     </message>
     <message>
         <source>{host} cannot be found</source>
@@ -683,6 +675,10 @@
     <message>
         <source>install it, or name an HTTP proxy instead</source>
         <translation>instálalo o indica un proxy HTTP en su lugar</translation>
+    </message>
+    <message>
+        <source>name an HTTP proxy instead</source>
+        <translation>indica un proxy HTTP en su lugar</translation>
     </message>
     <message>
         <source>set SSL_CERT_FILE to the right certificates</source>
@@ -889,10 +885,6 @@
         <translation>hay {free} libres; se necesitan como mucho {least}</translation>
     </message>
     <message>
-        <source>make room, or choose another folder, then try again: it continues where it stopped</source>
-        <translation>libera espacio o elige otra carpeta y vuelve a intentarlo: continúa donde se quedó</translation>
-    </message>
-    <message>
         <source>choose another folder, or check who owns it</source>
         <translation>elige otra carpeta o comprueba de quién es</translation>
     </message>
@@ -919,14 +911,6 @@
     <message>
         <source>the proxy does not reach {host}</source>
         <translation>el proxy no llega a {host}</translation>
-    </message>
-    <message>
-        <source>{path} disappeared while the engine was set up</source>
-        <translation>{path} desapareció al instalar el motor</translation>
-    </message>
-    <message>
-        <source>don&apos;t change its folder, and try again</source>
-        <translation>no cambies su carpeta y vuelve a intentarlo</translation>
     </message>
     <message>
         <source>waiting for open sessions to end</source>
