@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from potluck_control.formatting import size
 
+from potluck.files import existing, free_bytes
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.variants import Choice, TorchVariant
@@ -38,20 +38,13 @@ class Site:
 
 def visit(folder: Path) -> Site:
     """Look at the folder, or at the nearest one above it that exists."""
-    there = next(path for path in (folder, *folder.parents) if _exists(path))
+    there = existing(folder)
     return Site(
         folder=folder,
-        free_bytes=shutil.disk_usage(there).free + _fetched_bytes(folder),
+        free_bytes=free_bytes(there) + _fetched_bytes(folder),
         is_writable=there.is_dir() and os.access(there, os.W_OK | os.X_OK),
         may_execute=not os.statvfs(there).f_flag & _NO_PROGRAMS,
     )
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a name is too long, or a folder above it is unreadable
-        return False
 
 
 def _fetched_bytes(folder: Path) -> int:

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 from potluck_daemon.doctor.finding import Severity
-from potluck_daemon.environment import preflight
 from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.preflight import Site, examine, visit
 from potluck_daemon.environment.variants import choose_variant
@@ -60,7 +59,7 @@ def test_a_folder_that_is_not_there_yet_is_judged_by_the_one_above_and_what_was_
     assert site.is_writable
     assert site.free_bytes > 0
     assert visit(tmp_path / ("a" * 5000)).is_writable, "no disk takes such a name"
-    monkeypatch.setattr(preflight.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=100))
     (tmp_path / "wheels").mkdir()
     (tmp_path / "wheels" / "torch.whl.part").write_bytes(b"x" * 30)
     assert visit(tmp_path).free_bytes == 130
