@@ -3210,8 +3210,8 @@
         <translation>starte den Dienst mit: potluck start</translation>
     </message>
     <message>
-        <source>this machine has no systemd</source>
-        <translation>auf diesem Computer läuft kein systemd</translation>
+        <source>this machine has no {program}</source>
+        <translation>auf diesem Computer fehlt {program}</translation>
     </message>
     <message>
         <source>an administrator has the daemon started for all users</source>

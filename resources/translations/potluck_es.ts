@@ -3210,8 +3210,8 @@
         <translation>inicia el servicio con: potluck start</translation>
     </message>
     <message>
-        <source>this machine has no systemd</source>
-        <translation>este equipo no tiene systemd</translation>
+        <source>this machine has no {program}</source>
+        <translation>este equipo no tiene {program}</translation>
     </message>
     <message>
         <source>an administrator has the daemon started for all users</source>

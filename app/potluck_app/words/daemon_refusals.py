@@ -60,7 +60,7 @@ REFUSALS = (
     QT_TRANSLATE_NOOP("", "`{what}` failed: {why}"),
     QT_TRANSLATE_NOOP("", "are you logged in at the screen?"),
     QT_TRANSLATE_NOOP("", "start the daemon with: potluck start"),
-    QT_TRANSLATE_NOOP("", "this machine has no systemd"),
+    QT_TRANSLATE_NOOP("", "this machine has no {program}"),
     QT_TRANSLATE_NOOP("", "an administrator has the daemon started for all users"),
     QT_TRANSLATE_NOOP("", "the tray app is not installed beside this program"),
     QT_TRANSLATE_NOOP("", "install the package with the app, see docs/install.md"),
