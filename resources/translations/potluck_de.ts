@@ -1774,10 +1774,6 @@
         <translation>beginne ihn mit / oder ~</translation>
     </message>
     <message>
-        <source>cannot ask the hub about {name}</source>
-        <translation>der Hub lässt sich nicht nach {name} fragen</translation>
-    </message>
-    <message>
         <source>models are being moved already</source>
         <translation>Modelle werden schon verschoben</translation>
     </message>
@@ -1800,10 +1796,6 @@
     <message>
         <source>begin it with /</source>
         <translation>beginne ihn mit /</translation>
-    </message>
-    <message>
-        <source>the hub did not answer in time about {name}</source>
-        <translation>der Hub hat über {name} nicht rechtzeitig Auskunft gegeben</translation>
     </message>
     <message>
         <source>the daemon was killed or has crashed</source>
@@ -2890,8 +2882,8 @@
         <translation>ohne die Rechenumgebung lässt sich der Hub nicht durchsuchen</translation>
     </message>
     <message>
-        <source>cannot search the hub: {why}</source>
-        <translation>der Hub lässt sich nicht durchsuchen: {why}</translation>
+        <source>cannot ask the hub: {why}</source>
+        <translation>der Hub lässt sich nicht fragen: {why}</translation>
     </message>
     <message>
         <source>the hub&apos;s answer cannot be read</source>

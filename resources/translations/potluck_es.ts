@@ -1774,10 +1774,6 @@
         <translation>empiézala con / o ~</translation>
     </message>
     <message>
-        <source>cannot ask the hub about {name}</source>
-        <translation>no se puede preguntar al hub por {name}</translation>
-    </message>
-    <message>
         <source>models are being moved already</source>
         <translation>ya se están moviendo modelos</translation>
     </message>
@@ -1800,10 +1796,6 @@
     <message>
         <source>begin it with /</source>
         <translation>empiézala con /</translation>
-    </message>
-    <message>
-        <source>the hub did not answer in time about {name}</source>
-        <translation>el hub no respondió a tiempo sobre {name}</translation>
     </message>
     <message>
         <source>the daemon was killed or has crashed</source>
@@ -2890,8 +2882,8 @@
         <translation>sin el motor de cálculo no se puede buscar en el hub</translation>
     </message>
     <message>
-        <source>cannot search the hub: {why}</source>
-        <translation>no se puede buscar en el hub: {why}</translation>
+        <source>cannot ask the hub: {why}</source>
+        <translation>no se puede consultar el hub: {why}</translation>
     </message>
     <message>
         <source>the hub&apos;s answer cannot be read</source>

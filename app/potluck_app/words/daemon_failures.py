@@ -68,8 +68,6 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "serve it, or ask a member for an invite"),
     QT_TRANSLATE_NOOP("", "the folder of a checkpoint must be absolute"),
     QT_TRANSLATE_NOOP("", "begin it with / or ~"),
-    QT_TRANSLATE_NOOP("", "the hub did not answer in time about {name}"),
-    QT_TRANSLATE_NOOP("", "cannot ask the hub about {name}"),
     QT_TRANSLATE_NOOP("", "models are being moved already"),
     QT_TRANSLATE_NOOP("", "wait until that is done"),
     QT_TRANSLATE_NOOP("", "the engine may be using them"),

@@ -107,7 +107,7 @@ MODELS = (
     QT_TRANSLATE_NOOP("", "its parts do not generate what the whole model does"),
     QT_TRANSLATE_NOOP("", "its cache class cannot hold a part of the layers"),
     QT_TRANSLATE_NOOP("", "cannot search the hub without the compute engine"),
-    QT_TRANSLATE_NOOP("", "cannot search the hub: {why}"),
+    QT_TRANSLATE_NOOP("", "cannot ask the hub: {why}"),
     QT_TRANSLATE_NOOP("", "the hub's answer cannot be read"),
     QT_TRANSLATE_NOOP("", "try other words"),
     QT_TRANSLATE_NOOP("", "cannot reach the hub: {why}"),
