@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from potluck_control.places import Places
@@ -178,13 +177,10 @@ def _read_notes(places: Places) -> tuple[object, bool]:
         return notes, False
 
 
-_connect = partial(connect, owner=bytes(32))
-
-
 def _make_ledger(places: Places) -> None:
     """Leave a settled file, and a log as a killed daemon does."""
     work = _places(places.state / "work")
-    database = open_checked(work.ledger_file, _connect)
+    database = open_checked(work.ledger_file, connect)
     rows = [(bytes([number]) * 16, f"model {number}") for number in range(200)]
     database.executemany("INSERT INTO model VALUES (?, ?)", rows[:180])
     settle(database, work.ledger_file)
@@ -198,7 +194,7 @@ def _make_ledger(places: Places) -> None:
 
 def _read_ledger(places: Places) -> tuple[object, bool]:
     try:
-        database = open_checked(places.ledger_file, _connect)
+        database = open_checked(places.ledger_file, connect)
         found = list(database.iterdump())
     except sqlite3.Error:
         return None, True

@@ -228,15 +228,9 @@ def _checked_line(line: bytes) -> bytes:
 
 
 def _good_lines(raw: bytes) -> list[bytes]:
-    """Return the lines whose checksum fits, and those that were written without one by an earlier version."""
-    found = []
-    for whole in raw.splitlines(keepends=True):
-        line, tab, _ = whole.rpartition(b"\t")
-        if whole == _checked_line(line):
-            found.append(line)
-        elif not tab and whole.startswith(b"{") and whole.endswith(b"}\n"):
-            found.append(whole[:-1])
-    return found
+    """Return the lines whose checksum fits."""
+    lines = ((whole, whole.rpartition(b"\t")[0]) for whole in raw.splitlines(keepends=True))
+    return [line for whole, line in lines if whole == _checked_line(line)]
 
 
 def _merged(lines: list[bytes], others: list[bytes]) -> list[bytes]:

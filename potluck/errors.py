@@ -7,6 +7,7 @@ answer or silence. Every error carries a one-line message and, where the reader 
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 _IS_FULL, _IS_YOURS, _IS_THERE = (
     "is the disk full?",
@@ -54,12 +55,13 @@ class SwarmError(PotluckError):
     """The swarm cannot do it now, for example because nobody serves some blocks."""
 
 
-def explained(error: BaseException) -> PotluckError | None:
-    """Return an error of a file or disk in words for people; None for any other error."""
+def explained(error: BaseException, place: Path | None = None) -> PotluckError | None:
+    """Return an error of a file or disk in words for people, about `place` if it names no file; else None."""
     if not isinstance(error, OSError):
         return None
     hint = _HINTS.get(error.errno or 0)
-    if error.filename is None and hint != _IS_FULL:
+    file = error.filename or place
+    if file is None and hint != _IS_FULL:
         return None
-    place = "cannot write" if error.filename is None else f"cannot use {error.filename}"
-    return PotluckError(f"{place}: {error.strerror}", hint=hint)
+    what = "cannot write" if file is None else f"cannot use {file}"
+    return PotluckError(f"{what}: {error.strerror}", hint=hint)

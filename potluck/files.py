@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import stat
 import tempfile
 import time
@@ -47,6 +48,16 @@ def replacing(path: Path, *, mode: int = 0o600, syncs_folder: bool = True) -> It
         Path(name).unlink(missing_ok=True)
     if syncs_folder:
         _sync_folder(path.parent)
+
+
+def existing(folder: Path) -> Path:
+    """Return the folder, or the nearest one above it that can be seen."""
+    return next(path for path in (folder, *folder.parents) if os.path.exists(path))
+
+
+def free_bytes(folder: Path) -> int:
+    """Return what is free on the disk of a folder, which need not exist yet."""
+    return shutil.disk_usage(existing(folder)).free
 
 
 def replace_link(link: Path, target: str) -> None:

@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from potluck.errors import CheckpointError
-from potluck.protocol.swarm import LOCAL_REVISION, Swarm, is_model_name, is_revision
+from potluck.protocol.swarm import Swarm, is_model_name, is_revision
 
 SMALL = (".json", ".txt", ".model", ".jinja")
 """How names of configuration and tokenizer files end."""
-_DIGEST_CHARS = 40  # of the digest, after which earlier versions named the folder of a model that is on no hub
 
 
 def hub_cache(environment: Mapping[str, str] = os.environ) -> Path:
@@ -59,15 +58,14 @@ def pinned_folder(swarm: Swarm, cache: Path) -> Path:
     return model_folder(swarm.model, swarm.weights, cache)
 
 
-def earlier_folder(swarm: Swarm, cache: Path) -> Path:
-    """Return where the hub's library has files of the model, and where earlier versions put them. It is only read."""
-    version = swarm.weights[:_DIGEST_CHARS] if swarm.revision == LOCAL_REVISION else swarm.revision
-    return model_folder(swarm.model, version, cache)
+def hub_folder(swarm: Swarm, cache: Path) -> Path:
+    """Return where the hub's library has files of the model. It is only read. Raises CheckpointError."""
+    return model_folder(swarm.model, swarm.revision, cache)
 
 
 def fetched_folders(swarm: Swarm, cache: Path) -> tuple[Path, ...]:
-    """Return where Potluck may have put files that a swarm pins, the best place first."""
-    return (pinned_folder(swarm, cache), earlier_folder(swarm, cache)) if swarm.weights else ()
+    """Return where files that a swarm pins may have come, the best place first."""
+    return (pinned_folder(swarm, cache), hub_folder(swarm, cache)) if swarm.weights else ()
 
 
 def downloaded(swarm: Swarm, cache: Path) -> Path | None:

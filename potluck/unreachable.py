@@ -35,8 +35,11 @@ def why_unreachable(host: str, found: BaseException | str) -> tuple[str, str]:
         return "a SOCKS proxy needs the package socksio", "install it, or name an HTTP proxy instead"
     if any(part in words for part in _UNREADABLE):
         return "the address of the proxy cannot be read", "correct HTTPS_PROXY, ALL_PROXY or NO_PROXY"
-    if "tunnel" in words or "proxy" in words or (_has_proxy(host) and not isinstance(found, HTTPError)):
-        return f"the proxy does not reach {host}", "check HTTPS_PROXY, ALL_PROXY and NO_PROXY"
+    proxy = _proxy_for(host)
+    if "tunnel" in words or "proxy" in words or (proxy and not isinstance(found, HTTPError)):
+        is_socks = proxy.startswith("socks")
+        advice = "name an HTTP proxy instead" if is_socks else "check HTTPS_PROXY, ALL_PROXY and NO_PROXY"
+        return f"the proxy does not reach {host}", advice
     if any(part in words for part in _UNKNOWN_NAME):
         return f"{host} cannot be found", "check this computer's network"
     is_silent = isinstance(found, str) or any(part in words for part in _SILENT)
@@ -51,6 +54,6 @@ def _words(error: BaseException | None) -> Iterator[str]:
         error = reason if isinstance(reason, BaseException) else error.__cause__ or error.__context__
 
 
-def _has_proxy(host: str) -> bool:
+def _proxy_for(host: str) -> str:
     proxies = getproxies()
-    return bool(proxies.get("https") or proxies.get("all")) and not proxy_bypass(host)
+    return "" if proxy_bypass(host) else proxies.get("https") or proxies.get("all") or ""

@@ -164,8 +164,6 @@ def _network(network: NetworkReport) -> str:
 
 
 def _nearby(nearby: Nearby) -> str:
-    if nearby.why_not:
-        return f"not looking for members on the local network: {nearby.why_not}"
     if not nearby.found:
         return "looking for members on the local network, none found yet; a firewall must let UDP port 31329 in"
     return f"{members(len(nearby.found))} found on the local network: {', '.join(nearby.found)}"

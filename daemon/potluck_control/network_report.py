@@ -17,12 +17,8 @@ class NetworkCaps:
 
 @dataclass(frozen=True, slots=True)
 class Nearby:
-    """The search for members on the local network: why there is none, if so, and the members heard lately.
+    """The members heard lately on the local network. A node that looks there sends it each time that it changes."""
 
-    A node sends it to the daemon each time that it changes.
-    """
-
-    why_not: str = ""  # for people; empty: the search runs
     found: tuple[str, ...] = ()  # host:port
 
 

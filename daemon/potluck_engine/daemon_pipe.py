@@ -92,7 +92,7 @@ class DaemonPipe:
             on_news=lambda news: self.send(messages.Members(tuple(news))),
             on_leader=lambda: self.send(messages.Members((), leader_heard=True)),
             on_met=lambda addresses: self.send(messages.Met(addresses)),
-            on_nearby=lambda why_not, found: self.send(messages.Nearby(why_not, found)),
+            on_nearby=lambda found: self.send(messages.Nearby(found)),
         )
 
     async def launch(self) -> LaunchSpec | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from potluck.checkpoint.families import longest_text
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import packing_of
 from potluck.errors import UsageError
+from potluck.files import free_bytes
 from potluck.protocol.blocks import Span
 from potluck_engine.ranks.devices import check_devices, numbered, parse_max_memory
 
@@ -145,7 +145,7 @@ def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder:
     return Room(
         device_bytes=max(device_bytes, 0),
         ram_bytes=limits.get("cpu", in_ram) if device != "cpu" else in_ram,
-        disk_bytes=limits.get("disk", int(_free_disk_bytes(folder) * _DISK_SHARE)),
+        disk_bytes=limits.get("disk", int(free_bytes(folder) * _DISK_SHARE)),
         folder=folder,
         is_guess=wanted is None,
     )
@@ -245,11 +245,6 @@ def _exchange_bytes(spec: LaunchSpec) -> int:
 
 def _ram_bytes() -> int:
     return int(memory_of(torch.device("cpu")).free * _RAM_SHARE)
-
-
-def _free_disk_bytes(folder: Path) -> int:
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    return shutil.disk_usage(there).free
 
 
 def _block_sizes(checkpoint: Checkpoint, dtype: str, quantization: str) -> list[int]:

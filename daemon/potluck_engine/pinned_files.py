@@ -21,7 +21,7 @@ from potluck.checkpoint.hub import HubFiles
 from potluck.errors import CheckpointError, PotluckError
 from potluck.locks import alone
 from potluck.manifest import Manifest, ManifestFile, Manifests
-from potluck.model_folder import earlier_folder, inside
+from potluck.model_folder import hub_folder, inside
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck_engine.member_files import MemberFiles
 
@@ -91,21 +91,21 @@ class PinnedFiles:
                 path.replace(inside(self.folder, f"{file.name}.partial"))  # its right pieces stay
             path.unlink(missing_ok=True)  # the hub's library has it, too
         swarm, is_on_hub = self.swarm, self.swarm.revision != LOCAL_REVISION
-        earlier = earlier_folder(swarm, self.folder.parents[2])
+        hubs = hub_folder(swarm, self.folder.parents[2])
         patience_s = _FIRST_S if is_on_hub else _LAST_S
-        if self._adopt(earlier / file.name, path, file):
+        if self._adopt(hubs / file.name, path, file):
             return
         if members.run(lambda files: files.fetch(file, self.folder, patience_s=patience_s)):
             self.manifests.mark_right(path, file)
             return
         if not is_on_hub:
             raise CheckpointError(f"no member sends {file.name}", hint="it goes on where it stopped")
-        found = HubFiles(swarm.model, swarm.revision, earlier, {file.name}, None, progress=False).download(file.name)
+        found = HubFiles(swarm.model, swarm.revision, hubs, {file.name}, None, progress=False).download(file.name)
         if not self._adopt(found, path, file):
             raise CheckpointError(f"no member sends {file.name}, and the hub has another one than the swarm's founder")
 
     def _adopt(self, source: Path, path: Path, file: ManifestFile) -> bool:
-        """Link a file that the hub's library or an earlier version downloaded. Return whether it is the right one."""
+        """Link a file that the hub's library downloaded. Return whether it is the right one."""
         source = source.resolve()
         if not source.is_relative_to(self.folder.parents[1]) or not self.manifests.is_right(source, file):
             return False

@@ -101,7 +101,7 @@ class Engine:
             callbacks,
             on_news=self._hear_news,
             on_waiting=lambda why: on_event(events.Waiting(why)),
-            on_nearby=lambda why_not, found: on_event(events.Nearby(why_not, found)),
+            on_nearby=lambda found: on_event(events.Nearby(found)),
         )
         self.node = Node(spec, start_host, told)
         self.device = DeviceWatch(torch.device(spec.device), self._lose_device)

@@ -1,7 +1,7 @@
 """Keeps the memberships of this user: the swarms, what is known of their members, and the private keys at home here.
 
 Only the owner may read the file and its checked copy, and one process at a time changes them: what a leader decides is
-in the file before anybody hears of it. Swarms of older versions are refused with a hint.
+in the file before anybody hears of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 import socket
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -36,12 +36,6 @@ from potluck.protocol.swarm import MAX_BOOTSTRAP_PEERS, Swarm
 _VERSION = 3
 _APP = "potluck"
 _NOT_IN_NAMES = re.compile(r"[^\w .'-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class _Content:
-    memberships: dict[str, Membership] = field(default_factory=dict)  # in the order they were joined
-    old: bool = False  # there were swarms of an older version
 
 
 class JoinedSwarms:
@@ -64,7 +58,7 @@ class JoinedSwarms:
         Raises:
             UsageError: the file cannot be read. A damaged one has been moved aside.
         """
-        memberships = self.with_met(self.read().memberships)
+        memberships = self.with_met(self.read())
         if any(each.person_seed is None and not each.swarm.is_open for each in memberships.values()):
             machine = self.machine().private_key.private_bytes_raw()
             memberships = {
@@ -206,8 +200,6 @@ class JoinedSwarms:
         if name_or_invite is not None and is_invite(name_or_invite):
             return self.join(name_or_invite)
         swarms = self.load()
-        if not swarms and self.read().old:
-            raise old_swarm()
         if name_or_invite is not None:
             if name_or_invite not in swarms:
                 raise UsageError(f"{name_or_invite!r} is neither an invite nor a swarm you joined", hint=_known(swarms))
@@ -220,10 +212,10 @@ class JoinedSwarms:
         """Return this computer's key, made at the first call."""
         return Identity.load_or_create(self._identity)
 
-    def read(self) -> _Content:
-        """Return all that the file holds. Raises UsageError as `load` does."""
+    def read(self) -> dict[str, Membership]:
+        """Return what the file holds, in the order in which it was joined. Raises UsageError as `load` does."""
         try:
-            return self._file.read() or _Content()
+            return self._file.read() or {}
         except OSError as error:
             raise UsageError(f"cannot read {self.path}: {error.strerror}", hint="potluck doctor") from error
         except DamagedError as error:
@@ -236,11 +228,11 @@ class JoinedSwarms:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with locked(self.path.with_suffix(".lock")):
-                content = self.read()
-                before = _encode(content)
-                yield content.memberships
-                if _encode(content) != before:
-                    self._file.write(_encode(content))
+                memberships = self.read()
+                before = _encode(memberships)
+                yield memberships
+                if _encode(memberships) != before:
+                    self._file.write(_encode(memberships))
         except OSError as error:
             raise UsageError(f"cannot write {self.path}: {error.strerror}", hint="potluck doctor") from error
 
@@ -270,23 +262,12 @@ def chosen_swarm(path: Path, wanted: str, served: str = "") -> tuple[Membership 
     """
     try:
         joined = JoinedSwarms(path)
-        content = joined.read()
+        swarms = joined.with_met(joined.read())
     except PotluckError as error:
         return None, (f"{error.message} ({error.hint})",)
-    swarms = joined.with_met(content.memberships)
-    if not swarms and content.old:
-        return None, (f"{old_swarm().message} ({old_swarm().hint})",)
     if wanted and wanted not in swarms:
         return None, (f"serve.swarm is {wanted!r}, which is not a swarm you joined",)
     return swarms.get(wanted) or swarms.get(served) or next(reversed(swarms.values()), None), ()
-
-
-def old_swarm() -> UsageError:
-    """Return the error for a swarm of an older version."""
-    return UsageError(
-        "your swarm was made by an older version of Potluck, so its founder has to create it anew and invite you",
-        hint="your credits, downloads, settings and names stay",
-    )
 
 
 def free_name(wanted: str, taken: Container[str]) -> str:
@@ -313,24 +294,22 @@ def _clean(name: str, otherwise: str) -> str:
     return _NOT_IN_NAMES.sub("", name).strip(" .'-_")[:MAX_NAME_CHARS] or otherwise
 
 
-def _encode(content: _Content) -> bytes:
-    texts = [base64.b64encode(encode_membership(each)).decode() for each in content.memberships.values()]
-    return json.dumps({"version": _VERSION, "memberships": texts, "old": content.old}, indent=1).encode() + b"\n"
+def _encode(swarms: dict[str, Membership]) -> bytes:
+    texts = [base64.b64encode(encode_membership(each)).decode() for each in swarms.values()]
+    return json.dumps({"version": _VERSION, "memberships": texts}, indent=1).encode() + b"\n"
 
 
-def _decode(data: bytes) -> _Content:
-    """Raises ValueError for a file that is not of this version or an earlier one."""
+def _decode(data: bytes) -> dict[str, Membership]:
+    """Raises ValueError for a file that is not of this version."""
     fields = json.loads(data)
     if not isinstance(fields, dict):
         raise ValueError("not an object")
-    if fields.get("version") in (1, 2):
-        return _Content(old=bool(fields.get("invites") or fields.get("memberships") or fields.get("old")))
     if fields.get("version") != _VERSION:
         raise ValueError("of another version")
     memberships = [
         decode_membership(base64.b64decode(text)) for text in msgspec.convert(fields.get("memberships"), list[str])
     ]
-    return _Content({each.swarm.name: each for each in memberships}, bool(fields.get("old")))
+    return {each.swarm.name: each for each in memberships}
 
 
 def _known(swarms: dict[str, Membership]) -> str:

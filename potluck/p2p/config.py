@@ -28,11 +28,11 @@ def ignore_leader() -> None:
     """Do nothing."""
 
 
-OnNearby = Callable[[str, tuple[str, ...]], None]
-"""Called with why a node does not look for members on the local network (empty: it does), and where it heard some."""
+OnNearby = Callable[[tuple[str, ...]], None]
+"""Called with where a node that looks for members on the local network has heard some."""
 
 
-def ignore_nearby(why_not: str, found: tuple[str, ...]) -> None:
+def ignore_nearby(found: tuple[str, ...]) -> None:
     """Do nothing with what a search of the local network found."""
 
 
@@ -56,7 +56,7 @@ class HostConfig:
     on_news: OnNews = ignore_news  # told what is new of the members, to be kept; must not wait
     on_leader: Callable[[], None] = ignore_leader  # called when a leader's computer was heard; must not wait
     on_met: OnMet = ignore_met  # told where members were found, to be kept; must not wait
-    on_nearby: OnNearby = ignore_nearby  # told each time that this changes; must not wait
+    on_nearby: OnNearby = ignore_nearby  # told when the search begins, and of changes; must not wait
     record_checks: Mapping[DhtKey, RecordCheck] = field(default_factory=dict)  # keys with rules of their own
     runtime_dir: Path | None = None  # where sockets live; None: the user's own runtime folder
     patience_s: float = 0.0  # how long to try again while no bootstrap peer answers; inf: as long as it takes

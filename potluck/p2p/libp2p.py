@@ -444,11 +444,9 @@ class Libp2pHost:
 
     def _neighbourhood(self, config: HostConfig) -> NearbySearch | None:
         key = config.membership.swarm.founder_key if config.membership is not None else None
-        if key is not None and config.finds_nearby and not config.is_alone:
-            return NearbySearch(key, self.identity.peer_id, on_change=config.on_nearby)
-        why_not = "the swarm is open to everybody" if key is None else "the whole swarm runs on this computer"
-        config.on_nearby(why_not if config.finds_nearby else "it is switched off", ())
-        return None
+        if key is None or config.is_alone or not config.finds_nearby:
+            return None
+        return NearbySearch(key, self.identity.peer_id, on_change=config.on_nearby)
 
     def _members_gate(self, config: HostConfig) -> MembersGate | None:
         if config.membership is None or config.membership.swarm.is_open:

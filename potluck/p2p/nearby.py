@@ -189,9 +189,8 @@ class NearbySearch:
             self._socket = _multicast_socket()
         except OSError as error:
             log.info("no member is looked for on the local network: %s", error)
-            self._on_change(f"this computer cannot multicast ({error.strerror})", ())
             return
-        self._on_change("", ())
+        self._on_change(())
         self._listen()
         self._sending = start_task(keep_running("telling the local network", self._announce_forever))
 
@@ -220,7 +219,7 @@ class NearbySearch:
         if self.found.note(heard, source, time.monotonic()):
             log.info("a member may be on the local network")
             self.news.set()
-            self._on_change("", self.found.places)
+            self._on_change(self.found.places)
         if heard.asks and self.port and time.monotonic() - self._answered_s >= _ANSWER_PAUSE_S:
             self._answered_s = time.monotonic()
             self.announce(asks=False)
@@ -234,7 +233,7 @@ class NearbySearch:
                     self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, interface)
             self.announce(asks=not self.is_joined)
             if self.found.forget_silent(time.monotonic() - _FORGOTTEN_S):
-                self._on_change("", self.found.places)
+                self._on_change(self.found.places)
             await asyncio.sleep(_HERE_INTERVAL_S if self.is_joined else next(delays))
 
     def _listen(self) -> None:

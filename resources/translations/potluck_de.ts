@@ -601,10 +601,6 @@
         <translation>{who} ist zu alt für torch {version}</translation>
     </message>
     <message>
-        <source>packages are fetched through the proxy {host}</source>
-        <translation>Pakete werden über den Proxy {host} geholt</translation>
-    </message>
-    <message>
         <source>{path} cannot be written</source>
         <translation>in {path} kann nicht geschrieben werden</translation>
     </message>
@@ -635,10 +631,6 @@
     <message>
         <source>packages cannot be installed: {why}</source>
         <translation>Pakete lassen sich nicht installieren: {why}</translation>
-    </message>
-    <message>
-        <source>the disk of {folder} is full</source>
-        <translation>die Platte von {folder} ist voll</translation>
     </message>
     <message>
         <source>{host} cannot be found</source>
@@ -683,6 +675,10 @@
     <message>
         <source>install it, or name an HTTP proxy instead</source>
         <translation>installiere es oder nenne stattdessen einen HTTP-Proxy</translation>
+    </message>
+    <message>
+        <source>name an HTTP proxy instead</source>
+        <translation>nenne stattdessen einen HTTP-Proxy</translation>
     </message>
     <message>
         <source>set SSL_CERT_FILE to the right certificates</source>
@@ -889,10 +885,6 @@
         <translation>{free} sind frei, höchstens {least} sind nötig</translation>
     </message>
     <message>
-        <source>make room, or choose another folder, then try again: it continues where it stopped</source>
-        <translation>schaffe Platz oder wähle einen anderen Ordner und versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
-    </message>
-    <message>
         <source>choose another folder, or check who owns it</source>
         <translation>wähle einen anderen Ordner, oder prüfe, wem er gehört</translation>
     </message>
@@ -919,14 +911,6 @@
     <message>
         <source>the proxy does not reach {host}</source>
         <translation>der Proxy erreicht {host} nicht</translation>
-    </message>
-    <message>
-        <source>{path} disappeared while the engine was set up</source>
-        <translation>{path} verschwand beim Einrichten der Rechenumgebung</translation>
-    </message>
-    <message>
-        <source>don&apos;t change its folder, and try again</source>
-        <translation>ändere seinen Ordner nicht und versuche es noch einmal</translation>
     </message>
     <message>
         <source>waiting for open sessions to end</source>
@@ -1782,10 +1766,6 @@
         <translation>beginne ihn mit / oder ~</translation>
     </message>
     <message>
-        <source>cannot ask the hub about {name}</source>
-        <translation>der Hub lässt sich nicht nach {name} fragen</translation>
-    </message>
-    <message>
         <source>models are being moved already</source>
         <translation>Modelle werden schon verschoben</translation>
     </message>
@@ -1808,10 +1788,6 @@
     <message>
         <source>begin it with /</source>
         <translation>beginne ihn mit /</translation>
-    </message>
-    <message>
-        <source>the hub did not answer in time about {name}</source>
-        <translation>der Hub hat über {name} nicht rechtzeitig Auskunft gegeben</translation>
     </message>
     <message>
         <source>the daemon was killed or has crashed</source>
@@ -2232,14 +2208,6 @@
     <message>
         <source>ask its founder to create the swarm anew</source>
         <translation>bitte den Gründer, den Schwarm neu anzulegen</translation>
-    </message>
-    <message>
-        <source>your swarm was made by an older version of Potluck, so its founder has to create it anew and invite you</source>
-        <translation>dein Schwarm stammt aus einer älteren Version von Potluck, daher muss der Gründer ihn neu anlegen und dich einladen</translation>
-    </message>
-    <message>
-        <source>your credits, downloads, settings and names stay</source>
-        <translation>deine Punkte, Downloads, Einstellungen und Namen bleiben</translation>
     </message>
     <message>
         <source>the invite was ended, or it was not made by somebody who may invite</source>
@@ -2894,8 +2862,8 @@
         <translation>ohne die Rechenumgebung lässt sich der Hub nicht durchsuchen</translation>
     </message>
     <message>
-        <source>cannot search the hub: {why}</source>
-        <translation>der Hub lässt sich nicht durchsuchen: {why}</translation>
+        <source>cannot ask the hub: {why}</source>
+        <translation>der Hub lässt sich nicht fragen: {why}</translation>
     </message>
     <message>
         <source>the hub&apos;s answer cannot be read</source>
@@ -3214,8 +3182,8 @@
         <translation>starte den Dienst mit: potluck start</translation>
     </message>
     <message>
-        <source>this machine has no systemd</source>
-        <translation>auf diesem Computer läuft kein systemd</translation>
+        <source>this machine has no {program}</source>
+        <translation>auf diesem Computer fehlt {program}</translation>
     </message>
     <message>
         <source>an administrator has the daemon started for all users</source>
@@ -3290,16 +3258,16 @@
         <translation>das Kontobuch {path} ist unbrauchbar: {why}</translation>
     </message>
     <message>
-        <source>the ledger {path} was made by a newer version</source>
-        <translation>das Kontobuch {path} stammt von einer neueren Version</translation>
+        <source>the ledger {path} was made by another version</source>
+        <translation>das Kontobuch {path} stammt von einer anderen Version</translation>
     </message>
     <message>
         <source>the ledger cannot be read: {why}</source>
         <translation>das Kontobuch lässt sich nicht lesen: {why}</translation>
     </message>
     <message>
-        <source>install that version again</source>
-        <translation>installiere diese Version wieder</translation>
+        <source>install that version again, or move the file away: then a new ledger begins</source>
+        <translation>installiere jene Version wieder, oder verschiebe die Datei: dann beginnt ein neues Kontobuch</translation>
     </message>
     <message>
         <source>restore a backup: potluck ledger restore FILE</source>

@@ -601,10 +601,6 @@
         <translation>{who} es demasiado antigua para torch {version}</translation>
     </message>
     <message>
-        <source>packages are fetched through the proxy {host}</source>
-        <translation>los paquetes se descargan por el proxy {host}</translation>
-    </message>
-    <message>
         <source>{path} cannot be written</source>
         <translation>no se puede escribir en {path}</translation>
     </message>
@@ -635,10 +631,6 @@
     <message>
         <source>packages cannot be installed: {why}</source>
         <translation>no se pueden instalar los paquetes: {why}</translation>
-    </message>
-    <message>
-        <source>the disk of {folder} is full</source>
-        <translation>el disco de {folder} está lleno</translation>
     </message>
     <message>
         <source>{host} cannot be found</source>
@@ -683,6 +675,10 @@
     <message>
         <source>install it, or name an HTTP proxy instead</source>
         <translation>instálalo o indica un proxy HTTP en su lugar</translation>
+    </message>
+    <message>
+        <source>name an HTTP proxy instead</source>
+        <translation>indica un proxy HTTP en su lugar</translation>
     </message>
     <message>
         <source>set SSL_CERT_FILE to the right certificates</source>
@@ -889,10 +885,6 @@
         <translation>hay {free} libres; se necesitan como mucho {least}</translation>
     </message>
     <message>
-        <source>make room, or choose another folder, then try again: it continues where it stopped</source>
-        <translation>libera espacio o elige otra carpeta y vuelve a intentarlo: continúa donde se quedó</translation>
-    </message>
-    <message>
         <source>choose another folder, or check who owns it</source>
         <translation>elige otra carpeta o comprueba de quién es</translation>
     </message>
@@ -919,14 +911,6 @@
     <message>
         <source>the proxy does not reach {host}</source>
         <translation>el proxy no llega a {host}</translation>
-    </message>
-    <message>
-        <source>{path} disappeared while the engine was set up</source>
-        <translation>{path} desapareció al instalar el motor</translation>
-    </message>
-    <message>
-        <source>don&apos;t change its folder, and try again</source>
-        <translation>no cambies su carpeta y vuelve a intentarlo</translation>
     </message>
     <message>
         <source>waiting for open sessions to end</source>
@@ -1782,10 +1766,6 @@
         <translation>empiézala con / o ~</translation>
     </message>
     <message>
-        <source>cannot ask the hub about {name}</source>
-        <translation>no se puede preguntar al hub por {name}</translation>
-    </message>
-    <message>
         <source>models are being moved already</source>
         <translation>ya se están moviendo modelos</translation>
     </message>
@@ -1808,10 +1788,6 @@
     <message>
         <source>begin it with /</source>
         <translation>empiézala con /</translation>
-    </message>
-    <message>
-        <source>the hub did not answer in time about {name}</source>
-        <translation>el hub no respondió a tiempo sobre {name}</translation>
     </message>
     <message>
         <source>the daemon was killed or has crashed</source>
@@ -2232,14 +2208,6 @@
     <message>
         <source>ask its founder to create the swarm anew</source>
         <translation>pide a quien fundó el enjambre que lo cree de nuevo</translation>
-    </message>
-    <message>
-        <source>your swarm was made by an older version of Potluck, so its founder has to create it anew and invite you</source>
-        <translation>tu enjambre es de una versión anterior de Potluck, así que quien lo fundó tiene que crearlo de nuevo e invitarte</translation>
-    </message>
-    <message>
-        <source>your credits, downloads, settings and names stay</source>
-        <translation>conservas tus puntos, descargas, ajustes y nombres</translation>
     </message>
     <message>
         <source>the invite was ended, or it was not made by somebody who may invite</source>
@@ -2894,8 +2862,8 @@
         <translation>sin el motor de cálculo no se puede buscar en el hub</translation>
     </message>
     <message>
-        <source>cannot search the hub: {why}</source>
-        <translation>no se puede buscar en el hub: {why}</translation>
+        <source>cannot ask the hub: {why}</source>
+        <translation>no se puede consultar el hub: {why}</translation>
     </message>
     <message>
         <source>the hub&apos;s answer cannot be read</source>
@@ -3214,8 +3182,8 @@
         <translation>inicia el servicio con: potluck start</translation>
     </message>
     <message>
-        <source>this machine has no systemd</source>
-        <translation>este equipo no tiene systemd</translation>
+        <source>this machine has no {program}</source>
+        <translation>este equipo no tiene {program}</translation>
     </message>
     <message>
         <source>an administrator has the daemon started for all users</source>
@@ -3290,16 +3258,16 @@
         <translation>el libro de cuentas {path} no se puede usar: {why}</translation>
     </message>
     <message>
-        <source>the ledger {path} was made by a newer version</source>
-        <translation>el libro de cuentas {path} es de una versión más nueva</translation>
+        <source>the ledger {path} was made by another version</source>
+        <translation>el libro de cuentas {path} es de otra versión</translation>
     </message>
     <message>
         <source>the ledger cannot be read: {why}</source>
         <translation>no se puede leer el libro de cuentas: {why}</translation>
     </message>
     <message>
-        <source>install that version again</source>
-        <translation>instala otra vez esa versión</translation>
+        <source>install that version again, or move the file away: then a new ledger begins</source>
+        <translation>instala otra vez esa versión, o mueve el archivo a otro lugar: así empieza un libro nuevo</translation>
     </message>
     <message>
         <source>restore a backup: potluck ledger restore FILE</source>

@@ -37,9 +37,9 @@ from potluck.files import write_atomically
 from tests.helpers.killing import kill_all
 
 WAIT_S = 300.0  # a busy machine takes long to start what needs torch
-VERSION_BEFORE = "ec31d41a73fb74b65f9420fdfeb131fba5b118fe"  # the last commit with one package for all processes
-# Serves swarms together with this version. Move it to the newest release whenever a release is made.
-VERSION_BESIDE = "6957576784b3fde721460eaba6b0a73d3e4098ab"
+# Move both to the newest release whenever a release is made.
+VERSION_BEFORE = "1770a61ece78ed9367030bfb3279c81b678840ec"  # updates itself to this version and keeps its files
+VERSION_BESIDE = "6957576784b3fde721460eaba6b0a73d3e4098ab"  # serves swarms together with this version
 _SCRIPT = "#!/bin/sh\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
 _DAEMON = "potluck_cli/daemon.py"
 _MAIN = "    args = parser().parse_args(argv)\n"

@@ -21,9 +21,15 @@ OLD, NEW = "0.1.0", "0.2.0"
 _BETWEEN = "0.1.5"
 _FILE = f"potluck-{NEW}.run"
 _PROVED_S = 3.0  # longer than a version lives that crashes soon
+_STORE = "potluck_daemon/settings/store.py"
 _NEWER_SETTINGS = (
     ("potluck_daemon/settings/schema.py", "SETTINGS_VERSION: Final = 2", "SETTINGS_VERSION: Final = 3"),
-    ("potluck_daemon/settings/migrations.py", "{1: _one_name}", "{1: _one_name, 2: lambda _: None}"),
+    (_STORE, "if version != SETTINGS_VERSION:", "if version not in (2, SETTINGS_VERSION):"),
+    (
+        _STORE,
+        "    return document\n",
+        "    write(_copy_of(path, 2), data)\n    document['version'] = 3\n    return document\n",
+    ),
 )
 _START_S = 45.0  # that a new daemon is waited for: a busy machine takes half of it, and one that hangs takes all
 

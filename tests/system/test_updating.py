@@ -1,21 +1,22 @@
 """An installation and a server of updates: what must not be installed, and an update that the daemon was asked for."""
 
-import base64
 import contextlib
-import hashlib
 import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgpack
 import pytest
 from potluck_control import schema
 from potluck_control.methods import updates
 from potluck_control.methods.updates import UpdatesState
+from potluck_daemon.checked_database import close_checked, open_checked
+from potluck_daemon.ledger.tables import connect
 from potluck_daemon.settings.store import load
 
 from potluck.membership.identity import Identity
+from potluck.membership.joined import JoinedSwarms
+from potluck.protocol.swarm import new_swarm
 from tests.helpers.releases import VERSION_BEFORE, Installation, checkout
 from tests.helpers.update_faults import NEW, OLD, SERVER_FAULTS, harm, installation_of_old, world_of
 
@@ -72,23 +73,6 @@ def test_the_daemon_updates_itself_when_asked_and_keeps_what_is_its_own() -> Non
         assert not went_back.settings.serve.enabled  # changed under the newer version
 
 
-def old_invite(name: str) -> str:
-    """An invite as the version before made them."""
-    body = msgpack.packb(
-        {
-            "name": name,
-            "model": "demo-model",
-            "blocks": 12,
-            "prefix": "_kept",
-            "revision": "local",
-            "peers": [],
-            "key": bytes(32),
-        }
-    )
-    raw = hashlib.sha256(body).digest()[:4] + body
-    return "potluck1:" + base64.urlsafe_b64encode(raw).decode().rstrip("=")
-
-
 def test_version_before_updates_itself_to_this_one_and_keeps_everything(tmp_path: Path) -> None:
     source = checkout(VERSION_BEFORE, tmp_path)
     if source is None:
@@ -97,15 +81,11 @@ def test_version_before_updates_itself_to_this_one_and_keeps_everything(tmp_path
         places = installation.places
         settings = f'{world.server.settings}[serve]\nenabled = false\nname = "attic"\n'
         installation.set(settings)
-        assert installation.command("swarm", "join", old_invite("kept")).returncode == 0
-        friend, own = Identity.generate(), Identity.load_or_create(places.identity_file)
-        with contextlib.closing(sqlite3.connect(places.ledger_file)) as ledger, ledger:
-            ids = [
-                ledger.execute("INSERT INTO account (key) VALUES (?)", (key,)).lastrowid
-                for key in (friend.public_key, own.public_key)
-            ]
-            columns = "at, payer, payee, swarm, microcredits, tokens"
-            ledger.execute(f"INSERT INTO entry ({columns}) VALUES (?, ?, ?, ?, 40, 9)", (int(time.time()), *ids, b""))
+        JoinedSwarms(places.swarms_file, places.identity_file).create(new_swarm("kept", "demo-model", 12))
+        friend = Identity.generate().peer_id
+        ledger, columns = open_checked(places.ledger_file, connect), "at, person, swarm, is_earned, points, tokens"
+        ledger.execute(f"INSERT INTO entry ({columns}) VALUES (?, ?, ?, 1, 40, 9)", (int(time.time()), friend, b""))
+        close_checked(ledger, places.ledger_file)
         kept = [places.identity_file, places.swarms_file]
         before = {path: path.read_bytes() for path in kept}
         port = installation.state()["port"]
@@ -117,9 +97,9 @@ def test_version_before_updates_itself_to_this_one_and_keeps_everything(tmp_path
         assert {path: path.read_bytes() for path in kept} == before
         with contextlib.closing(sqlite3.connect(places.ledger_file)) as ledger:
             earned = ledger.execute("SELECT person, is_earned, points, tokens FROM entry").fetchall()
-        assert earned == [(friend.peer_id, 1, 40, 9)]
+        assert earned == [(friend, 1, 40, 9)]
         assert installation.state()["port"] == port
-        assert "older version" in installation.command("swarm", "show", "kept").stderr  # its only key was the invite
+        assert "kept" in installation.command("swarm").stdout
         assert installation.command("ledger", "check").returncode == 0
         found = installation.command("config", "get", "serve.name")
         assert found.stdout.strip() == "attic", found.stderr

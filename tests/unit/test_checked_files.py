@@ -170,8 +170,3 @@ def test_a_log_takes_each_line_from_where_it_is_good(tmp_path: Path) -> None:
         raw[broken] = raw[broken].replace(b"1", b"7")
         (tmp_path / name).write_bytes(b"".join(raw) + b'{"at": 20')
     assert log.read() == lines
-
-
-def test_a_log_from_before_there_were_checksums_is_read(tmp_path: Path) -> None:
-    (tmp_path / "log").write_bytes(b'{"at": 1}\n{"at": 2')
-    assert CheckedLog(tmp_path / "log").read() == [b'{"at": 1}']

@@ -1,4 +1,4 @@
-"""No name leads out of a model's folder, and downloads of earlier versions need not be fetched again."""
+"""No name leads out of a model's folder, and downloads of the hub's library need not be fetched again."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from potluck_engine.pinned_files import MemberSource, PinnedFiles
 
 from potluck.errors import CheckpointError, UsageError
 from potluck.manifest import Manifests, make_manifest
-from potluck.model_folder import earlier_folder, inside, model_folder, pinned_folder
+from potluck.model_folder import hub_folder, inside, model_folder, pinned_folder
 from potluck.protocol.swarm import Swarm, from_fields, to_fields
 
 LEADING_OUT = ("..", ".", "../..", "/etc", "a/../b", "..\\..", "a\0b", "~", "a/b/c", "", "a\nb", "x" * 999, None, b"..")
@@ -51,29 +51,29 @@ def test_links_do_not_lead_out(tmp_path: Path) -> None:
 
 
 class Downloads:
-    """A model that an earlier version has downloaded, and members who have nothing."""
+    """A model that the hub's library has downloaded, and members who have nothing."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.cache = tmp_path / "cache"
-        self.earlier = earlier_folder(SWARM, self.cache)
-        self.earlier.mkdir(parents=True)
-        blobs = self.earlier.parents[1] / "blobs"
+        self.hubs = hub_folder(SWARM, self.cache)
+        self.hubs.mkdir(parents=True)
+        blobs = self.hubs.parents[1] / "blobs"
         blobs.mkdir()
         (blobs / "one").write_text("{}")
-        (self.earlier / "config.json").symlink_to("../../blobs/one")
-        (self.earlier / "model.safetensors").write_bytes(b"weights")
-        manifest = make_manifest(self.earlier)
+        (self.hubs / "config.json").symlink_to("../../blobs/one")
+        (self.hubs / "model.safetensors").write_bytes(b"weights")
+        manifest = make_manifest(self.hubs)
         self.swarm = Swarm("home", "owner/model", 4, "_home", "1" * 40, weights=manifest.digest.hex())
         self.folder = pinned_folder(self.swarm, self.cache)
         members: Any = MemberSource(None, None)  # type: ignore[arg-type]  # not asked
         self.files = PinnedFiles(self.swarm, manifest, Manifests(tmp_path / "kept"), self.folder, members)
 
 
-def test_a_download_of_an_earlier_version_is_linked_into_the_folder_of_the_digest(tmp_path: Path) -> None:
+def test_a_download_of_the_hubs_library_is_linked_into_the_folder_of_the_digest(tmp_path: Path) -> None:
     there = Downloads(tmp_path)
     for name in ("config.json", "model.safetensors"):
         assert there.files.download(name) == there.folder / name
-        assert os.path.samefile(there.folder / name, there.earlier / name)
+        assert os.path.samefile(there.folder / name, there.hubs / name)
         assert not (there.folder / name).is_symlink()
 
 
@@ -82,8 +82,8 @@ def test_a_download_that_leads_out_of_the_models_folder_is_not_linked(
 ) -> None:
     there = Downloads(tmp_path)
     (tmp_path / "mine").write_text("{}")
-    (there.earlier / "config.json").unlink()
-    (there.earlier / "config.json").symlink_to(tmp_path / "mine")
+    (there.hubs / "config.json").unlink()
+    (there.hubs / "config.json").symlink_to(tmp_path / "mine")
     monkeypatch.setattr(MemberSource, "run", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         there.files.download("config.json")
@@ -91,8 +91,8 @@ def test_a_download_that_leads_out_of_the_models_folder_is_not_linked(
 
 def test_a_users_own_folder_is_never_written(tmp_path: Path) -> None:
     there = Downloads(tmp_path)
-    (there.earlier / "model.safetensors").write_bytes(b"changed")
-    own = PinnedFiles(there.swarm, there.files.manifest, there.files.manifests, there.earlier, None)
+    (there.hubs / "model.safetensors").write_bytes(b"changed")
+    own = PinnedFiles(there.swarm, there.files.manifest, there.files.manifests, there.hubs, None)
     with pytest.raises(CheckpointError, match="differs from the file of"):
         own.download("model.safetensors")
-    assert (there.earlier / "model.safetensors").read_bytes() == b"changed"
+    assert (there.hubs / "model.safetensors").read_bytes() == b"changed"

@@ -34,10 +34,6 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "ask its founder to create the swarm anew"),
     QT_TRANSLATE_NOOP("", "this invite has expired"),
     QT_TRANSLATE_NOOP("", "ask for another one"),
-    QT_TRANSLATE_NOOP(
-        "", "your swarm was made by an older version of Potluck, so its founder has to create it anew and invite you"
-    ),
-    QT_TRANSLATE_NOOP("", "your credits, downloads, settings and names stay"),
     QT_TRANSLATE_NOOP("", "the swarm does not admit this computer: {why}"),
     QT_TRANSLATE_NOOP("", "no bootstrap peer answers ({number} tried)"),
     QT_TRANSLATE_NOOP("", "a bootstrap peer does not answer"),
@@ -72,8 +68,6 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "serve it, or ask a member for an invite"),
     QT_TRANSLATE_NOOP("", "the folder of a checkpoint must be absolute"),
     QT_TRANSLATE_NOOP("", "begin it with / or ~"),
-    QT_TRANSLATE_NOOP("", "the hub did not answer in time about {name}"),
-    QT_TRANSLATE_NOOP("", "cannot ask the hub about {name}"),
     QT_TRANSLATE_NOOP("", "models are being moved already"),
     QT_TRANSLATE_NOOP("", "wait until that is done"),
     QT_TRANSLATE_NOOP("", "the engine may be using them"),

@@ -105,7 +105,7 @@ MODELS = (
     QT_TRANSLATE_NOOP("", "start at block {number}"),
     QT_TRANSLATE_NOOP("", "start at block {number} or {other}"),
     QT_TRANSLATE_NOOP("", "cannot search the hub without the compute engine"),
-    QT_TRANSLATE_NOOP("", "cannot search the hub: {why}"),
+    QT_TRANSLATE_NOOP("", "cannot ask the hub: {why}"),
     QT_TRANSLATE_NOOP("", "the hub's answer cannot be read"),
     QT_TRANSLATE_NOOP("", "try other words"),
     QT_TRANSLATE_NOOP("", "cannot reach the hub: {why}"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass
-from pathlib import Path
 
 from potluck_control.formatting import size
 
+from potluck.files import existing, free_bytes
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
+from potluck_daemon.policy.budget import models_folder
 
 NAME = "disk"
 STATE_BYTES = 100 << 20
@@ -27,15 +27,15 @@ class DiskFacts:
 
 
 def gather(scene: Scene) -> DiskFacts:
-    state = _existing(scene.places.state)
-    cache = _existing(_hub_cache(scene))
+    state, settings = existing(scene.places.state), scene.loaded.settings
+    cache = existing(models_folder(settings, os.environ))
     return DiskFacts(
         str(state),
-        shutil.disk_usage(state).free,
+        free_bytes(state),
         os.access(state, os.W_OK),
         str(cache),
-        shutil.disk_usage(cache).free,
-        not scene.loaded.settings.serve.checkpoint,
+        free_bytes(cache),
+        not settings.serve.checkpoint,
     )
 
 
@@ -52,16 +52,3 @@ def judge(facts: DiskFacts) -> list[Finding]:
         advice = "make room, or use another disk: potluck models move DIR"
         found.append(Finding(NAME, Severity.WARNING, text, advice))
     return found or [Finding(NAME, Severity.OK, text)]
-
-
-def _hub_cache(scene: Scene) -> Path:
-    """Return the engine's download folder: the chosen one, the system service's own, or the user's."""
-    if scene.loaded.settings.serve.models_folder:
-        return Path(scene.loaded.settings.serve.models_folder)
-    own = scene.places.cache / "huggingface"
-    return own if own.exists() else Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
-
-
-def _existing(path: Path) -> Path:
-    """Return the folder, or the nearest one above it that exists."""
-    return next(item for item in (path, *path.parents) if item.exists())

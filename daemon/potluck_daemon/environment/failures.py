@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from potluck.errors import NetworkError, PotluckError
+from potluck.errors import NetworkError, PotluckError, explained
 from potluck.unreachable import why_unreachable
 
 AGAIN = "then try again: it continues where it stopped"
 _MAX_WORDS = 400  # letters of another program's output that people get to read
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+_OF_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 _URL = re.compile(r"https?://[^\s)`]+")
 _UNKNOWN = re.compile(r"Because (?:there is no version of )?([A-Za-z0-9._-]+)(?:\{[^}]*\})?(==\S+)?")
 
@@ -25,38 +25,22 @@ class UvError(PotluckError):
 
 
 @contextlib.contextmanager
-def explained(folder: Path) -> Iterator[None]:
+def files_of(folder: Path) -> Iterator[None]:
     """Turn the system's refusals in the body into a PotluckError; about `folder` if they name no file."""
     try:
         yield
     except OSError as error:
-        raise of_system(error, folder) from error
-
-
-def of_system(error: OSError, folder: Path) -> PotluckError:
-    where = error.filename or folder
-    if error.errno in _FULL:
-        return _disk_full(folder)
-    if error.errno in _FORBIDDEN:
-        return _not_writable(where)
-    if error.errno == errno.ENAMETOOLONG:
-        return PotluckError(f"the path of {folder} is too long", hint="choose another folder")
-    if isinstance(error, FileNotFoundError):
-        return PotluckError(
-            f"{where} disappeared while the engine was set up", hint="don't change its folder, and try again"
-        )
-    hint = f"check its disk, {AGAIN}"
-    return PotluckError(f"{where} cannot be used: {error.strerror or error}", hint=hint)
+        raise (explained(error, folder) or error) from error
 
 
 def of_uv(said: str, folder: Path) -> PotluckError:
     """Return the error for what uv printed; `folder` is where it was to write."""
     words = " ".join(said.split()) or "it ended without a message; is there enough memory?"
     low = words.lower()
-    if f"os error {errno.ENOSPC})" in low or f"os error {errno.EDQUOT})" in low:
-        return _disk_full(folder)
-    if any(f"os error {number})" in low for number in _FORBIDDEN):
-        return _not_writable(folder)
+    number = next((number for number in _OF_DISKS if f"os error {number})" in low), 0)
+    refused = explained(OSError(number, os.strerror(number)), folder) if number else None
+    if refused is not None:
+        return refused
     if "no solution found" in low:
         return _not_offered(words)
     if "failed to fetch" in low or "error sending request" in low:
@@ -66,14 +50,6 @@ def of_uv(said: str, folder: Path) -> PotluckError:
     return UvError(
         f"packages cannot be installed: {words[-_MAX_WORDS:]}", hint="try again: it continues where it stopped"
     )
-
-
-def _disk_full(folder: Path) -> PotluckError:
-    return PotluckError(f"the disk of {folder} is full", hint=f"make room, or choose another folder, {AGAIN}")
-
-
-def _not_writable(where: object) -> PotluckError:
-    return PotluckError(f"{where} cannot be written", hint="choose another folder, or check who owns it")
 
 
 def _not_offered(words: str) -> PotluckError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -121,7 +120,7 @@ def make_plan(
     """Plan the environment for what a person asked for. Raises UsageError."""
     root = root_for(usual, folder)
     is_lost = folder is None and usual.is_symlink() and not usual.exists()
-    site = replace(visit(root, {} if wheels is not None else os.environ), is_lost=is_lost)
+    site = replace(visit(root), is_lost=is_lost)
     return EnvironmentPlan(Store(root), machine, choose(machine, variant), site, wheels, index, by, usual)
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from potluck_control.formatting import size
 
+from potluck.files import existing, free_bytes
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.variants import Choice, TorchVariant
@@ -21,8 +19,6 @@ MIN_MACOS = (14, 0)  # of the only build for it, macosx_14_0_arm64
 PYTHONS = ((3, 11), (3, 13))
 _NO_PROGRAMS = getattr(os, "ST_NOEXEC", 0)  # macOS has no such flag
 _MAX_PATH = 2000  # bytes: half of what Linux allows, because packages have deep folders and long names
-_PROXY = "check HTTPS_PROXY and ALL_PROXY; it looks like http://proxy.example:3128"
-_PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +26,6 @@ class Site:
     """The place of an environment.
 
     Attributes:
-        proxy: as environment variables name it; empty: none.
         is_lost: somebody chose this folder, and it has disappeared.
     """
 
@@ -38,27 +33,18 @@ class Site:
     free_bytes: int
     is_writable: bool
     may_execute: bool
-    proxy: str = ""
     is_lost: bool = False
 
 
-def visit(folder: Path, environment: Mapping[str, str] = os.environ) -> Site:
+def visit(folder: Path) -> Site:
     """Look at the folder, or at the nearest one above it that exists."""
-    there = next(path for path in (folder, *folder.parents) if _exists(path))
+    there = existing(folder)
     return Site(
         folder=folder,
-        free_bytes=shutil.disk_usage(there).free + _fetched_bytes(folder),
+        free_bytes=free_bytes(there) + _fetched_bytes(folder),
         is_writable=there.is_dir() and os.access(there, os.W_OK | os.X_OK),
         may_execute=not os.statvfs(there).f_flag & _NO_PROGRAMS,
-        proxy=next((environment[name] for name in _PROXIES if environment.get(name)), ""),
     )
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a name is too long, or a folder above it is unreadable
-        return False
 
 
 def _fetched_bytes(folder: Path) -> int:
@@ -70,11 +56,8 @@ def _fetched_bytes(folder: Path) -> int:
 
 def examine(machine: Hardware, choice: Choice, site: Site) -> list[Finding]:
     """Check everything that may stand in the way; an error means that it cannot work."""
-    found = [_system(machine, choice.variant), _python(machine), _folder(site), _disk(choice.variant, site)]
-    found.append(_gpu(choice))
-    if site.proxy:
-        found.append(_proxy(site.proxy))
-    return found
+    variant = choice.variant
+    return [_system(machine, variant), _python(machine), _folder(site), _disk(variant, site), _gpu(choice)]
 
 
 def _system(machine: Hardware, variant: TorchVariant) -> Finding:
@@ -137,18 +120,3 @@ def _disk(variant: TorchVariant, site: Site) -> Finding:
 def _gpu(choice: Choice) -> Finding:
     severity = Severity.WARNING if choice.advice else Severity.OK
     return Finding("GPU", severity, f"{choice.why}: variant {choice.variant.name}", choice.advice)
-
-
-def _proxy(proxy: str) -> Finding:
-    """Check the proxy without repeating its user name and password."""
-    parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-    try:
-        is_good = bool(parts.hostname) and parts.scheme in ("http", "https") and parts.port != 0
-    except ValueError:
-        is_good = False
-    if parts.scheme.startswith("socks"):
-        advice = "name an HTTP proxy in HTTPS_PROXY, or take the packages from a folder: --wheels"
-        return Finding("proxy", Severity.ERROR, "packages cannot be fetched through a SOCKS proxy", advice)
-    if not is_good:
-        return Finding("proxy", Severity.ERROR, "the proxy in the environment is not a valid address", _PROXY)
-    return Finding("proxy", Severity.NOTE, f"packages are fetched through the proxy {parts.hostname}")

@@ -26,7 +26,7 @@ import potluck
 from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck.processes import tied_to_parent
 from potluck_daemon.doctor.finding import Finding, Severity
-from potluck_daemon.environment.failures import UvError, explained
+from potluck_daemon.environment.failures import UvError, files_of
 from potluck_daemon.environment.freezing import freeze
 from potluck_daemon.environment.plan import EnvironmentPlan, digest, requirements_of, settle_root
 from potluck_daemon.environment.store import Manifest, Store, interpreter, read_manifest
@@ -108,7 +108,7 @@ def _set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial) -> Man
     on_progress(SetupProgress(Step.LOOK, "checking this machine"))
     if _there(plan) is None:
         _refuse_hopeless(plan)
-    with explained(plan.store.root):
+    with files_of(plan.store.root):
         if plan.usual is not None:
             settle_root(plan.usual, plan.store.root)
         with plan.store.lock(plan.by):
@@ -169,7 +169,7 @@ def roll_back(store: Store, by: str, on_progress: OnProgress, trial: Trial = try
     Raises:
         PotluckError: it does not work, or there is none. The current environment is still in use.
     """
-    with explained(store.root), store.lock(by):
+    with files_of(store.root), store.lock(by):
         previous = store.previous()
         if previous is None:
             raise UsageError("there is no earlier environment to go back to")

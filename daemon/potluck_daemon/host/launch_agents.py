@@ -10,12 +10,11 @@ from __future__ import annotations
 import os
 import plistlib
 import re
-import subprocess
 import sys
 from pathlib import Path
 
-from potluck.errors import PotluckError
 from potluck.files import write_atomically
+from potluck_daemon.host.units import run
 
 DAEMON, APP = "org.potluck.daemon", "org.potluck.app"
 _NOT_LOADED = (3, 113)  # exit codes of older and newer `launchctl bootout` then
@@ -87,11 +86,4 @@ def _domain() -> str:
 
 
 def _launchctl(*arguments: str, also_fine: tuple[int, ...] = ()) -> str:
-    try:
-        done = subprocess.run(["launchctl", *arguments], capture_output=True, text=True, timeout=60, check=False)
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        raise PotluckError("launchd does not answer", hint="start the daemon with: potluck start") from None
-    if done.returncode not in (0, *also_fine):
-        said = " ".join(done.stderr.split()) or str(done.returncode)
-        raise PotluckError(f"`launchctl {' '.join(arguments)}` failed: {said}", hint="are you logged in at the screen?")
-    return done.stdout
+    return run("launchctl", *arguments, hint="are you logged in at the screen?", fine=(0, *also_fine))

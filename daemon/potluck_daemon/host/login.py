@@ -77,7 +77,7 @@ def _app(environment: Mapping[str, str]) -> bool:
     try:
         return launch_agents.starts_at_login(launch_agents.APP)
     except PotluckError:
-        return False  # the daemon's own line says that launchd does not answer
+        return False  # the daemon's own line says that launchctl does not answer
 
 
 def _app_file(environment: Mapping[str, str]) -> Path:

@@ -89,7 +89,7 @@ def install(*, is_system: bool) -> None:
     if unit_path(is_system=is_system) != _packaged(is_system=is_system):
         for name, (path, command) in _SYSTEM_FILES.items() if is_system else ():
             write_atomically(path, (resource("systemd") / name).read_bytes(), mode=0o644)
-            _run(*command, str(path))
+            run(*command, str(path))
         write_atomically(unit_path(is_system=is_system), unit_text(is_system=is_system).encode(), mode=0o644)
     _systemctl(is_system, "daemon-reload")
     _systemctl(is_system, "enable", UNIT)
@@ -113,7 +113,7 @@ def remove(*, is_system: bool) -> None:
 def starts_at_login() -> bool:
     """Return whether systemd starts this user's daemon. Raises PotluckError without systemd."""
     if not unit_path(is_system=False).exists():
-        _run("systemctl", "--user", "show-environment")  # fails without systemd
+        run("systemctl", "--user", "show-environment")  # fails without systemd
         return False
     return _answer("systemctl", "--user", "is-enabled", UNIT) == "enabled"
 
@@ -185,28 +185,26 @@ def _packaged(*, is_system: bool) -> Path:
 
 def _systemctl(is_system: bool, *arguments: str) -> None:
     log = f"journalctl {'' if is_system else '--user '}--unit={UNIT}"
-    _run("systemctl", *(() if is_system else ("--user",)), *arguments, hint=log)
-
-
-def _run(*command: str, hint: str | None = None) -> None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    except FileNotFoundError:
-        raise PotluckError("this machine has no systemd", hint="start the daemon with: potluck start") from None
-    except subprocess.TimeoutExpired:
-        raise PotluckError(f"`{' '.join(command)}` does not end") from None
-    if done.returncode != 0:
-        said = " ".join(done.stderr.split())
-        raise PotluckError(f"`{' '.join(command)}` failed: {said or done.returncode}", hint=hint)
+    run("systemctl", *(() if is_system else ("--user",)), *arguments, hint=log)
 
 
 def _answer(*command: str) -> str:
     """Return the output of a command, whatever its exit code. Raises PotluckError."""
+    return run(*command, fine=(), timeout_s=20).strip()
+
+
+def run(*command: str, hint: str | None = None, fine: tuple[int, ...] = (0,), timeout_s: float = 120) -> str:
+    """Return the output of a command that ends with one of the codes `fine`, or any. Raises PotluckError."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        raise PotluckError(f"`{' '.join(command)}` does not answer") from None
-    return done.stdout.strip()
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+    except FileNotFoundError:
+        raise PotluckError(f"this machine has no {command[0]}", hint="start the daemon with: potluck start") from None
+    except subprocess.TimeoutExpired:
+        raise PotluckError(f"`{' '.join(command)}` does not end") from None
+    if fine and done.returncode not in fine:
+        said = " ".join(done.stderr.split())
+        raise PotluckError(f"`{' '.join(command)}` failed: {said or done.returncode}", hint=hint)
+    return done.stdout
 
 
 def program(name: str) -> Path:

@@ -11,7 +11,6 @@ import contextlib
 import sqlite3
 from collections.abc import Sequence
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 
 from potluck_control.methods.earnings import LedgerCheck
@@ -46,7 +45,7 @@ class Ledger:
         self._owner = identity.public_key
         self._path = path
         try:
-            self._database = open_checked(path, partial(connect, owner=self._owner))
+            self._database = open_checked(path, connect)
         except DamagedError as error:
             raise LedgerError(error.message, hint=_RESTORE) from error
         except OSError as error:

@@ -7,7 +7,6 @@ runs.
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from potluck.files import free_bytes
 from potluck_daemon.metering.energy import Power, ProcessorMeter, Reading, power_of_serving
 from potluck_daemon.metering.traffic import NetworkUse, TrafficMeter
 from potluck_daemon.metering.usage import DayUse, used
@@ -114,11 +114,6 @@ def _memory_bytes(process: psutil.Process) -> int:
     except psutil.Error:
         return 0
     return int(memory.rss - getattr(memory, "shared", 0))
-
-
-def free_bytes(folder: Path) -> int | None:
-    existing = next((path for path in (folder, *folder.parents) if path.exists()), None)
-    return shutil.disk_usage(existing).free if existing is not None else None
 
 
 def taken_bytes(folder: Path) -> int:

@@ -1,9 +1,8 @@
 """Reads and changes the settings file.
 
 A mistake in the file is named with its line, and never keeps the daemon from starting (`accepted.py` decides what is in
-force then). A file of an older version is migrated when it is read; one of a newer version is a mistake like any other.
-Changes keep comments and order. The first change that brings a file to a newer version keeps a copy of the old one,
-`settings.toml.v1`, for those who go back to an older Potluck.
+force then). A file of another version is a mistake like any other. Changes keep comments and order. A version with
+another form of the file keeps the one of before as `settings.toml.vN`; `take_back` brings it back after a downgrade.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from potluck.errors import UsageError
 from potluck.files import write_atomically
 from potluck.locks import alone
-from potluck_daemon.settings.migrations import OLDEST, migrate
 from potluck_daemon.settings.schema import SETTINGS_VERSION, SettingEntry, Settings, entries
 from potluck_daemon.settings.values import convert, entry_of, suggestion
 
@@ -120,10 +118,11 @@ def take_back(path: Path) -> str:
     with alone(path.parent):
         data = path.read_bytes()
         table = _readable(data)
-        version, earlier = _version(table), _newest_known_copy(path)
-        if not isinstance(version, int) or version <= SETTINGS_VERSION or earlier is None:
+        version, copy = _version(table), _copy_of(path, SETTINGS_VERSION)
+        earlier = copy.read_bytes() if copy.exists() else b""
+        if not isinstance(version, int) or version <= SETTINGS_VERSION or not _readable(earlier):
             return ""
-        merged, left = _merged(earlier.read_bytes(), table)
+        merged, left = _merged(earlier, table)
         write(_copy_of(path, version), data)
         write(path, merged)
     lost = f"; not taken over: {', '.join(left)}" if left else ""
@@ -168,32 +167,24 @@ def _put(document: TOMLDocument, entry: SettingEntry, value: Any) -> None:
 
 
 def _document(path: Path, earlier: bytes) -> TOMLDocument:
-    """Return the file in today's version, ready for changes. Raises UsageError."""
+    """Return the file, ready for changes. Raises UsageError."""
     import tomlkit  # only a change needs it; the paused daemon does not
 
     data = path.read_bytes() if path.exists() else b""
     data = data if data.strip() else earlier
     problems: list[str] = []
-    tables = _table(data, path.name, problems)
+    _table(data, path.name, problems)
     if problems:
         raise UsageError(problems[0], hint=EDIT_HINT)
     document = tomlkit.parse(data.decode(_ENCODING))
     if not data:
         document.add("version", tomlkit.item(SETTINGS_VERSION))
-    elif tables["version"] != document.get("version"):
-        write(_copy_of(path, _version(document)), data)
-        migrate(document, _version(document), SETTINGS_VERSION)
     return document
 
 
 def _copy_of(path: Path, version: int) -> Path:
     """Return the path of the copy that keeps the file of that version."""
     return path.with_name(f"{path.name}.v{version}")
-
-
-def _newest_known_copy(path: Path) -> Path | None:
-    copies = (_copy_of(path, version) for version in range(SETTINGS_VERSION, OLDEST - 1, -1))
-    return next((copy for copy in copies if copy.exists() and _readable(copy.read_bytes())), None)
 
 
 def _merged(earlier: bytes, newer: Mapping[str, Any]) -> tuple[bytes, list[str]]:
@@ -221,25 +212,22 @@ def _readable(data: bytes) -> dict[str, Any]:
 
 
 def _table(data: bytes, name: str, problems: list[str]) -> dict[str, Any]:
-    """Return the tables in today's version. For an unusable file, add a problem and return nothing."""
+    """Return the tables of a file of this version. For an unusable one, add a problem and return nothing."""
     try:
         table = tomllib.loads(data.decode(_ENCODING))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         problems.append(f"{name} is not valid TOML: {error}")
         return {}
     version = _version(table)
-    if not isinstance(version, int) or not OLDEST <= version <= SETTINGS_VERSION:
-        problems.append(
-            f"{name} has version {version!r}, this program knows {SETTINGS_VERSION}; it needs a newer Potluck"
-        )
+    if version != SETTINGS_VERSION:
+        problems.append(f"{name} has version {version!r}; this Potluck knows version {SETTINGS_VERSION}")
         return {}
-    migrate(table, version, SETTINGS_VERSION)
     return table
 
 
 def _version(table: Mapping[str, Any]) -> int:
-    """Return the file's version. One without a version was written by hand and may use the oldest names."""
-    version: int = table.get("version", OLDEST)
+    """Return the file's version. One without a version was written by hand, for this one."""
+    version: int = table.get("version", SETTINGS_VERSION)
     return version
 
 

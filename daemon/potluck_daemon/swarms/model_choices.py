@@ -5,7 +5,6 @@ A short-lived process asks the hub, so that the daemon stays small.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import re
@@ -22,12 +21,11 @@ from potluck_control.resources import DEMO_MODEL, resource
 from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import files_of
 from potluck.model_folder import SMALL, has_model
-from potluck_daemon.child import started
 from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.settings.schema import ServeSettings
+from potluck_daemon.swarms.hub import ask_hub
 from potluck_daemon.swarms.stored_models import PREFIX
 
-_SEARCH_TIMEOUT_S = 25.0  # below the control server's own limit
 _WEIGHTS_SHARE = 0.8  # of what a computer lends; the rest is for sessions and activations
 _PARAMETER_BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "int8": 1.0, "int4": 0.625}  # int4 with its scales
 _MOST = 200  # models of one folder
@@ -100,23 +98,7 @@ async def search(words: str, python: str, environment: Mapping[str, str], lent: 
     if not has_torch(python):
         raise PotluckError("cannot search the hub without the compute engine", hint="potluck setup")
     command = python_command(python, "-m", "potluck.checkpoint.search", words)
-    choices = []
-    try:
-        async with started(command, environment) as child, asyncio.timeout(_SEARCH_TIMEOUT_S):
-            while line := await child.line():
-                found = json.loads(line)
-                if "message" in found:
-                    raise PotluckError(str(found["message"]), hint=found.get("hint"))
-                choices.append(_found(found, lent))
-            if await child.wait() != 0:
-                raise PotluckError(f"cannot search the hub: {await child.last_words()}", hint="potluck doctor")
-    except TimeoutError:
-        raise PotluckError("the hub did not answer in time", hint="try again") from None
-    except OSError as error:
-        raise PotluckError(f"cannot start {python}: {error.strerror}", hint="potluck setup") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise PotluckError("the hub's answer cannot be read", hint="try other words") from error
-    return tuple(choices)
+    return tuple(await ask_hub(command, environment, lambda found: _found(found, lent)))
 
 
 def _found(found: dict[str, object], lent: Lending) -> ModelChoice:

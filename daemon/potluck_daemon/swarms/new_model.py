@@ -1,12 +1,7 @@
-"""Finds out what a swarm needs to know about its model, from a folder or from the hub, and pins its files.
-
-A short-lived process asks the hub, so that the daemon stays small.
-"""
+"""Finds out what a swarm needs to know about its model, from a folder or from the hub, and pins its files."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +9,12 @@ from pathlib import Path
 from potluck_control.own_python import python_command
 from potluck_control.resources import DEMO_MODEL, num_blocks_of, resource
 
-from potluck.errors import CheckpointError, PotluckError, UsageError
+from potluck.errors import CheckpointError, UsageError
 from potluck.manifest import Manifests, make_manifest
 from potluck.membership.leadership import SwarmModel
 from potluck.protocol.swarm import LOCAL_REVISION
-from potluck_daemon.child import started
+from potluck_daemon.swarms.hub import ask_hub
 
-ASK_TIMEOUT_S = 28.0  # below the control server's own limit
 _ASK = """
 import json, sys
 from potluck.checkpoint.source import open_checkpoint
@@ -73,7 +67,8 @@ async def find_model(wanted: str, python: str, environment: Mapping[str, str]) -
         return NewModel(DEMO_MODEL, num_blocks_of(folder), LOCAL_REVISION, files=str(folder))
     if wanted.startswith(("/", "~", ".")):
         return _in_folder(wanted)
-    return await _ask_hub(wanted, python, environment)
+    (found,) = await ask_hub(python_command(python, "-c", _ASK, wanted), environment, _described)
+    return found
 
 
 def _in_folder(wanted: str) -> NewModel:
@@ -84,18 +79,8 @@ def _in_folder(wanted: str) -> NewModel:
     return NewModel(folder.name, num_blocks_of(folder), LOCAL_REVISION, str(folder), str(folder))
 
 
-async def _ask_hub(name: str, python: str, environment: Mapping[str, str]) -> NewModel:
-    try:
-        async with (
-            started(python_command(python, "-c", _ASK, name), environment) as child,
-            asyncio.timeout(ASK_TIMEOUT_S),
-        ):
-            found = json.loads(await child.line())
-    except TimeoutError:
-        raise PotluckError(f"the hub did not answer in time about {name}", hint="try again") from None
-    except (OSError, ValueError):
-        raise PotluckError(f"cannot ask the hub about {name}", hint="potluck doctor") from None
-    if "message" in found:
-        raise PotluckError(str(found["message"]), hint=found.get("hint"))
-    about = str(found["name"]), int(found["num_blocks"]), str(found["revision"])
-    return NewModel(*about, files=str(found["files"]))
+def _described(found: dict[str, object]) -> NewModel:
+    num_blocks = found["num_blocks"]
+    if not isinstance(num_blocks, int):
+        raise TypeError("a number of blocks that is none")
+    return NewModel(str(found["name"]), num_blocks, str(found["revision"]), files=str(found["files"]))

@@ -17,7 +17,8 @@ from pathlib import Path
 from potluck_control.methods.models import Move, Progress, StoredModel
 
 from potluck.errors import PotluckError, UsageError
-from potluck_daemon.metering.meters import free_bytes, taken_bytes
+from potluck.files import free_bytes
+from potluck_daemon.metering.meters import taken_bytes
 
 PREFIX = "models--"
 """How the folder of a model begins."""
@@ -76,7 +77,7 @@ def check_target(source: Path, target: Path, num_bytes: int) -> None:
         raise UsageError(f"{target} cannot be written", hint="choose another folder")
     is_same_disk = source.exists() and source.stat().st_dev == target.stat().st_dev
     free = free_bytes(target)
-    if not is_same_disk and free is not None and free < num_bytes + _RESERVE_BYTES:
+    if not is_same_disk and free < num_bytes + _RESERVE_BYTES:
         text = f"{target} has {free >> 20} MiB free, the models take {num_bytes >> 20} MiB"
         raise UsageError(text, hint="delete models that nobody uses, or choose another disk")
 

@@ -13,9 +13,10 @@ from potluck_control.methods import models
 from potluck_control.methods.models import ModelsFolder, StoredModel
 
 from potluck.errors import PotluckError, UsageError
+from potluck.files import free_bytes
 from potluck.model_folder import hub_cache
 from potluck_daemon.configuration import Configuration
-from potluck_daemon.metering.meters import free_bytes, taken_bytes
+from potluck_daemon.metering.meters import taken_bytes
 from potluck_daemon.reporting.display import needs
 from potluck_daemon.swarms.model_choices import Lending, lending, on_disk, search
 from potluck_daemon.swarms.stored_models import ModelMover, check_target, delete_folder, delete_model, stored_models
@@ -68,7 +69,7 @@ class ModelsTopic(Topic):
             is_default=not settings.serve.models_folder,
             models_bytes=sum(model.bytes for model in stored),
             prepared_bytes=taken_bytes(self._prepared),
-            free_bytes=free_bytes(path) or 0,
+            free_bytes=free_bytes(path),
             limit_bytes=settings.limits.disk_mb << 20,
         )
         return folder, stored

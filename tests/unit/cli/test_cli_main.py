@@ -76,7 +76,7 @@ def test_an_error_that_nobody_meant_for_people_is_one_line() -> None:
     for error, text in (
         (ValueError("two\nlines"), "internal error, ValueError: two lines (POTLUCK_DEBUG=1 shows where)"),
         (ModuleNotFoundError("x", name="torch"), "this needs torch, which is not installed (potluck setup fetches it)"),
-        (IsADirectoryError(21, "No file", "/x"), "/x: No file (look at this file and its folder)"),
+        (IsADirectoryError(21, "No file", "/x"), "cannot use /x: No file (choose another place)"),
     ):
         assert cli.describe(error) == f"potluck: {text}"
 

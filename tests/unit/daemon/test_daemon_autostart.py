@@ -34,7 +34,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return "enabled" if any(item.is_symlink() for item in links) else "disabled"
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setattr(units, "_run", run)
+    monkeypatch.setattr(units, "run", run)
     monkeypatch.setattr(units, "_answer", answer)
     monkeypatch.setattr(units, "_PACKAGED", tmp_path / "usr")
     monkeypatch.setattr(units, "_ALL_USERS", everyone)

@@ -32,7 +32,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ..
     monkeypatch.setattr(units, "_BOOTED", tmp_path)
     monkeypatch.setattr(units, "_PACKAGED", tmp_path / "usr")
     monkeypatch.setattr(units, "_SYSTEM_FOLDER", tmp_path / "etc")
-    monkeypatch.setattr(units, "_run", lambda *command, hint=None: made.append(command))
+    monkeypatch.setattr(units, "run", lambda *command, hint=None: made.append(command))
     monkeypatch.setattr(units, "_answer", lambda *command: "enabled" if ENABLE in made else "disabled")
     monkeypatch.setattr(start, "hello_or_none", lambda **_: None)
     return made
@@ -43,7 +43,7 @@ class Daemon:
         return schema.Joined("home", "model")
 
 
-def joined_at_once(made: schema.Joined, patience_s: float, *, shows: bool) -> tuple[join.JoinProgress, str]:
+def joined_at_once(made: schema.Joined, patience_s: float) -> tuple[join.JoinProgress, str]:
     return join.JoinProgress(made.name, made.model, is_joined=True, is_confirmed=True), ""
 
 

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 from potluck_daemon.doctor.finding import Severity
-from potluck_daemon.environment import preflight
 from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.preflight import Site, examine, visit
 from potluck_daemon.environment.variants import choose_variant
@@ -21,8 +20,8 @@ def errors(machine: Hardware = MACHINE, site: Site = SITE) -> list[str]:
 
 
 def test_an_ordinary_machine_has_nothing_in_the_way() -> None:
-    found = examine(MAC, choose_variant(MAC), replace(SITE, proxy="http://proxy:1"))
-    assert [finding.check for finding in found] == ["system", "Python", "folder", "disk", "GPU", "proxy"]
+    found = examine(MAC, choose_variant(MAC), SITE)
+    assert [finding.check for finding in found] == ["system", "Python", "folder", "disk", "GPU"]
     assert found[0].text == "macOS 15.1, arm64"
     foreign = replace(SITE, folder=Path("/home/jürgen müller/мои файлы"))
     assert errors() == errors(replace(MAC, macos=(14, 0))) == errors(site=foreign) == []
@@ -49,30 +48,18 @@ def test_a_place_that_would_fail_later_is_refused_now() -> None:
         (replace(SITE, is_lost=True), "folder"),
         (replace(SITE, folder=Path("/home/two\nlines")), "folder"),
         (replace(SITE, folder=Path("/home", *["a" * 200] * 10)), "folder"),
-        (replace(SITE, proxy="socks5://proxy.example:1080"), "proxy"),
-        (replace(SITE, proxy="ftp://proxy.example"), "proxy"),
-        (replace(SITE, proxy="http://"), "proxy"),
-        (replace(SITE, proxy="http://host:99999"), "proxy"),
-        (replace(SITE, proxy="http://host:0"), "proxy"),
     ):
         assert errors(site=site) == [check]
-
-
-def test_a_proxys_password_is_not_shown() -> None:
-    site = replace(SITE, proxy="http://me:secret@proxy.example:3128")
-    texts = [finding.text for finding in examine(MACHINE, choose_variant(MACHINE), site)]
-    assert any("proxy.example" in text for text in texts)
-    assert not any("secret" in text for text in texts)
 
 
 def test_a_folder_that_is_not_there_yet_is_judged_by_the_one_above_and_what_was_fetched_need_not_fit_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = visit(tmp_path / "not" / "yet", environment={"https_proxy": "http://proxy:1"})
-    assert (site.is_writable, site.proxy) == (True, "http://proxy:1")
+    site = visit(tmp_path / "not" / "yet")
+    assert site.is_writable
     assert site.free_bytes > 0
     assert visit(tmp_path / ("a" * 5000)).is_writable, "no disk takes such a name"
-    monkeypatch.setattr(preflight.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=100))
     (tmp_path / "wheels").mkdir()
     (tmp_path / "wheels" / "torch.whl.part").write_bytes(b"x" * 30)
     assert visit(tmp_path).free_bytes == 130

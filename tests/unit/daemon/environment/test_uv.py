@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from potluck_daemon.environment.failures import explained, of_uv
+from potluck_daemon.environment.failures import files_of, of_uv
 from potluck_daemon.environment.freezing import foreign_hashes, needs_of
 from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.plan import EnvironmentPlan, requirements_of
@@ -37,8 +37,8 @@ def test_every_failure_of_uv_is_one_sentence_with_what_to_do() -> None:
         (f"{CONNECT}tunnel error", "the proxy does not reach packages.example", "HTTPS_PROXY"),
         (f"{CONNECT}invalid peer certificate: UnknownIssuer", "certificate that is not trusted", "SSL_CERT_FILE"),
         (f"{FETCH}HTTP status client error (403 Forbidden)", "refuses to send packages", "check the address"),
-        (f"{CACHE}No space left on device (os error 28)", "the disk of /home/me/engines is full", "make room"),
-        (f"{CACHE}Read-only file system (os error 30)", "cannot be written", "another folder"),
+        (f"{CACHE}No space left on device (os error 28)", f"cannot use {FOLDER}: No space left", "is the disk full?"),
+        (f"{CACHE}Read-only file system (os error 30)", "cannot use /home/me/engines", "mounted read-only"),
         (f"{NO_SOLUTION}{NO_BUILD}, we can conclude", "does not have torch==2.13.0+cpu", "--index"),
         (f"{NO_SOLUTION}psutil was not found in the package registry", "does not have psutil", "UV_DEFAULT_INDEX"),
         ("", "without a message", "try again"),
@@ -50,18 +50,17 @@ def test_every_failure_of_uv_is_one_sentence_with_what_to_do() -> None:
 
 
 def test_what_the_system_refuses_says_what_to_do() -> None:
-    for number, text in (
-        (errno.ENOSPC, "is full"),
-        (errno.EDQUOT, "is full"),
-        (errno.EROFS, "cannot be written"),
-        (errno.EACCES, "cannot be written"),
-        (errno.ENAMETOOLONG, "too long"),
-        (errno.ENOENT, "disappeared"),
-        (errno.EIO, "cannot be used: Input/output error"),
+    for number, hint in (
+        (errno.ENOSPC, "is the disk full?"),
+        (errno.EDQUOT, "is the disk full?"),
+        (errno.EROFS, "is the disk mounted read-only?"),
+        (errno.EACCES, "does it belong to you?"),
+        (errno.ENOENT, "choose another place"),
+        (errno.EIO, "is its disk or network share still there?"),
     ):
-        with pytest.raises(PotluckError, match=text) as raised, explained(FOLDER):
+        with pytest.raises(PotluckError, match=f"cannot use {FOLDER}: ") as raised, files_of(FOLDER):
             raise OSError(number, os.strerror(number))
-        assert raised.value.hint
+        assert raised.value.hint == hint
 
 
 ONE, TWO, THREE = (letter * 64 for letter in "123")

@@ -106,6 +106,26 @@ def test_a_proxy_is_used(
     assert fetch(wanted, folder, ignore).read_bytes() == offered.read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("proxy", "hint"),
+    [
+        ("socks5://me:secret@127.0.0.1:9", "name an HTTP proxy instead"),
+        ("ftp://me:secret@127.0.0.1:9", "check HTTPS_PROXY"),
+        ("http://", "check HTTPS_PROXY"),
+        ("http://me:secret@127.0.0.1:99999", "check HTTPS_PROXY"),
+        ("http://me:secret@127.0.0.1:port", "correct HTTPS_PROXY"),
+    ],
+)
+def test_a_proxy_that_leads_nowhere_is_named_without_its_password(
+    wheel: Wheel, folder: Path, proxy: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    with pytest.raises(NetworkError, match="proxy") as raised:
+        fetch(replace(wheel, url="https://far-away.invalid/a.whl"), folder, ignore)
+    assert hint in (raised.value.hint or "")
+    assert "secret" not in f"{raised.value}{raised.value.hint}"
+
+
 def test_a_server_that_never_answers_ends_in_one_sentence(
     server: WheelServer, wheel: Wheel, offered: Path, folder: Path
 ) -> None:

@@ -6,19 +6,19 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from potluck_daemon.settings.schema import SETTINGS_VERSION, Settings, entries
+from potluck_daemon.settings.schema import Settings, entries
 from potluck_daemon.settings.store import Loaded, change, load, take_back
 from potluck_daemon.settings.values import convert, entry_of, shown
 
 from potluck.errors import UsageError
 
-OLD_FILE = """\
+MINE = """\
 # my machine
-version = 1
+version = 2
 
 [serve]
 num_blocks = 3  # small
-public_name = "attic"  # under the roof
+name = "attic"  # under the roof
 
 [yield]
 always = ["blender"]
@@ -96,39 +96,15 @@ def test_an_unknown_setting_is_named_with_what_may_have_been_meant(path: Path) -
 
 
 def test_a_file_of_an_unknown_version_is_refused_and_not_touched(path: Path) -> None:
-    for version in ("99", '"2"', "0", "1.5"):
+    for version in ("99", '"2"', "0", "1", "1.5"):
         text = f"version = {version}\n[serve]\nnum_blocks = 2\n"
         path.write_text(text)
         loaded = load(path, {})
         assert loaded.settings == Settings()
-        assert "newer Potluck" in loaded.problems[0]
+        assert "knows version 2" in loaded.problems[0]
         with pytest.raises(UsageError, match="version"):
             change(path, {"serve.num_blocks": "3"})
         assert path.read_text() == text
-
-
-def test_a_file_of_the_version_before_is_understood_and_left_as_it_is(path: Path) -> None:
-    path.write_text(OLD_FILE)
-    loaded = load(path, {})
-    assert (loaded.is_valid, loaded.notices) == (True, ())
-    assert (loaded.settings.serve.name, loaded.settings.serve.num_blocks) == ("attic", 3)
-    assert path.read_text() == OLD_FILE
-    path.write_text('[serve]\npublic_name = "old"\nname = "new"\n')  # no version, so any names
-    assert load(path, {}).settings.serve.name == "new"
-
-
-def test_a_change_takes_the_file_to_the_present_version_with_its_comments(path: Path) -> None:
-    path.write_text(OLD_FILE)
-    change(path, {"serve.num_blocks": "7"})
-    assert path.read_text() == (
-        OLD_FILE.replace("version = 1", f"version = {SETTINGS_VERSION}")
-        .replace("num_blocks = 3", "num_blocks = 7")
-        .replace('public_name = "attic"  # under the roof\n', 'name = "attic"  # under the roof\n')
-    )
-    copy = path.with_name("settings.toml.v1")
-    assert copy.read_text() == OLD_FILE
-    change(path, {"serve.num_blocks": "8"})
-    assert copy.read_text() == OLD_FILE, "only the first change of a newer version keeps the file of before"
 
 
 def test_settings_are_as_readable_as_their_folder_and_a_new_folder_is_private(tmp_path: Path) -> None:
@@ -213,11 +189,11 @@ def test_a_full_disk_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyP
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    path.write_text(OLD_FILE)
+    path.write_text(MINE)
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         change(path, {"serve.checkpoint": "1"})
-    assert path.read_text() == OLD_FILE
+    assert path.read_text() == MINE
     assert os.listdir(path.parent) == [path.name]
 
 
@@ -254,17 +230,20 @@ def test_who_goes_back_has_the_settings_of_before_with_what_was_changed_since(pa
     assert take_back(path) == ""
 
 
+def test_a_change_keeps_the_comments(path: Path) -> None:
+    path.write_text(MINE)
+    change(path, {"serve.num_blocks": "7"})
+    assert path.read_text() == MINE.replace("num_blocks = 3", "num_blocks = 7")
+
+
 def test_a_copy_that_is_damaged_is_no_copy(path: Path) -> None:
     path.write_text(NEWER)
     path.with_name("settings.toml.v2").write_text("[serve")
     assert take_back(path) == ""
-    path.with_name("settings.toml.v1").write_text(OLD_FILE)
-    assert "settings.toml.v3" in take_back(path)
-    assert load(path, {}).settings.serve.name == "attic"
 
 
 def test_what_is_known_or_has_no_copy_is_left_as_it_is(path: Path) -> None:
-    for text in (OLD_FILE, "", "[serve", NEWER):
+    for text in (MINE, "", "[serve", NEWER):
         path.write_text(text)
         assert take_back(path) == ""
         assert path.read_text() == text

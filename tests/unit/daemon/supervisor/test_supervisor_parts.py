@@ -138,7 +138,7 @@ async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_
         messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
         messages.EngineReport(coverage=(1, 1, 1, 1), network=NetworkReport("direct", 1, 1)),
         messages.Servers((here, there)),
-        messages.Nearby(("Bob",)),
+        messages.Nearby(("10.0.0.2:1",)),
         messages.Moving(Span(0, 4), Span(2, 6), "they lack servers"),
         messages.Placed("cpu", "float32", "none", 4, 0, 9, 0, ""),
     ):

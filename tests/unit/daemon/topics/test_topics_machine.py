@@ -116,12 +116,12 @@ async def test_who_has_the_daemon_started_is_told(
 
 async def test_what_cannot_be_switched_says_why(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object) -> bool:
-        raise PotluckError("this machine has no systemd")
+        raise PotluckError("this machine has no systemctl")
 
     for name in ("starts_at_login", "set_start_at_login", "program"):
         monkeypatch.setattr(units, name, missing)
     now = await ask(machine.LOGIN)
-    assert "no systemd" in now.daemon_problem
+    assert "no systemctl" in now.daemon_problem
     assert "not installed" in now.app_problem
     for params in (LoginParams(daemon=True), LoginParams(app=True)):
         with pytest.raises(ControlError):
