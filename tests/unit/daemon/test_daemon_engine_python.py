@@ -48,16 +48,16 @@ async def test_another_interpreter_ends_the_engine_and_does_not_wait_for_what_fa
     supervisor = Supervisor(changed.set, lambda message: None)
     old, new = program(tmp_path / "old", "read line"), program(tmp_path / "new", "exit 1")
     supervisor.obey(EngineOrder.START, launch, old, {})
-    assert not supervisor.view("m", launch, old).is_outdated
-    assert supervisor.view("m", launch, new).is_outdated
+    assert not supervisor.view(launch, old).is_outdated
+    assert supervisor.view(launch, new).is_outdated
     await supervisor.close()
     supervisor.obey(EngineOrder.START, launch, new, {})
     async with asyncio.timeout(60):
-        while supervisor.view("m", launch, new).phase is not Phase.ENDED:
+        while supervisor.view(launch, new).phase is not Phase.ENDED:
             await changed.wait()
             changed.clear()
-    assert supervisor.view("m", launch, new).retry_at is not None
-    assert supervisor.view("m", launch, old).retry_at is None
+    assert supervisor.view(launch, new).retry_at is not None
+    assert supervisor.view(launch, old).retry_at is None
 
 
 async def test_a_prepared_engine_is_the_one_that_is_told_what_to_serve(tmp_path: Path, launch: LaunchSpec) -> None:
@@ -74,7 +74,7 @@ async def test_a_prepared_engine_is_the_one_that_is_told_what_to_serve(tmp_path:
             await asyncio.sleep(0.01)
         prepared = supervisor.pid
         supervisor.obey(EngineOrder.START, launch, python, dict(os.environ))
-        assert supervisor.view("m", launch, python).phase is Phase.STARTING
+        assert supervisor.view(launch, python).phase is Phase.STARTING
         while not told.exists() or not told.read_text().endswith("\n"):  # noqa: ASYNC110 (another process)
             await asyncio.sleep(0.01)
     assert decode(told.read_bytes()) == launch

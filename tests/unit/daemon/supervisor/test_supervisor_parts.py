@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -219,7 +220,8 @@ async def test_an_engine_for_which_memory_ran_out_takes_less_until_it_is_set_oth
 
 async def test_an_engine_that_is_silent_is_killed_unless_somebody_stopped_it_and_nobody_needs_its_memory() -> None:
     wakes: list[int] = []
-    with subprocess.Popen(["sleep", "600"]) as program:  # noqa: ASYNC220 (it only starts)
+    with subprocess.Popen(["sleep", "600"]) as program, contextlib.ExitStack() as stack:  # noqa: ASYNC220 (it only starts)
+        stack.callback(program.kill)
         for phase, is_spared in (
             (Phase.ONLINE, False),
             (Phase.ONLINE, True),  # stopped from here on
@@ -234,12 +236,11 @@ async def test_an_engine_that_is_silent_is_killed_unless_somebody_stopped_it_and
             supervisor._phase = phase
             supervisor._miss(30.0, "it stopped answering")
             assert engine.kill.called is not is_spared
-            assert supervisor.view("m", None, "").is_stopped is is_spared
+            assert supervisor.view(None, "").is_stopped is is_spared
             if is_spared:
                 supervisor._heard(messages.EngineReport())  # it goes on
-                assert not supervisor.view("m", None, "").is_stopped
+                assert not supervisor.view(None, "").is_stopped
             supervisor._cancel_deadline()
-        program.kill()
     assert wakes
 
 
