@@ -68,7 +68,7 @@ async def test_a_prepared_engine_is_the_one_that_is_told_what_to_serve(tmp_path:
     python = program(tmp_path / "python", f"exec {sys.executable} {stand_in} {told} $*")
     supervisor.obey(EngineOrder.PREPARE, None, python, dict(os.environ))
     supervisor.obey(EngineOrder.PREPARE, None, python, dict(os.environ))
-    assert supervisor.view("m", None, python).phase is Phase.PREPARING
+    assert supervisor.view(None, python).phase is Phase.PREPARING
     async with asyncio.timeout(60):
         while supervisor.pid is None:  # noqa: ASYNC110 (another process)
             await asyncio.sleep(0.01)
