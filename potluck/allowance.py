@@ -94,7 +94,8 @@ def _bounds(proc: Path) -> list[Memory]:
             limit = min(_limit(folder / name) for name in files.limits)
             if limit < machine.total:
                 counts = _fields(folder / "memory.stat")
-                used = int((folder / files.used).read_text()) - sum(int(counts[name]) for name in files.reclaimable)
+                reclaimable = sum(int(counts.get(name, 0)) for name in files.reclaimable)
+                used = int((folder / files.used).read_text()) - reclaimable
                 bounds.append(Memory(int(limit), int(limit) - used))
     return bounds
 

@@ -64,4 +64,4 @@ def explained(error: BaseException, place: Path | None = None) -> PotluckError |
     if file is None and hint != _IS_FULL:
         return None
     what = "cannot write" if file is None else f"cannot use {file}"
-    return PotluckError(f"{what}: {error.strerror}", hint=hint)
+    return PotluckError(f"{what}: {error.strerror or error}", hint=hint)

@@ -42,7 +42,8 @@ def replacing(path: Path, *, mode: int = 0o600, syncs_folder: bool = True) -> It
             os.fsync(file.fileno())
         os.replace(name, path)
     except OSError as error:
-        error.filename = str(path)  # not the temporary file's, nor none
+        if error.filename in (None, name):
+            error.filename = str(path)
         raise
     finally:
         Path(name).unlink(missing_ok=True)

@@ -33,9 +33,9 @@ def why_unreachable(host: str, found: BaseException | str) -> tuple[str, str]:
         return f"{host} has a certificate that is not trusted", "set SSL_CERT_FILE to the right certificates"
     if "socksio" in words:
         return "a SOCKS proxy needs the package socksio", "install it, or name an HTTP proxy instead"
-    if any(part in words for part in _UNREADABLE):
-        return "the address of the proxy cannot be read", "correct HTTPS_PROXY, ALL_PROXY or NO_PROXY"
     proxy = _proxy_for(host)
+    if proxy and any(part in words for part in _UNREADABLE):
+        return "the address of the proxy cannot be read", "correct HTTPS_PROXY, ALL_PROXY or NO_PROXY"
     if "tunnel" in words or "proxy" in words or (proxy and not isinstance(found, HTTPError)):
         is_socks = proxy.startswith("socks")
         advice = "name an HTTP proxy instead" if is_socks else "check HTTPS_PROXY, ALL_PROXY and NO_PROXY"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from potluck_control.formatting import part_size, size
 from potluck_control.methods.setup import BeginParams, SetupProgress, SetupState, Step
-from potluck_control.own_python import python_command
+from potluck_control.own_python import child_environment, python_command
 from potluck_control.places import Places, find_places
 from potluck_daemon.doctor.finding import Severity
 from potluck_daemon.environment.interpreter import engine_python, has_torch
@@ -89,7 +89,7 @@ def make_engine(*, quiet: bool) -> None:
         return
     # another process becomes the owner, so that this one can go on as root
     command = python_command(sys.executable, "-m", "potluck_cli.main", "setup")
-    done = subprocess.run(command, stdout=subprocess.DEVNULL if quiet else None, check=False)
+    done = subprocess.run(command, env=child_environment(), stdout=subprocess.DEVNULL if quiet else None, check=False)
     if done.returncode != 0:
         raise SystemExit(done.returncode)  # it printed the reason
 

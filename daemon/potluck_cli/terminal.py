@@ -7,6 +7,7 @@ Knows nothing of swarms or networks.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -160,8 +161,9 @@ class Wait:
                 if self._is_shown:
                     seconds = f" {time.monotonic() - began:.0f} s"
                     text = f"{text[: (terminal.width or 0) - len(seconds) - 1]}{seconds}"
-                out.write(f"\r\x1b[K{terminal.faint(text)}" if self._is_shown else f"{text}\n")
-                out.flush()
+                with contextlib.suppress(OSError):  # nobody reads it, or its disk is full
+                    out.write(f"\r\x1b[K{terminal.faint(text)}" if self._is_shown else f"{text}\n")
+                    out.flush()
                 self._is_over = not self._is_shown
 
 

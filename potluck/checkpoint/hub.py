@@ -28,7 +28,7 @@ from huggingface_hub.utils.tqdm import tqdm
 
 from potluck.checkpoint.fetching import FETCHING
 from potluck.checkpoint.shards import disk_full
-from potluck.errors import CheckpointError
+from potluck.errors import CheckpointError, explained
 from potluck.model_folder import SMALL
 from potluck.protocol.swarm import is_revision
 from potluck.unreachable import is_of_network, why_unreachable
@@ -188,8 +188,8 @@ def _explained(error: Exception, name: str, file: str) -> CheckpointError | None
             message, hint = f"the hub refuses access to {name}", log_in
         case OSError(errno=errno.ENOSPC):
             return disk_full(Path(constants.HF_HUB_CACHE) / file)
-        case PermissionError(filename=str(place)):
-            message, hint = f"{place} cannot be written", "choose another folder, or check who owns it"
+        case OSError(filename=str(), errno=number) if number != errno.ENOENT and (refused := explained(error)):
+            return CheckpointError(refused.message, hint=refused.hint)
         case _ if not is_of_network(error):
             return None
         case _:

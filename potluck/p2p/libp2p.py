@@ -284,7 +284,7 @@ class Libp2pHost:
             raise
 
     async def wait_lost(self) -> None:
-        """Return once p2pd ended without being asked to: this node is of no use until `restart`."""
+        """Return once p2pd or the folder of its sockets is gone: this node is of no use until `restart`."""
         await self._lost.wait()
 
     async def restart(self) -> None:
@@ -400,7 +400,8 @@ class Libp2pHost:
         """Notice that somebody removed the folder of p2pd's sockets, as a log-out does: nobody reaches p2pd then."""
         while True:
             await asyncio.sleep(_GUARD_S)
-            if self._dht is not None and self._directory is not None and not self._directory.path.exists():
+            is_up = self._dht is not None and self._directory is not None and not self._lost.is_set()
+            if is_up and self._directory is not None and not self._directory.path.exists():
                 log.warning("the folder of the node's sockets was removed")
                 self._lost.set()
 
@@ -606,8 +607,10 @@ def _lock_identity(path: Path) -> int:
     descriptor = os.open(path, access | os.O_CLOEXEC)
     try:
         lock(descriptor, path)
-    except BlockingIOError as error:
+    except BaseException as error:
         os.close(descriptor)
+        if not isinstance(error, BlockingIOError):
+            raise
         raise NetworkError("another node already runs with this identity", hint=_OWN_IDENTITY_HINT) from error
     return descriptor
 

@@ -58,13 +58,13 @@ def with_free_ports(addrs: Sequence[str]) -> tuple[str, ...]:
 
     Addresses with the same port, such as those of IPv4 and IPv6, get the same one.
     """
-    given = {f"{port}": _free(port, addrs) for port in tcp_ports(addrs)}
+    given = {port: _free(port, addrs) for addr in addrs if (port := part(addr, "tcp"))}
     return tuple(_at(addr, given[port]) if (port := part(addr, "tcp")) else addr for addr in addrs)
 
 
-def _free(port: int, addrs: Sequence[str]) -> int:
+def _free(named: str, addrs: Sequence[str]) -> int:
     """Return a port at which nobody listens instead, at none of the addresses that have this one; 0: any free one."""
-    same = [addr for addr in addrs if part(addr, "tcp") == str(port)]
+    port, same = int(named), [addr for addr in addrs if part(addr, "tcp") == named]
     others = range(port, min(port + _MAX_STEPS, _MAX_PORT + 1)) if port else ()
     return next((other for other in others if not any(_obstacle(_at(addr, other)) for addr in same)), 0)
 

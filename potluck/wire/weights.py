@@ -18,7 +18,7 @@ MANIFEST = ""
 """The name under which the manifest itself is asked for; it has one piece."""
 
 
-class PieceRequest(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class PieceRequest(Struct, frozen=True, array_like=True):
     """Asks for one piece. `weights`: digest of the manifest."""
 
     weights: Annotated[bytes, Meta(min_length=32, max_length=32)]

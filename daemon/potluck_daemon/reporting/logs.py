@@ -51,8 +51,9 @@ class _LogFile(logging.handlers.RotatingFileHandler):
     def emit(self, record: logging.LogRecord) -> None:
         stream = self.stream
         if stream is not None and not _is_named(stream.fileno(), self.baseFilename):
-            stream.close()
             self.stream = None  # opened again for the line
+            with contextlib.suppress(OSError):
+                stream.close()
             with contextlib.suppress(OSError):
                 Path(self.baseFilename).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         super().emit(record)
@@ -62,7 +63,7 @@ def _is_named(file: int, path: str) -> bool:
     """Return whether `path` is the name of an open file."""
     try:
         return os.path.samestat(os.fstat(file), os.stat(path))
-    except FileNotFoundError:
+    except OSError:
         return False
 
 

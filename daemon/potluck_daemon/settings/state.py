@@ -109,7 +109,7 @@ class StateFile:
         try:
             self._file.write(dumps(self.state))
         except OSError as error:
-            raise (explained(error) or error) from error
+            raise (explained(error, self._file.path) or error) from error
         self._saved = self.state
 
     def try_to_save(self) -> None:

@@ -169,7 +169,10 @@ class Gateway:
             wanted = await opening()
         except PotluckError as error:
             problem = f"{error.message} ({error.hint})" if error.hint else error.message
-            self._status = replace(self._status, problem=problem)
+            self._status, self._port = (
+                replace(self._status, problem=problem),
+                0,
+            )  # the next one would get the same answer
             child.kill()
             return
         wanted = replace(wanted, distrusted=tuple(sorted(self._distrusted)), port=self._port or wanted.port)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from potluck_control.own_python import python_command
+from potluck_control.own_python import child_environment, python_command
 
 from potluck.errors import PotluckError
 from potluck_daemon.updates.download import fetch, get
@@ -133,7 +133,12 @@ def _run(*command: str | Path) -> str:
     """Run a command and return its output. Raises PotluckError."""
     try:
         done = subprocess.run(
-            [str(part) for part in command], capture_output=True, text=True, timeout=_UNPACK_TIMEOUT_S, check=False
+            [str(part) for part in command],
+            env=child_environment(python=command[0]),
+            capture_output=True,
+            text=True,
+            timeout=_UNPACK_TIMEOUT_S,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PotluckError("the update does not run here") from error

@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from potluck_control.redaction import OwnNames, redact, redact_person
@@ -85,6 +86,10 @@ def test_a_log_that_was_removed_is_made_again(tmp_path: Path, root_logger: loggi
         remove()
         root_logger.info("line %d", number)
         assert f"line {number}" in path.read_text()
+    shutil.rmtree(path.parent)
+    path.parent.write_text("in the way")
+    with mock.patch.object(logging, "raiseExceptions", False):  # it would print what logging itself cannot do
+        root_logger.info("nowhere")  # raises nothing into the work that it is about
 
 
 def test_old_lines_go_even_if_there_are_few_and_a_traceback_is_as_discreet_as_a_line(
