@@ -38,6 +38,7 @@ def environment() -> Iterator[dict[str, str]]:
             "OMP_NUM_THREADS": "1",
             "POTLUCK_SERVE_LISTEN": "/ip4/127.0.0.1/tcp/0",
             "POTLUCK_SERVE_THREADS": "1",
+            "XDG_RUNTIME_DIR": f"{folder}/none/here",  # a Mac has none, but other tests log in on this machine
             "PYTHONPATH": f"{site}:{Path(made_mac.__file__).parents[1]}",
         }
 
