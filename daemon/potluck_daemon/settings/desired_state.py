@@ -60,7 +60,7 @@ def _launch(settings: Settings, membership: Membership, places: Places, port: in
     return LaunchSpec(
         membership=membership.for_node(),
         checkpoint=chosen_checkpoint(serve.checkpoint, swarm) or str(bundled_checkpoint(swarm.model) or swarm.model),
-        runtime_dir=places.runtime / "nodes",
+        runtime_dir=places.socket.parent / "nodes",
         identity_path=places.identity_file,
         outbox=places.receipts,
         blocks=serve.blocks,
