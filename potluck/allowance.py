@@ -54,7 +54,7 @@ _VERSION_2 = _Files(
 def cores(proc: Path = PROC) -> int:
     """Return how many threads can compute at the same time; at least one."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(min(usable, *_quotas(proc), usable), 1)
+    return max(min([usable, *_quotas(proc)]), 1)
 
 
 def memory(proc: Path = PROC) -> Memory:

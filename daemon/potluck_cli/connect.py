@@ -121,7 +121,10 @@ def own_settings() -> Settings:
 
 
 def hello_or_none(*, or_silent: bool = True) -> DaemonHello | None:
-    """Return the running daemon's greeting; None if there is none, or unless `or_silent` is false, no answer."""
+    """Return the running daemon's greeting, or None if none runs.
+
+    A daemon that doesn't answer counts as none if `or_silent`, and raises as `hello` otherwise.
+    """
     try:
         return hello()
     except DaemonAwayError as error:

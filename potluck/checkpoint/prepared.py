@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +19,7 @@ from torch import Tensor
 
 from potluck.checkpoint.shards import FilePart, Shard, bytes_of, disk_full, file_errors, quick_digest
 from potluck.errors import CheckpointError
-from potluck.files import replacing
+from potluck.files import free_bytes, replacing
 
 _KEPT_FREE_BYTES = 1 << 30  # of the disk, for the owner of the computer
 _DTYPE_NAMES = {dtype: name for name, dtype in _TYPES.items()}
@@ -85,7 +84,7 @@ class PreparedBlocks:
 
 
 def _free_bytes(folder: Path) -> int:
-    return shutil.disk_usage(folder).free - _KEPT_FREE_BYTES
+    return free_bytes(folder) - _KEPT_FREE_BYTES
 
 
 def _layout_of(digest: str, tensors: Mapping[str, Tensor]) -> str:

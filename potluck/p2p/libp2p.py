@@ -400,8 +400,8 @@ class Libp2pHost:
         """Notice that somebody removed the folder of p2pd's sockets, as a log-out does: nobody reaches p2pd then."""
         while True:
             await asyncio.sleep(_GUARD_S)
-            is_up = self._dht is not None and self._directory is not None and not self._lost.is_set()
-            if is_up and self._directory is not None and not self._directory.path.exists():
+            directory = self._directory if self._dht is not None and not self._lost.is_set() else None
+            if directory is not None and not directory.path.exists():
                 log.warning("the folder of the node's sockets was removed")
                 self._lost.set()
 

@@ -34,7 +34,7 @@ def check_announced_address(addr: str) -> str:
 
 
 def everywhere(port: int) -> tuple[str, ...]:
-    """Return the multiaddrs of a TCP port of this computer, for IPv4 and IPv6; p2pd does with the one that is there."""
+    """Return the multiaddrs of a TCP port of this computer. p2pd leaves out a family that is missing."""
     return f"/ip4/0.0.0.0/tcp/{port}", f"/ip6/::/tcp/{port}"
 
 
@@ -87,7 +87,7 @@ def _obstacle(addr: str) -> OSError | None:
                 probe.bind((host, int(port)))
                 probe.listen(1)
         except OSError as error:
-            if error.errno != errno.EAFNOSUPPORT or host not in ANY:  # all IPs of a family that is not there are none
+            if error.errno != errno.EAFNOSUPPORT or host not in ANY:  # a family that is missing has no IPs to be busy
                 return error
     return None
 
@@ -121,3 +121,8 @@ def is_loopback(addr: str) -> bool:
     """Return whether a multiaddr, or an IP, is of this computer alone."""
     host = host_of(addr)
     return host is not None and host.is_loopback
+
+
+def names_this_computer(host: str) -> bool:
+    """Return whether the host of a web address is this computer."""
+    return host.lower() == "localhost" or is_loopback(host)

@@ -9,6 +9,7 @@ from potluck_control.network_report import NetworkReport
 
 from potluck.p2p.own_ips import outer_ips, own_ips
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
+from potluck_daemon.swarms.contact import no_network
 
 NAME = "NAT"
 
@@ -28,8 +29,8 @@ def gather(scene: Scene) -> NatFacts:
 
 def judge(facts: NatFacts) -> list[Finding]:
     if not facts.addresses:
-        text = "this machine has no network"
-        return [Finding(NAME, Severity.ERROR, text, "connect it; without a network only a swarm on this machine works")]
+        problem = no_network()
+        return [Finding(NAME, Severity.ERROR, problem.message, problem.hint or "")]
     if facts.network.num_asked:
         return _as_measured(facts)
     return _as_guessed({ip.version for ip in map(ipaddress.ip_address, facts.addresses) if ip.is_global}, facts)

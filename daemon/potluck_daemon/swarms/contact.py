@@ -20,7 +20,7 @@ def free_port() -> int:
 
 
 def no_network() -> UsageError:
-    """Return why nobody is invited."""
+    """Return the error of a computer that no other one can reach."""
     hint = "connect it; without a network only a swarm on this machine works"
     return UsageError("this machine has no network", hint=hint)
 

@@ -1,4 +1,4 @@
-"""Has a short-lived process ask the hub, so that the daemon stays small. It prints a JSON object on each line."""
+"""Asks the hub in a short-lived process, so that the daemon stays small. It prints a JSON object on each line."""
 
 from __future__ import annotations
 

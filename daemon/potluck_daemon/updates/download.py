@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from potluck.errors import NetworkError, PotluckError, UsageError
-from potluck.p2p.ports import is_loopback
+from potluck.p2p.ports import names_this_computer
 from potluck.unreachable import why_unreachable
 from potluck_daemon.downloads import OnBytes, continue_download, sha256_of
 
@@ -175,5 +175,4 @@ def _unreachable(url: str, error: Exception) -> NetworkError:
 
 
 def _is_here(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    return host == "localhost" or is_loopback(host)
+    return names_this_computer(urlsplit(url).hostname or "")

@@ -1,4 +1,4 @@
-"""Which of its own IPs a computer tells others: no network, the interfaces are made up."""
+"""A computer tells others those of its IPs that lead to it. The tests make the interfaces up and use no network."""
 
 import pytest
 

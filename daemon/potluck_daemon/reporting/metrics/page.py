@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 
 from potluck_control.http_server import HttpAnswer, HttpError, HttpServer, RequestHead, ServerLimits, body_bytes
 
-from potluck.p2p.ports import is_loopback
+from potluck.p2p.ports import is_loopback, names_this_computer
 from potluck_daemon.reporting.metrics.exposition import CONTENT_TYPE, Family, render
 from potluck_daemon.settings.schema import MetricsSettings
 
@@ -108,4 +108,4 @@ def refusal(settings: MetricsSettings) -> str | None:
 
 def _is_local_name(host: str) -> bool:
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
-    return name.lower() == "localhost" or is_loopback(name.strip("[]"))
+    return names_this_computer(name.strip("[]"))
