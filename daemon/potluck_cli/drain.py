@@ -13,10 +13,11 @@ from potluck_control.formatting import duration
 from potluck_control.schema import Status
 
 from potluck.errors import UsageError
-from potluck_cli.connect import daemon, follow, hello_or_none, wait_until_ended
+from potluck_cli.connect import daemon, hello_or_none, wait_until_ended
 from potluck_cli.durations import parse_duration
 from potluck_cli.options import answer
 from potluck_cli.stop import ENDED, NOT_RUNNING
+from potluck_cli.terminal import Wait
 
 DESCRIPTION = """\
 Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off.
@@ -65,15 +66,12 @@ def run(args: argparse.Namespace) -> int:
 def _wait(client: ControlClient) -> int:
     """Wait until the daemon ends; returns how many sessions were open last."""
     sessions = 0
-
-    def step(status: Status) -> str:
-        nonlocal sessions
-        sessions = status.sessions if status.engine.pid is not None else sessions
-        at_most = f", at most {duration(status.until - time.time())} more" if status.until else ""
-        return f"{_sessions(sessions)} open{at_most}"
-
-    with contextlib.suppress(DaemonAwayError):  # it ended
-        follow(client, schema.STATUS, client.call(schema.STATUS), step)
+    with Wait("Waiting for open sessions") as wait, contextlib.suppress(DaemonAwayError):  # it ended
+        for event in client.events():  # looks now and then would miss what happens just before the end
+            if isinstance(event, Status):
+                sessions = event.sessions if event.engine.pid is not None else sessions
+                at_most = f", at most {duration(event.until - time.time())} more" if event.until else ""
+                wait.doing = f"{_sessions(sessions)} open{at_most}"
     return sessions
 
 
