@@ -46,7 +46,8 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, SessionOpening, StepRequest
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols
-from potluck.wire.dial_back import DialBack, encode_dial_back
+from potluck.wire.dial_back import DialBack
+from potluck.wire.message import encode
 from potluck.wire.sessions import encode_step
 
 _PING, _STORE, _FIND = (f"DHTProtocol.rpc_{name}" for name in ("ping", "store", "find"))
@@ -328,7 +329,7 @@ BODIES: dict[str, tuple[Callable[[], bytes], ...]] = {
     exchange.FETCH: (lambda: encode_fetch(exchange.Fetch(64, tuple(range(64)))), _noise),
     exchange.PUSH: (lambda: encode_push(()), _noise),
     exchange.REPORT: (lambda: encode_report(PeerId("1" * 52)), _noise),
-    protocols.DIAL_BACK: (lambda: encode_dial_back(DialBack(("/ip4/127.0.0.1/tcp/1",))), _noise),
+    protocols.DIAL_BACK: (lambda: encode(DialBack(("/ip4/127.0.0.1/tcp/1",))), _noise),
 }
 
 

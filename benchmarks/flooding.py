@@ -50,8 +50,8 @@ from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import QuoteRequest
+from potluck.wire.message import encode as encode_message
 from potluck.wire.protocols import QUOTE
-from potluck.wire.questions import encode_quote_request
 
 _NUM_BLOCKS, _HIDDEN_SIZE = 2, 512
 _ATTACK_S, _SOAK_S = 30.0, 300.0
@@ -138,7 +138,7 @@ def _attackers(arguments: list[str], core: int, seconds: float) -> Iterator[subp
 
 
 def _question(membership: Membership) -> bytes:
-    return encode_quote_request(QuoteRequest(membership.swarm.prefix, Span(0, _NUM_BLOCKS), 1, 0))
+    return encode_message(QuoteRequest(membership.swarm.prefix, Span(0, _NUM_BLOCKS), 1, 0))
 
 
 async def _honest_calls(membership: Membership, peer: PeerId, seconds: float) -> list[float]:

@@ -48,11 +48,19 @@ from potluck.p2p.control import P2pdClient
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, QuoteRequest, SessionOpening, StepRequest
+from potluck.protocol.messages import (
+    BackwardRequest,
+    Caller,
+    ForwardRequest,
+    QuoteRequest,
+    SessionOpening,
+    Settlement,
+    StepRequest,
+)
 from potluck.protocol.swarm import Swarm, new_swarm
 from potluck.wire import protocols, sessions
-from potluck.wire.calls import encode_call
-from potluck.wire.questions import encode_quote_request, encode_receipt
+from potluck.wire.message import encode as encode_message
+from potluck.wire.tensors import encode_parts
 
 _HIDDEN_SIZE, _NUM_BLOCKS = 512, 4
 _COUNT, _SOAK_COUNT = 2000, 100_000  # in each role
@@ -176,8 +184,8 @@ def _seeds(swarm: Swarm, host: Libp2pHost) -> dict[str, list[bytes]]:
     heads = dict(members.chains.heads)
     frames = {
         protocols.SESSION: [sessions.encode_step(StepRequest(hidden, opening))],
-        protocols.FORWARD: list(encode_call(ForwardRequest(swarm.prefix, span, hidden))),
-        protocols.BACKWARD: list(encode_call(BackwardRequest(swarm.prefix, span, hidden, hidden))),
+        protocols.FORWARD: list(encode_parts(ForwardRequest(swarm.prefix, span, hidden))),
+        protocols.BACKWARD: list(encode_parts(BackwardRequest(swarm.prefix, span, hidden, hidden))),
     }
     return {
         **{name: [build() for build in builders for _ in range(4)] for name, builders in BODIES.items()},
@@ -188,8 +196,8 @@ def _seeds(swarm: Swarm, host: Libp2pHost) -> dict[str, list[bytes]]:
             encode(Exchange(records=known)),
             encode(Exchange(heads={})),
         ],
-        protocols.QUOTE: [encode_quote_request(QuoteRequest(swarm.prefix, span, 1, 16))],
-        protocols.SETTLE: [encode_receipt(random.Random(1).randbytes(264))],
+        protocols.QUOTE: [encode_message(QuoteRequest(swarm.prefix, span, 1, 16))],
+        protocols.SETTLE: [encode_message(Settlement(random.Random(1).randbytes(264)))],
     }
 
 
@@ -284,7 +292,7 @@ class _World:
         self._process = psutil.Process(engine.process.pid)
         self._membership = membership
         whole = Span(0, membership.swarm.num_blocks)
-        self._question = encode_quote_request(QuoteRequest(membership.swarm.prefix, whole, 1, 0))
+        self._question = encode_message(QuoteRequest(membership.swarm.prefix, whole, 1, 0))
         self._peer, _ = split_peer(address)
         self._client = SwarmClient(membership.for_client(), ClientConfig(max_wait_s=_LOOK_S))
         self._host: Libp2pHost | None = None

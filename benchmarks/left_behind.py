@@ -39,7 +39,7 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Awaited, ForwardRequest, SessionOpening, StepRequest
 from potluck.protocol.swarm import new_swarm
 from potluck.wire import protocols, sessions
-from potluck.wire.calls import encode_call
+from potluck.wire.tensors import encode_parts
 
 KINDS = ("prefill", "wait", "push", "forward")
 _HIDDEN, _BLOCKS = 512, 8
@@ -181,7 +181,7 @@ async def _work(kind: str, name: str, place: str, address: str) -> None:
         await _say(stream, StepRequest(None, start_from_position=1, awaited=Awaited(1, 1, 1)))
     else:
         call = ForwardRequest(prefix, Span(0, _BLOCKS), _states(_CALL_TOKENS))
-        for frame in encode_call(call):
+        for frame in encode_parts(call):
             await stream.send(*frame)
     print("sent", flush=True)
     await asyncio.Event().wait()

@@ -39,8 +39,9 @@ from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm, from_fields, to_fields
+from potluck.wire.message import decode_request, encode
 from potluck.wire.protocols import WEIGHTS
-from potluck.wire.weights import MAX_REQUEST_BYTES, PieceRequest, decode_request, encode_request
+from potluck.wire.weights import MAX_REQUEST_BYTES, PieceRequest
 from tests.helpers.fake_network import FakeNetwork
 
 _COUNT, _SOAK_COUNT = 10_000, 100_000
@@ -211,7 +212,7 @@ class _Home:
             for name in names:
                 stream = await hostile.open_stream(here.peer_id, WEIGHTS, timeout_s=5, max_frame_bytes=PIECE_BYTES)
                 with suppress(RemoteError, ValueError, TypeError, OverflowError):
-                    await stream.send(encode_request(PieceRequest(bytes.fromhex(wanted), name, 0)))
+                    await stream.send(encode(PieceRequest(bytes.fromhex(wanted), name, 0)))
                     sent = await stream.receive(timeout_s=5)
                     self.works |= {"sent"} if is_plain and sent == _SENT else set()
                 await stream.close()
@@ -270,7 +271,7 @@ async def _only(peer: PeerId) -> list[PeerId]:
 async def _send(stream: Stream, _: PeerId) -> None:
     """Answer every request with the same bytes, which the manifests name."""
     while (body := await stream.receive()) is not None:
-        decode_request(body)
+        decode_request(body, PieceRequest)
         await stream.send(_SENT)
 
 

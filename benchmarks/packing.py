@@ -15,10 +15,9 @@ from torch import Tensor
 
 from benchmarks.figures import Measured
 from potluck.protocol.buffers import Buffer
-from potluck.protocol.messages import StepReply, StepRequest
+from potluck.protocol.messages import Pushed, StepReply, StepRequest
 from potluck.wire.packing import pack, pack_exactly, relative_error, unpack
-from potluck.wire.pushes import encode_push
-from potluck.wire.sessions import encode_step, encode_step_reply
+from potluck.wire.tensors import encode_tensors
 
 _HIDDEN_SIZE = 4096
 _TOKENS = 128
@@ -63,9 +62,9 @@ def _activations(seed: int, scale: float) -> Tensor:
 
 
 _MESSAGES: tuple[Callable[[Tensor, Tensor | None], tuple[Buffer, ...]], ...] = (
-    lambda values, data: encode_step(StepRequest(values, start_from_position=0, packed=data)),
-    lambda values, data: encode_step_reply(StepReply(values, packed=data)),
-    lambda values, data: encode_push(0, values, data),
+    lambda values, data: encode_tensors(StepRequest(values, start_from_position=0, packed=(data,))),
+    lambda values, data: encode_tensors(StepReply(values, packed=(data,))),
+    lambda values, data: encode_tensors(Pushed(0, values, (data,))),
 )
 
 

@@ -11,11 +11,12 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import ExitStack, asynccontextmanager, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 import torch
+from msgspec.structs import replace
 from torch import Tensor
 
 from potluck.blocks.adapters import PrivateAdapter
@@ -30,25 +31,22 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import (
     BackwardRequest,
     Caller,
+    Choices,
+    ChoicesRequest,
     ForwardRequest,
     Quote,
     ServerInfo,
+    Settlement,
     TensorReply,
     Timing,
 )
 from potluck.wire import protocols, sessions
-from potluck.wire.adapters import ACCEPTED, UploadJoiner
-from potluck.wire.calls import CallRequest, RequestJoiner
+from potluck.wire.adapters import UploadJoiner
+from potluck.wire.calls import CallRequest, RequestJoiner, decode_quote_request
 from potluck.wire.limits import Limits
-from potluck.wire.message import MAX_FIELD_BYTES, PART_BYTES, RequestParts
+from potluck.wire.message import ACCEPTED, MAX_FIELD_BYTES, PART_BYTES, RequestParts, decode_request, encode
 from potluck.wire.packing import can_pack, pack, pack_gradient
-from potluck.wire.questions import (
-    decode_choices_request,
-    decode_quote_request,
-    decode_receipt,
-    encode_choices,
-    encode_quote,
-)
+from potluck.wire.tensors import encode_tensors
 from potluck_engine.admission import Room
 from potluck_engine.compute.steps import Call
 from potluck_engine.in_thread import in_thread_if_large
@@ -115,7 +113,7 @@ class Handlers:
     async def take_adapter(self, stream: Stream, peer: PeerId) -> None:
         """Take in a private adapter, for later calls of this peer's person. Raises RemoteError."""
         state = self.state
-        joiner = UploadJoiner(num_blocks=self.limits.num_blocks, max_bytes=state.private.largest_bytes)
+        joiner = UploadJoiner(self.limits, max_bytes=state.private.largest_bytes)
         with ExitStack() as room:
             held: list[HeldAdapter] = []
 
@@ -153,7 +151,7 @@ class Handlers:
             free=free,
             now=now,
         )
-        return encode_quote(
+        return encode(
             Quote(
                 batch=load.batch + math.ceil(_COMING * expected_rows),
                 step_ms=load.step_ms,
@@ -165,13 +163,14 @@ class Handlers:
 
     async def settle(self, body: bytes, peer: PeerId) -> bytes:
         """Take the last receipt of a session or of some calls, which no later one can carry."""
-        self.state.tabs.settle(peer, decode_receipt(body))
+        self.state.tabs.settle(peer, decode_request(body, Settlement).receipt)
         return b""
 
     async def choices(self, body: bytes, peer: PeerId) -> bytes:
         """Tell the client of a session which experts were chosen in it."""
-        request = decode_choices_request(body)
-        return encode_choices(self.state.choices.of(peer, request.session_id, request.row, request.tokens))
+        request = decode_request(body, ChoicesRequest)
+        experts = self.state.choices.of(peer, request.session_id, request.row, request.tokens)
+        return b"".join(encode_tensors(Choices(experts)))
 
     # -- what an adapter for foreign peers asks too --------------------------------------------------------------------
 
@@ -288,7 +287,7 @@ class Handlers:
             hidden, packed = await in_thread_if_large(hidden.nbytes, packing)
         tensors = (hidden,) if found.prompts is None else (hidden, found.prompts)
         gap = None if inputs.given is None else inputs.given.gap
-        return TensorReply(tensors, timing, found.adapter, packed, gap)
+        return TensorReply(tensors, timing, found.adapter, (packed,), gap)
 
     async def _compute_for_leader(self, request: ForwardRequest) -> Tensor:
         return (await self.compute(request, self.host.peer_id)).tensors[0]

@@ -31,7 +31,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest, Timing
 from potluck.tasks import cancel_and_wait, start_task
 from potluck.wire.packing import can_pack, pack
-from potluck.wire.pushes import digest_of
+from potluck.wire.sessions import digest_of
 from potluck_engine import admission
 from potluck_engine.admission import Room
 from potluck_engine.in_thread import LARGE_BYTES, in_thread_if_large
@@ -103,7 +103,7 @@ def _memory_of(
         is_alone=opening.exact or not state.blocks.whole.is_ragged or private is not None,
         adapter=adapter,
         private=private,
-        sharing=opening.sharing or "",
+        sharing=opening.sharing,
     )
 
 
@@ -348,7 +348,7 @@ class Session:
             pusher is not None and pusher.stream is not None,
             was_pushed,
             input_digest=digest_of(asked.hidden) if asked.was_pushed and asked.hidden is not None else None,
-            packed=packed,
+            packed=() if packed is None else (packed,),
         )
         pieces = self.coding.encode_step_reply(reply)
         try:

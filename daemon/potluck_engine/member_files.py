@@ -24,8 +24,9 @@ from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import cancel_and_wait
+from potluck.wire.message import encode
 from potluck.wire.protocols import WEIGHTS
-from potluck.wire.weights import MANIFEST, PART_BYTES, PieceRequest, encode_request
+from potluck.wire.weights import MANIFEST, PART_BYTES, PieceRequest
 
 log = logging.getLogger(__name__)
 
@@ -190,7 +191,7 @@ def _write(partial: Path, file: ManifestFile, piece: int, data: bytearray) -> No
 
 async def _received(stream: Stream, request: PieceRequest, max_bytes: int) -> bytearray:
     """Ask for a piece and return what comes. Raises RemoteError and TimeoutError."""
-    await stream.send(encode_request(request), timeout_s=_SILENCE_S)
+    await stream.send(encode(request), timeout_s=_SILENCE_S)
     data = bytearray()
     while len(data) < max_bytes:
         part = await stream.receive(silence_s=_SILENCE_S)

@@ -22,11 +22,13 @@ from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Awaited, PushLink, StepRequest
+from potluck.protocol.messages import Awaited, Pushed, PushLink, PushOpening, StepRequest
 from potluck.tasks import start_task
 from potluck.wire import protocols
 from potluck.wire.limits import Limits
-from potluck.wire.pushes import ACCEPTED, Pushed, decode_push, decode_push_opening, encode_push, encode_push_opening
+from potluck.wire.message import ACCEPTED, decode_request, encode
+from potluck.wire.sessions import decode_push
+from potluck.wire.tensors import encode_tensors
 from potluck_engine.in_thread import LARGE_BYTES
 
 log = logging.getLogger(__name__)
@@ -105,7 +107,7 @@ async def receive_pushes(pushes: Pushes, stream: Stream, peer: PeerId) -> None:
         body = await stream.receive(timeout_s=pushes.opening_timeout_s)
     except TimeoutError:
         return
-    session = None if body is None else pushes.expected.get(decode_push_opening(body))
+    session = None if body is None else pushes.expected.get(decode_request(body, PushOpening).secret)
     if session is None or not session.expects(peer):
         raise RemoteError(Code.NOT_SERVED, "no session here expects pushes of this peer")
     session.receiving = asyncio.current_task()
@@ -224,7 +226,7 @@ class Pusher:
         """Send an output, packed if it can be; return False if it cannot leave now."""
         if self.stream is None or len(self._outbox.waiting) >= _MAX_LEAVING:
             return False
-        pieces = encode_push(number, output, packed)
+        pieces = encode_tensors(Pushed(number, output, (packed,)))
         try:
             if self._outbox.waiting or not self.stream.send_now(*pieces):
                 self._outbox.add(pieces)
@@ -245,7 +247,7 @@ class Pusher:
             stream = await host.open_stream(
                 link.peer, protocols.PUSH, timeout_s=_CONNECT_S, max_frame_bytes=_MAX_ANSWER_BYTES
             )
-            await stream.send(encode_push_opening(link.secret))
+            await stream.send(encode(PushOpening(link.secret)))
             if await stream.receive(timeout_s=_ACCEPT_S) is not None:
                 self._outbox, self.stream = Outbox(stream, self.close, timeout_s=_SEND_S), stream
                 await stream.receive()

@@ -26,7 +26,8 @@ from potluck.p2p.contention import stretched
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.wire.dial_back import DialBack, decode_dial_back, decode_reachable, encode_dial_back, encode_reachable
+from potluck.wire.dial_back import MAX_ADDRESSES, DialBack, Reachable
+from potluck.wire.message import decode_reply, decode_request, encode
 from potluck.wire.protocols import DIAL_BACK
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Reachability:
         now = asyncio.get_running_loop().time()
         if self._num_answering >= _MAX_ANSWERS or not self._host.budgets.may_dial(peer, now):
             raise RemoteError(Code.BUSY, "too many dials", retry_after_s=5.0)
-        question = decode_dial_back(body)
+        question = decode_request(body, DialBack)
         self._num_answering += 1
         try:
             if self.wants_vouching and peer not in self._asking and not question.seen_as:
@@ -139,8 +140,8 @@ class Reachability:
             # Behind a router a peer knows only private addresses, but its port may be open at the router.
             addresses = list(dict.fromkeys(moved for addr in question.addresses for moved in _moved_to(seen, addr)))
             if not addresses:
-                return encode_reachable(False)
-            return encode_reachable(await self._host.dial_anew(peer, addresses, seen_as=question.seen_as))
+                return encode(Reachable(False))
+            return encode(Reachable(await self._host.dial_anew(peer, addresses, seen_as=question.seen_as)))
         except NetworkError as error:
             raise RemoteError(Code.BUSY, "no dial can be made now", retry_after_s=5.0) from error
         finally:
@@ -152,8 +153,9 @@ class Reachability:
         try:
             own = [addr.rpartition("/p2p/")[0] for addr in await self._host.addresses()]
             seen_as = next(iter((await self._host.neighbours()).get(peer, ())), "") if stay else ""
-            body = encode_dial_back(DialBack(tuple(addr for addr in own if ip_of(addr)), seen_as))
-            return decode_reachable(await self._host.call(peer, DIAL_BACK, body, timeout_s=timeout_s))
+            body = encode(DialBack(tuple(addr for addr in own if ip_of(addr))[:MAX_ADDRESSES], seen_as))
+            answer = await self._host.call(peer, DIAL_BACK, body, timeout_s=timeout_s)
+            return decode_reply(answer, Reachable).is_reachable
         except PotluckError as error:
             self._were_busy |= isinstance(error, RemoteError) and error.code is Code.BUSY
             log.debug("a peer does not say whether it can dial us: %s", error)

@@ -24,8 +24,9 @@ from potluck.model_folder import fetched_folders, hub_cache, inside, pinned_fold
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
+from potluck.wire.message import decode_request
 from potluck.wire.protocols import WEIGHTS
-from potluck.wire.weights import MANIFEST, MAX_REQUEST_BYTES, PART_BYTES, PieceRequest, decode_request
+from potluck.wire.weights import MANIFEST, MAX_REQUEST_BYTES, PART_BYTES, PieceRequest
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +70,7 @@ class SharedWeights:
         self._streams.append(person)
         try:
             while (body := await stream.receive(timeout_s=_IDLE_S)) is not None:
-                data = memoryview(await asyncio.to_thread(self._read, decode_request(body)))
+                data = memoryview(await asyncio.to_thread(self._read, decode_request(body, PieceRequest)))
                 for start in range(0, len(data), PART_BYTES):
                     if self.is_busy():
                         await asyncio.sleep(BUSY_PAUSE_S)

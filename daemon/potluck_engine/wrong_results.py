@@ -11,10 +11,10 @@ import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import replace
 
 import numpy as np
 import torch
+from msgspec.structs import replace
 from torch import Tensor
 
 from potluck.audit.choices import WINDOW_TOKENS

@@ -122,7 +122,7 @@ class BlockSpan:
             if isinstance(place, AdapterPlace):
                 sizes = (place.out_features, place.in_features)
                 problem = misfit(self.layers[layer], Place(place.block, place.name), sizes)
-            elif len(self.remembered) != len(self.span) or self.remembered[layer] != place[2:]:
+            elif len(self.remembered) != len(self.span) or self.remembered[layer] != place.kept:
                 asked = f"{place.heads} keys of {place.key_size}"
                 problem = f"does not fit block {place.block}, which remembers other things than {asked}"
             if problem is not None:

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from msgspec import structs
 from torch import Tensor
 
 from potluck.audit.choices import WINDOW_TOKENS, audit_chance, choose_auditor, choose_window
@@ -47,9 +48,10 @@ from potluck.protocol.messages import ChoicesRequest, ForwardRequest, SessionOpe
 from potluck.protocol.records import NumberFormat
 from potluck.routing.route import Needs, RouteHop
 from potluck.tasks import BackgroundTasks
+from potluck.wire.calls import decode_choices
+from potluck.wire.message import encode
 from potluck.wire.packing import pack_exactly
 from potluck.wire.protocols import CHOICES
-from potluck.wire.questions import decode_choices, encode_choices_request
 
 _log = logging.getLogger(__name__)
 
@@ -344,7 +346,7 @@ class Audits:
     async def _choices(self, part: RouteHop, opening: SessionOpening, row: int, tokens: int) -> Tensor:
         """Return which experts a server chose for a row's first tokens. Raises RemoteError."""
         assert opening.session_id is not None
-        request = encode_choices_request(ChoicesRequest(opening.session_id, row, tokens))
+        request = encode(ChoicesRequest(opening.session_id, row, tokens))
         answer = await self._host.call(part.peer_id, CHOICES, request, timeout_s=_PATIENCE_S)
         return decode_choices(answer, tokens, num_layers=len(part.span))
 
@@ -371,9 +373,9 @@ class Audits:
         """
         request = self._request(case, asked)
         if choices is not None:
-            request = replace(request, choices=choices, margin=math.inf)
+            request = structs.replace(request, choices=choices, margin=math.inf)
         if case.is_fed_rounded and speaks_packed(asked.hop.server.record):
-            request = replace(request, packed=await asyncio.to_thread(pack_exactly, case.inputs))
+            request = structs.replace(request, packed=(await asyncio.to_thread(pack_exactly, case.inputs),))
         try:
             async with self._asking(asked):
                 reply = await self._calls.compute(asked.hop, request)
@@ -406,7 +408,7 @@ class Audits:
         Raises:
             RemoteError: the server refuses or fails.
         """
-        opening = replace(
+        opening = structs.replace(
             case.opening,
             session_id=str(uuid.uuid4()),
             max_length=case.inputs.shape[1],

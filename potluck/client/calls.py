@@ -10,9 +10,10 @@ import asyncio
 import contextlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import replace
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
+
+from msgspec.structs import replace
 
 from potluck.client.config import ClientConfig
 from potluck.client.own_adapters import AdapterPart
@@ -37,8 +38,8 @@ from potluck.routing.pace import Patience
 from potluck.routing.route import RouteHop
 from potluck.tasks import BackgroundTasks, cancel_and_wait
 from potluck.wire import protocols, sessions
-from potluck.wire.adapters import encode_upload
-from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
+from potluck.wire.calls import CallRequest, ReplyJoiner
+from potluck.wire.tensors import encode_parts
 
 T = TypeVar("T")
 
@@ -213,7 +214,7 @@ class Calls:
 
 
 async def _send_upload(stream: Stream, upload: AdapterUpload) -> None:
-    for frame in encode_upload(upload):
+    for frame in encode_parts(upload):
         await stream.send(*frame)
     if await stream.receive() is None:
         raise RemoteError(Code.UNREACHABLE, "the server closed the stream before it had the adapter")
@@ -221,7 +222,7 @@ async def _send_upload(stream: Stream, upload: AdapterUpload) -> None:
 
 async def exchange(stream: Stream, request: CallRequest) -> TensorReply:
     """Send a stateless call over a new stream and return the answer. Raises RemoteError."""
-    for frame in encode_call(request):
+    for frame in encode_parts(request):
         await stream.send(*frame)
     joiner = ReplyJoiner(request)
     while (body := await stream.receive()) is not None:

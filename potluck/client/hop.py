@@ -13,12 +13,13 @@ import contextlib
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import torch
+from msgspec.structs import replace
 from torch import Tensor
 
 from potluck.client.calls import Calls, StepStream
@@ -37,7 +38,7 @@ from potluck.routing.pace import Pace, opening_silence_s
 from potluck.routing.route import RouteHop
 from potluck.tasks import cancel_and_wait
 from potluck.wire.packing import pack, pack_exactly
-from potluck.wire.pushes import digest_of
+from potluck.wire.sessions import digest_of
 
 _MESSAGE_TOKENS = 2048  # of a prompt at once, though servers take rows without a session whole
 _SHORT_TOKENS = 32  # a decode step, with drafts; it takes a few times as long as one token at most
@@ -308,7 +309,7 @@ class Hop:
             push_to=links.untold.pop("push_to", None),
             pushed_by=links.untold.pop("pushed_by", None),
             answer_tokens=piece.answer_tokens,
-            packed=self._packed(piece.hidden) if self.is_fed_rounded else None,
+            packed=self._packed(piece.hidden),
             is_spare=self.is_spare,
         )
         line.rows = line.rows or self.history.batch  # the first message is no announcement
@@ -377,11 +378,10 @@ class Hop:
     async def _bring(self, line: _Line, awaited: Awaited, hidden: Tensor, *, is_late: bool = True) -> None:
         """Send what was announced, because the server before did not, or is late."""
         self.links.missed |= is_late
-        packed = self._packed(hidden) if self.is_fed_rounded else None
-        await line.stream.send(StepRequest(hidden, awaited=awaited, packed=packed))
+        await line.stream.send(StepRequest(hidden, awaited=awaited, packed=self._packed(hidden)))
 
-    def _packed(self, hidden: Tensor | None) -> Tensor | None:
-        return pack_exactly(hidden) if hidden is not None and self.speaks_packed else None
+    def _packed(self, hidden: Tensor | None) -> tuple[Tensor | None, ...]:
+        return (pack_exactly(hidden),) if hidden is not None and self.is_fed_rounded and self.speaks_packed else ()
 
     def _note(self, line: _Line, piece: Piece, reply: StepReply, *, is_step: bool) -> None:
         """Take down what an answer says of its server: load, links, work and times.

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from potluck.p2p.network import Host
-from potluck.protocol.messages import QuoteRequest
+from potluck.protocol.messages import Quote, QuoteRequest
 from potluck.protocol.records import LiveServer
+from potluck.wire.message import decode_reply, encode
 from potluck.wire.protocols import QUOTE
-from potluck.wire.questions import decode_quote, encode_quote_request
 
 _TIMEOUT_S = 1.0  # a server that takes longer is not a good choice
 
 
 async def quoted(host: Host, server: LiveServer, request: QuoteRequest) -> LiveServer:
     """Return a server with its present load. Raises RemoteError: UNREACHABLE, or why it refuses such a session."""
-    body = encode_quote_request(request)
-    quote = decode_quote(await host.call(server.peer_id, QUOTE, body, timeout_s=_TIMEOUT_S))
+    quote = decode_reply(await host.call(server.peer_id, QUOTE, encode(request), timeout_s=_TIMEOUT_S), Quote)
     heartbeat = replace(
         server.heartbeat,
         batch=quote.batch,

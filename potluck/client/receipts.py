@@ -17,12 +17,12 @@ from potluck.errors import PotluckError
 from potluck.membership.identity import public_key_of
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonId, Span
-from potluck.protocol.messages import Timing
+from potluck.protocol.messages import Settlement, Timing
 from potluck.protocol.receipts import Booking, Receipt, Work, sign_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
 from potluck.tasks import BackgroundTasks
+from potluck.wire.message import encode
 from potluck.wire.protocols import SETTLE
-from potluck.wire.questions import encode_receipt
 
 _log = logging.getLogger(__name__)
 
@@ -161,7 +161,7 @@ class Signer:
         if receipt is None:
             return
         try:
-            await self._host.call(tab.server, SETTLE, encode_receipt(receipt), timeout_s=_SETTLE_TIMEOUT_S)
+            await self._host.call(tab.server, SETTLE, encode(Settlement(receipt)), timeout_s=_SETTLE_TIMEOUT_S)
         except PotluckError as error:
             _log.debug("the last receipt of blocks %s was not taken: %s", tab.span, error.message)
 

@@ -11,7 +11,8 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from potluck.client.calls import Calls
 from potluck.client.servers import Servers

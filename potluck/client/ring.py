@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 
 from potluck.client.hop import Hop
 from potluck.protocol.blocks import PeerId
-from potluck.protocol.messages import PushLink
-from potluck.wire.pushes import SECRET_BYTES
+from potluck.protocol.messages import SECRET_BYTES, PushLink
 
 _OPENING_S = 10.0  # for a server to reach the next one
 _REST_S, _MAX_REST_S = 30.0, 600.0

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import torch
+from msgspec import structs
 from torch import Tensor
 
 from potluck.client.calls import Calls
@@ -30,7 +31,7 @@ from potluck.client.rows import RowGroup, put_back
 from potluck.client.servers import Failures, Servers
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
-from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest
+from potluck.protocol.messages import BackwardRequest, ForwardRequest
 from potluck.protocol.records import LiveServer
 from potluck.routing.route import Needs, RouteHop
 from potluck.wire.packing import pack, pack_exactly, pack_gradient, scaled
@@ -163,14 +164,18 @@ class StatelessPasses:
         route = list((await self._servers.find_route(span, needs, unwanted=failures.unwanted, wait=wait)).hops)
         while route:
             part = route.pop(0)
-            packed, (there, back) = None, self._ways(hidden, part.server)
+            packed: tuple[Tensor | None, ...] = ()
+            there, back = self._ways(hidden, part.server)
             if there:
-                hidden, packed = await asyncio.to_thread(pack, hidden)
+                hidden, data = await asyncio.to_thread(pack, hidden)
+                packed = (data,)
             own_prompts = (
                 None if prompts is None else prompts[part.span.start - span.start : part.span.end - span.start]
             )
             leg = Leg(part, hidden, own_prompts, adapter)
-            request = ForwardRequest(self._prefix, part.span, hidden, own_prompts, Caller(), is_trained, packed, back)
+            request = ForwardRequest(
+                self._prefix, part.span, hidden, own_prompts, is_trained=is_trained, packed=packed, packs=back
+            )
             try:
                 reply = await self._calls.compute(part, request, leg.own)
             except RemoteError as error:
@@ -222,11 +227,12 @@ class StatelessPasses:
         if not (there or back):
             return request, 0
         grad, power = scaled(request.grad)
-        packed = packed_grad = None
+        packed: tuple[Tensor | None, ...] = ()
         if there:
-            packed = await asyncio.to_thread(pack_exactly, request.hidden)  # the forward has rounded them
+            data = await asyncio.to_thread(pack_exactly, request.hidden)  # the forward has rounded them
             grad, packed_grad = await asyncio.to_thread(pack_gradient, grad, self._rounding)
-        return replace(request, grad=grad, packed=packed, packed_grad=packed_grad, packs=back), power
+            packed = data, packed_grad
+        return structs.replace(request, grad=grad, packed=packed, packs=back), power
 
     def _ways(self, values: Tensor, server: LiveServer) -> list[bool]:
         """Return whether [batch, tokens, hidden_size] should travel packed to a server, and the answer back."""

@@ -209,6 +209,7 @@ class P2pdClient:
 
         def on_prologue(stream: FrameStream, body: bytes) -> None:
             stream.max_frame_bytes = max_frame_bytes
+            stream.may_hear_words = isinstance(self._gate, OpenGate)
             if not answered.done():
                 answered.set_result(body)
 
@@ -460,7 +461,8 @@ class UnaryConnection(asyncio.Protocol):
         if kind == "daemonError":
             future.set_exception(_failure(message.daemonError.message[:300]))
         elif kind == "callUnaryResponse" and message.callUnaryResponse.WhichOneof("result") == "error":
-            future.set_exception(decode_refusal(message.callUnaryResponse.error))
+            refusal, is_open = message.callUnaryResponse.error, isinstance(self._gate, OpenGate)
+            future.set_exception(decode_refusal(refusal, may_be_words=is_open))
         else:
             future.set_result(message.callUnaryResponse.response)
 

@@ -11,12 +11,12 @@ from potluck.petals import protocols
 from potluck.petals.directory import TTL_S, block_keys, read_stock_servers
 from potluck.petals.records import stock_server_value
 from potluck.protocol.blocks import PeerId
-from potluck.protocol.messages import TensorReply
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord
 from potluck.protocol.swarm import Swarm
 
 if TYPE_CHECKING:  # torch, which a reader of the directory does without
     from potluck.foreign import EngineCalls, SessionCoding
+    from potluck.protocol.messages import TensorReply
     from potluck.wire.calls import CallRequest
 
 _MIN_STEP_S = 1e-3  # the DHT takes only a strictly later end

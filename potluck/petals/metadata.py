@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import msgpack
+import msgspec
+from msgspec import Struct
 
 from potluck.petals.envelopes import Envelope, RawTensor
 from potluck.petals.packing import TUPLE, pack, unpack_map
-from potluck.protocol.messages import Caller
+from potluck.protocol.messages import Caller, Count, Time
+from potluck.protocol.texts import Text
 from potluck.wire.errors import WireError
-from potluck.wire.fields import MAX_NAME_CHARS, text
 
-Metadata = Mapping[object, object]
+
+class Metadata(Struct, frozen=True):
+    """The keys that somebody needs, of which all are optional."""
+
+    args_structure: Any = None
+    points: float = 0.0
+    active_adapter: Text | None = None
+    max_length: Count | None = None
+    start_from_position: Count | None = None
+    alloc_timeout: Time | None = None
+
+    @property
+    def caller(self) -> Caller:
+        """Return what the metadata says of the caller."""
+        return Caller(adapter=self.active_adapter or None)
 
 
 def _structure(count: int) -> msgpack.ExtType:
@@ -28,20 +44,18 @@ _NAMES: Final = {b"__T%d" % index: index for index in range(8)}
 
 
 def read_metadata(envelope: Envelope) -> Metadata:
-    """Decode the map and check the stock keys that every request may carry; raises WireError."""
-    metadata = unpack_map(envelope.metadata)
-    points = metadata.get("points", 0)
-    if type(points) not in (int, float):
-        raise WireError("points must be a number")
-    return metadata
+    """Decode the map; raises WireError."""
+    try:
+        return msgspec.convert(unpack_map(envelope.metadata), Metadata)
+    except msgspec.ValidationError as error:
+        raise WireError(f"metadata: {error}") from None
 
 
 def arguments(envelope: Envelope, metadata: Metadata, count: int) -> Sequence[RawTensor]:
     """The first `count` tensors in the order that args_structure gives, or as they came; raises WireError."""
     tensors: Sequence[RawTensor] = envelope.tensors
-    structure = metadata.get("args_structure")
-    if structure is not None:
-        tensors = _rearranged(tensors, structure)
+    if metadata.args_structure is not None:
+        tensors = _rearranged(tensors, metadata.args_structure)
     if len(tensors) < count:
         raise WireError(f"expected {count} tensors, not {len(tensors)}")
     return tensors[:count]
@@ -54,8 +68,3 @@ def _rearranged(tensors: Sequence[RawTensor], structure: object) -> list[RawTens
             if all(index is not None and index < len(tensors) for index in indices):
                 return [tensors[index] for index in indices if index is not None]
     raise WireError("args_structure does not fit the tensors")
-
-
-def read_caller(metadata: Metadata) -> Caller:
-    """Return what the metadata says of the caller. Raises WireError."""
-    return Caller(adapter=text(metadata, "active_adapter", MAX_NAME_CHARS) or None)

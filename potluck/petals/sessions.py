@@ -8,7 +8,7 @@ only pushes need one, and a server refuses an id that it still knows from a stre
 from __future__ import annotations
 
 from potluck.petals.envelopes import Envelope, read_envelope, write_envelope
-from potluck.petals.metadata import THREE_TENSORS, Metadata, arguments, read_caller, read_metadata
+from potluck.petals.metadata import THREE_TENSORS, Metadata, arguments, read_metadata
 from potluck.petals.packing import pack
 from potluck.petals.stateless import read_hidden, read_prompts, read_request
 from potluck.petals.tensors import EMPTY_FLOATS, EMPTY_INTS, float_tensor, order_of_rows, to_raw
@@ -17,7 +17,6 @@ from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
 from potluck.wire.errors import WireError, refusing
-from potluck.wire.fields import integer, number
 from potluck.wire.limits import Limits
 
 
@@ -48,12 +47,14 @@ def decode_step(body: Buffer, *, limits: Limits, first: bool) -> StepRequest:
     opening = _read_opening(envelope, metadata, limits) if first else None
     raw_hidden, raw_prompts, raw_order = arguments(envelope, metadata, 3)
     hidden = read_hidden(raw_hidden, limits)
+    if (metadata.start_from_position or 0) > limits.max_length:
+        raise WireError(f"a step cannot start at token {metadata.start_from_position}")
     return StepRequest(
         hidden=hidden,
         opening=opening,
         prompts=read_prompts(raw_prompts, hidden, num_blocks=len(opening.span) if opening else None, limits=limits),
         hypo_ids=order_of_rows(raw_order, hidden.shape[0]),
-        start_from_position=integer(metadata, "start_from_position", most=limits.max_length),
+        start_from_position=metadata.start_from_position,
     )
 
 
@@ -89,15 +90,14 @@ def _step_metadata(request: StepRequest) -> dict[str, object]:
 
 def _read_opening(envelope: Envelope, metadata: Metadata, limits: Limits) -> SessionOpening:
     prefix, span = read_uids(envelope.uid, num_blocks=limits.num_blocks)
-    max_length = integer(metadata, "max_length")
-    if max_length is None:
+    if metadata.max_length is None:
         raise WireError("the first message needs max_length")
-    if max_length > limits.max_length:
-        raise WireError(f"max_length {max_length}, at most {limits.max_length} allowed", Code.TOO_LONG)
+    if metadata.max_length > limits.max_length:
+        raise WireError(f"max_length {metadata.max_length}, at most {limits.max_length} allowed", Code.TOO_LONG)
     return SessionOpening(
         prefix=prefix,
         span=span,
-        max_length=max_length,
-        alloc_timeout_s=number(metadata, "alloc_timeout") or 0.0,
-        caller=read_caller(metadata),
+        max_length=metadata.max_length,
+        alloc_timeout_s=metadata.alloc_timeout or 0.0,
+        caller=metadata.caller,
     )

@@ -10,7 +10,7 @@ from typing import Final
 from torch import Tensor
 
 from potluck.petals.envelopes import Envelope, RawTensor, read_envelope, write_envelope
-from potluck.petals.metadata import THREE_TENSORS, TWO_TENSORS, arguments, read_caller, read_metadata
+from potluck.petals.metadata import THREE_TENSORS, TWO_TENSORS, arguments, read_metadata
 from potluck.petals.packing import pack
 from potluck.petals.tensors import EMPTY_FLOATS, float_tensor, is_empty, to_raw
 from potluck.petals.uids import block_uids, read_uids
@@ -79,7 +79,7 @@ def split(envelope: Envelope) -> Iterator[tuple[Buffer, ...]]:
 def read_target(envelope: Envelope, limits: Limits) -> tuple[str, Span, Caller]:
     """Return prefix, blocks and caller, known from the first part on. Raises RemoteError."""
     prefix, span = read_uids(envelope.uid, num_blocks=limits.num_blocks)
-    return prefix, span, read_caller(read_metadata(envelope))
+    return prefix, span, read_metadata(envelope).caller
 
 
 @refusing(Code.BAD_REQUEST)
@@ -97,9 +97,9 @@ def read_call(envelope: Envelope, *, is_backward: bool, limits: Limits) -> CallR
     hidden = read_hidden(raw_hidden, limits)
     prompts = read_prompts(raw_prompts, hidden, num_blocks=len(span), limits=limits)
     if not raw_grad:
-        return ForwardRequest(prefix, span, hidden, prompts, read_caller(metadata))
+        return ForwardRequest(prefix, span, hidden, prompts, metadata.caller)
     grad = float_tensor(raw_grad[0], tuple(hidden.shape))
-    return BackwardRequest(prefix, span, hidden, grad, prompts, read_caller(metadata))
+    return BackwardRequest(prefix, span, hidden, grad, prompts, metadata.caller)
 
 
 @refusing(Code.BAD_REPLY)

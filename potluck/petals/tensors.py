@@ -14,7 +14,7 @@ from torch import Tensor
 
 from potluck.petals.envelopes import RawTensor
 from potluck.wire.errors import WireError
-from potluck.wire.tensors import Shape, finite_floats, is_finite, matches, plain_values, row_numbers, spell, values_of
+from potluck.wire.tensors import check_order, is_finite, plain_tensor, values_of
 
 
 class Compression(IntEnum):
@@ -52,7 +52,7 @@ def to_raw(tensor: Tensor) -> RawTensor:
     return RawTensor(tuple(tensor.shape), name, buffer=values_of(tensor.detach()))
 
 
-def float_tensor(raw: RawTensor, shape: Shape) -> Tensor:
+def float_tensor(raw: RawTensor, shape: tuple[int, ...]) -> Tensor:
     """Decode a tensor of finite floats whose shape must match.
 
     float64 is narrowed to float32, the widest type that blocks compute in.
@@ -63,8 +63,8 @@ def float_tensor(raw: RawTensor, shape: Shape) -> Tensor:
     dtype = _FLOATS.get(raw.dtype)
     if dtype is None:
         raise WireError(f"expected floats, not {raw.dtype!r}")
-    if not matches(raw.size, shape):
-        raise WireError(f"a tensor of shape {list(raw.size)}, expected {spell(shape)}")
+    if raw.size != shape:
+        raise WireError(f"a tensor of shape {list(raw.size)}, expected {list(shape)}")
     tensor = _decode_floats(raw, dtype)
     return tensor.to(torch.float32) if dtype is torch.float64 else tensor
 
@@ -75,9 +75,11 @@ def order_of_rows(raw: RawTensor, rows: int) -> Tensor | None:
         raise WireError(f"hypo_ids must be int64, not {raw.dtype!r}")
     if is_empty(raw):
         return None
-    if raw.size != (rows,) or raw.compression != Compression.NONE:
-        raise WireError(f"expected {rows} uncompressed integers")
-    return row_numbers(raw.buffer, rows)
+    if raw.compression != Compression.NONE:
+        raise WireError("expected uncompressed integers")
+    order = plain_tensor(raw.buffer, torch.int64, raw.size)
+    check_order(order, rows)
+    return order
 
 
 def is_empty(raw: RawTensor) -> bool:
@@ -90,10 +92,10 @@ def _decode_floats(raw: RawTensor, dtype: torch.dtype) -> Tensor:
     count = math.prod(size)
     if raw.compression == Compression.NONE:
         if dtype is torch.bfloat16 and length == count * 4:  # the older encoding: widened to float32
-            return finite_floats(raw.buffer, torch.float32, size).to(dtype)
-        return finite_floats(raw.buffer, dtype, size)
+            return plain_tensor(raw.buffer, torch.float32, size).to(dtype)
+        return plain_tensor(raw.buffer, dtype, size)
     if raw.compression == Compression.FLOAT16 and dtype in _HALF:
-        return finite_floats(raw.buffer, torch.float16, size).to(dtype)
+        return plain_tensor(raw.buffer, torch.float16, size).to(dtype)
     if raw.compression == Compression.MEANSTD_16BIT and dtype in _HALF:
         if not size or length != 2 * count + 8 * math.prod(size[:-1]):
             raise WireError(f"{length} bytes cannot be {list(size)} with compression {raw.compression}")
@@ -106,8 +108,8 @@ def _decode_meanstd(raw: RawTensor, count: int) -> Tensor:
     if not count:
         return torch.empty(raw.size)
     rows, data = count // raw.size[-1], bytes(raw.buffer)
-    values = plain_values(data[: 2 * count], torch.float16, count).view(rows, -1).to(torch.float32)
-    means, deviations = plain_values(data[2 * count :], torch.float32, 2 * rows).view(2, rows, 1)
+    values = plain_tensor(data[: 2 * count], torch.float16, (rows, raw.size[-1])).to(torch.float32)
+    means, deviations = plain_tensor(data[2 * count :], torch.float32, (2, rows, 1))
     restored: Tensor = (values * deviations + means).view(raw.size)
     if not is_finite(restored):
         raise WireError("a tensor holds NaN or infinity")

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta, Struct
 
 from potluck.protocol.blocks import Span
+from potluck.protocol.texts import Name
 
 _HASH_DIGITS = 16
 _MAX_NAME = 100
+_Block = Annotated[int, Meta(ge=0, lt=1 << 16)]
+_Size = Annotated[int, Meta(gt=0, le=1 << 24)]
 _NOT_IN_NAMES = re.compile(r"[^\w./-]", re.ASCII)
 
 
@@ -39,11 +43,11 @@ def find_adapter(ids: Iterable[str], wanted: str) -> str | None:
     return by_name
 
 
-class PrivateId(NamedTuple):
+class PrivateId(Struct, frozen=True):
     """What a call says of the private adapter that it computes with."""
 
-    digest: bytes  # of places and values; its owner's servers know it by this
-    num_values: int
+    digest: Annotated[bytes, Meta(min_length=32, max_length=32)]  # of places and values; its servers know it by this
+    num_values: Annotated[int, Meta(gt=0, lt=1 << 40)]
 
 
 class Place(NamedTuple):
@@ -53,15 +57,15 @@ class Place(NamedTuple):
     name: str
 
 
-class AdapterPlace(NamedTuple):
+class AdapterPlace(Struct, frozen=True, array_like=True, tag="layer"):
     """One linear layer that a private adapter changes: x -> x + scale * up(down(x))."""
 
-    block: int
-    name: str  # of the layer in its block
-    rank: int
-    in_features: int
-    out_features: int
-    scale: float
+    block: _Block
+    name: Name  # of the layer in its block
+    rank: Annotated[int, Meta(gt=0, le=1024)]
+    in_features: _Size
+    out_features: _Size
+    scale: Annotated[float, Meta(ge=-1e30, le=1e30)]
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -69,14 +73,19 @@ class AdapterPlace(NamedTuple):
         return self.rank * self.in_features, self.out_features * self.rank
 
 
-class PrefixPlace(NamedTuple):
+class PrefixPlace(Struct, frozen=True, array_like=True, tag="prefix"):
     """Trained keys [heads, tokens, key_size] and values [heads, tokens, value_size] before those of a block's input."""
 
-    block: int
-    tokens: int
-    heads: int  # of keys and values
-    key_size: int
-    value_size: int
+    block: _Block
+    tokens: _Size
+    heads: _Size  # of keys and values
+    key_size: _Size
+    value_size: _Size
+
+    @property
+    def kept(self) -> tuple[int, int, int]:
+        """Return what the block must keep of a token."""
+        return self.heads, self.key_size, self.value_size
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -84,11 +93,10 @@ class PrefixPlace(NamedTuple):
         return self.heads * self.tokens * self.key_size, self.heads * self.tokens * self.value_size
 
 
-@dataclass(frozen=True)
-class AdapterLayout:
+class AdapterLayout(Struct, frozen=True, dict=True):
     """The places of a private adapter by ascending block. Its values lie one after the other, two tensors a place."""
 
-    places: tuple[AdapterPlace | PrefixPlace, ...]
+    places: Annotated[tuple[AdapterPlace | PrefixPlace, ...], Meta(max_length=2048)]
 
     @cached_property
     def prefix_tokens(self) -> int:

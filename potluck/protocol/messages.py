@@ -1,23 +1,37 @@
-"""The calls between a client and an engine, as types.
+"""The calls between a client and an engine, as the structs that travel.
 
-Knows nothing of bytes, sockets or models; `potluck.wire` turns these into bytes and back. Tensors are torch tensors on
-the CPU, but torch is not imported here, so light processes can use this module.
+`potluck.wire` turns them into bytes and back. Ranges that hold for every model are declared here; `potluck.wire` checks
+those that depend on the model, such as shapes. Tensors are torch tensors on the CPU. Knows nothing of bytes or sockets.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+from torch import Tensor
 
 from potluck.protocol.adapters import AdapterLayout, PrivateId
 from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.receipts import RECEIPT_BYTES, TAB_BYTES
+from potluck.protocol.texts import PRINTABLE, Name, Text
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-
+SECRET_BYTES: Final = 16
+DIGEST_BYTES: Final = 16
 _CHOICE_TOKENS: Final = 8192
 _CHOICE_ROWS: Final = 131_072  # tokens x layers: up to 16 choices each fit in one message
+
+Count = Annotated[int, Meta(ge=0, le=1 << 50)]
+Positive = Annotated[int, Meta(gt=0, le=1 << 50)]
+Rows = Annotated[int, Meta(ge=0, le=1 << 20)]
+Time = Annotated[float, Meta(ge=0, le=1e15)]
+Gap = Annotated[float, Meta(ge=0)]  # of scores; may be infinite
+SignedReceipt = Annotated[bytes, Meta(min_length=RECEIPT_BYTES, max_length=RECEIPT_BYTES)]
+TabName = Annotated[bytes, Meta(min_length=TAB_BYTES, max_length=TAB_BYTES)]
+Secret = Annotated[bytes, Meta(min_length=SECRET_BYTES, max_length=SECRET_BYTES)]
+Digest = Annotated[bytes, Meta(min_length=DIGEST_BYTES, max_length=DIGEST_BYTES)]
+Packed = Annotated[tuple[Tensor | None, ...], Meta(max_length=0)]
+"""Packed forms of a message's first tensors, sent in their places; see `potluck.wire.packing`. No peer may send any."""
 
 
 def choice_tokens(num_layers: int) -> int:
@@ -25,137 +39,139 @@ def choice_tokens(num_layers: int) -> int:
     return min(_CHOICE_TOKENS, _CHOICE_ROWS // num_layers)
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True, omit_defaults=True):
     """What a caller says of itself on each opening message; all of it optional."""
 
-    adapter: str | None = None  # LoRA name
-    revision_digest: str | None = None  # demanded `span_digest` of the weights; refuse if it differs
-    receipt: bytes | None = None  # with stateless calls: for those before
+    adapter: Name | None = None  # LoRA name
+    revision_digest: Text | None = None  # demanded `span_digest` of the weights; refuse if it differs
+    receipt: SignedReceipt | None = None  # with stateless calls: for those before
     private: PrivateId | None = None  # an adapter that this person brought to this server
 
 
-@dataclass(frozen=True, slots=True)
-class AdapterUpload:
+class Target(Struct, frozen=True):
+    """What the first frame of a request says, whatever else it asks for."""
+
+    prefix: Name
+    span: Span
+    caller: Caller = Caller()
+
+
+class AdapterUpload(Struct, frozen=True, omit_defaults=True):
     """A private adapter for the blocks of `span`, brought to a server before the calls that name it.
 
     Shapes: values [layout.num_values], floats.
     """
 
-    prefix: str
+    prefix: Name
     span: Span
     layout: AdapterLayout
     values: Tensor
     caller: Caller  # names the adapter, too
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardRequest:
+class ForwardRequest(Struct, frozen=True, omit_defaults=True):
     """Stateless forward of `span`.
 
     Shapes: hidden [batch, tokens, hidden_size]; prompts [blocks, batch or 1, prompt_tokens, hidden_size] or None.
     """
 
-    prefix: str
+    prefix: Name
     span: Span
     hidden: Tensor
     prompts: Tensor | None = None
-    caller: Caller = field(default_factory=Caller)
+    caller: Caller = Caller()
     is_trained: bool = False  # a backward with the same inputs follows
-    packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
+    packed: Packed = ()
     packs: bool = False  # round the output, and send it packed
-    report: bytes = b""  # to a leader's server: a report whose window these inputs repeat
-    last_tokens: int | None = None  # how many of the last tokens the answer needs; None: all
+    report: Annotated[bytes, Meta(max_length=512)] = b""  # to a leader's server: its window has these inputs
+    last_tokens: Count | None = None  # how many of the last tokens the answer needs; None: all
     choices: Tensor | None = None  # [tokens, layers, choices] int16: the experts that another server chose
-    margin: float = 0.0  # how far below their own choices these may score
+    margin: Gap = 0.0  # how far below their own choices these may score
 
 
-@dataclass(frozen=True, slots=True)
-class BackwardRequest:
+class BackwardRequest(Struct, frozen=True, omit_defaults=True):
     """Stateless backward of `span`; the server recomputes the forward unless it kept what it needs of it.
 
     Shapes: hidden and grad [batch, tokens, hidden_size]; prompts as in ForwardRequest.
     """
 
-    prefix: str
+    prefix: Name
     span: Span
     hidden: Tensor
     grad: Tensor
     prompts: Tensor | None = None
-    caller: Caller = field(default_factory=Caller)
-    packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
-    packed_grad: Tensor | None = None  # the same gradient, likewise
+    caller: Caller = Caller()
+    packed: Packed = ()
     packs: bool = False  # round the hidden states' gradient as `pack_gradient` does, and send it packed
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(Struct, frozen=True, array_like=True):
     """What a server says about a call it computed; zero where it says nothing."""
 
-    queue_ms: float = 0.0
-    compute_ms: float = 0.0
-    cache_tokens_left: int | None = None
+    queue_ms: Time = 0.0
+    compute_ms: Time = 0.0
+    cache_tokens_left: Count | None = None
     is_leaving: bool = False  # the server leaves on purpose before long and will end its sessions
-    tab: bytes | None = None  # name of the tab to sign receipts for; told once
+    tab: TabName | None = None  # name of the tab to sign receipts for; told once
 
 
-@dataclass(frozen=True, slots=True)
-class TensorReply:
+class TensorReply(Struct, frozen=True, omit_defaults=True):
     """Answer to forward (one tensor) and backward (grad of hidden, then grad of prompts if prompts were given).
 
     Shapes: adapter_grad [num_values of the private adapter], in the answer to a backward with one.
     """
 
-    tensors: tuple[Tensor, ...]
-    timing: Timing = field(default_factory=Timing)
+    tensors: Annotated[tuple[Tensor, ...], Meta(min_length=1, max_length=2)]
+    timing: Timing = Timing()
     adapter_grad: Tensor | None = None
-    packed: Tensor | None = None  # the same as the first tensor, to be sent instead
-    gap: float | None = None  # the furthest that a given choice of experts scored below the server's own ones
+    packed: Packed = ()
+    gap: Gap | None = None  # the furthest that a given choice of experts scored below the server's own ones
 
 
-@dataclass(frozen=True, slots=True)
-class ChoicesRequest:
+class ChoicesRequest(Struct, frozen=True, omit_defaults=True):
     """Asks which experts a server chose for the first tokens of one row of a session."""
 
-    session_id: str
-    row: int
-    tokens: int
+    session_id: Text
+    row: Rows
+    tokens: Annotated[int, Meta(gt=0, le=_CHOICE_TOKENS)]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOpening:
+class Choices(Struct, frozen=True):
+    """The answer. Shapes: experts [tokens, layers, choices] int16; -1 stands for none."""
+
+    experts: Tensor
+
+
+class SessionOpening(Struct, frozen=True, omit_defaults=True):
     """The part of the first inference message that opens the session."""
 
-    prefix: str
+    prefix: Name
     span: Span
-    max_length: int  # tokens; a ceiling, not a reservation
-    session_id: str | None = None
-    alloc_timeout_s: float = 0.0
-    caller: Caller = field(default_factory=Caller)
+    max_length: Count  # tokens; a ceiling, not a reservation
+    session_id: Text | None = None
+    alloc_timeout_s: Time = 0.0
+    caller: Caller = Caller()
     exact: bool = False  # never batched with other sessions: the numbers are those of a session alone
     packs: bool = False  # round outputs as `potluck.wire.packing` does, and send them packed
-    sharing: str | None = None  # for whom; what one of a client's users asked makes no other's answer quicker
+    sharing: Text = ""  # for whom; what one of a client's users asked makes no other's answer quicker
 
 
-@dataclass(frozen=True, slots=True)
-class PushLink:
+class PushLink(Struct, frozen=True, omit_defaults=True):
     """Tells a server of a session which other server it pushes its outputs to, or gets its inputs from."""
 
-    peer: PeerId  # the other server
-    secret: bytes  # known to the client and these two servers
+    peer: Annotated[PeerId, PRINTABLE]  # the other server
+    secret: Secret  # known to the client and these two servers
 
 
-@dataclass(frozen=True, slots=True)
-class Awaited:
+class Awaited(Struct, frozen=True, omit_defaults=True):
     """Hidden states that another server pushes."""
 
-    number: int  # under which they come; grows within a session
-    rows: int
-    tokens: int  # of each row
+    number: Count  # under which they come; grows within a session
+    rows: Positive
+    tokens: Positive  # of each row
 
 
-@dataclass(frozen=True, slots=True)
-class StepRequest:
+class StepRequest(Struct, frozen=True, omit_defaults=True):
     """One step of a session; the first one carries `opening`.
 
     Without hidden states it closes the session, or announces a step whose hidden states are `awaited`. With both, it
@@ -164,57 +180,73 @@ class StepRequest:
     Shapes: hidden [batch, tokens, hidden_size] (tokens may be 0); prompts as in ForwardRequest; hypo_ids [batch] int64.
     """
 
-    hidden: Tensor | None
+    hidden: Tensor | None = None
     opening: SessionOpening | None = None
     prompts: Tensor | None = None
     hypo_ids: Tensor | None = None
-    start_from_position: int | None = None  # roll back to this many tokens before the step
-    receipt: bytes | None = None  # for the steps before, see protocol.receipts
+    start_from_position: Count | None = None  # roll back to this many tokens before the step
+    receipt: SignedReceipt | None = None  # for the steps before, see protocol.receipts
     awaited: Awaited | None = None
-    push_number: int | None = None  # also push the output, under this number
+    push_number: Count | None = None  # also push the output, under this number
     push_to: PushLink | None = None  # where outputs go from now on
     pushed_by: PushLink | None = None  # where awaited hidden states come from, from now on
-    answer_tokens: int | None = None  # the answer needs only so many of the last tokens; None: all
-    packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
+    answer_tokens: Count | None = None  # the answer needs only so many of the last tokens; None: all
+    packed: Packed = ()
     is_spare: bool = False  # the session yields to all others, until a step that is none of a spare one
 
 
-@dataclass(frozen=True, slots=True)
-class StepReply:
+class StepReply(Struct, frozen=True, omit_defaults=True):
     """Shapes: hidden as in the request, or only as many of its last tokens as were asked for."""
 
     hidden: Tensor
-    timing: Timing = field(default_factory=Timing)
+    timing: Timing = Timing()
     can_push: bool = False  # the next server takes what this one pushes
     was_pushed: bool = False  # the output is on its way to the next server
-    input_digest: bytes | None = None  # of hidden states that were pushed
-    packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
+    input_digest: Digest | None = None  # of hidden states that were pushed
+    packed: Packed = ()
 
 
-@dataclass(frozen=True, slots=True)
-class QuoteRequest:
+class Pushed(Struct, frozen=True, omit_defaults=True):
+    """An output on its way to the next server of a session. Shapes: hidden [rows, tokens, hidden_size]."""
+
+    number: Count
+    hidden: Tensor
+    packed: Packed = ()
+
+
+class PushOpening(Struct, frozen=True):
+    """Opens a stream of pushes from one server of a session to the next."""
+
+    secret: Secret
+
+
+class Settlement(Struct, frozen=True):
+    """Brings the last receipt of a session or of some calls, which no later message carries."""
+
+    receipt: SignedReceipt
+
+
+class QuoteRequest(Struct, frozen=True, omit_defaults=True):
     """What would a new session of `rows` rows through `span` cost now? Asks to keep memory for it for a moment."""
 
-    prefix: str
+    prefix: Name
     span: Span
-    rows: int
-    tokens: int  # of each row, that memory should be kept for
-    caller: Caller = field(default_factory=Caller)
+    rows: Positive
+    tokens: Count  # of each row, that memory should be kept for
+    caller: Caller = Caller()
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(Struct, frozen=True, omit_defaults=True):
     """The present load of a server, as in its heartbeat but of this moment."""
 
-    batch: int  # rows in recent steps, and those that were quoted lately
-    step_ms: float  # a decode step through the whole span, wait included
-    queue_ms: float  # of this, the wait
-    free_tokens: int  # through the whole span; the session's own reservation counts as free
-    reserved_tokens: int = 0  # kept for the caller, all rows together; a session may open without
+    batch: Rows  # in recent steps, and those that were quoted lately
+    step_ms: Time  # a decode step through the whole span, wait included
+    queue_ms: Time  # of this, the wait
+    free_tokens: Count  # through the whole span; the session's own reservation counts as free
+    reserved_tokens: Count = 0  # kept for the caller, all rows together; a session may open without
 
 
-@dataclass(frozen=True, slots=True)
-class ServerInfo:
+class ServerInfo(Struct, frozen=True, omit_defaults=True):
     """What a server says of itself."""
 
     version: str  # of its software

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
+from typing import Annotated, TypeGuard
+
+from msgspec import Meta
+
+PRINTABLE = Meta(min_length=1, max_length=256, pattern=r"^[!-~]*\Z")
+"""ASCII without spaces: what ids and names in a message may consist of."""
+
+Name = Annotated[str, PRINTABLE]
+Text = Annotated[str, Meta(max_length=256, pattern=PRINTABLE.pattern)]
+"""A name, or nothing."""
 
 
 def is_printable(value: object, max_chars: int) -> TypeGuard[str]:

@@ -1,44 +1,55 @@
-"""Refusals as bytes: a message with a code, a text for people, and when to come back.
+"""Refusals as bytes: a code, a text for people, and when to come back.
 
-Their layout stays as it is in every version, so that peers of two versions can tell each other so. A peer of another
-implementation sends words: bare in the answer to a call, and in field 1 of a protobuf message on a stream.
+Their layout stays that of version 1 of the wire for ever, so that peers of two versions can tell each other so. A stock
+peer of an open swarm sends words: bare in the answer to a call, and in field 1 of a protobuf message on a stream.
+
+    head     24 bytes: 1, three times 0, bytes of the map (u32, little-endian), and 16 bytes that say nothing
+    map      msgpack: 48 the code, 49 the text, 50 the seconds after which to come back
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
 
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
-from potluck.wire import fields as read
-from potluck.wire.errors import WireError
-from potluck.wire.fields import Field
-from potluck.wire.message import VERSION, read_message, write_message
 
+_HEAD_BYTES: Final = 24
+_START, _REST = b"\1\0\0\0", b"\xff" * 8 + bytes(8)
+_CODE, _TEXT, _RETRY_AFTER_S = 48, 49, 50
+_Said = tuple[str, str, Annotated[float, Meta(ge=0, le=1e15)] | None]
 _FIELD_1: Final = re.compile(rb"\A\n[\x80-\xff]*[\x00-\x7f]")  # its tag and length
 _FOR_NOW: Final = re.compile(r"out of memory|could not allocate|timeout|cancelled|\A\Z", re.IGNORECASE)
 
 
 def encode_refusal(error: RemoteError) -> bytes:
-    fields: dict[int, object] = {Field.CODE: str(error.code), Field.TEXT: error.message}
+    fields: dict[int, object] = {_CODE: str(error.code), _TEXT: error.message}
     if error.retry_after_s is not None:
-        fields[Field.RETRY_AFTER_S] = float(error.retry_after_s)
-    return b"".join(write_message((), fields))
+        fields[_RETRY_AFTER_S] = float(error.retry_after_s)
+    said = msgspec.msgpack.encode(fields)
+    return _START + len(said).to_bytes(4, "little") + _REST + said
 
 
-def decode_refusal(body: Buffer) -> RemoteError:
-    """Read what any peer sent as a refusal; never raises. An unknown code reads as INTERNAL."""
-    if body[:1] != bytes((VERSION,)):
+def decode_refusal(body: Buffer, *, may_be_words: bool) -> RemoteError:
+    """Read what a peer sent as a refusal; never raises. An unknown code reads as INTERNAL.
+
+    Args:
+        may_be_words: the swarm is open, so the peer may be a stock one.
+    """
+    if may_be_words and body[:1] != _START[:1]:
         words = _FIELD_1.sub(b"", bytes(body)).decode(errors="replace")
         return RemoteError(Code.BUSY if _FOR_NOW.search(words) else Code.REFUSED, words)
     try:
-        fields = read_message(body).fields
-        code, text = fields.get(Field.CODE), fields.get(Field.TEXT, "")
-        if not isinstance(text, str):
-            raise WireError("TEXT must be a text")
-        after = read.number(fields, Field.RETRY_AFTER_S)
-    except WireError as error:
-        return RemoteError(Code.INTERNAL, f"an unreadable refusal: {error}")
+        if body[:4] != _START or int.from_bytes(body[4:8], "little") != len(body) - _HEAD_BYTES:
+            raise ValueError("another layout")
+        fields = msgspec.msgpack.decode(body[_HEAD_BYTES:], type=dict[int, Any])
+        said = fields.get(_CODE, ""), fields.get(_TEXT, ""), fields.get(_RETRY_AFTER_S)
+        code, text, retry_after_s = msgspec.convert(said, _Said)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        return RemoteError(Code.BAD_REPLY, f"an unreadable refusal: {error}")
     known = next((each for each in Code if each == code), Code.INTERNAL)
-    return RemoteError(known, text, retry_after_s=after)
+    return RemoteError(known, text, retry_after_s=retry_after_s)

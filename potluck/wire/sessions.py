@@ -1,53 +1,37 @@
-"""Messages of an inference session: an opening, steps, and their answers."""
+"""Messages of an inference session: an opening, steps, their answers, and outputs that its servers push on.
+
+A stream of pushes begins with `PushOpening`, which is accepted, and goes on with `Pushed`, which nobody answers.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import hashlib
+import math
+
+from torch import Tensor
 
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
-from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
-from potluck.protocol.receipts import RECEIPT_BYTES
-from potluck.wire import fields as read
-from potluck.wire.errors import WireError
-from potluck.wire.fields import MAX_ID_CHARS, Field, Fields, target_fields
+from potluck.protocol.messages import DIGEST_BYTES, Pushed, StepReply, StepRequest
+from potluck.wire.errors import WireError, refusing
 from potluck.wire.limits import Limits
-from potluck.wire.message import CAN_PUSH, WAS_PUSHED, Message, Role, read_message, write_answer, write_message
-from potluck.wire.packing import CODEC
-from potluck.wire.pushes import DIGEST_BYTES, read_push_fields, write_push_fields
-from potluck.wire.tensors import read_floats, read_hidden, read_order, read_prompts, to_wire
-
-CLOSING: Final = StepRequest(hidden=None)
-_CLOSING_MESSAGE: Final = write_message()
+from potluck.wire.tensors import (
+    check_floats,
+    check_hidden,
+    check_order,
+    check_prompts,
+    decode_tensors,
+    encode_tensors,
+    values_of,
+)
 
 
 def encode_step(request: StepRequest) -> tuple[Buffer, ...]:
     """Return one step in pieces."""
-    if request.hidden is not None:
-        tensors = [to_wire(Role.HIDDEN, request.hidden, request.packed)]
-    elif request.awaited is None:
-        return _CLOSING_MESSAGE
-    else:
-        tensors = []
-    if request.prompts is not None:
-        tensors.append(to_wire(Role.PROMPTS, request.prompts))
-    if request.hypo_ids is not None:
-        tensors.append(to_wire(Role.ORDER, request.hypo_ids))
-    fields = None
-    if request.opening is not None:
-        fields = _opening_fields(request.opening)
-    elif request.receipt is not None:
-        fields = {int(Field.RECEIPT): request.receipt}
-    if request.awaited or request.push_to or request.pushed_by or request.push_number is not None:
-        fields = {**(fields or {}), **write_push_fields(request)}
-    if request.answer_tokens is not None:
-        fields = {**(fields or {}), int(Field.ANSWER_TOKENS): request.answer_tokens}
-    if request.is_spare:
-        fields = {**(fields or {}), int(Field.SPARE): True}
-    start = request.start_from_position
-    return write_message(tensors, fields, number=-1 if start is None else start)
+    return encode_tensors(request)
 
 
+@refusing(Code.BAD_REQUEST)
 def decode_step(body: Buffer, *, limits: Limits, first: bool) -> StepRequest:
     """Read a message of a session's stream.
 
@@ -59,107 +43,56 @@ def decode_step(body: Buffer, *, limits: Limits, first: bool) -> StepRequest:
     Raises:
         RemoteError: BAD_REQUEST, TOO_LONG or WRONG_VERSION.
     """
-    try:
-        return _read_step(read_message(body), limits, first)
-    except WireError as error:
-        raise error.refusal(Code.BAD_REQUEST) from None
-
-
-def _read_step(message: Message, limits: Limits, first: bool) -> StepRequest:
-    if not message.tensors and not first and Field.AWAITED not in message.fields:
-        return CLOSING
-    if message.number > limits.max_length:
-        raise WireError(f"a step cannot start at token {message.number}, at most {limits.max_length} are allowed")
-    opening = _read_opening(message.fields, limits) if first else None
-    if not message.tensors and not first:
-        return _read_announcement(message, limits)
-    hidden = read_hidden(message.tensor(Role.HIDDEN), limits)
-    request = StepRequest(hidden, opening, start_from_position=None if message.number < 0 else message.number)
-    if len(message.tensors) == 1 and not message.fields:
-        return request
-    num_blocks = len(opening.span) if opening else None
-    return StepRequest(
-        hidden,
-        opening,
-        prompts=read_prompts(message.tensor(Role.PROMPTS), hidden, num_blocks=num_blocks, limits=limits),
-        hypo_ids=read_order(message.tensor(Role.ORDER), hidden.shape[0]),
-        start_from_position=request.start_from_position,
-        receipt=None if opening else read.blob(message.fields, Field.RECEIPT, RECEIPT_BYTES),
-        answer_tokens=read.integer(message.fields, Field.ANSWER_TOKENS),
-        is_spare=read.flag(message.fields, Field.SPARE),
-        **read_push_fields(message.fields, limits),
-    )
-
-
-def _read_announcement(message: Message, limits: Limits) -> StepRequest:
-    return StepRequest(
-        None,
-        start_from_position=None if message.number < 0 else message.number,
-        receipt=read.blob(message.fields, Field.RECEIPT, RECEIPT_BYTES),
-        answer_tokens=read.integer(message.fields, Field.ANSWER_TOKENS),
-        **read_push_fields(message.fields, limits),
-    )
+    step = decode_tensors(body, StepRequest, most_packed=limits.max_values)
+    hidden, opening, awaited = step.hidden, step.opening, step.awaited
+    if first != (opening is not None) or (first and hidden is None):
+        raise WireError("the first message of a session, and no other, opens it with hidden states")
+    if (step.start_from_position or 0) > limits.max_length:
+        text = f"a step cannot start at token {step.start_from_position}, at most {limits.max_length} are allowed"
+        raise WireError(text)
+    if awaited is not None and awaited.rows * awaited.tokens > limits.max_batch_tokens:
+        text = f"{awaited.rows} x {awaited.tokens} awaited tokens, at most {limits.max_batch_tokens} allowed"
+        raise WireError(text)
+    if opening is not None:
+        limits.check_span(opening.span)
+        if opening.max_length > limits.max_length:
+            text = f"a session of {opening.max_length} tokens, at most {limits.max_length} allowed"
+            raise WireError(text, Code.TOO_LONG)
+    if hidden is not None:
+        check_hidden(hidden, limits)
+        num_blocks = None if opening is None else len(opening.span)
+        check_prompts(step.prompts, hidden, num_blocks=num_blocks, limits=limits)
+        if step.hypo_ids is not None:
+            check_order(step.hypo_ids, hidden.shape[0])
+    elif step.prompts is not None or step.hypo_ids is not None:
+        raise WireError("prompts or an order of rows without hidden states")
+    return step
 
 
 def encode_step_reply(reply: StepReply) -> tuple[Buffer, ...]:
     """Return the answer to one step in pieces."""
-    flags = (CAN_PUSH if reply.can_push else 0) | (WAS_PUSHED if reply.was_pushed else 0)
-    extra: dict[int, object] = {}
-    if reply.input_digest is not None:
-        extra[Field.INPUT_DIGEST] = reply.input_digest
-    return write_answer((to_wire(Role.HIDDEN, reply.hidden, reply.packed),), reply.timing, flags=flags, extra=extra)
+    return encode_tensors(reply)
 
 
+@refusing(Code.BAD_REPLY)
 def decode_step_reply(body: Buffer, *, like: tuple[int, ...], answer_tokens: int | None = None) -> StepReply:
     """Read an answer whose hidden states must have the shape `like`, of which only the last `answer_tokens` are sent.
 
     Raises RemoteError BAD_REPLY.
     """
-    try:
-        return _read_reply(read_message(body), like, answer_tokens)
-    except WireError as error:
-        raise error.refusal(Code.BAD_REPLY) from None
+    reply = decode_tensors(body, StepReply, most_packed=math.prod(like))
+    check_floats(reply.hidden, like if answer_tokens is None else (like[0], answer_tokens, *like[2:]))
+    return reply
 
 
-def _read_reply(message: Message, like: tuple[int, ...], answer_tokens: int | None) -> StepReply:
-    hidden = message.tensor(Role.HIDDEN)
-    if hidden is None:
-        raise WireError("an answer without hidden states")
-    return StepReply(
-        read_floats(hidden, like if answer_tokens is None else (like[0], answer_tokens, *like[2:])),
-        message.timing(),
-        can_push=message.flags & CAN_PUSH != 0,
-        was_pushed=message.flags & WAS_PUSHED != 0,
-        input_digest=read.blob(message.fields, Field.INPUT_DIGEST, DIGEST_BYTES) if message.fields else None,
-    )
+def digest_of(hidden: Tensor) -> bytes:
+    """Return a digest of the values, decoded if they travel packed."""
+    return hashlib.blake2b(values_of(hidden), digest_size=DIGEST_BYTES).digest()
 
 
-def _opening_fields(opening: SessionOpening) -> dict[int, object]:
-    fields = target_fields(opening.prefix, opening.span, opening.caller)
-    fields[Field.MAX_LENGTH] = opening.max_length
-    optional = {
-        Field.SESSION_ID: opening.session_id,
-        Field.ALLOC_TIMEOUT_S: float(opening.alloc_timeout_s),
-        Field.EXACT: opening.exact,
-        Field.CODEC: CODEC if opening.packs else None,
-        Field.SHARING: opening.sharing,
-    }
-    return fields | {key: value for key, value in optional.items() if value}
-
-
-def _read_opening(fields: Fields, limits: Limits) -> SessionOpening:
-    prefix, span, caller = read.read_target(fields, num_blocks=limits.num_blocks)
-    max_length = read.required(fields, Field.MAX_LENGTH)
-    if max_length > limits.max_length:
-        raise WireError(f"MAX_LENGTH {max_length}, at most {limits.max_length} allowed", Code.TOO_LONG)
-    return SessionOpening(
-        prefix=prefix,
-        span=span,
-        max_length=max_length,
-        session_id=read.text(fields, Field.SESSION_ID, MAX_ID_CHARS),
-        alloc_timeout_s=read.number(fields, Field.ALLOC_TIMEOUT_S) or 0.0,
-        exact=read.flag(fields, Field.EXACT),
-        packs=read.integer(fields, Field.CODEC) == CODEC,
-        sharing=read.text(fields, Field.SHARING, MAX_ID_CHARS),
-        caller=caller,
-    )
+@refusing(Code.BAD_REQUEST)
+def decode_push(body: Buffer, *, limits: Limits) -> Pushed:
+    """Read an output. Raises RemoteError."""
+    pushed = decode_tensors(body, Pushed, most_packed=limits.max_values)
+    check_hidden(pushed.hidden, limits)
+    return pushed

@@ -1,56 +1,108 @@
-"""Torch tensors to and from their bytes on the wire.
+"""Messages with tensors to and from bytes.
 
-Sizes, dtype and number of bytes are checked against each other before memory is touched, and no NaN or infinity gets
-through. A decoded tensor owns its memory (one copy out of the message), so it is aligned and may be written to.
+Sizes, dtype and number of bytes of a tensor are checked against each other before memory is touched, and no NaN or
+infinity gets through. A decoded tensor owns its memory (one copy out of the message), so it is aligned and may be
+written to. Whether it has the shape that its message needs is checked by the functions further below.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Iterator
+from typing import Annotated, Final
 
+import msgspec
 import torch
+from msgspec import Meta, Struct
 from torch import Tensor
 
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.wire.errors import WireError
 from potluck.wire.limits import Limits
-from potluck.wire.message import Role, WireTensor
+from potluck.wire.message import M, read_fields, read_message, split, write_message
 from potluck.wire.packing import CODEC, can_pack, packed_bytes, unpack
 
 _MAX_CHOICES: Final = 16  # experts of one token in one layer
+_MAX_VALUES: Final = 1 << 40  # of a tensor, also if some of its dimensions are zero
 
-Shape = tuple[int | None, ...]
-"""None matches any size."""
-
-_FLOATS: Final = (torch.float32, torch.bfloat16, torch.float16)  # by their numbers on the wire
-_INT64, _INT16 = 16, 17
-_NUMBERS: Final = {
-    **{dtype: number for number, dtype in enumerate(_FLOATS)},
-    torch.int64: _INT64,
-    torch.int16: _INT16,
-}
+_DTYPES: Final = {0: torch.float32, 1: torch.bfloat16, 2: torch.float16, 16: torch.int64, 17: torch.int16}
+_NUMBERS: Final = {dtype: number for number, dtype in _DTYPES.items()}
+_U32 = Annotated[int, Meta(ge=0, lt=1 << 32)]
 
 
-def to_wire(role: Role, tensor: Tensor, packed: Tensor | None = None) -> WireTensor:
-    """Encode a CPU tensor; float64 travels as float32.
+class WireTensor(Struct, frozen=True, array_like=True):
+    """A tensor among the fields of a message; its bytes are `size` ones of the values from `start` on."""
 
-    Args:
-        packed: what decodes to the same values, and travels instead.
+    dtype: Annotated[int, Meta(ge=0, lt=256)]
+    codec: Annotated[int, Meta(ge=0, lt=256)]  # 0: plain values, 1: `potluck.wire.packing`; others are reserved
+    shape: Annotated[tuple[_U32, ...], Meta(max_length=4)]
+    start: _U32
+    size: _U32
 
-    The result refers to the tensor's memory, so the tensor must not change until the message is sent.
+
+def encode_tensors(message: Struct) -> tuple[Buffer, ...]:
+    """Return a message in pieces. Tensors are on the CPU; float64 travels as float32.
+
+    The pieces refer to the tensors' memory, so these must not change until the message is sent.
     """
-    if tensor.requires_grad:
-        tensor = tensor.detach()
-    if tensor.dtype is torch.float64:
-        tensor = tensor.to(torch.float32)
-    number = _NUMBERS.get(tensor.dtype)
-    if number is None:
-        raise TypeError(f"{tensor.dtype} cannot be sent")
-    if packed is not None:
-        return WireTensor(role, number, tuple(tensor.shape), values_of(packed), CODEC)
-    return WireTensor(role, number, tuple(tensor.shape), values_of(tensor))
+    values: list[Buffer] = []
+    packed: tuple[Tensor | None, ...] = getattr(message, "packed", ())
+    if packed:
+        message = msgspec.structs.replace(message, packed=())
+    size = 0
+
+    def place(tensor: Tensor) -> WireTensor:
+        nonlocal size
+        if tensor.requires_grad:
+            tensor = tensor.detach()
+        if tensor.dtype is torch.float64:
+            tensor = tensor.to(torch.float32)
+        number = _NUMBERS.get(tensor.dtype)
+        if number is None:
+            raise TypeError(f"{tensor.dtype} cannot be sent")
+        instead = packed[len(values)] if len(values) < len(packed) else None
+        values.append(values_of(tensor if instead is None else instead))
+        start, size = size, size + len(values[-1])
+        return WireTensor(number, 0 if instead is None else CODEC, tuple(tensor.shape), start, size - start)
+
+    fields = msgspec.msgpack.encode(message, enc_hook=place)
+    return write_message(fields, size), *values
+
+
+def encode_parts(message: Struct) -> Iterator[tuple[Buffer, ...]]:
+    """Yield the frames of a message of any size, each in pieces."""
+    return split(encode_tensors(message))
+
+
+def decode_tensors(body: Buffer, kind: type[M], *, most_packed: int = 0) -> M:
+    """Read a message with tensors, of which packed ones may have so many values. Raises WireError."""
+    fields, values = read_message(body)
+    end = 0
+
+    def read(_: type, placed: object) -> Tensor:
+        nonlocal end
+        tensor = msgspec.convert(placed, WireTensor)
+        if tensor.start < end:
+            raise WireError("two tensors with the same values")
+        end = tensor.start + tensor.size
+        return _read(tensor, values[tensor.start : end], most_packed)
+
+    return read_fields(fields, kind, read)
+
+
+def _read(tensor: WireTensor, values: Buffer, most_packed: int) -> Tensor:
+    dtype, shape = _DTYPES.get(tensor.dtype), tensor.shape
+    if dtype is None or tensor.codec not in (0, CODEC) or (tensor.codec and not dtype.is_floating_point):
+        raise WireError(f"a tensor of an unknown dtype {tensor.dtype} or codec {tensor.codec}")
+    count = math.prod(shape)
+    if not count and math.prod(filter(None, shape)) > _MAX_VALUES:
+        raise WireError(f"a tensor of shape {list(shape)}")
+    if tensor.codec == CODEC:
+        if count > most_packed:
+            raise WireError(f"{count} packed values, at most {most_packed} allowed", Code.TOO_LONG)
+        return _packed_floats(values, dtype, shape)
+    return plain_tensor(values, dtype, shape)
 
 
 def values_of(tensor: Tensor) -> Buffer:
@@ -61,46 +113,29 @@ def values_of(tensor: Tensor) -> Buffer:
     return whole.numpy().data.cast("B")
 
 
-def read_floats(tensor: WireTensor, shape: Shape) -> Tensor:
-    """Decode a tensor of finite floats whose shape must match. Raises WireError."""
-    size = tensor.shape
-    if size != shape and not matches(size, shape):
-        raise WireError(f"a tensor of shape {list(size)}, expected {spell(shape)}")
-    if tensor.codec not in (0, CODEC) or tensor.dtype >= len(_FLOATS):
-        raise WireError(f"floats of an unknown dtype {tensor.dtype} or codec {tensor.codec}")
-    if tensor.codec == CODEC:
-        return _packed_floats(tensor.values, _FLOATS[tensor.dtype], size)
-    return finite_floats(tensor.values, _FLOATS[tensor.dtype], size)
-
-
 def _packed_floats(values: Buffer, dtype: torch.dtype, size: tuple[int, ...]) -> Tensor:
     """Decode packed values. Raises WireError for another number of bytes, or what packing does not produce."""
-    if not can_pack(size[-1]):
-        raise WireError(f"packed tokens of {size[-1]} values")
-    packed = (*size[:-1], packed_bytes(size[-1]))
-    if len(values) != math.prod(packed):
-        raise WireError(f"{len(values)} bytes cannot be {list(size)} packed values")
-    tensor = unpack(plain_values(values, torch.uint8, len(values)).view(packed), size[-1]).to(dtype)
+    if not size or not can_pack(size[-1]):
+        raise WireError(f"packed values of shape {list(size)}")
+    packed = plain_tensor(values, torch.uint8, (*size[:-1], packed_bytes(size[-1])))
+    tensor = unpack(packed, size[-1]).to(dtype)
     if not is_finite(tensor):
         raise WireError("a packed tensor holds NaN or infinity")
     return tensor
 
 
-def finite_floats(values: Buffer, dtype: torch.dtype, size: tuple[int, ...]) -> Tensor:
+def plain_tensor(values: Buffer, dtype: torch.dtype, size: tuple[int, ...]) -> Tensor:
     """Decode plain values. Raises WireError for another number of bytes, NaN or infinity."""
     count = math.prod(size)
     if len(values) != count * dtype.itemsize:
         raise WireError(f"{len(values)} bytes cannot be {list(size)} of {dtype}")
-    tensor = plain_values(values, dtype, count).view(size)
-    if not is_finite(tensor):
+    if not count:
+        return torch.empty(size, dtype=dtype)
+    data = values if isinstance(values, bytearray) else bytearray(values)
+    tensor = torch.frombuffer(data, dtype=dtype).view(size)
+    if dtype.is_floating_point and not is_finite(tensor):
         raise WireError("a tensor holds NaN or infinity")
     return tensor
-
-
-def plain_values(values: Buffer, dtype: torch.dtype, count: int) -> Tensor:
-    if not count:
-        return torch.empty(0, dtype=dtype)
-    return torch.frombuffer(values if isinstance(values, bytearray) else bytearray(values), dtype=dtype)
 
 
 def is_finite(tensor: Tensor) -> bool:
@@ -108,50 +143,37 @@ def is_finite(tensor: Tensor) -> bool:
     return math.isfinite(tensor.sum().item()) or bool(torch.isfinite(tensor).all())
 
 
-def read_order(tensor: WireTensor | None, rows: int) -> Tensor | None:
-    """Decode int64 [rows] of row numbers. Raises WireError."""
-    if tensor is None:
-        return None
-    if tensor.dtype != _INT64 or tensor.codec or tensor.shape != (rows,):
+def check_floats(tensor: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise WireError unless these are floats of that shape."""
+    if tensor.shape != shape or not tensor.is_floating_point():
+        raise WireError(f"{tensor.dtype} of shape {list(tensor.shape)}, expected floats of {list(shape)}")
+
+
+def check_order(order: Tensor, rows: int) -> None:
+    """Raise WireError unless this is int64 [rows] of row numbers."""
+    if order.dtype is not torch.int64 or order.shape != (rows,):
         raise WireError(f"the order of rows must be {rows} integers")
-    return row_numbers(tensor.values, rows)
-
-
-def row_numbers(values: Buffer, rows: int) -> Tensor:
-    """Decode as many row numbers as there are rows. Raises WireError."""
-    if len(values) != 8 * rows:
-        raise WireError(f"{len(values)} bytes cannot be {rows} integers")
-    order = plain_values(values, torch.int64, rows)
     if bool(((order < 0) | (order >= rows)).any()):
         raise WireError(f"a row number outside 0..{rows - 1}")
-    return order
 
 
-def read_choices(tensor: WireTensor | None, tokens: int, *, most_layers: int) -> Tensor | None:
-    """Decode int16 [tokens, layers, choices] of experts; -1 stands for none. Raises WireError."""
-    if tensor is None:
-        return None
-    shape = tensor.shape
-    if tensor.dtype != _INT16 or tensor.codec or len(shape) != 3 or shape[0] != tokens:
+def check_choices(choices: Tensor, tokens: int, *, most_layers: int) -> None:
+    """Raise WireError unless this is int16 [tokens, layers, choices] of experts; -1 stands for none."""
+    shape = choices.shape
+    if choices.dtype is not torch.int16 or len(shape) != 3 or shape[0] != tokens:
         raise WireError(f"choices of experts must be integers for each of {tokens} tokens")
     if not 0 < shape[1] <= most_layers or not 0 < shape[2] <= _MAX_CHOICES:
         raise WireError(f"choices of experts of shape {list(shape)}")
-    if len(tensor.values) != 2 * math.prod(shape):
-        raise WireError(f"{len(tensor.values)} bytes cannot be {list(shape)} choices of experts")
-    choices = plain_values(tensor.values, torch.int16, math.prod(shape)).view(shape)
     if bool((choices < -1).any()):
         raise WireError("a choice below -1")
-    return choices
 
 
-def read_hidden(tensor: WireTensor | None, limits: Limits) -> Tensor:
-    """Decode [batch >= 1, tokens, hidden_size] within the token limit. Raises WireError."""
-    if tensor is None:
-        raise WireError("hidden states are missing")
-    return read_floats(tensor, hidden_shape(tensor.shape, limits))
+def check_hidden(hidden: Tensor, limits: Limits) -> None:
+    """Raise WireError unless these are [batch >= 1, tokens, hidden_size] within the token limit."""
+    check_floats(hidden, hidden_shape(hidden.shape, limits))
 
 
-def hidden_shape(shape: tuple[int, ...], limits: Limits) -> Shape:
+def hidden_shape(shape: tuple[int, ...], limits: Limits) -> tuple[int, ...]:
     """Return the shape that such hidden states must have. Raises WireError for too many tokens or no rows."""
     if len(shape) != 3:
         raise WireError(f"hidden states of shape {list(shape)}, expected [batch, tokens, {limits.hidden_size}]")
@@ -164,30 +186,21 @@ def hidden_shape(shape: tuple[int, ...], limits: Limits) -> Shape:
     return (batch, tokens, limits.hidden_size)
 
 
-def read_prompts(tensor: WireTensor | None, hidden: Tensor, *, num_blocks: int | None, limits: Limits) -> Tensor | None:
-    """Decode [num_blocks, batch or 1, prompt_tokens <= tokens, hidden_size]. Raises WireError.
+def check_prompts(prompts: Tensor | None, hidden: Tensor, *, num_blocks: int | None, limits: Limits) -> None:
+    """Raise WireError unless these are [num_blocks, batch or 1, prompt_tokens <= tokens, hidden_size], or nothing.
 
     Args:
         num_blocks: how many there must be; None if the session knows and checks.
     """
-    if tensor is None:
-        return None
-    return read_floats(tensor, prompts_shape(tensor.shape, hidden, num_blocks=num_blocks, limits=limits))
+    if prompts is not None:
+        check_floats(prompts, prompts_shape(prompts.shape, hidden, num_blocks=num_blocks, limits=limits))
 
 
-def prompts_shape(shape: tuple[int, ...], hidden: Tensor, *, num_blocks: int | None, limits: Limits) -> Shape:
+def prompts_shape(shape: tuple[int, ...], hidden: Tensor, *, num_blocks: int | None, limits: Limits) -> tuple[int, ...]:
     """Return the shape that such prompts must have. Raises WireError if they do not fit the hidden states."""
     if len(shape) != 4:
         raise WireError(f"prompts of shape {list(shape)}, expected 4 dimensions")
     batch, tokens, _ = hidden.shape
     if shape[1] not in (1, batch) or shape[2] > tokens or shape[0] > limits.num_blocks:
         raise WireError(f"prompts of shape {list(shape)} do not fit hidden states of {list(hidden.shape)}")
-    return (num_blocks, shape[1], shape[2], limits.hidden_size)
-
-
-def matches(size: tuple[int, ...], shape: Shape) -> bool:
-    return len(size) == len(shape) and all(want in (None, have) for have, want in zip(size, shape, strict=True))
-
-
-def spell(shape: Shape) -> str:
-    return "[" + ", ".join("any" if dim is None else str(dim) for dim in shape) + "]"
+    return (shape[0] if num_blocks is None else num_blocks, shape[1], shape[2], limits.hidden_size)

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta, Struct
-
-from potluck.protocol.codes import Code, RemoteError
 
 PART_BYTES = 256 << 10  # of one frame: a small answer of another stream waits for no more than this
 MAX_REQUEST_BYTES = 512
@@ -18,21 +15,9 @@ MANIFEST = ""
 """The name under which the manifest itself is asked for; it has one piece."""
 
 
-class PieceRequest(Struct, frozen=True, array_like=True):
+class PieceRequest(Struct, frozen=True):
     """Asks for one piece. `weights`: digest of the manifest."""
 
     weights: Annotated[bytes, Meta(min_length=32, max_length=32)]
     file: Annotated[str, Meta(max_length=200)]
     piece: Annotated[int, Meta(ge=0, lt=1 << 20)]
-
-
-def encode_request(request: PieceRequest) -> bytes:
-    return msgspec.msgpack.encode(request)
-
-
-def decode_request(body: bytes) -> PieceRequest:
-    """Raises RemoteError BAD_REQUEST."""
-    try:
-        return msgspec.msgpack.decode(body, type=PieceRequest)
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise RemoteError(Code.BAD_REQUEST, "not a request for a piece") from error

@@ -34,10 +34,10 @@ from potluck.protocol.messages import (
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
-from potluck.wire.calls import RequestJoiner
+from potluck.wire.calls import RequestJoiner, decode_quote_request
 from potluck.wire.limits import Limits
+from potluck.wire.message import encode
 from potluck.wire.packing import pack, pack_gradient
-from potluck.wire.questions import decode_quote_request, encode_quote
 
 _MAX_FRAME_BYTES = 64 << 20
 _spans: dict[tuple[Path, Span, str], BlockSpan] = {}
@@ -183,12 +183,12 @@ class BlockServer:
             if request.answer_tokens is not None:
                 wanted = slice(output.shape[1] - request.answer_tokens, None)
                 output, packed = output[:, wanted], None if packed is None else packed[:, wanted]
-            reply = StepReply(output, timing, packed=packed)
+            reply = StepReply(output, timing, packed=(packed,))
             await stream.send(*sessions.encode_step_reply(reply))
 
     async def _quote(self, body: bytes, peer: PeerId) -> bytes:
         self.quotes.append(decode_quote_request(body, limits=self._limits))
-        return encode_quote(self.on_quote(self))
+        return encode(self.on_quote(self))
 
     async def _forward(self, stream: Stream, peer: PeerId) -> None:
         await self._answer(stream, RequestJoiner(ForwardRequest, self._limits))
@@ -217,7 +217,7 @@ class BlockServer:
         output, packed = self.tamper(output), None
         if request.packs:
             output, packed = pack(output)
-        return TensorReply((output,), packed=packed)
+        return TensorReply((output,), packed=(packed,))
 
     async def _run_backward(self, request: BackwardRequest) -> TensorReply:
         self.backwards.append(request)
@@ -233,7 +233,7 @@ class BlockServer:
         packed = None
         if request.packs:
             hidden, packed = pack_gradient(hidden, self.rounding)
-        return TensorReply((hidden, *others), packed=packed)
+        return TensorReply((hidden, *others), packed=(packed,))
 
     def _part(self, span: Span) -> BlockSpan:
         if not self.blocks.span.covers(span):

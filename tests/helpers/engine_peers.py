@@ -27,7 +27,8 @@ from potluck.protocol.messages import Caller, ForwardRequest, SessionOpening, St
 from potluck.protocol.records import NumberFormat
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
-from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
+from potluck.wire.calls import CallRequest, ReplyJoiner
+from potluck.wire.tensors import encode_parts
 
 HIDDEN = 64
 SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden")
@@ -139,7 +140,7 @@ async def call(host: Host, peer: PeerId, request: CallRequest) -> TensorReply:
     stream = await host.open_stream(peer, protocol, timeout_s=120, max_frame_bytes=1 << 26)
     joiner, is_whole = ReplyJoiner(request), False
     try:
-        for frame in encode_call(request):
+        for frame in encode_parts(request):
             await stream.send(*frame)
         while not is_whole:
             body = await stream.receive(timeout_s=120)

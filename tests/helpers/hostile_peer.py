@@ -10,13 +10,11 @@ from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Caller, QuoteRequest, SessionOpening, StepRequest
+from potluck.protocol.messages import Caller, ForwardRequest, Quote, QuoteRequest, SessionOpening, StepRequest
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
-from potluck.wire.fields import Field
-from potluck.wire.message import Role, WireTensor, write_message
-from potluck.wire.questions import decode_quote, encode_quote_request
-from potluck.wire.tensors import to_wire
+from potluck.wire.message import decode_reply, encode
+from potluck.wire.tensors import encode_tensors
 
 HIDDEN = 64  # of the checkpoint that the tests serve
 WAIT_S = 60.0  # nothing takes this long unless it hangs
@@ -64,25 +62,21 @@ class HostilePeer:
             await stream.close()
         return None
 
-    def message(self, tensor: WireTensor) -> bytes:
-        """A request for a call or to open a session."""
-        fields = {
-            Field.PREFIX: self.swarm.prefix,
-            Field.START: 0,
-            Field.END: self.swarm.num_blocks,
-            Field.MAX_LENGTH: 16,
-        }
-        return b"".join(write_message([tensor], fields))
+    def forward(self, *, tokens: int) -> bytes:
+        """A request for a stateless call."""
+        whole = Span(0, self.swarm.num_blocks)
+        return b"".join(encode_tensors(ForwardRequest(self.swarm.prefix, whole, hidden_states(1, tokens))))
 
     def opening(self) -> bytes:
         """The first message of a session."""
-        return self.message(to_wire(Role.HIDDEN, hidden_states(1, 1)))
+        opening = SessionOpening(self.swarm.prefix, Span(0, self.swarm.num_blocks), 16)
+        return b"".join(encode_tensors(StepRequest(hidden_states(1, 1), opening)))
 
 
 async def free_cache(host: Libp2pHost, swarm: Swarm, victim: PeerId) -> int:
     """Free tokens of the victim's cache, as it says itself."""
-    question = encode_quote_request(QuoteRequest(swarm.prefix, Span(0, swarm.num_blocks), 1, 0))
-    return decode_quote(await host.call(victim, protocols.QUOTE, question, timeout_s=WAIT_S)).free_tokens
+    question = encode(QuoteRequest(swarm.prefix, Span(0, swarm.num_blocks), 1, 0))
+    return decode_reply(await host.call(victim, protocols.QUOTE, question, timeout_s=WAIT_S), Quote).free_tokens
 
 
 def hidden_states(batch: int, tokens: int) -> torch.Tensor:

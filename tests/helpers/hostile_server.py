@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import torch
 
 from potluck.blocks.span import load_span
@@ -22,8 +23,9 @@ from potluck.protocol.records import Heartbeat, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
 from potluck.wire.limits import Limits
-from potluck.wire.message import Role, WireTensor, write_message
+from potluck.wire.message import write_message
 from potluck.wire.refusals import encode_refusal
+from potluck.wire.tensors import WireTensor
 
 _MAX_FRAME_BYTES = 64 << 20
 
@@ -119,6 +121,9 @@ def _write(data: bytes) -> Misdeed:
     return misdeed
 
 
+_GIGABYTES = WireTensor(0, 0, (1, 2**31 - 1, 64), 0, 16)
+
+
 async def _nothing(stream: FrameStream, truth: torch.Tensor) -> None:
     await stream.receive()
 
@@ -149,7 +154,7 @@ async def _drip(stream: FrameStream, truth: torch.Tensor) -> None:
 MISDEEDS: Mapping[str, Misdeed] = {
     "another hidden size": _answer(lambda truth: truth[:, :, :-1]),
     "NaN": _answer(lambda truth: truth * float("nan")),
-    "a claim of gigabytes": _send(b"".join(write_message([WireTensor(Role.HIDDEN, 0, (1, 2**31 - 1, 64), bytes(16))]))),
+    "a claim of gigabytes": _send(write_message(msgspec.msgpack.encode({"hidden": _GIGABYTES}), 16) + bytes(16)),
     "garbage": _send(b"\xff" * 100),
     "an endless frame": _write(bytes((MESSAGE,)) + (2**63).to_bytes(8, "big")),
     "nothing": _nothing,

@@ -6,6 +6,7 @@ from typing import Any
 
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, opening
 from helpers.fake_network import FakeHost, FakeNetwork
+from msgspec import structs
 from potluck_control.engine_messages import EngineEvent
 from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.server import Engine
@@ -66,6 +67,6 @@ class Machine:
     async def begin(self, session_id: str | None = "s", tokens: int = 8, *, exact: bool = False) -> Client:
         """A session that has `tokens` tokens."""
         client = await self.connect()
-        first = replace(opening(self.span, session_id=session_id), exact=exact)
+        first = structs.replace(opening(self.span, session_id=session_id), exact=exact)
         self.output = (await client.step(StepRequest(INPUTS[:, :tokens], first))).hidden
         return client

@@ -41,8 +41,6 @@ from potluck.protocol.codes import Code
 from potluck.protocol.messages import StepRequest
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
-from potluck.wire.message import Role
-from potluck.wire.tensors import to_wire
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -191,7 +189,7 @@ async def test_a_flood_of_sessions_is_refused_with_a_time_to_come_back(hostile: 
 
 
 async def test_a_flood_of_large_calls_is_answered_one_by_one(hostile: HostilePeer, witness: Witness) -> None:
-    body = hostile.message(to_wire(Role.HIDDEN, hidden_states(1, 2000)))  # half a megabyte
+    body = hostile.forward(tokens=2000)  # half a megabyte
     flood = [asyncio.create_task(hostile.ask(protocols.FORWARD, body)) for _ in range(150)]
     await witness.generates_the_same()
     answers = Counter(await asyncio.gather(*flood))

@@ -13,11 +13,11 @@ from potluck.errors import PotluckError
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Timing
+from potluck.protocol.messages import Settlement, Timing
 from potluck.protocol.receipts import Booking, Receipt, new_tab, read_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
+from potluck.wire.message import decode_request
 from potluck.wire.protocols import SETTLE
-from potluck.wire.questions import decode_receipt
 
 SWARM = Swarm(name="s", model="m", num_blocks=4, prefix="s")
 SPAN = Span(1, 3)
@@ -37,7 +37,7 @@ class Server:
         if self.is_gone:
             raise RemoteError(Code.UNREACHABLE, "gone")
         assert (peer, protocol) == (self.identity.peer_id, SETTLE)
-        self.settled.append(read_receipt(decode_receipt(body)))
+        self.settled.append(read_receipt(decode_request(body, Settlement).receipt))
 
 
 class Daemon:

@@ -14,6 +14,7 @@ from helpers.engine_peers import Server, load, serve
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT
 from helpers.server_records import beat_of, record_of
+from msgspec import structs
 from potluck_engine import inference
 from potluck_engine.pushing import Pusher
 from transformers import PreTrainedModel
@@ -264,7 +265,7 @@ def test_a_server_that_dies_between_pushing_servers_changes_no_token(
     assert torch.equal(*generated)
     assert seen.pushed > 10
     assert seen.packed == (seen.pushed if packing == "on" else 0)
-    assert all((request.packed is not None) == (packing == "on") for request in seen.sent)
+    assert all(bool(request.packed) == (packing == "on") for request in seen.sent)
 
 
 def test_a_push_that_does_not_come_is_brought_by_the_client_and_its_link_rests(
@@ -308,7 +309,7 @@ def test_an_older_server_in_the_middle_costs_only_its_own_neighbours(
 
     def begin(session: inference.Session, asked: Any, hidden: torch.Tensor) -> None:
         if session.memory.span == Span(0, 1):
-            asked.request = replace(asked.request, push_to=None, pushed_by=None)
+            asked.request = structs.replace(asked.request, push_to=None, pushed_by=None)
         real(session, asked, hidden)
 
     monkeypatch.setattr(inference.Session, "_begin", begin)

@@ -12,6 +12,7 @@ from helpers.adapters import save_adapter
 from helpers.engine_peers import HIDDEN, Client, Server, call, hidden_states, load, opening, refused_with, serve
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT
+from msgspec.structs import replace
 from potluck_engine.handlers import Handlers
 from potluck_engine.memory.private_adapters import PrivateAdapters
 from torch import Tensor
@@ -25,8 +26,8 @@ from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import AdapterUpload, BackwardRequest, Caller, ForwardRequest, StepRequest
 from potluck.wire import protocols
-from potluck.wire.adapters import digest_of, encode_upload
-from potluck.wire.tensors import values_of
+from potluck.wire.adapters import digest_of
+from potluck.wire.tensors import encode_parts, values_of
 
 SPAN = Span(0, 2)
 ANNA, BOB = PersonId("anna"), PersonId("bob")
@@ -48,7 +49,7 @@ async def bring(host: FakeHost, server: Server, values: Tensor, layout: AdapterL
     """Raises RemoteError."""
     name = named(layout, values)
     stream = await host.open_stream(server.host.peer_id, protocols.ADAPTER, timeout_s=120, max_frame_bytes=1 << 26)
-    for frame in encode_upload(AdapterUpload("golden", SPAN, layout, values, Caller(private=name))):
+    for frame in encode_parts(AdapterUpload("golden", SPAN, layout, values, Caller(private=name))):
         await stream.send(*frame)
     assert await stream.receive(timeout_s=120) is not None
     return name
@@ -94,11 +95,11 @@ async def test_nobody_else_computes_with_an_adapter_even_if_they_know_its_name(n
 
 
 def linear(**changed: object) -> AdapterLayout:
-    return AdapterLayout((LAYOUT.places[0]._replace(**changed),))
+    return AdapterLayout((replace(LAYOUT.places[0], **changed),))
 
 
 def prefix(**changed: int) -> AdapterLayout:
-    return AdapterLayout(tuple(PrefixPlace(block, 2, 2, 16, 16)._replace(**changed) for block in SPAN))
+    return AdapterLayout(tuple(replace(PrefixPlace(block, 2, 2, 16, 16), **changed) for block in SPAN))
 
 
 @pytest.mark.parametrize(

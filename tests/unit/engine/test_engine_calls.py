@@ -22,8 +22,9 @@ from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, StepRequest, TensorReply
 from potluck.wire import protocols
-from potluck.wire.calls import CallRequest, encode_call
+from potluck.wire.calls import CallRequest
 from potluck.wire.packing import pack
+from potluck.wire.tensors import encode_parts
 
 SPAN = Span(0, 2)
 T = TypeVar("T")
@@ -223,7 +224,7 @@ async def test_large_calls_come_and_go_in_parts(network, blocks, monkeypatch):
     hidden, grad = hidden_states(10, 4), hidden_states(10, 4, seed=1)
     async with serve(network, blocks=blocks) as server:
         request = BackwardRequest("golden", SPAN, hidden, grad)
-        assert len(list(encode_call(request))) == 3
+        assert len(list(encode_parts(request))) == 3
         reply = await ask(network.start(), server, request)
         (expected,) = local_gradients(hidden, grad, None)
         assert torch.allclose(reply.tensors[0], expected, rtol=1e-5, atol=1e-3)
@@ -264,7 +265,7 @@ async def test_stream_call_that_stands_still_is_ended(network, blocks, host):
 async def test_hidden_states_travel_packed_there_and_back_for_who_asks_for_it(server, host):
     hidden, packed = pack(hidden_states(4, 6))
     plain = await ask(host, server, ForwardRequest("golden", SPAN, hidden))
-    answer = await ask(host, server, ForwardRequest("golden", SPAN, hidden, packed=packed, packs=True))
+    answer = await ask(host, server, ForwardRequest("golden", SPAN, hidden, packed=(packed,), packs=True))
     assert torch.equal(answer.tensors[0], pack(plain.tensors[0]).values)
     assert not torch.equal(answer.tensors[0], plain.tensors[0])
 

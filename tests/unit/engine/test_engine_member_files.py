@@ -15,8 +15,9 @@ from potluck.errors import CheckpointError, PotluckError
 from potluck.manifest import PIECE_BYTES, ManifestFile, Manifests, make_manifest
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import RemoteError
+from potluck.wire.message import decode_request, encode
 from potluck.wire.protocols import WEIGHTS
-from potluck.wire.weights import PieceRequest, decode_request, encode_request
+from potluck.wire.weights import PieceRequest
 
 WEIGHTS_FILE = "model.safetensors"
 NUM_PIECES = 6
@@ -123,8 +124,8 @@ async def test_a_fetch_goes_on_where_the_last_one_stopped(members: Members, monk
     asked: list[int] = []
 
     def noted(body: bytes) -> PieceRequest:
-        asked.append(decode_request(body).piece)
-        return decode_request(body)
+        asked.append(decode_request(body, PieceRequest).piece)
+        return decode_request(body, PieceRequest)
 
     monkeypatch.setattr(sharing, "decode_request", noted)
     await members.fetch()
@@ -149,7 +150,7 @@ async def test_files_outside_the_manifest_are_never_sent(members: Members) -> No
     host, _ = await members.share()
     (members.folder / "secret.txt").write_text("mine")
     stream = await members.newcomer.open_stream(host.peer_id, WEIGHTS, timeout_s=1, max_frame_bytes=1 << 20)
-    await stream.send(encode_request(PieceRequest(members.manifest.digest, "secret.txt", 0)))
+    await stream.send(encode(PieceRequest(members.manifest.digest, "secret.txt", 0)))
     with pytest.raises(RemoteError, match="no such piece"):
         await stream.receive(timeout_s=1)
 
@@ -176,4 +177,4 @@ async def test_a_full_disk_is_noticed_before_anything_is_fetched(
 @pytest.mark.parametrize("body", [b"", b"\x93", b"\x80", b"x" * 600])
 def test_nonsense_is_refused(body: bytes) -> None:
     with pytest.raises(RemoteError):
-        decode_request(body)
+        decode_request(body, PieceRequest)

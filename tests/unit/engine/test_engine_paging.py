@@ -3,7 +3,6 @@
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -11,6 +10,7 @@ import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, local_steps, opening, serve, until
 from helpers.fake_network import FakeHost
 from helpers.golden import CHECKPOINT
+from msgspec.structs import replace
 from potluck_control.launch_spec import ServingLimits
 from torch import Tensor
 

@@ -14,9 +14,11 @@ from potluck_engine.pushing import SessionPushes
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Awaited, PushLink, StepRequest
+from potluck.protocol.messages import Awaited, Pushed, PushLink, PushOpening, StepRequest
 from potluck.wire import protocols
-from potluck.wire.pushes import Pushed, digest_of, encode_push, encode_push_opening
+from potluck.wire.message import encode
+from potluck.wire.sessions import digest_of
+from potluck.wire.tensors import encode_tensors
 
 SECRET, OTHER_SECRET = b"s" * 16, b"t" * 16
 PROMPT, TOKEN = hidden_states(1, 5), hidden_states(1, 1, seed=3)
@@ -85,7 +87,7 @@ class Two:
         stream = await host.open_stream(
             self.servers[1].host.peer_id, protocols.PUSH, timeout_s=60, max_frame_bytes=1 << 20
         )
-        await stream.send(encode_push_opening(secret))
+        await stream.send(encode(PushOpening(secret)))
         return stream
 
 
@@ -163,7 +165,7 @@ async def test_the_clients_copy_replaces_a_push_of_another_size_and_a_malformed_
     stream = await both.push_as(first)
     assert await stream.receive(timeout_s=60) is not None
     await both.announce(1, 5)
-    await stream.send(*encode_push(1, hidden_states(1, 2)))
+    await stream.send(*encode_tensors(Pushed(1, hidden_states(1, 2))))
     await stream.send(b"nonsense")
     with refused_with(Code.BAD_REQUEST):
         await stream.receive(timeout_s=60)
@@ -222,7 +224,7 @@ async def test_a_pusher_that_runs_ahead_is_dropped_with_the_session_it_pushes_to
     stream = await both.push_as(host, OTHER_SECRET)
     assert await stream.receive(timeout_s=60) is not None
     for number in range(8):  # of steps that the client never announces
-        await stream.send(*encode_push(number, TOKEN))
+        await stream.send(*encode_tensors(Pushed(number, TOKEN)))
     await settle()
     assert len(second.host._tasks) == 2  # the session and the pushes
     await both.second.close()

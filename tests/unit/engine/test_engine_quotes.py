@@ -1,12 +1,12 @@
 """What a quote promises and to whom, how long it holds, and how load is told."""
 
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from helpers.engine_peers import Client, Server, hidden_states, opening, refused_with, serve
 from helpers.fake_network import FakeHost, FakeNetwork
+from msgspec.structs import replace
 from potluck_control.launch_spec import ServingLimits
 from potluck_engine.load import LoadMeter, link_wait_s
 from potluck_engine.memory import reservations
@@ -15,8 +15,8 @@ from potluck_engine.memory.reservations import HELD_S, Reservations
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import Quote, QuoteRequest, StepRequest
+from potluck.wire.message import decode_reply, encode
 from potluck.wire.protocols import QUOTE
-from potluck.wire.questions import decode_quote, encode_quote_request
 
 ANNA, BOB = PeerId("anna"), PeerId("bob")
 
@@ -96,5 +96,4 @@ async def test_a_quote_is_refused_as_its_session_is(network: FakeNetwork, change
 
 async def ask(host: FakeHost, server: Server, **changes: Any) -> Quote:
     request = replace(QuoteRequest("golden", Span(0, 2), rows=1, tokens=64), **changes)
-    body = encode_quote_request(request)
-    return decode_quote(await host.call(server.host.peer_id, QUOTE, body, timeout_s=120))
+    return decode_reply(await host.call(server.host.peer_id, QUOTE, encode(request), timeout_s=120), Quote)

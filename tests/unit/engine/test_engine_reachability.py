@@ -14,7 +14,8 @@ from potluck.membership.budgets import PERSON
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code
-from potluck.wire.dial_back import DialBack, decode_dial_back, decode_reachable, encode_dial_back
+from potluck.wire.dial_back import DialBack, Reachable
+from potluck.wire.message import decode_reply, decode_request, encode
 from potluck.wire.protocols import DIAL_BACK
 
 HOME, PUBLIC = "192.168.77.2", "45.45.7.1"
@@ -118,7 +119,7 @@ async def test_a_node_that_relays_has_itself_dialled_by_whoever_asks_before_it_a
 async def test_nobody_is_dialled_on_somebody_elses_word() -> None:
     home, public = await pair(open_port=True)
     await Reachability(public, relays=False).serve()
-    others = encode_dial_back(DialBack(("/ip4/8.8.8.8/tcp/25", "/ip6/2001:db8::1/tcp/25", "/dns4/example.org/tcp/25")))
+    others = encode(DialBack(("/ip4/8.8.8.8/tcp/25", "/ip6/2001:db8::1/tcp/25", "/dns4/example.org/tcp/25")))
     await home.call(public.peer_id, DIAL_BACK, others, timeout_s=60)
     assert public.dialled == [(("/ip4/45.45.7.3/tcp/25",), "")]  # its own router, nobody else's
 
@@ -127,8 +128,8 @@ async def test_a_peer_that_comes_through_a_relay_is_not_dialled() -> None:
     home, public = await pair(open_port=True)
     await Reachability(public, relays=False).serve()
     home.seen_at = "45.45.7.9/tcp/1/p2p/x/p2p-circuit"
-    body = encode_dial_back(DialBack(("/ip4/45.45.7.9/tcp/1",)))
-    assert not decode_reachable(await home.call(public.peer_id, DIAL_BACK, body, timeout_s=60))
+    body = encode(DialBack(("/ip4/45.45.7.9/tcp/1",)))
+    assert decode_reply(await home.call(public.peer_id, DIAL_BACK, body, timeout_s=60), Reachable) == Reachable(False)
     assert public.dialled == []
 
 
@@ -136,15 +137,15 @@ async def test_a_peer_that_comes_through_a_relay_is_not_dialled() -> None:
     "body",
     [
         b"",
-        encode_dial_back(DialBack(("/ip4/1.2.3.4/tcp/1,/ip4/5.6.7.8/tcp/1",))),
-        encode_dial_back(DialBack(("a",) * 3)),
-        encode_dial_back(DialBack(("/x" * 200,))),
+        encode(DialBack(("/ip4/1.2.3.4/tcp/1,/ip4/5.6.7.8/tcp/1",))),
+        encode(DialBack(("a",) * 3)),
+        encode(DialBack(("/x" * 200,))),
         b"\x92\x91\x01\xa0",
     ],
 )
 def test_what_is_no_question_is_refused(body: bytes) -> None:
     with refused_with(Code.BAD_REQUEST):
-        decode_dial_back(body)
+        decode_request(body, DialBack)
 
 
 def test_relays_are_the_bootstrap_peers_and_then_who_was_met() -> None:
@@ -168,7 +169,7 @@ def test_a_network_within_one_machine_is_local() -> None:
 async def test_one_person_is_dialled_a_few_times_a_minute() -> None:
     home, public = await pair(open_port=True)
     await Reachability(public, relays=False).serve()
-    question = encode_dial_back(DialBack(("/ip4/45.45.7.3/tcp/31330",)))
+    question = encode(DialBack(("/ip4/45.45.7.3/tcp/31330",)))
     for _ in range(PERSON.dials):
         await home.call(public.peer_id, DIAL_BACK, question, timeout_s=60)
     with refused_with(Code.BUSY):

@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from unittest.mock import Mock
 
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, local_steps, opening, serve, settle, until
 from helpers.fake_network import FakeHost
+from msgspec.structs import replace
 from potluck_control.launch_spec import ServingLimits
 from potluck_engine import inference
 from potluck_engine.sessions import QUIET_S, SessionTable, session_to_end

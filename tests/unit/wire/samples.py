@@ -1,48 +1,50 @@
 """One message of each kind, with the reader that its receiver uses."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import torch
+from msgspec import Struct
 
 from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrefixPlace, PrivateId
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import (
+    DIGEST_BYTES,
+    SECRET_BYTES,
     AdapterUpload,
     Awaited,
     BackwardRequest,
     Caller,
+    Choices,
+    ChoicesRequest,
     ForwardRequest,
+    Pushed,
     PushLink,
+    PushOpening,
     Quote,
     QuoteRequest,
     SessionOpening,
+    Settlement,
     StepReply,
     StepRequest,
     TensorReply,
     Timing,
 )
 from potluck.protocol.receipts import RECEIPT_BYTES, TAB_BYTES
-from potluck.wire import questions
-from potluck.wire.adapters import UploadJoiner, encode_upload
+from potluck.wire.adapters import UploadJoiner
 from potluck.wire.adapters import digest_of as adapter_digest
-from potluck.wire.calls import CallRequest, ReplyJoiner, RequestJoiner, encode_call
-from potluck.wire.dial_back import DialBack, decode_dial_back, decode_reachable, encode_dial_back, encode_reachable
+from potluck.wire.calls import CallRequest, ReplyJoiner, RequestJoiner, decode_choices, decode_quote_request
+from potluck.wire.dial_back import DialBack, Reachable
 from potluck.wire.limits import Limits
-from potluck.wire.pushes import (
-    DIGEST_BYTES,
-    SECRET_BYTES,
-    Pushed,
-    decode_push,
-    decode_push_opening,
-    encode_push,
-    encode_push_opening,
-)
+from potluck.wire.message import decode_reply, decode_request, encode, write_message
 from potluck.wire.refusals import encode_refusal
-from potluck.wire.sessions import decode_step, decode_step_reply, encode_step, encode_step_reply
-from potluck.wire.tensors import values_of
+from potluck.wire.sessions import decode_push, decode_step, decode_step_reply
+from potluck.wire.tensors import encode_tensors, values_of
+from potluck.wire.weights import PieceRequest
 
 LIMITS = Limits(hidden_size=4, num_blocks=8, max_batch_tokens=16, max_length=32, max_frame_bytes=1 << 16)
 HIDDEN = torch.arange(24.0).view(2, 3, 4)
@@ -52,7 +54,10 @@ RECEIPT = b"r" * RECEIPT_BYTES
 OPENING = SessionOpening("m", Span(2, 4), 16, "id", 1.5, CALLER, exact=True, packs=True)
 TIMING = Timing(1.5, 2.5, 100, True, b"t" * TAB_BYTES)
 FORWARD = ForwardRequest("m", Span(2, 4), HIDDEN, PROMPTS, CALLER, packs=True)
-TRAINED = ForwardRequest("m", Span(2, 4), HIDDEN, is_trained=True)
+EXPERTS = torch.tensor([[[1, 2]], [[-1, 3]]], dtype=torch.int16)
+REPEATED = ForwardRequest(
+    *("m", Span(2, 4), HIDDEN[:1, :2]), is_trained=True, last_tokens=1, choices=EXPERTS, margin=math.inf, report=b"r"
+)
 BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, PROMPTS, CALLER, packs=True)
 LAYOUT = AdapterLayout((AdapterPlace(2, "mlp.up", 1, 4, 3, 0.5), AdapterPlace(3, "mlp.up", 2, 4, 3, 2.0)))
 PREFIX = AdapterLayout((PrefixPlace(2, 2, 1, 4, 3), *LAYOUT.places[:1], PrefixPlace(3, 2, 1, 4, 3)))
@@ -72,8 +77,7 @@ LINK = PushLink(PeerId("12D3KooWB"), SECRET)
 
 PUSHED_ANSWER = StepReply(HIDDEN, Timing(), can_push=True, was_pushed=True, input_digest=b"h" * DIGEST_BYTES)
 QUOTE_REQUEST = QuoteRequest("m", Span(2, 4), 2, 16, CALLER)
-QUOTE = Quote(3, 10.0, 1.0, 1000, 100)
-DIAL = DialBack(("/ip4/1.2.3.4/tcp/1", ""), "/ip4/5.6.7.8/tcp/2")
+PUSHED = Pushed(4, HIDDEN)
 REFUSAL = encode_refusal(RemoteError(Code.BUSY, "full", retry_after_s=1.5))
 
 
@@ -93,7 +97,7 @@ def read_request(kind: type, body: bytes) -> CallRequest:
 
 
 def read_upload(body: bytes) -> AdapterUpload:
-    joiner = UploadJoiner(num_blocks=LIMITS.num_blocks, max_bytes=1 << 10)
+    joiner = UploadJoiner(LIMITS, max_bytes=1 << 10)
     if not joiner.add(body):
         raise RemoteError(Code.BAD_REQUEST, "more parts are to come")
     return joiner.upload()
@@ -106,31 +110,43 @@ def read_reply(request: CallRequest, body: bytes) -> TensorReply:
     return joiner.reply()
 
 
+def body_of(message: Struct) -> bytes:
+    return b"".join(encode_tensors(message))
+
+
+def raw(fields: object, values: bytes = b"") -> bytes:
+    """A message that no peer of this version writes."""
+    return write_message(msgspec.msgpack.encode(fields), len(values)) + values
+
+
+def asked(value: Struct) -> Sample:
+    """A request without tensors that depends on no model."""
+    return Sample(value, encode(value), lambda body: decode_request(body, type(value)))
+
+
+def answered(value: Struct) -> Sample:
+    return Sample(value, encode(value), lambda body: decode_reply(body, type(value)), Code.BAD_REPLY)
+
+
 def step(request: StepRequest, *, first: bool = False) -> Sample:
-    body = b"".join(encode_step(request))
-    return Sample(request, body, lambda data: decode_step(data, limits=LIMITS, first=first))
+    return Sample(request, body_of(request), lambda data: decode_step(data, limits=LIMITS, first=first))
 
 
 def step_reply(value: StepReply) -> Sample:
-    return answer(value, b"".join(encode_step_reply(value)), lambda body: decode_step_reply(body, like=(2, 3, 4)))
+    return Sample(value, body_of(value), lambda body: decode_step_reply(body, like=(2, 3, 4)), Code.BAD_REPLY)
 
 
 def call(value: CallRequest) -> Sample:
-    return Sample(value, b"".join(*encode_call(value)), lambda body: read_request(type(value), body))
+    return Sample(value, body_of(value), lambda body: read_request(type(value), body))
 
 
 def upload(layout: AdapterLayout) -> Sample:
     value = upload_of(layout)
-    return Sample(value, b"".join(*encode_upload(value)), read_upload)
+    return Sample(value, body_of(value), read_upload)
 
 
 def reply(value: TensorReply, request: CallRequest) -> Sample:
-    (frame,) = RequestJoiner(type(request), LIMITS).encode_reply(value)
-    return Sample(value, b"".join(frame), lambda body: read_reply(request, body), Code.BAD_REPLY)
-
-
-def answer(value: Any, body: bytes, read: Callable[[bytes], Any]) -> Sample:
-    return Sample(value, body, read, Code.BAD_REPLY)
+    return Sample(value, body_of(value), lambda body: read_reply(request, body), Code.BAD_REPLY)
 
 
 SAMPLES = {
@@ -150,14 +166,10 @@ SAMPLES = {
     "step instead of a push": step(StepRequest(HIDDEN, awaited=Awaited(4, 2, 3))),
     "answer": step_reply(ANSWER),
     "answer to a pushed step": step_reply(PUSHED_ANSWER),
-    "push opening": Sample(SECRET, encode_push_opening(SECRET), decode_push_opening),
-    "push": Sample(
-        Pushed(4, HIDDEN),
-        b"".join(encode_push(4, HIDDEN)),
-        lambda body: decode_push(body, limits=LIMITS),
-    ),
+    "push opening": asked(PushOpening(SECRET)),
+    "push": Sample(PUSHED, body_of(PUSHED), lambda body: decode_push(body, limits=LIMITS)),
     "forward": call(FORWARD),
-    "forward that is trained": call(TRAINED),
+    "forward that repeats choices": call(REPEATED),
     "backward": call(BACKWARD),
     "backward with a private adapter": call(PRIVATE_BACKWARD),
     "reply to a forward": reply(TensorReply((HIDDEN,), TIMING), FORWARD),
@@ -166,12 +178,15 @@ SAMPLES = {
     "trained keys and values": upload(PREFIX),
     "reply with an adapter's gradient": reply(TensorReply((HIDDEN,), Timing(), UPLOAD.values), PRIVATE_BACKWARD),
     "quote request": Sample(
-        QUOTE_REQUEST,
-        questions.encode_quote_request(QUOTE_REQUEST),
-        lambda body: questions.decode_quote_request(body, limits=LIMITS),
+        QUOTE_REQUEST, encode(QUOTE_REQUEST), lambda body: decode_quote_request(body, limits=LIMITS)
     ),
-    "quote": answer(QUOTE, questions.encode_quote(QUOTE), questions.decode_quote),
-    "receipt": Sample(RECEIPT, questions.encode_receipt(RECEIPT), questions.decode_receipt),
-    "dial back": Sample(DIAL, encode_dial_back(DIAL), decode_dial_back),
-    "reachable": answer(True, encode_reachable(True), decode_reachable),
+    "quote": answered(Quote(3, 10.0, 1.0, 1000, 100)),
+    "question for choices": asked(ChoicesRequest("id", 1, 5)),
+    "choices": Sample(
+        EXPERTS, body_of(Choices(EXPERTS)), lambda body: decode_choices(body, 2, num_layers=1), Code.BAD_REPLY
+    ),
+    "receipt": asked(Settlement(RECEIPT)),
+    "dial back": asked(DialBack(("/ip4/1.2.3.4/tcp/1", ""), "/ip4/5.6.7.8/tcp/2")),
+    "reachable": answered(Reachable(True)),
+    "question for a piece": asked(PieceRequest(bytes(32), "model.safetensors", 3)),
 }

@@ -1,19 +1,25 @@
 """Every message survives the wire, in the published layout, beside messages of other versions."""
 
-from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 import torch
-from samples import FORWARD, HIDDEN, LIMITS, REFUSAL, SAMPLES
+from msgspec.structs import replace
+from samples import FORWARD, HIDDEN, LIMITS, REFUSAL, SAMPLES, body_of, raw
 
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import ForwardRequest, StepReply, StepRequest, Timing
+from potluck.protocol.messages import ForwardRequest, StepRequest
 from potluck.wire import message as layout
-from potluck.wire.calls import RequestJoiner, encode_call
+from potluck.wire.calls import RequestJoiner
 from potluck.wire.errors import WireError
-from potluck.wire.message import Role, WireTensor, read_message, write_message
+from potluck.wire.message import MAX_FIELD_BYTES, read_message
 from potluck.wire.refusals import decode_refusal, encode_refusal
-from potluck.wire.sessions import decode_step, encode_step, encode_step_reply
+from potluck.wire.sessions import decode_step
+from potluck.wire.tensors import WireTensor, encode_parts, encode_tensors
+
+GOLDEN = dict(line.split("\t") for line in (Path(__file__).parent / "golden_messages.txt").read_text().splitlines())
 
 
 def same(one: object, other: object) -> bool:
@@ -21,8 +27,8 @@ def same(one: object, other: object) -> bool:
         return one.dtype == other.dtype and torch.equal(one, other)
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(same, one, other))
-    if is_dataclass(one) and type(one) is type(other):
-        return all(same(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
+    if isinstance(one, msgspec.Struct) and type(one) is type(other):
+        return all(same(getattr(one, name), getattr(other, name)) for name in one.__struct_fields__)
     return one == other
 
 
@@ -32,69 +38,73 @@ def test_a_message_survives(name: str) -> None:
     assert same(sample.read(sample.body), sample.value)
 
 
-def test_a_step_has_the_published_bytes() -> None:
-    head, values = encode_step(StepRequest(torch.ones(1, 2, 4), start_from_position=7))
-    assert bytes(head).hex(" ", -4) == (
-        "01010000 00000000 07000000 00000000 00000000 00000000"  # version, tensors, flags; no fields; 7; no times
-        " 01000003 01000000 02000000 04000000 00000000 20000000"  # hidden states, float32, [1, 2, 4], 32 bytes
-    )
+def test_a_step_has_the_published_layout() -> None:
+    head, values = encode_tensors(StepRequest(torch.ones(1, 2, 4), start_from_position=7))
+    assert bytes(head[:8]).hex(" ", -4) == "02260000 20000000"  # version, 38 bytes of fields, 32 of values
+    fields = {"hidden": [0, 0, [1, 2, 4], 0, 32], "start_from_position": 7}  # float32, plain, its shape and place
+    assert bytes(head[8:]) == msgspec.msgpack.encode(fields)
     assert bytes(values) == torch.ones(8).numpy().tobytes()
 
 
-def test_an_answer_has_the_published_bytes() -> None:
-    head, _ = encode_step_reply(StepReply(torch.ones(1, 1, 4).bfloat16(), Timing(1.5, 2.5, 100, is_leaving=True)))
-    assert bytes(head).hex(" ", -4) == (
-        "01010100 00000000 64000000 00000000 0000c03f 00002040"  # leaving; 100 tokens left; 1.5 and 2.5 ms
-        " 01010003 01000000 01000000 04000000 00000000 08000000"
-    )
-
-
-def test_fields_have_the_published_bytes() -> None:
-    (body,) = write_message((), {1: "m", 8: 16})
-    assert (bytes(body[4:8]).hex(), bytes(body[24:]).hex()) == ("06000000", "8201a16d0810")
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_message_has_the_bytes_of_its_version(name: str) -> None:
+    """Whoever changes these bytes raises the wire's version."""
+    assert SAMPLES[name].body.hex() == GOLDEN[name]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_fields_and_tensors_of_a_newer_peer_are_ignored(name: str) -> None:
     sample = SAMPLES[name]
     message = read_message(sample.body)
-    newer = (WireTensor(99, 77, (5,), b"12345678", codec=3),) if message.tensors else ()
-    body = write_message(
-        (*message.tensors, *newer),
-        {**message.fields, 1000: {"a": [1]}},  # type: ignore[dict-item]
-        number=message.number,
-        flags=message.flags,
-        queue_ms=message.queue_ms,
-        compute_ms=message.compute_ms,
-    )
-    assert same(sample.read(b"".join(body)), sample.value)
+    fields: dict[str, Any] = msgspec.msgpack.decode(message.fields)
+    newer = {"newer": {"a": [1]}, "tensor": WireTensor(77, 3, (5,), len(message.values), 8)}
+    assert same(sample.read(raw(newer | fields, bytes(message.values) + b"12345678")), sample.value)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_another_version_is_refused_in_words(name: str) -> None:
     sample = SAMPLES[name]
-    with pytest.raises(RemoteError, match="speaks version 1 of the wire, not 2") as refusal:
-        sample.read(b"\x02" + sample.body[1:])
+    with pytest.raises(RemoteError, match="speaks version 2 of the wire, not 3") as refusal:
+        sample.read(b"\x03" + sample.body[1:])
     assert refusal.value.code is Code.WRONG_VERSION
 
 
 def test_wider_floats_are_sent_as_float32_and_what_has_no_number_is_not_sent() -> None:
-    body = b"".join(encode_step(StepRequest(HIDDEN.double())))
+    body = body_of(StepRequest(HIDDEN.double()))
     assert same(decode_step(body, limits=LIMITS, first=False).hidden, HIDDEN)
     with pytest.raises(TypeError, match="cannot be sent"):
-        encode_step(StepRequest(HIDDEN.to(torch.complex64)))
+        body_of(StepRequest(HIDDEN.to(torch.complex64)))
 
 
 def test_tensors_that_require_gradients_or_are_not_contiguous_are_sent_as_they_are() -> None:
     hidden = HIDDEN.clone().requires_grad_()[:, ::2]
-    body = b"".join(encode_step(StepRequest(hidden)))
+    body = body_of(StepRequest(hidden))
     assert same(decode_step(body, limits=LIMITS, first=False).hidden, hidden.detach())
 
 
+VERSION_1_REFUSAL = bytes.fromhex(
+    "01000000 17000000 ffffffff ffffffff 00000000 00000000 8330a462 75737931 a466756c 6c32cb3f f8000000 000000"
+)
+VERSION_1_OPENING = bytes.fromhex(
+    "01010000 0a000000 ffffffff ffffffff 00000000 00000000 01000003 01000000 01000000 04000000 00000000 10000000"
+    " 8401a16d 02020304 08100000 803f0000 803f0000 803f0000 803f"
+)
+
+
 def test_a_refusal_survives_with_its_code_and_time() -> None:
-    error = decode_refusal(REFUSAL)
+    error = decode_refusal(REFUSAL, may_be_words=False)
     assert (error.code, error.message, error.retry_after_s) == (Code.BUSY, "full", 1.5)
-    assert decode_refusal(encode_refusal(RemoteError(Code.DRAINING, "x" * 1000))).message == "x" * 500
+    long = encode_refusal(RemoteError(Code.DRAINING, "x" * 1000))
+    assert decode_refusal(long, may_be_words=True).message == "x" * 500
+
+
+def test_peers_of_two_versions_tell_each_other_so() -> None:
+    """A refusal has the bytes of version 1 for ever, and so are messages of another version refused."""
+    assert REFUSAL == VERSION_1_REFUSAL
+    with pytest.raises(RemoteError) as refusal:
+        decode_step(VERSION_1_OPENING, limits=LIMITS, first=True)
+    told = decode_refusal(encode_refusal(refusal.value), may_be_words=False)
+    assert (told.code, told.message) == (Code.WRONG_VERSION, refusal.value.message)
 
 
 @pytest.mark.parametrize(
@@ -106,14 +116,30 @@ def test_a_refusal_survives_with_its_code_and_time() -> None:
         (b"AllocationFailed('Could not allocate 9 within 2 seconds')", Code.BUSY, "AllocationFailed('Could not"),
         (b"\x0a\x00", Code.BUSY, ""),
         (b"", Code.BUSY, ""),
-        (b"\x01", Code.INTERNAL, "an unreadable refusal"),
-        (REFUSAL[:-3], Code.INTERNAL, "an unreadable refusal"),
+    ],
+    ids=["words", "framed", "long", "no memory", "no words", "nothing"],
+)
+def test_words_are_a_refusal_of_a_stock_peer_and_break_our_own_protocol(body: bytes, code: Code, text: str) -> None:
+    error = decode_refusal(body, may_be_words=True)
+    assert error.code is code
+    assert error.message.startswith(text)
+    assert decode_refusal(body, may_be_words=False).code is Code.BAD_REPLY
+
+
+@pytest.mark.parametrize("may_be_words", [True, False])
+@pytest.mark.parametrize(
+    ("body", "code", "text"),
+    [
+        (b"\x01", Code.BAD_REPLY, "an unreadable refusal"),
+        (REFUSAL[:-3], Code.BAD_REPLY, "an unreadable refusal"),
+        (REFUSAL.replace(b"full", b"\xff\xff\xff\xff"), Code.BAD_REPLY, "an unreadable refusal"),
+        (REFUSAL.replace(b"\x31\xa4full", b"\x31\xc4\x03full"[:6]), Code.BAD_REPLY, "an unreadable refusal"),
         (REFUSAL.replace(b"busy", b"what"), Code.INTERNAL, "full"),
     ],
-    ids=["words", "framed", "long", "no memory", "no words", "nothing", "a version", "cut short", "an unknown code"],
+    ids=["a version", "cut short", "no UTF-8", "no text", "an unknown code"],
 )
-def test_any_bytes_read_as_a_refusal(body: bytes, code: Code, text: str) -> None:
-    error = decode_refusal(body)
+def test_any_bytes_read_as_a_refusal(body: bytes, code: Code, text: str, may_be_words: bool) -> None:
+    error = decode_refusal(body, may_be_words=may_be_words)
     assert error.code is code
     assert error.message.startswith(text)
 
@@ -121,7 +147,7 @@ def test_any_bytes_read_as_a_refusal(body: bytes, code: Code, text: str) -> None
 def test_a_large_call_goes_in_parts_and_is_joined_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "PART_BYTES", 800)
     request = replace(FORWARD, hidden=torch.ones(4, 4, 4).repeat(1, 1, 1), prompts=torch.ones(2, 4, 4, 4))
-    frames = [b"".join(pieces) for pieces in encode_call(request)]
+    frames = [b"".join(pieces) for pieces in encode_parts(request)]
     assert [len(frame) for frame in frames[:-1]] == [800] * (len(frames) - 1)
     joiner = RequestJoiner(ForwardRequest, LIMITS)
     assert not joiner.add(frames[0])
@@ -139,17 +165,16 @@ def test_parts_that_do_not_fit_are_refused(last: bytes) -> None:
 
 
 def test_a_message_that_claims_too_much_is_refused_at_its_first_frame() -> None:
-    head = bytearray(write_message((WireTensor(Role.HIDDEN, 0, (1, 1 << 20, 4), b""),))[0])
-    head[44:48] = (1 << 24).to_bytes(4, "little")
+    head = bytearray(SAMPLES["forward"].body)
+    head[4:8] = (1 << 24).to_bytes(4, "little")
     with pytest.raises(RemoteError) as refusal:
         RequestJoiner(ForwardRequest, LIMITS).add(bytes(head))
     assert refusal.value.code is Code.TOO_LONG
 
 
 def test_fields_beyond_the_limit_are_refused_before_they_are_read() -> None:
-    (body,) = write_message((), {1: "x"})
     with pytest.raises(WireError, match="bytes of fields"):
-        read_message(bytes(body[:4]) + (1 << 17).to_bytes(4, "little") + bytes(body[8:]) + bytes(1 << 17))
+        read_message(raw({"x": bytes(MAX_FIELD_BYTES)}))
 
 
 @pytest.mark.parametrize("name", ["opening", "answer", "forward", "quote request", "quote", "receipt"])

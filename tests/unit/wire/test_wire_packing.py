@@ -5,11 +5,11 @@ import torch
 from torch import Tensor
 
 from potluck.protocol.blocks import Span
-from potluck.protocol.messages import BackwardRequest, ForwardRequest, StepReply, StepRequest
-from potluck.wire.calls import RequestJoiner, encode_call
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import BackwardRequest, ForwardRequest, Pushed, StepReply, StepRequest
+from potluck.wire.calls import RequestJoiner
 from potluck.wire.errors import WireError
 from potluck.wire.limits import Limits
-from potluck.wire.message import Role
 from potluck.wire.packing import (
     can_pack,
     pack,
@@ -20,9 +20,8 @@ from potluck.wire.packing import (
     scaled,
     unpack,
 )
-from potluck.wire.pushes import decode_push, digest_of, encode_push
-from potluck.wire.sessions import decode_step, decode_step_reply, encode_step, encode_step_reply
-from potluck.wire.tensors import read_floats, to_wire
+from potluck.wire.sessions import decode_push, decode_step, decode_step_reply, digest_of
+from potluck.wire.tensors import encode_parts, encode_tensors
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -127,10 +126,10 @@ LIMITS = Limits(hidden_size=64, num_blocks=4, max_batch_tokens=64, max_length=64
 
 def test_calls_bring_the_values() -> None:
     values, data = pack(with_outliers(64))
-    forward = ForwardRequest("m", Span(0, 2), values, packed=data)
-    backward = BackwardRequest("m", Span(0, 2), values, values, packed=data, packed_grad=data)
+    forward = ForwardRequest("m", Span(0, 2), values, packed=(data,))
+    backward = BackwardRequest("m", Span(0, 2), values, values, packed=(data, data))
     for request, tensors in ((forward, 1), (backward, 2)):
-        (frame,) = [b"".join(pieces) for pieces in encode_call(request)]
+        (frame,) = [b"".join(pieces) for pieces in encode_parts(request)]
         joiner = RequestJoiner(type(request), LIMITS)
         assert joiner.add(frame)
         assert torch.equal(joiner.request().hidden, values)
@@ -140,9 +139,9 @@ def test_calls_bring_the_values() -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_steps_answers_and_pushes_bring_the_values(dtype: torch.dtype) -> None:
     values, data = pack(with_outliers(64).to(dtype))
-    step = b"".join(encode_step(StepRequest(values, start_from_position=0, packed=data)))
-    answer = b"".join(encode_step_reply(StepReply(values, packed=data)))
-    push = b"".join(encode_push(0, values, data))
+    step = b"".join(encode_tensors(StepRequest(values, start_from_position=0, packed=(data,))))
+    answer = b"".join(encode_tensors(StepReply(values, packed=(data,))))
+    push = b"".join(encode_tensors(Pushed(0, values, (data,))))
     pushed = decode_push(push, limits=LIMITS)
     step_read = decode_step(step, limits=LIMITS, first=False).hidden
     for came in (pushed.hidden, step_read, decode_step_reply(answer, like=(2, 6, 64)).hidden):
@@ -168,22 +167,31 @@ def test_bad_packed_values_are_refused(fault: str) -> None:
             data[0, 0, 1:3] = torch.tensor([torch.inf], dtype=torch.bfloat16).view(torch.uint8)
         case "nan":
             data[0, 0, 1:3] = torch.tensor([torch.nan], dtype=torch.bfloat16).view(torch.uint8)
-    sent = to_wire(Role.HIDDEN, with_outliers(64), data)
+    if fault == "short":
+        data = data[..., :-1]
+    body = b"".join(encode_tensors(Pushed(0, with_outliers(64), (data,))))
     match fault:
-        case "short":
-            sent = sent._replace(values=memoryview(sent.values)[:-1])
         case "codec":
-            sent = sent._replace(codec=2)
+            body = body.replace(b"\x95\x00\x01\x93", b"\x95\x00\x02\x93")
         case "size":
-            sent = sent._replace(shape=(2, 6, 60))
-    with pytest.raises(WireError):
-        read_floats(sent, (2, 6, sent.shape[-1]))
+            body = body.replace(b"\x93\x02\x06\x40", b"\x93\x02\x06\x3c")
+    with pytest.raises(RemoteError) as refusal:
+        decode_push(body, limits=LIMITS)
+    assert refusal.value.code is Code.BAD_REQUEST
 
 
 def test_an_outlier_too_large_for_the_dtype_is_refused() -> None:
     values, data = pack(with_outliers(64, scale=1e3))
-    with pytest.raises(WireError, match="infinity"):
-        read_floats(to_wire(Role.HIDDEN, values, data)._replace(dtype=2), (2, 6, 64))
+    body = b"".join(encode_tensors(Pushed(0, values, (data,))))
+    with pytest.raises(RemoteError, match="infinity"):
+        decode_push(body.replace(b"\x95\x00\x01\x93", b"\x95\x02\x01\x93"), limits=LIMITS)
+
+
+def test_more_packed_values_than_a_message_may_have_are_not_unpacked() -> None:
+    hidden = torch.ones(65, 1, 64)
+    with pytest.raises(RemoteError, match="packed values") as refusal:
+        decode_push(b"".join(encode_tensors(Pushed(0, hidden, (packed(hidden),)))), limits=LIMITS)
+    assert refusal.value.code is Code.TOO_LONG
 
 
 def test_hidden_states_of_no_tokens_are_not_packed() -> None:
