@@ -17,7 +17,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from potluck.model_folder import pinned_folder
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import RemoteError
-from potluck.protocol.swarm import LOCAL_REVISION, Swarm, from_fields, to_fields
+from potluck.protocol.swarm import LOCAL_REVISION, Swarm, check_swarm
 from potluck.wire.message import decode_request, encode
 from potluck.wire.protocols import WEIGHTS
 from potluck.wire.weights import MAX_REQUEST_BYTES, PieceRequest
@@ -157,11 +157,11 @@ class _Home:
             names = [self._name(name) for name in names]
         made = _manifest(names, size=self._rng.choice((len(_SENT), 0, -1, 1 << 50)) if kind == "manifest" else None)
         manifest = decode_manifest(made.encode(), made.digest.hex())
-        fields: list[Any] = to_fields(_PLAIN)
+        fields: list[Any] = list(astuple(_PLAIN))
         if kind == "invite":
             for field_number in self._rng.sample(range(5), self._rng.randint(1, 2)):
                 fields[field_number] = self._hostile()
-        swarm = replace(from_fields(fields), weights=manifest.digest.hex())
+        swarm = replace(check_swarm(Swarm(*fields)), weights=manifest.digest.hex())
         if kind == "choice":
             place = self._rng.choice(("model", "revision", "weights"))
             swarm = replace(swarm, **{place: self._hostile()})

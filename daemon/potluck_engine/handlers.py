@@ -44,7 +44,7 @@ from potluck.wire import protocols, sessions
 from potluck.wire.adapters import UploadJoiner
 from potluck.wire.calls import CallRequest, RequestJoiner, decode_quote_request
 from potluck.wire.limits import Limits
-from potluck.wire.message import ACCEPTED, MAX_FIELD_BYTES, PART_BYTES, RequestParts, decode_request, encode
+from potluck.wire.message import ACCEPTED, MAX_FIELD_BYTES, PART_BYTES, PartJoiner, decode_request, encode
 from potluck.wire.packing import can_pack, pack, pack_gradient
 from potluck.wire.tensors import encode_tensors
 from potluck_engine.admission import Room
@@ -189,8 +189,6 @@ class Handlers:
             free_tokens=state.compute.free_tokens,
             hidden_size=state.blocks.hidden_size,
             dtype=str(state.blocks.dtype).removeprefix("torch."),
-            max_batch_tokens=state.limits.max_batch_tokens,
-            max_length=state.limits.max_length,
         )
 
     def check_served(self, prefix: str, span: Span) -> None:
@@ -222,7 +220,7 @@ class Handlers:
 
     @asynccontextmanager
     async def _received(
-        self, stream: Stream, parts: RequestParts | CallCoding, begin: Callable[[], Awaitable[None]]
+        self, stream: Stream, parts: PartJoiner | CallCoding, begin: Callable[[], Awaitable[None]]
     ) -> AsyncIterator[None]:
         """Read a request of one frame or more; the body answers it. Raises RemoteError.
 

@@ -12,8 +12,7 @@ import base64
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import astuple, dataclass, field, replace
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -33,7 +32,7 @@ from potluck.membership.records import (
     read_record,
     sign,
 )
-from potluck.protocol.swarm import Swarm, from_fields, to_fields
+from potluck.protocol.swarm import Swarm, SwarmFields, check_swarm
 
 TICKET_LIVES_S = 600
 _VERSION = 4
@@ -71,7 +70,7 @@ class Invite:
 
 
 class _Body(msgspec.Struct, array_like=True):
-    swarm: list[Any]
+    swarm: SwarmFields
     seed: Seed
     proof: bytes
 
@@ -83,7 +82,7 @@ def is_invite(text: str) -> bool:
 
 def encode_invite(invite: Invite) -> str:
     """Return the invite as one line without spaces. Whoever reads it may apply."""
-    body = msgspec.msgpack.encode(_Body(to_fields(invite.swarm), invite.seed, invite.proof))
+    body = msgspec.msgpack.encode(_Body(astuple(invite.swarm), invite.seed, invite.proof))
     return f"potluck{_VERSION}:{_letters(_checksum(body) + body)}"
 
 
@@ -107,7 +106,7 @@ def decode_invite(text: str) -> Invite:
     raw = _body_of(match[2])
     try:
         body = msgspec.msgpack.decode(raw, type=_Body)
-        invite = Invite(from_fields(body.swarm), body.seed, body.proof)
+        invite = Invite(check_swarm(Swarm(*body.swarm)), body.seed, body.proof)
         _check(invite)
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
         raise UsageError("the invite is damaged", hint=_PASTE_HINT) from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import Annotated, Any
 
 import msgspec
@@ -35,7 +35,7 @@ from potluck.membership.records import (
     read_record,
     sign,
 )
-from potluck.protocol.swarm import Swarm, from_fields, to_fields
+from potluck.protocol.swarm import Swarm, SwarmFields, check_swarm
 
 _VERSION = 2
 Seed = Annotated[bytes, Meta(min_length=32, max_length=32)] | None
@@ -264,7 +264,7 @@ class Membership:
 
 class _Kept(msgspec.Struct):
     version: int
-    swarm: list[Any]
+    swarm: SwarmFields
     records: tuple[bytes, ...]
     heard: tuple[tuple[bytes, int], ...]
     machines: bytes
@@ -280,7 +280,7 @@ def encode_membership(membership: Membership) -> bytes:
     """Return the bytes in which a computer keeps a membership. They contain private keys."""
     kept = _Kept(
         _VERSION,
-        to_fields(membership.swarm),
+        astuple(membership.swarm),
         membership.records,
         membership.heard,
         membership.machines,
@@ -300,7 +300,7 @@ def decode_membership(data: bytes) -> Membership:
         kept = msgspec.msgpack.decode(data, type=_Kept)
         if kept.version != _VERSION:
             raise ValueError("made by another version")
-        swarm = from_fields(kept.swarm)
+        swarm = check_swarm(Swarm(*kept.swarm))
         for record in (*kept.records, *kept.reports):
             read_record(record)
     except (msgspec.MsgspecError, TypeError, UsageError) as error:

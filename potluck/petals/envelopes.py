@@ -132,11 +132,6 @@ def _add_dim(tensor: RawTensor, dim: int) -> None:
     tensor.size += (dim,)
 
 
-def write_text(text: str) -> bytes:
-    """A message whose field 1 is a text: ExpertUID {uid}."""
-    return bytes_field(1, text.encode())
-
-
 def read_text_message(body: Buffer, *, max_bytes: int) -> str:
     """Field 1 of ExpertUID; raises WireError."""
     text = ""

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import msgpack
-import msgspec
 from msgspec import Struct
 
 from potluck.petals.envelopes import Envelope, RawTensor
-from potluck.petals.packing import TUPLE, pack, unpack_map
+from potluck.petals.packing import TUPLE, pack, unpack
 from potluck.protocol.messages import Caller, Count, Time
 from potluck.protocol.texts import Text
 from potluck.wire.errors import WireError
@@ -44,11 +43,8 @@ _NAMES: Final = {b"__T%d" % index: index for index in range(8)}
 
 
 def read_metadata(envelope: Envelope) -> Metadata:
-    """Decode the map; raises WireError."""
-    try:
-        return msgspec.convert(unpack_map(envelope.metadata), Metadata)
-    except msgspec.ValidationError as error:
-        raise WireError(f"metadata: {error}") from None
+    """Decode the map, of which no bytes at all are an empty one; raises WireError."""
+    return unpack(envelope.metadata, Metadata) if len(envelope.metadata) else Metadata()
 
 
 def arguments(envelope: Envelope, metadata: Metadata, count: int) -> Sequence[RawTensor]:

@@ -6,13 +6,16 @@ size, nesting and extension depth are bounded before anything is built.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final, cast
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, cast
 
 import msgpack
+import msgspec
 
 from potluck.protocol.buffers import Buffer
 from potluck.wire.errors import WireError
+
+T = TypeVar("T")
 
 TUPLE: Final = 0x40
 _DESCRIPTOR: Final = 0x51
@@ -42,43 +45,30 @@ def tensor_descriptor(size: tuple[int | None, ...], dtype: str) -> msgpack.ExtTy
     return msgpack.ExtType(_DESCRIPTOR, pack(fields))
 
 
-def unpack(data: Buffer) -> object:
-    """Decode a peer's bytes.
+def unpack(data: Buffer, kind: type[T]) -> T:
+    """Decode a peer's bytes to a value of this type.
 
     Unknown extensions are returned as their payload. Raises WireError.
     """
     if len(data) > MAX_BYTES:
         raise WireError(f"msgpack: {len(data)} bytes, at most {MAX_BYTES} allowed")
-    return _unpack(data, 0)
+    return _unpack(data, kind, 0)
 
 
-def unpack_map(data: Buffer) -> Mapping[object, object]:
-    """Decode a map; no bytes at all are an empty one."""
-    if not len(data):
-        return {}
-    value = unpack(data)
-    if not isinstance(value, dict):
-        raise WireError("msgpack: expected a map")
-    return value
-
-
-def _unpack(data: Buffer, depth: int) -> object:
+def _unpack(data: Buffer, kind: type[T], depth: int) -> T:
     try:
-        return cast(object, msgpack.unpackb(data, raw=False, strict_map_key=False, ext_hook=_HOOKS[depth]))
-    except (ValueError, TypeError, OverflowError, RecursionError, msgpack.UnpackException) as error:
+        return msgspec.msgpack.decode(data, type=kind, ext_hook=_HOOKS[depth])
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise WireError(f"msgpack: {str(error)[:80] or type(error).__name__}") from None
 
 
-def _hook(depth: int) -> Callable[[int, bytes], object]:
-    def hook(code: int, payload: bytes) -> object:
+def _hook(depth: int) -> Callable[[int, memoryview], object]:
+    def hook(code: int, payload: memoryview) -> object:
         if code != TUPLE:
-            return payload
+            return bytes(payload)
         if depth + 1 >= MAX_EXTENSION_DEPTH:
             raise WireError("msgpack: extensions are nested too deeply")
-        value = _unpack(payload, depth + 1)
-        if not isinstance(value, list):
-            raise WireError("msgpack: bad payload of a tuple")
-        return tuple(value)
+        return tuple(_unpack(payload, list[Any], depth + 1))
 
     return hook
 

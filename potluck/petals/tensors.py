@@ -71,12 +71,10 @@ def float_tensor(raw: RawTensor, shape: tuple[int, ...]) -> Tensor:
 
 def order_of_rows(raw: RawTensor, rows: int) -> Tensor | None:
     """Decode which row each row continues, None for a placeholder. Raises WireError."""
-    if raw.dtype != "int64":
-        raise WireError(f"hypo_ids must be int64, not {raw.dtype!r}")
+    if raw.dtype != "int64" or raw.compression != Compression.NONE:
+        raise WireError(f"hypo_ids must be uncompressed int64, not {raw.dtype!r}")
     if is_empty(raw):
         return None
-    if raw.compression != Compression.NONE:
-        raise WireError("expected uncompressed integers")
     order = plain_tensor(raw.buffer, torch.int64, raw.size)
     check_order(order, rows)
     return order

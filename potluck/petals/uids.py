@@ -16,11 +16,6 @@ _PREFIX: Final = re.compile(r"[^. \x00-\x1f]{1,200}")
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,5}")
 
 
-def is_prefix(text: str) -> bool:
-    """Return whether block names may start with this: no dot, no space, no control characters."""
-    return _PREFIX.fullmatch(text) is not None
-
-
 def block_uids(prefix: str, span: Span) -> str:
     """The chained name of a span, e.g. `llama.2 llama.3`."""
     return " ".join([f"{prefix}.{block}" for block in span])
@@ -42,7 +37,7 @@ def read_uids(text: str, *, num_blocks: int) -> tuple[str, Span]:
     """Read a chained name as `parse_uids` does, for use inside this package; raises WireError."""
     names = text.split(" ", MAX_BLOCKS)
     prefix, dot, index = names[0].partition(".")
-    if not dot or not is_prefix(prefix) or not _INDEX.fullmatch(index):
+    if not dot or not _PREFIX.fullmatch(prefix) or not _INDEX.fullmatch(index):
         raise WireError(f"bad block name {names[0][:80]!r}")
     start = int(index)
     end = start + len(names)

@@ -33,14 +33,9 @@ def find_adapter(ids: Iterable[str], wanted: str) -> str | None:
 
     Servers of other implementations list names only.
     """
-    by_name = None
-    for each in ids:
-        name, _, content_hash = each.partition("@")
-        if wanted == each or (content_hash and wanted == content_hash):
-            return each
-        if by_name is None and wanted == name:
-            by_name = each
-    return by_name
+    named = {each: each.partition("@") for each in ids}
+    exact = (each for each, (_, _, content_hash) in named.items() if wanted in (each, content_hash or each))
+    return next(exact, None) or next((each for each, (name, _, _) in named.items() if name == wanted), None)
 
 
 class PrivateId(Struct, frozen=True):

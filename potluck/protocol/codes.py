@@ -34,6 +34,3 @@ class RemoteError(PotluckError):
         super().__init__(printable(message, _MAX_TEXT_CHARS))
         self.code = code
         self.retry_after_s = retry_after_s
-
-    def __str__(self) -> str:
-        return self.message

@@ -253,5 +253,3 @@ class ServerInfo(Struct, frozen=True, omit_defaults=True):
     free_tokens: int  # through its whole span
     hidden_size: int
     dtype: str  # "float32", "bfloat16", ...
-    max_batch_tokens: int
-    max_length: int

@@ -14,6 +14,9 @@ from typing import TypeGuard
 from potluck.errors import UsageError
 from potluck.protocol.texts import is_printable
 
+SwarmFields = tuple[str, str, int, str, str, tuple[str, ...], bytes | None, str]
+"""A swarm as it is kept and sent: the values of its fields."""
+
 LOCAL_REVISION = "local"  # of a checkpoint in a folder, which is on no hub
 MAX_BLOCKS = 10_000  # the largest public models have about 130
 MAX_BOOTSTRAP_PEERS = 16
@@ -68,19 +71,6 @@ class Swarm:
         return self.founder_key == other.founder_key and (not self.is_open or self.prefix == other.prefix)
 
 
-def to_fields(swarm: Swarm) -> list[object]:
-    """Return the fields in which a swarm is kept and sent."""
-    return [getattr(swarm, name) for name in swarm.__slots__]
-
-
-def from_fields(fields: object) -> Swarm:
-    """Return the swarm of these fields. Raises ValueError, TypeError and UsageError."""
-    if not isinstance(fields, list):
-        raise ValueError("not the fields of a swarm")
-    name, model, num_blocks, prefix, revision, peers, key, weights = fields
-    return check_swarm(Swarm(name, model, num_blocks, prefix, revision, tuple(peers), key, weights))
-
-
 def new_swarm(name: str, model: str, num_blocks: int, revision: str = "main", *, prefix: str | None = None) -> Swarm:
     """Return a swarm that nobody has joined yet: open under the prefix that stock peers use, or to be founded.
 
@@ -133,13 +123,8 @@ def is_revision(value: object) -> bool:
 
 def is_model_name(value: object) -> bool:
     """Return whether this can name a model, and neither a folder of somebody's computer nor a way out of one."""
-    is_name = isinstance(value, str) and is_text(value, _MAX_MODEL_BYTES) and _MODEL.fullmatch(value) is not None
-    return is_name and len(str(value).encode(errors="replace")) <= _MAX_MODEL_BYTES
-
-
-def is_text(value: object, max_letters: int) -> bool:
-    """Return whether this is a printable text without spaces around it, of 1 to `max_letters` letters."""
-    return is_printable(value, max_letters) and value != "" and value == value.strip()
+    is_text = is_printable(value, _MAX_MODEL_BYTES) and len(value.encode(errors="replace")) <= _MAX_MODEL_BYTES
+    return is_text and value == str(value).strip() and _MODEL.fullmatch(str(value)) is not None
 
 
 def _check(rules: Mapping[str, object]) -> None:

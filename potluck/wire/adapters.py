@@ -14,7 +14,7 @@ from potluck.protocol.codes import Code
 from potluck.protocol.messages import AdapterUpload, Caller, Target
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.limits import Limits
-from potluck.wire.message import MAX_FIELD_BYTES, RequestParts
+from potluck.wire.message import MAX_FIELD_BYTES, PartJoiner
 from potluck.wire.tensors import check_floats, decode_tensors, values_of
 
 
@@ -31,13 +31,13 @@ def digest_of(layout: AdapterLayout, values: Buffer) -> bytes:
     return digest.digest()
 
 
-class UploadJoiner(RequestParts):
+class UploadJoiner(PartJoiner):
     """Reads an upload of one frame or more at the server."""
 
     def __init__(self, limits: Limits, *, max_bytes: int) -> None:
         """`max_bytes`: of the values."""
         self._limits = limits
-        super().__init__(max_bytes=max_bytes + 2 * MAX_FIELD_BYTES)
+        super().__init__(Code.BAD_REQUEST, max_bytes=max_bytes + 2 * MAX_FIELD_BYTES)
 
     @refusing(Code.BAD_REQUEST)
     def start(self) -> tuple[str, Span, Caller, AdapterLayout]:

@@ -21,26 +21,19 @@ from potluck.protocol.messages import (
 )
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.limits import Limits
-from potluck.wire.message import MAX_FIELD_BYTES, PartJoiner, RequestParts, decode
-from potluck.wire.tensors import (
-    check_choices,
-    check_floats,
-    check_hidden,
-    check_prompts,
-    decode_tensors,
-    encode_parts,
-)
+from potluck.wire.message import MAX_FIELD_BYTES, PartJoiner, decode
+from potluck.wire.tensors import check_choices, check_floats, check_inputs, decode_tensors, encode_parts
 
 CallRequest = ForwardRequest | BackwardRequest
 
 
-class RequestJoiner(RequestParts):
+class RequestJoiner(PartJoiner):
     """Reads a request of one frame or more, and writes its answer, at the server."""
 
     def __init__(self, kind: type[ForwardRequest] | type[BackwardRequest], limits: Limits) -> None:
         self._kind: type[CallRequest] = kind
         self._limits = limits
-        super().__init__(max_bytes=limits.max_frame_bytes)
+        super().__init__(Code.BAD_REQUEST, max_bytes=limits.max_frame_bytes)
 
     @refusing(Code.BAD_REQUEST)
     def target(self) -> tuple[str, Span, Caller]:
@@ -55,16 +48,15 @@ class RequestJoiner(RequestParts):
         limits = self._limits
         request = decode_tensors(self.body, self._kind, most_packed=limits.max_values)
         limits.check_span(request.span)
-        check_hidden(request.hidden, limits)
+        check_inputs(request.hidden, request.prompts, len(request.span), limits)
         rows, tokens, _ = shape = tuple(request.hidden.shape)
-        check_prompts(request.prompts, request.hidden, num_blocks=len(request.span), limits=limits)
         if isinstance(request, BackwardRequest):
             check_floats(request.grad, shape)
             return request
         if (request.last_tokens or 0) > tokens:
             raise WireError(f"the last {request.last_tokens} of {tokens} tokens")
         if request.choices is not None:
-            check_choices(request.choices, tokens, most_layers=len(request.span))
+            check_choices(request.choices, tokens, len(request.span))
             if rows != 1:
                 raise WireError("choices of experts are for one row")
         return request
@@ -74,7 +66,7 @@ class RequestJoiner(RequestParts):
         return encode_parts(reply)
 
 
-class ReplyJoiner:
+class ReplyJoiner(PartJoiner):
     """Reads the answer to `request`, of one frame or more, at the client."""
 
     def __init__(self, request: CallRequest) -> None:
@@ -82,17 +74,12 @@ class ReplyJoiner:
         private = request.caller.private if isinstance(request, BackwardRequest) else None
         self._adapter_values = 0 if private is None else private.num_values
         values = sum(map(math.prod, self._shapes)) + self._adapter_values
-        self._parts = PartJoiner(max_bytes=4 * values + 2 * MAX_FIELD_BYTES)
-
-    @refusing(Code.BAD_REPLY)
-    def add(self, frame: Buffer) -> bool:
-        """Take the next frame and return whether the answer is whole. Raises RemoteError."""
-        return self._parts.add(frame)
+        super().__init__(Code.BAD_REPLY, max_bytes=4 * values + 2 * MAX_FIELD_BYTES)
 
     @refusing(Code.BAD_REPLY)
     def reply(self) -> TensorReply:
         """Return the answer, once it is whole. Raises RemoteError."""
-        reply = decode_tensors(self._parts.body, TensorReply, most_packed=math.prod(self._shapes[0]))
+        reply = decode_tensors(self.body, TensorReply, most_packed=math.prod(self._shapes[0]))
         if len(reply.tensors) != len(self._shapes):
             raise WireError(f"an answer of {len(reply.tensors)} tensors, expected {len(self._shapes)}")
         for tensor, shape in zip(reply.tensors, self._shapes, strict=True):
@@ -127,7 +114,5 @@ def decode_quote_request(body: Buffer, *, limits: Limits) -> QuoteRequest:
 def decode_choices(body: Buffer, tokens: int, *, num_layers: int) -> Tensor:
     """Return [tokens, layers, choices] int16. Raises RemoteError BAD_REPLY."""
     experts = decode_tensors(body, Choices).experts
-    check_choices(experts, tokens, most_layers=num_layers)
-    if experts.shape[1] != num_layers:
-        raise WireError("an answer without choices for each layer")
+    check_choices(experts, tokens, num_layers)
     return experts

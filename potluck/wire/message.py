@@ -113,16 +113,24 @@ def split(pieces: Iterable[Buffer]) -> Iterator[tuple[Buffer, ...]]:
 
 
 class PartJoiner:
-    """Puts the frames of one message together, up to `max_bytes`."""
+    """Puts the frames of one message together, up to `max_bytes`. What does not fit is refused with `code`."""
 
-    def __init__(self, *, max_bytes: int) -> None:
+    def __init__(self, code: Code, *, max_bytes: int) -> None:
         self.num_bytes = 0  # of the whole message
+        self._code = code
         self._max_bytes = max_bytes
         self._start = 0  # where values begin
         self.body: Buffer = b""
 
     def add(self, frame: Buffer) -> bool:
-        """Take the next frame and return whether the message is whole. Raises WireError."""
+        """Take the next frame and return whether the message is whole. Raises RemoteError."""
+        try:
+            self._add(frame)
+        except WireError as error:
+            raise error.refusal(self._code) from None
+        return len(self.body) == self.num_bytes
+
+    def _add(self, frame: Buffer) -> None:
         if not self.num_bytes:
             self._start, self.num_bytes = _ends(frame)
             if self.num_bytes > self._max_bytes:
@@ -135,17 +143,7 @@ class PartJoiner:
             self.body += frame
         if len(self.body) > self.num_bytes or not len(frame):
             raise WireError(f"a message of {self.num_bytes} bytes whose parts do not fit")
-        return len(self.body) == self.num_bytes
 
     def read_first(self, kind: type[M]) -> M:
         """Return what the first frame says; values may be missing. Raises WireError."""
         return read_fields(memoryview(self.body)[_HEAD_BYTES : self._start], kind)
-
-
-class RequestParts(PartJoiner):
-    """The frames of one request at the server. What does not fit is refused."""
-
-    @refusing(Code.BAD_REQUEST)
-    def add(self, frame: Buffer) -> bool:
-        """Take the next frame and return whether the request is whole. Raises RemoteError."""
-        return super().add(frame)

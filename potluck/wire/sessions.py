@@ -15,20 +15,9 @@ from potluck.protocol.codes import Code
 from potluck.protocol.messages import DIGEST_BYTES, Pushed, StepReply, StepRequest
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.limits import Limits
-from potluck.wire.tensors import (
-    check_floats,
-    check_hidden,
-    check_order,
-    check_prompts,
-    decode_tensors,
-    encode_tensors,
-    values_of,
-)
+from potluck.wire.tensors import check_floats, check_inputs, check_order, decode_tensors, encode_tensors, values_of
 
-
-def encode_step(request: StepRequest) -> tuple[Buffer, ...]:
-    """Return one step in pieces."""
-    return encode_tensors(request)
+encode_step = encode_step_reply = encode_tensors
 
 
 @refusing(Code.BAD_REQUEST)
@@ -59,19 +48,12 @@ def decode_step(body: Buffer, *, limits: Limits, first: bool) -> StepRequest:
             text = f"a session of {opening.max_length} tokens, at most {limits.max_length} allowed"
             raise WireError(text, Code.TOO_LONG)
     if hidden is not None:
-        check_hidden(hidden, limits)
-        num_blocks = None if opening is None else len(opening.span)
-        check_prompts(step.prompts, hidden, num_blocks=num_blocks, limits=limits)
+        check_inputs(hidden, step.prompts, None if opening is None else len(opening.span), limits)
         if step.hypo_ids is not None:
             check_order(step.hypo_ids, hidden.shape[0])
     elif step.prompts is not None or step.hypo_ids is not None:
         raise WireError("prompts or an order of rows without hidden states")
     return step
-
-
-def encode_step_reply(reply: StepReply) -> tuple[Buffer, ...]:
-    """Return the answer to one step in pieces."""
-    return encode_tensors(reply)
 
 
 @refusing(Code.BAD_REPLY)
@@ -94,5 +76,5 @@ def digest_of(hidden: Tensor) -> bytes:
 def decode_push(body: Buffer, *, limits: Limits) -> Pushed:
     """Read an output. Raises RemoteError."""
     pushed = decode_tensors(body, Pushed, most_packed=limits.max_values)
-    check_hidden(pushed.hidden, limits)
+    check_inputs(pushed.hidden, None, None, limits)
     return pushed

@@ -93,16 +93,19 @@ def decode_tensors(body: Buffer, kind: type[M], *, most_packed: int = 0) -> M:
 
 def _read(tensor: WireTensor, values: Buffer, most_packed: int) -> Tensor:
     dtype, shape = _DTYPES.get(tensor.dtype), tensor.shape
-    if dtype is None or tensor.codec not in (0, CODEC) or (tensor.codec and not dtype.is_floating_point):
-        raise WireError(f"a tensor of an unknown dtype {tensor.dtype} or codec {tensor.codec}")
-    count = math.prod(shape)
-    if not count and math.prod(filter(None, shape)) > _MAX_VALUES:
-        raise WireError(f"a tensor of shape {list(shape)}")
-    if tensor.codec == CODEC:
-        if count > most_packed:
-            raise WireError(f"{count} packed values, at most {most_packed} allowed", Code.TOO_LONG)
-        return _packed_floats(values, dtype, shape)
-    return plain_tensor(values, dtype, shape)
+    if dtype is None or (0 in shape and math.prod(filter(None, shape)) > _MAX_VALUES):
+        raise WireError(f"a tensor of an unknown dtype {tensor.dtype} or of shape {list(shape)}")
+    if tensor.codec == 0:
+        return plain_tensor(values, dtype, shape)
+    if tensor.codec != CODEC or not shape or not can_pack(shape[-1]) or not dtype.is_floating_point:
+        raise WireError(f"{dtype} of shape {list(shape)} with codec {tensor.codec}")
+    if math.prod(shape) > most_packed:
+        raise WireError(f"more than {most_packed} packed values", Code.TOO_LONG)
+    packed = plain_tensor(values, torch.uint8, (*shape[:-1], packed_bytes(shape[-1])))
+    floats = unpack(packed, shape[-1]).to(dtype)
+    if not is_finite(floats):
+        raise WireError("a packed tensor holds NaN or infinity")
+    return floats
 
 
 def values_of(tensor: Tensor) -> Buffer:
@@ -111,17 +114,6 @@ def values_of(tensor: Tensor) -> Buffer:
         return tensor.reshape(-1).view(torch.uint8).numpy().data
     whole = tensor if tensor.is_contiguous() else tensor.contiguous()
     return whole.numpy().data.cast("B")
-
-
-def _packed_floats(values: Buffer, dtype: torch.dtype, size: tuple[int, ...]) -> Tensor:
-    """Decode packed values. Raises WireError for another number of bytes, or what packing does not produce."""
-    if not size or not can_pack(size[-1]):
-        raise WireError(f"packed values of shape {list(size)}")
-    packed = plain_tensor(values, torch.uint8, (*size[:-1], packed_bytes(size[-1])))
-    tensor = unpack(packed, size[-1]).to(dtype)
-    if not is_finite(tensor):
-        raise WireError("a packed tensor holds NaN or infinity")
-    return tensor
 
 
 def plain_tensor(values: Buffer, dtype: torch.dtype, size: tuple[int, ...]) -> Tensor:
@@ -151,30 +143,30 @@ def check_floats(tensor: Tensor, shape: tuple[int, ...]) -> None:
 
 def check_order(order: Tensor, rows: int) -> None:
     """Raise WireError unless this is int64 [rows] of row numbers."""
-    if order.dtype is not torch.int64 or order.shape != (rows,):
-        raise WireError(f"the order of rows must be {rows} integers")
-    if bool(((order < 0) | (order >= rows)).any()):
-        raise WireError(f"a row number outside 0..{rows - 1}")
+    is_fit = order.dtype is torch.int64 and order.shape == (rows,)
+    if not is_fit or bool(((order < 0) | (order >= rows)).any()):
+        raise WireError(f"the order of rows must be {rows} integers from 0 to {rows - 1}")
 
 
-def check_choices(choices: Tensor, tokens: int, *, most_layers: int) -> None:
+def check_choices(choices: Tensor, tokens: int, layers: int) -> None:
     """Raise WireError unless this is int16 [tokens, layers, choices] of experts; -1 stands for none."""
-    shape = choices.shape
-    if choices.dtype is not torch.int16 or len(shape) != 3 or shape[0] != tokens:
-        raise WireError(f"choices of experts must be integers for each of {tokens} tokens")
-    if not 0 < shape[1] <= most_layers or not 0 < shape[2] <= _MAX_CHOICES:
-        raise WireError(f"choices of experts of shape {list(shape)}")
-    if bool((choices < -1).any()):
-        raise WireError("a choice below -1")
+    is_fit = choices.dtype is torch.int16 and choices.ndim == 3 and choices.shape[:2] == (tokens, layers)
+    if not is_fit or not 0 < choices.shape[2] <= _MAX_CHOICES or bool((choices < -1).any()):
+        raise WireError(f"choices of experts must be numbers for each of {tokens} tokens in {layers} layers")
 
 
-def check_hidden(hidden: Tensor, limits: Limits) -> None:
-    """Raise WireError unless these are [batch >= 1, tokens, hidden_size] within the token limit."""
+def check_inputs(hidden: Tensor, prompts: Tensor | None, num_blocks: int | None, limits: Limits) -> None:
+    """Raise WireError unless hidden states and prompts are as `hidden_shape` and `prompts_shape` say."""
     check_floats(hidden, hidden_shape(hidden.shape, limits))
+    if prompts is not None:
+        check_floats(prompts, prompts_shape(prompts.shape, hidden, num_blocks=num_blocks, limits=limits))
 
 
 def hidden_shape(shape: tuple[int, ...], limits: Limits) -> tuple[int, ...]:
-    """Return the shape that such hidden states must have. Raises WireError for too many tokens or no rows."""
+    """Return the shape [batch >= 1, tokens, hidden_size] that hidden states must have.
+
+    Raises WireError for too many tokens or no rows.
+    """
     if len(shape) != 3:
         raise WireError(f"hidden states of shape {list(shape)}, expected [batch, tokens, {limits.hidden_size}]")
     batch, tokens, _ = shape
@@ -186,18 +178,15 @@ def hidden_shape(shape: tuple[int, ...], limits: Limits) -> tuple[int, ...]:
     return (batch, tokens, limits.hidden_size)
 
 
-def check_prompts(prompts: Tensor | None, hidden: Tensor, *, num_blocks: int | None, limits: Limits) -> None:
-    """Raise WireError unless these are [num_blocks, batch or 1, prompt_tokens <= tokens, hidden_size], or nothing.
+def prompts_shape(shape: tuple[int, ...], hidden: Tensor, *, num_blocks: int | None, limits: Limits) -> tuple[int, ...]:
+    """Return the shape [num_blocks, batch or 1, prompt_tokens <= tokens, hidden_size] that prompts must have.
 
     Args:
         num_blocks: how many there must be; None if the session knows and checks.
+
+    Raises:
+        WireError: they do not fit the hidden states.
     """
-    if prompts is not None:
-        check_floats(prompts, prompts_shape(prompts.shape, hidden, num_blocks=num_blocks, limits=limits))
-
-
-def prompts_shape(shape: tuple[int, ...], hidden: Tensor, *, num_blocks: int | None, limits: Limits) -> tuple[int, ...]:
-    """Return the shape that such prompts must have. Raises WireError if they do not fit the hidden states."""
     if len(shape) != 4:
         raise WireError(f"prompts of shape {list(shape)}, expected 4 dimensions")
     batch, tokens, _ = hidden.shape

@@ -250,7 +250,7 @@ async def test_request_that_makes_no_sense_is_refused_before_compute(network, bl
 async def test_bytes_that_are_no_message_are_refused_by_every_call(server, host):
     for protocol in (protocols.QUOTE, protocols.SETTLE):
         with pytest.raises(RemoteError) as refused:
-            await host.call(server.host.peer_id, protocol, b"\x01" * 40, timeout_s=120)
+            await host.call(server.host.peer_id, protocol, b"\x02" * 40, timeout_s=120)
         assert refused.value.code in (Code.BAD_REQUEST, Code.NOT_SERVED)
 
 

@@ -17,7 +17,7 @@ from potluck_control.launch_spec import ServingLimits
 
 from potluck.membership.identity import base58_decode
 from potluck.petals.envelopes import read_envelope
-from potluck.petals.packing import unpack_map
+from potluck.petals.packing import unpack
 from potluck.petals.protobuf import bytes_field
 from potluck.petals.protocols import CHECK, INFO
 from potluck.petals.tensors import float_tensor
@@ -62,7 +62,7 @@ def assert_same_tensors(ours: bytes, stock: bytes, *, is_half: bool) -> None:
     answers, expected = read_envelope(ours).tensors, read_envelope(stock).tensors
     assert [(t.size, t.dtype, t.compression) for t in answers] == [(t.size, t.dtype, t.compression) for t in expected]
     for mine, theirs in zip(answers, expected, strict=True):
-        a, b = (float_tensor(raw, (None,) * len(raw.size)).double() for raw in (mine, theirs))
+        a, b = (float_tensor(raw, raw.size).double() for raw in (mine, theirs))
         if not b.numel():
             continue
         relative = ((a - b).norm() / b.norm()).item()
@@ -129,7 +129,7 @@ class Replay:
 
     @staticmethod
     def _compare_info(ours: bytes, stock: bytes) -> None:
-        mine, theirs = (unpack_map(payload_of(body)) for body in (ours, stock))
+        mine, theirs = (unpack(payload_of(body), dict) for body in (ours, stock))
         for key in ("dht_client_mode", "cache_tokens_available", "outputs_schema", "forward_schema", "keyword_names"):
             assert mine.get(key) == theirs.get(key), key
 

@@ -123,9 +123,9 @@ async def test_a_fetch_goes_on_where_the_last_one_stopped(members: Members, monk
     partial.write_bytes(half)
     asked: list[int] = []
 
-    def noted(body: bytes) -> PieceRequest:
-        asked.append(decode_request(body, PieceRequest).piece)
-        return decode_request(body, PieceRequest)
+    def noted(body: bytes, kind: type[PieceRequest]) -> PieceRequest:
+        asked.append(decode_request(body, kind).piece)
+        return decode_request(body, kind)
 
     monkeypatch.setattr(sharing, "decode_request", noted)
     await members.fetch()

@@ -4,7 +4,7 @@ import base64
 import contextlib
 import hashlib
 import random
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import msgspec
 import pytest
@@ -25,7 +25,7 @@ from potluck.membership.invite import (
 )
 from potluck.membership.leadership import public_seats
 from potluck.membership.records import read_all
-from potluck.protocol.swarm import new_swarm, to_fields
+from potluck.protocol.swarm import new_swarm
 
 PEER = "/ip4/192.0.2.7/tcp/31330/p2p/12D3KooWPjceQrSwdWXPyLLeABRXmuqt69Rg3sBYbU1Nft9HyQ6X"
 ANA, BOB = Identity.generate(), Identity.generate()
@@ -43,7 +43,7 @@ def packed(fields: object, version: int = 4) -> str:
 
 
 def fields(**changes: object) -> list[object]:
-    swarm, seed, proof = to_fields(PRIVATE.swarm), changes.pop("seed", MADE.seed), changes.pop("proof", MADE.proof)
+    swarm, seed, proof = astuple(PRIVATE.swarm), changes.pop("seed", MADE.seed), changes.pop("proof", MADE.proof)
     names = ("name", "model", "num_blocks", "prefix", "revision", "bootstrap_peers", "founder_key", "weights")
     return [[changes.get(name, value) for name, value in zip(names, swarm, strict=True)], seed, proof]
 

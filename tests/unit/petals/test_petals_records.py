@@ -37,7 +37,7 @@ BEAT = Heartbeat(PEER, ServerState.ONLINE, cache_tokens_left=1000, pings_s={OTHE
 
 @pytest.mark.parametrize("line", BLOCK_LINES, ids=lambda line: f"{line['swarm']}-{line['asked']}-{line['key']}")
 def test_a_recorded_value_is_understood(line: dict[str, object]) -> None:
-    value = unpack(bytes.fromhex(str(line["value_msgpack_hex"])))
+    value = unpack(bytes.fromhex(str(line["value_msgpack_hex"])), object)
     assert plain(value) == line["value"]
     server = parse_stock_server_value(value)
     start, end = (0, 4) if line["swarm"] == "bf16" else (0, 2) if line["key"] in ("golden.0", "golden.1") else (2, 4)
@@ -51,7 +51,7 @@ def test_a_recorded_value_is_understood(line: dict[str, object]) -> None:
 def test_our_value_has_the_recorded_keys_and_comes_back_through_msgpack() -> None:
     recorded, ours = BLOCK_LINES[0]["value"]["tuple"], stock_server_value(RECORD, BEAT)
     assert list(ours[2]) == list(recorded[2])
-    server = parse_stock_server_value(unpack(pack(stock_server_value(RECORD, BEAT))))
+    server = parse_stock_server_value(unpack(pack(stock_server_value(RECORD, BEAT)), object))
     assert server == StockServer(
         state=ServerState.ONLINE,
         throughput_tps=25.0,

@@ -15,7 +15,7 @@ from potluck.directory.fields import BadFieldError, _text
 from potluck.petals.protobuf import read_text
 from potluck.petals.records import _text as petals_text
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.swarm import is_text
+from potluck.protocol.swarm import is_model_name
 from potluck.protocol.texts import Name, is_printable, printable
 from potluck.wire.errors import WireError
 from potluck.wire.refusals import decode_refusal, encode_refusal
@@ -36,7 +36,7 @@ def test_a_text_that_does_not_show_as_it_is_is_refused(read: Callable[[str], obj
     with pytest.raises((WireError, BadFieldError)):
         read(f"a {hostile}")
     assert read("a plain name, ünïcode too")
-    assert not is_text(hostile, 100)
+    assert not is_model_name(hostile)
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(f"a{hostile}", Name)
 

@@ -56,7 +56,7 @@ TIMING = Timing(1.5, 2.5, 100, True, b"t" * TAB_BYTES)
 FORWARD = ForwardRequest("m", Span(2, 4), HIDDEN, PROMPTS, CALLER, packs=True)
 EXPERTS = torch.tensor([[[1, 2]], [[-1, 3]]], dtype=torch.int16)
 REPEATED = ForwardRequest(
-    *("m", Span(2, 4), HIDDEN[:1, :2]), is_trained=True, last_tokens=1, choices=EXPERTS, margin=math.inf, report=b"r"
+    *("m", Span(2, 3), HIDDEN[:1, :2]), is_trained=True, last_tokens=1, choices=EXPERTS, margin=math.inf, report=b"r"
 )
 BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, PROMPTS, CALLER, packs=True)
 LAYOUT = AdapterLayout((AdapterPlace(2, "mlp.up", 1, 4, 3, 0.5), AdapterPlace(3, "mlp.up", 2, 4, 3, 2.0)))
