@@ -347,7 +347,7 @@ class _Client:
         with contextlib.suppress(RemoteError):
             for hop in self.hops:
                 if hop.stream is not None:
-                    await hop.stream.send(*sessions.encode_step(sessions.CLOSING))
+                    await hop.stream.send(*sessions.encode_step(StepRequest()))
                     while await hop.stream.receive() is not None:
                         pass
                     self.world.heard()

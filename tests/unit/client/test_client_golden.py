@@ -25,7 +25,7 @@ from potluck.membership.membership import Membership
 from potluck.p2p.network import Host, Stream
 from potluck.petals import protocols
 from potluck.petals.envelopes import read_envelope
-from potluck.petals.packing import unpack_map
+from potluck.petals.packing import unpack
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.swarm import Swarm
 
@@ -102,7 +102,7 @@ def assert_same_requests(ours: list[bytes], stock: list[bytes]) -> None:
         for a, b in zip(mine.tensors, theirs.tensors, strict=True):
             assert (a.size, a.dtype, a.compression) == (b.size, b.dtype, b.compression)
             assert bytes(a.buffer) == bytes(b.buffer)
-        known, wanted = unpack_map(mine.metadata), unpack_map(theirs.metadata)
+        known, wanted = unpack(mine.metadata, dict), unpack(theirs.metadata, dict)
         for key in ("max_length", "start_from_position", "points", "active_adapter", "args_structure"):
             assert known.get(key) == wanted.get(key), key
         assert not index or "session_id" not in known  # only the opening needs it
@@ -151,7 +151,7 @@ def test_a_backward_asks_what_a_stock_client_asks(case: str) -> None:
 def test_a_session_asks_what_a_stock_client_asks(kind: str) -> None:
     case = f"session_{kind}"
     recording = Recording(case)
-    steps = [unpack_map(read_envelope(body).metadata) for body in recording.expected("A") if body]
+    steps = [unpack(read_envelope(body).metadata, dict) for body in recording.expected("A") if body]
     client, _ = in_the_swarm(recording)
     session = client.new_session(steps[0]["max_length"])
     for index, step in enumerate(steps):
