@@ -18,16 +18,21 @@ from functools import partial
 
 from potluck.directory.answers import Answers
 from potluck.directory.attempts import Attempts
-from potluck.directory.coding import (
-    decode_compare,
-    decode_fetch,
-    decode_push,
-    decode_report,
-    encode_compared,
-    encode_fetched,
-    encode_push,
+from potluck.directory.exchange import (
+    COMPARE,
+    FETCH,
+    MAX_PUSHED,
+    MAX_PUSHED_BYTES,
+    PUSH,
+    REPORT,
+    Compare,
+    Fetch,
+    Push,
+    Report,
+    decode,
+    encode,
+    encode_answer,
 )
-from potluck.directory.exchange import COMPARE, FETCH, MAX_PUSHED, MAX_PUSHED_BYTES, PUSH, REPORT
 from potluck.directory.fairness import in_turns
 from potluck.directory.rates import RateLimiter
 from potluck.directory.reader import CALL_TIMEOUT_S, Reader
@@ -35,6 +40,7 @@ from potluck.directory.seal import Announcement, Kind, Sealed
 from potluck.directory.suspicion import Complaints
 from potluck.directory.table import Table, is_up
 from potluck.errors import NetworkError
+from potluck.membership.identity import peer_id_of
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
@@ -137,24 +143,22 @@ class Gossip:
 
     async def _answer_compare(self, body: bytes, peer: PeerId) -> bytes:
         self._count(self._calls, peer)
-        message = decode_compare(body)
-        return encode_compared(self._listed().compare(message))
+        return encode_answer(self._listed().compare(decode(Compare, body)))
 
     async def _answer_fetch(self, body: bytes, peer: PeerId) -> bytes:
         self._count(self._calls, peer)
-        message = decode_fetch(body)
-        return encode_fetched(self._listed().fetch(message))
+        return encode_answer(self._listed().fetch(decode(Fetch, body)))
 
     async def _answer_push(self, body: bytes, peer: PeerId) -> bytes:
         self._count(self._pushed, peer)  # before it is decoded
-        announcements = decode_push(body)
+        announcements = decode(Push, body).announcements
         self._count(self._pushed, peer, max(len(announcements) - 1, 0))
         self._note(await self.reader.take(announcements))
         return b""
 
     async def _answer_report(self, body: bytes, peer: PeerId) -> bytes:
         person = self._count(self._reports, peer)
-        suspect, num_people = decode_report(body), self._table.num_people
+        suspect, num_people = peer_id_of(decode(Report, body).suspect), self._table.num_people
         if self._host.is_on_probation(peer):
             return b""
         if self._is_live(suspect) and self._complaints.add(person, suspect, self._loop_s(), num_people=num_people):
@@ -243,7 +247,7 @@ class Gossip:
         """Send announcements to `peer`, except those that it made itself."""
         others = [sealed for sealed in announcements if sealed.peer_id != peer]
         if others:
-            await self._host.call(peer, PUSH, encode_push(others), timeout_s=CALL_TIMEOUT_S)
+            await self._host.call(peer, PUSH, encode(Push(others)), timeout_s=CALL_TIMEOUT_S)
 
     async def _tell(self, peer: PeerId, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work` with a peer; ping one that cannot be reached, and avoid one that does not know these calls."""
