@@ -11,20 +11,7 @@ from functools import cached_property
 
 from msgspec.structs import astuple
 
-from potluck.directory.exchange import (
-    PAGE_BYTES,
-    SHORT_BYTES,
-    WANTED_BYTES,
-    Compare,
-    Compared,
-    Fetch,
-    Fetched,
-    News,
-    pack_numbers,
-    read_numbers,
-    short,
-    split,
-)
+from potluck.directory import exchange
 from potluck.directory.fairness import turns
 from potluck.directory.fields import TAG_BYTES, tag_of
 from potluck.directory.listing import DIGEST_BYTES, ENTRY_BYTES, Listing, bucket_of, entry_of
@@ -34,7 +21,7 @@ from potluck.directory.table import Table
 _MAX_NEWS_BYTES = 2 << 20
 _MAX_RECORDS_BYTES = 1 << 18
 _OVERHEAD_BYTES = 48  # of one announcement: its author and the lengths of its parts
-_TURN_BYTES = PAGE_BYTES - ENTRY_BYTES
+_TURN_BYTES = exchange.PAGE_BYTES - ENTRY_BYTES
 
 
 class Answers:
@@ -48,20 +35,17 @@ class Answers:
         self._peers = {tag_of(peer): peer for peer in table.all(Kind.HEARTBEAT)}  # a goodbye is news too
         self._listing = Listing((peer, record.sequence) for peer, record in self._records.items())
 
-    def compare(self, question: Compare) -> Compared:
-        theirs = split(question.digests, DIGEST_BYTES)
+    def compare(self, question: exchange.Compare) -> exchange.Compared:
+        theirs = exchange.split(question.digests, DIGEST_BYTES)
         mine = self._listing.digests(question.num_buckets)
         differing = (number for number, digest in enumerate(theirs) if mine[number] != digest)
-        return Compared(pack_numbers(differing), self._news(question))
+        return exchange.Compared(exchange.pack_numbers(differing), self._news(question))
 
-    def fetch(self, question: Fetch) -> Fetched:
+    def fetch(self, question: exchange.Fetch) -> exchange.Fetched:
         """Return the first records after `question.after` that the asker lacks, and where to go on."""
-        buckets, num_buckets, entries = (
-            read_numbers(question.buckets),
-            question.num_buckets,
-            split(question.entries, ENTRY_BYTES),
-        )
-        wanted, theirs = set(buckets), set(entries)
+        num_buckets, wanted = question.num_buckets, set(exchange.read_numbers(question.buckets))
+        entries = exchange.split(question.entries, ENTRY_BYTES)
+        theirs = set(entries)
         page: list[Sealed] = []
         num_bytes, reached = 0, b""
         for place, record in self._pages[bisect_right(self._pages, question.after, key=lambda page: page[0]) :]:
@@ -69,11 +53,12 @@ class Answers:
                 continue
             num_bytes += _size(record.sealed)
             if page and num_bytes > _MAX_RECORDS_BYTES:
-                return Fetched.of(page, following=reached)
+                return exchange.Fetched.of(page, following=reached)
             page.append(record.sealed)
             reached = place
         mine = {entry for number in wanted for entry in self._listing.bucket(number, num_buckets)}
-        return Fetched.of(page, absent=pack_numbers(place for place, entry in enumerate(entries) if entry not in mine))
+        absent = (place for place, entry in enumerate(entries) if entry not in mine)
+        return exchange.Fetched.of(page, absent=exchange.pack_numbers(absent))
 
     @cached_property
     def _pages(self) -> list[tuple[bytes, Announcement]]:
@@ -85,21 +70,25 @@ class Answers:
             found.append((turn.to_bytes(_TURN_BYTES, "big") + entry_of(peer, record.sequence), record))
         return sorted(found, key=lambda page: page[0])
 
-    def _news(self, question: Compare) -> list[News]:
+    def _news(self, question: exchange.Compare) -> list[exchange.News]:
         """Return newer heartbeats and as many links as the peer wants; it asks again for what does not fit."""
-        news: list[News] = []
+        news: list[exchange.News] = []
         bytes_left, links_left = _MAX_NEWS_BYTES, question.max_links
-        for place, wanted in enumerate(split(question.wanted, WANTED_BYTES)):
+        for place, wanted in enumerate(exchange.split(question.wanted, exchange.WANTED_BYTES)):
             peer = self._peers.get(wanted[:TAG_BYTES])
             if peer is None:
                 continue
-            known = split(wanted[TAG_BYTES:], SHORT_BYTES)
+            known = exchange.split(wanted[TAG_BYTES:], exchange.SHORT_BYTES)
             for kind, sequence in zip((Kind.HEARTBEAT, Kind.LINKS), known, strict=True):
                 newest = self._table.get(kind, peer)
-                if newest is None or short(newest.sequence) == sequence or (kind is Kind.LINKS and not links_left):
+                if (
+                    newest is None
+                    or exchange.short(newest.sequence) == sequence
+                    or (kind is Kind.LINKS and not links_left)
+                ):
                     continue
                 _, *signed = astuple(newest.sealed)
-                news.append(News(place, *signed))
+                news.append(exchange.News(place, *signed))
                 bytes_left -= _size(newest.sealed)
                 links_left -= kind is Kind.LINKS
             if bytes_left <= 0:

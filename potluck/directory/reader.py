@@ -11,18 +11,11 @@ import asyncio
 import random
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec import Struct
+
+from potluck.directory import exchange
 from potluck.directory.attempts import Attempts
 from potluck.directory.candidates import choose_candidates
-from potluck.directory.exchange import (
-    COMPARE,
-    FETCH,
-    UNKNOWN,
-    Compare,
-    Fetch,
-    encode,
-    read_numbers,
-    short,
-)
 from potluck.directory.fairness import in_turns
 from potluck.directory.fields import tag_of
 from potluck.directory.listing import DIGEST_BYTES, Listing, num_buckets_for
@@ -98,7 +91,7 @@ class Reader:
     async def _hear_from(self, peer: PeerId) -> list[Announcement]:
         """Ask a server for its own heartbeat."""
         try:
-            _, news = await self._compare(peer, Compare(bytes(DIGEST_BYTES), self._known(peer)), [peer])
+            _, news = await self._compare(peer, exchange.Compare(bytes(DIGEST_BYTES), self._known(peer)), [peer])
         except RemoteError as error:
             self._note_attempt(peer, answered=error.code is not Code.UNREACHABLE)
             return []
@@ -114,7 +107,7 @@ class Reader:
             listing = self._listing()
             num_buckets = num_buckets_for(len(self._table.all(Kind.RECORD)))
             peers = self._in_turns(self.wanted())
-            question = Compare(
+            question = exchange.Compare(
                 b"".join(listing.digests(num_buckets)),
                 b"".join(map(self._known, peers)),
                 _MAX_LINKS if self._taste else len(peers),
@@ -128,10 +121,10 @@ class Reader:
         return news
 
     async def _compare(
-        self, source: PeerId, question: Compare, peers: Sequence[PeerId]
+        self, source: PeerId, question: exchange.Compare, peers: Sequence[PeerId]
     ) -> tuple[bytes, list[Announcement]]:
         """Ask for news of `peers`; return the numbers of the buckets that differ, and what is news."""
-        answer = question.read(await self._call(source, COMPARE, encode(question)))
+        answer = question.read(await self._call(source, exchange.COMPARE, question))
         keys = [public_key_of(peers[each.place]) or b"" for each in answer.news]
         sealed = [
             Sealed(key, each.kind, each.body, each.signature, each.ticket)
@@ -161,19 +154,19 @@ class Reader:
         listed: set[PeerId] = set()
         mine = {
             entry: peer
-            for number in read_numbers(buckets)
+            for number in exchange.read_numbers(buckets)
             for entry, peer in listing.bucket(number, num_buckets).items()
         }
         after = b""
         for _ in range(_MAX_PAGES if buckets else 0):
-            question = Fetch(num_buckets, buckets, b"".join(mine), after)
-            answer = question.read(await self._call(source, FETCH, encode(question), _FETCH_TIMEOUT_S))
+            question = exchange.Fetch(num_buckets, buckets, b"".join(mine), after)
+            answer = question.read(await self._call(source, exchange.FETCH, question, _FETCH_TIMEOUT_S))
             records, dropped_before = answer.records, self.num_dropped
             news += await self.take(records)
             if self.num_dropped - dropped_before > _MAX_BAD + len(records) // 10:
                 raise RemoteError(Code.BAD_REPLY, "a peer passes on invalid records")
             listed.update(record.peer_id for record in records)
-            missing = [tuple(mine.values())[place] for place in read_numbers(answer.absent)]
+            missing = [tuple(mine.values())[place] for place in exchange.read_numbers(answer.absent)]
             self._note(source, listed, [peer for peer in missing if peer not in listed])
             after = answer.next
             if not after:
@@ -224,9 +217,10 @@ class Reader:
     def _known(self, peer: PeerId) -> bytes:
         """Return what a question says of a server: its tag and what is known of it."""
         found = (self._table.get(kind, peer) for kind in (Kind.HEARTBEAT, Kind.LINKS))
-        return tag_of(peer) + b"".join(short(each.sequence) if each else UNKNOWN for each in found)
+        return tag_of(peer) + b"".join(exchange.short(each.sequence) if each else exchange.UNKNOWN for each in found)
 
-    async def _call(self, source: PeerId, protocol: str, body: bytes, timeout_s: float = CALL_TIMEOUT_S) -> bytes:
+    async def _call(self, source: PeerId, protocol: str, question: Struct, timeout_s: float = CALL_TIMEOUT_S) -> bytes:
+        body = exchange.encode(question)
         answer = await self._host.call(source, protocol, body, timeout_s=timeout_s)
         self.sent_bytes, self.received_bytes = self.sent_bytes + len(body), self.received_bytes + len(answer)
         return answer

@@ -34,10 +34,9 @@ from potluck.directory.exchange import (
     encode_answer,
     pack_numbers,
 )
-from potluck.directory.fairness import in_turns
+from potluck.directory.fairness import RateLimiter, in_turns
 from potluck.directory.fields import links_of, tag_of
 from potluck.directory.listing import ENTRY_BYTES
-from potluck.directory.rates import RateLimiter
 from potluck.directory.seal import HEARTBEAT_TTL_S, Kind, Sealed, seal, unseal
 from potluck.directory.table import Table
 from potluck.membership.identity import Identity, peer_id_of, public_key_of
