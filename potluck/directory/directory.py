@@ -65,14 +65,9 @@ _MIN_STEP_S = 1e-3  # the DHT takes only a strictly later expiry
 
 @dataclass(frozen=True, slots=True)
 class SwarmView:
-    """The JOINING and ONLINE servers, by peer id, as of `fetched_at` (Unix seconds)."""
+    """The JOINING and ONLINE servers, by peer id."""
 
     servers: tuple[LiveServer, ...]
-    fetched_at: float
-    num_dropped: int = 0  # announcements that were refused at this reading
-
-    def age_s(self, now: float) -> float:
-        return now - self.fetched_at
 
 
 class Directory:
@@ -171,11 +166,10 @@ class Directory:
         Raises:
             NetworkError: neither a server nor the DHT answers.
         """
-        dropped_before = self.reader.num_dropped
         is_heard = bool(self._gossip.partners()) if self._gossip else not thorough and await self._ask()
         if thorough or not is_heard or self._clock() >= self._dht_due:
             try:
-                dropped_before -= await self._read_dht()
+                await self._read_dht()
                 self._dht_due = self._clock() + _DHT_INTERVAL_S
             except NetworkError:
                 if not is_heard:
@@ -193,7 +187,7 @@ class Directory:
                 async with asyncio.timeout(_HURRY_S if thorough else CALL_TIMEOUT_S):
                     await self.reader.hear_from_silent(_MOST_HEARD)
         self.table.expire(self._clock(), beatless=self._gossip is not None)
-        return SwarmView(self._servers(), self._clock(), self.reader.num_dropped - dropped_before)
+        return SwarmView(self._servers())
 
     async def report(self, suspect: PeerId) -> None:
         """Tell some servers that `suspect` failed us; they check it themselves. Never raises for their answers."""
@@ -216,12 +210,13 @@ class Directory:
         """Learn changes from a server; return whether one answered."""
         return await self._sources.ask(self.reader, unwanted=self._reported)
 
-    async def _read_dht(self) -> int:
-        """Read the DHT and return how many announcements were refused. Raises NetworkError."""
+    async def _read_dht(self) -> None:
+        """Take what the DHT knows. Raises NetworkError."""
         keys = {kind: kind.key(self._swarm) for kind in _IN_DHT}
         wanted = [*keys.values(), *(self._foreign.dht_keys if self._foreign is not None else ())]
         found = await self._host.get(wanted)
-        num_dropped = sum(self._take(kind, found.get(key, {})) for kind, key in keys.items())
+        for kind, key in keys.items():
+            self._take(kind, found.get(key, {}))
         unknown = [peer for peer in map(PeerId, found.get(keys[Kind.RECORD], {})) if self._host.person_of(peer) is None]
         if unknown and await self._host.meet(random.sample(unknown, min(_MOST_MET, len(unknown)))):
             for kind, key in keys.items():
@@ -229,21 +224,16 @@ class Directory:
         if self._foreign is not None:
             strangers = self._foreign.read_servers(found, now=self._clock())
             self._strangers = {server.peer_id: server for server in strangers}
-        return num_dropped
 
-    def _take(self, kind: Kind, found: Mapping[DhtSubkey, DhtValue]) -> int:
-        num_dropped, now = 0, self._clock()
+    def _take(self, kind: Kind, found: Mapping[DhtSubkey, DhtValue]) -> None:
+        now = self._clock()
         for subkey, entry in found.items():
             try:
                 new = unseal_stored(self._swarm, kind, subkey, entry.value, entry.expiration, now=now)
             except BadAnnouncementError as error:
                 log.debug("dropped an announcement of %.60r: %s", subkey, error)
-                num_dropped += 1
                 continue
-            old = self.table.get(kind, new.peer_id)
-            num_dropped += old is not None and new.sequence < old.sequence
             self.table.take(new)
-        return num_dropped
 
     def _servers(self) -> tuple[LiveServer, ...]:
         servers = list(self.table.live(self._clock()))

@@ -98,7 +98,6 @@ async def test_others_read_what_a_server_announced(network: FakeNetwork, clock: 
     await directory.heartbeat(beat)
     view = await Directory(network.start(), swarm, clock=clock).fetch()
     assert [(server.record, server.heartbeat) for server in view.servers] == [(mine, beat)]
-    assert (view.num_dropped, view.age_s(clock.now + 3)) == (0, 3.0)
 
 
 async def test_a_server_that_leaves_disappears_at_once_and_is_seen_again_when_it_comes_back(
@@ -132,7 +131,6 @@ async def test_a_reader_keeps_the_newest_of_what_replicas_say(network: FakeNetwo
     network.records[key] = old  # a replica that missed the change
     view = await reader.fetch()
     assert view.servers[0].span == Span(4, 8)
-    assert view.num_dropped == 1
 
 
 # -- what is signed ----------------------------------------------------------------------------------------------------
