@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from typing import Annotated, Final
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, convert
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import Count, Heartbeat, Rate, ServerRecord
@@ -27,7 +27,7 @@ _NUM_FIRST_RECORD_VALUES: Final = 16  # which the first version had
 _DIGEST_BYTES: Final = 8
 _Pair = tuple[Count, Count]
 _Moving = tuple[Count, Count, Count, bytes, Annotated[bytes, Meta(max_length=32)]]
-convert = partial(msgspec.convert, builtin_types=(bytes,))  # or a text would pass for bytes
+convert_bytes = partial(msgspec.convert, builtin_types=(bytes,))  # or a text would pass for bytes
 _Tag = Annotated[bytes, Meta(min_length=TAG_BYTES, max_length=TAG_BYTES)]
 
 
@@ -96,7 +96,7 @@ def read_record(peer_id: PeerId, values: Sequence[object], swarm: Swarm) -> Serv
     _, _, told, dtype, quantization, digests, *plain = values[:_NUM_FIRST_RECORD_VALUES]
     more = (*values[_NUM_FIRST_RECORD_VALUES:], *defaults[len(values) - _NUM_FIRST_RECORD_VALUES :])
     start, end, window, stored, download_bps, moves, cache, adapter_bytes, weights, packing_error = more
-    start, end, window, stored, weights = convert((start, end, window, stored, weights), _Moving)
+    start, end, window, stored, weights = convert_bytes((start, end, window, stored, weights), _Moving)
     target, revision = _span((start, end), swarm), swarm.revision if told is None else told
     if not max(len(span), len(target)) <= window <= swarm.num_blocks:
         raise ValueError("the window")
@@ -107,7 +107,7 @@ def read_record(peer_id: PeerId, values: Sequence[object], swarm: Swarm) -> Serv
         raise ValueError("the stored blocks")
     if not is_revision(revision):
         raise ValueError("the revision")
-    record: ServerRecord = convert(
+    record = convert(
         (
             *(peer_id, span, revision, (dtype, quantization, cache), digests.hex(" ", _DIGEST_BYTES).split(), *plain),
             *(target, window, [block for block in range(blocks.bit_length()) if blocks >> block & 1]),
@@ -132,8 +132,7 @@ def heartbeat_values(beat: Heartbeat) -> list[object]:
 
 def read_heartbeat(peer_id: PeerId, values: Sequence[object]) -> Heartbeat:
     """Return a heartbeat without pings and bandwidths, which are announced apart. Raises msgspec.ValidationError."""
-    beat: Heartbeat = convert((peer_id, *values[:NUM_HEARTBEAT_VALUES]), Heartbeat)
-    return beat
+    return convert((peer_id, *values[:NUM_HEARTBEAT_VALUES]), Heartbeat)
 
 
 def _span(values: Sequence[object], swarm: Swarm) -> Span:

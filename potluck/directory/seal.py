@@ -22,7 +22,7 @@ from potluck.directory.fields import (
     NUM_HEARTBEAT_VALUES,
     NUM_RECORD_VALUES,
     Links,
-    convert,
+    convert_bytes,
     heartbeat_values,
     read_heartbeat,
     read_record,
@@ -177,7 +177,7 @@ def unseal(swarm: Swarm, sealed: Sealed, *, now: float) -> Announcement:
         if unknown and len(msgspec.msgpack.encode(unknown)) > _MOST_UNKNOWN_BYTES:
             raise ValueError("padded")
         value, record_ms = _read(swarm, sealed, values[2:])
-        times = convert((*values[:2], record_ms), tuple[_Ms, _Ms, _Ms])
+        times = msgspec.convert((*values[:2], record_ms), tuple[_Ms, _Ms, _Ms])
     except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise BadAnnouncementError(f"an impossible value: {error}") from error
     sequence, end, record = (each / 1000 for each in times)
@@ -229,7 +229,7 @@ def _read(swarm: Swarm, sealed: Sealed, values: list[object]) -> tuple[Value, ob
         case Kind.HEARTBEAT:
             return read_heartbeat(sealed.peer_id, values), values[6] if len(values) > NUM_HEARTBEAT_VALUES else 0
         case Kind.LINKS:
-            return convert((sealed.peer_id, *values[:1]), Links), 0
+            return convert_bytes((sealed.peer_id, *values[:1]), Links), 0
 
 
 def _ms(seconds: float) -> int:
