@@ -29,7 +29,6 @@ from potluck_control.launch_spec import ServingLimits
 from potluck_engine.network_speed import BANDWIDTH
 
 from potluck.directory import exchange
-from potluck.directory.coding import encode_compare, encode_fetch, encode_push, encode_report
 from potluck.errors import NetworkError, PotluckError
 from potluck.membership.identity import base58_decode
 from potluck.membership.joined import JoinedSwarms
@@ -282,7 +281,7 @@ async def _open_unread(host: Libp2pHost, swarm: Swarm, hidden: Any) -> None:
     await asyncio.gather(*(keep_opening() for _ in range(_CALLERS)))
 
 
-_COMPARE = encode_compare(exchange.Compare((bytes(4),)))
+_COMPARE = exchange.encode(exchange.Compare(bytes(4)))
 
 
 async def _server_of(host: Libp2pHost, swarm: Swarm) -> PeerId:
@@ -325,10 +324,10 @@ BODIES: dict[str, tuple[Callable[[], bytes], ...]] = {
     _PING: (lambda: bytes(dht_pb2.PingRequest(peer=_node(), validate=True).SerializeToString()), _noise),
     _STORE: (_store, _store, _noise),
     _FIND: (_find, _noise),
-    exchange.COMPARE: (lambda: encode_compare(exchange.Compare((os.urandom(4),) * 64)), _noise),
-    exchange.FETCH: (lambda: encode_fetch(exchange.Fetch(64, tuple(range(64)))), _noise),
-    exchange.PUSH: (lambda: encode_push(()), _noise),
-    exchange.REPORT: (lambda: encode_report(PeerId("1" * 52)), _noise),
+    exchange.COMPARE: (lambda: exchange.encode(exchange.Compare(os.urandom(4) * 64)), _noise),
+    exchange.FETCH: (lambda: exchange.encode(exchange.Fetch(64, exchange.pack_numbers(range(64)))), _noise),
+    exchange.PUSH: (lambda: exchange.encode(exchange.Push([])), _noise),
+    exchange.REPORT: (lambda: exchange.encode(exchange.Report(bytes(32))), _noise),
     protocols.DIAL_BACK: (lambda: encode(DialBack(("/ip4/127.0.0.1/tcp/1",))), _noise),
 }
 

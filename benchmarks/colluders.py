@@ -16,20 +16,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.figures import Measured
-from potluck.directory.coding import (
-    decode_compare,
-    decode_fetch,
-    encode_compared,
-    encode_fetched,
-    encode_push,
-    encode_report,
-)
 from potluck.directory.directory import Directory
-from potluck.directory.exchange import COMPARE, FETCH, MAX_PUSHED, PUSH, REPORT, Compared, Fetched
-from potluck.directory.fields import heartbeat_to_fields, record_to_fields
+from potluck.directory.exchange import (
+    COMPARE,
+    FETCH,
+    MAX_PUSHED,
+    PUSH,
+    REPORT,
+    Compare,
+    Compared,
+    Fetch,
+    Fetched,
+    Push,
+    Report,
+    decode,
+    encode,
+    encode_answer,
+    pack_numbers,
+)
+from potluck.directory.listing import ENTRY_BYTES
 from potluck.directory.seal import MAX_SKEW_S, Kind, Sealed, seal
 from potluck.directory.table import MAX_SERVERS_OF_A_PERSON
 from potluck.errors import PotluckError
+from potluck.membership.identity import public_key_of
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
@@ -156,11 +165,11 @@ class _Swarm:
             for target in self.honest:
                 for start in range(0, len(announced), MAX_PUSHED):
                     pushed = announced[start : start + MAX_PUSHED]
-                    await _call(hosts[0], target, PUSH, encode_push(pushed))
+                    await _call(hosts[0], target, PUSH, encode(Push(pushed)))
                 for host in random.sample(hosts, 4):
                     for suspect in self.honest:
                         self.accusations += 1
-                        await _call(host, target, REPORT, encode_report(suspect))
+                        await _call(host, target, REPORT, encode(Report(public_key_of(suspect) or b"")))
             await asyncio.sleep(_ACCUSE_EVERY_S)
 
     @property
@@ -169,19 +178,15 @@ class _Swarm:
 
     def _sealed(self, host: FakeHost, kind: Kind) -> Sealed:
         """An announcement as fast and as late as it is accepted."""
-        fields = (
-            record_to_fields(_record(host.peer_id, tps=1e9))
-            if kind is Kind.RECORD
-            else heartbeat_to_fields(_beat(host.peer_id)) | {"record": 0}
-        )
+        value = _record(host.peer_id, tps=1e9) if kind is Kind.RECORD else _beat(host.peer_id)
         sequence = time.time() + MAX_SKEW_S - 0.1
-        return seal(_SWARM, host.identity, kind, fields, sequence=sequence, expiration=self._ends_at)
+        return seal(_SWARM, host.identity, value, sequence=sequence, expiration=self._ends_at)
 
     async def _hold_back_news(self, body: bytes, peer: PeerId) -> bytes:
-        return encode_compared(Compared(tuple(range(len(decode_compare(body).digests)))))
+        return encode_answer(Compared(pack_numbers(range(decode(Compare, body).num_buckets))))
 
     async def _hold_back_records(self, body: bytes, peer: PeerId) -> bytes:
-        return encode_fetched(Fetched(absent=tuple(range(len(decode_fetch(body).entries)))))
+        return encode_answer(Fetched(absent=pack_numbers(range(len(decode(Fetch, body).entries) // ENTRY_BYTES))))
 
 
 class _Reader:

@@ -10,15 +10,17 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from benchmarks.figures import Measured
 from potluck.directory.attempts import Attempts
 from potluck.directory.directory import Directory
 from potluck.directory.exchange import COMPARE, FETCH
-from potluck.directory.fields import heartbeat_to_fields, links_to_fields, record_to_fields
+from potluck.directory.fields import links_of
 from potluck.directory.gossip import Gossip
-from potluck.directory.seal import MAX_STRETCH, Announcement, Kind, seal, unseal
+from potluck.directory.seal import MAX_STRETCH, Announcement, Kind, Value, seal, unseal
 from potluck.directory.table import Table
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, Span, each_for_itself
@@ -230,12 +232,12 @@ class _MadeSwarm:
         peers = self.rng.sample(list(self.servers), min(_NUM_LINKS, len(self.servers)))
         rates = {peer: self.rng.uniform(0.001, 200.0) for peer in peers}
         beat = Heartbeat(identity.peer_id, ServerState.ONLINE, 0, pings_s=rates, links_mbps=rates)
-        self._seal(server, Kind.LINKS, links_to_fields(beat), 300.0)
+        self._seal(server, links_of(beat), 300.0)
         return server
 
     def _tell(self, server: _Server, record: ServerRecord) -> None:
         server.record, server.record_sequence = record, self._clock.now
-        self._seal(server, Kind.RECORD, record_to_fields(record), 300.0)
+        self._seal(server, record, 300.0)
 
     def _beat(self, server: _Server, state: ServerState) -> None:
         server.beats_at = self._clock.now + self._interval_s
@@ -243,10 +245,9 @@ class _MadeSwarm:
         beat = Heartbeat(
             server.identity.peer_id, state, tokens, self.rng.randrange(512), load, batch=8, queue_ms=load / 2
         )
-        fields = heartbeat_to_fields(beat) | {"record": round(server.record_sequence * 1000)}
-        self._seal(server, Kind.HEARTBEAT, fields, 3 * self._interval_s)
+        self._seal(server, beat, 3 * self._interval_s)
 
-    def _seal(self, server: _Server, kind: Kind, fields: dict[str, object], ttl_s: float) -> None:
-        now = self._clock.now
-        sealed = seal(_SWARM, server.identity, kind, fields, sequence=now, expiration=now + ttl_s)
+    def _seal(self, server: _Server, value: Value, ttl_s: float) -> None:
+        now, record = self._clock.now, server.record_sequence
+        sealed = seal(_SWARM, server.identity, value, sequence=now, expiration=now + ttl_s, record=record)
         self.table.take(unseal(_SWARM, sealed, now=now))

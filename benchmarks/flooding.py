@@ -27,7 +27,6 @@ from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
 from benchmarks.models import checkpoint
 from potluck.directory import exchange
-from potluck.directory.coding import encode_push, encode_report
 from potluck.errors import NetworkError
 from potluck.membership.gate import PRESENT, ROSTER
 from potluck.membership.joined import JoinedSwarms
@@ -240,8 +239,8 @@ def _worthless(membership: Membership, host: Libp2pHost) -> list[tuple[str, byte
             (ROSTER, encode(Exchange(records=(rng.randbytes(300),) * _BATCH))),
             (ROSTER, encode(Exchange(records=tuple(item.data for item in entries[:_BATCH])))),
             (PRESENT, encode(Presentation(application=made[0], machines=made[-1], entries=made[: _BATCH // 2]))),
-            (exchange.REPORT, encode_report(PeerId("1" * 52))),
-            (exchange.PUSH, encode_push(())),
+            (exchange.REPORT, exchange.encode(exchange.Report(bytes(32)))),
+            (exchange.PUSH, exchange.encode(exchange.Push([]))),
         ]
     return calls
 

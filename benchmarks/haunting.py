@@ -10,16 +10,14 @@ import random
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec.structs import replace
 
-from potluck.directory.coding import encode_push
 from potluck.directory.directory import Directory
-from potluck.directory.exchange import PUSH
-from potluck.directory.fields import heartbeat_to_fields, record_to_fields
-from potluck.directory.seal import Kind, Sealed, seal
+from potluck.directory.exchange import PUSH, Push, encode
+from potluck.directory.seal import Sealed, seal
 from potluck.membership.identity import Identity, peer_id_of
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership
@@ -56,7 +54,7 @@ class Haunter:
             batch = [each for _ in range(_BATCH // 2) for each in self.announcements(self._rng.randrange(NUM_GHOSTS))]
             for target in self._targets:
                 try:
-                    await self._host.call(target, PUSH, encode_push(batch), timeout_s=10.0)
+                    await self._host.call(target, PUSH, encode(Push(batch)), timeout_s=10.0)
                     self.pushed += len(batch)
                 except RemoteError:
                     self.refused += len(batch)
@@ -78,14 +76,11 @@ class Haunter:
         names = tuple(f"{self._rng.getrandbits(400):0100x}" for _ in range(60))
         record = replace(self._like, peer_id=identity.peer_id, adapters=names, inference_tps=1e9, throughput_tps=1e9)
         beat = Heartbeat(identity.peer_id, ServerState.ONLINE, cache_tokens_left=1_000_000)
-        for kind, fields in (
-            (Kind.RECORD, record_to_fields(record)),
-            (Kind.HEARTBEAT, heartbeat_to_fields(beat) | {"record": 0}),
-        ):
+        for value in (record, beat):
             ticket = b""
-            if kind is Kind.RECORD and self._person.person_key is not None:
+            if value is record and self._person.person_key is not None:
                 ticket = write_pass(self._swarm.founder_key or b"", identity.public_key, self._person.person_key, now)
-            yield seal(self._swarm, identity, kind, fields, sequence=now, expiration=_end(), ticket=ticket)
+            yield seal(self._swarm, identity, value, sequence=now, expiration=_end(), ticket=ticket)
 
 
 def _ghost(number: int) -> Identity:

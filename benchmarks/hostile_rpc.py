@@ -31,9 +31,9 @@ from benchmarks.models import checkpoint
 from benchmarks.sessions import Decoder, random_states
 from potluck.client.config import ClientConfig
 from potluck.client.swarm_client import SwarmClient
-from potluck.directory.coding import encode_push
 from potluck.directory.directory import Directory
-from potluck.directory.exchange import PUSH
+from potluck.directory.exchange import PUSH, Push
+from potluck.directory.exchange import encode as encode_question
 from potluck.errors import PotluckError
 from potluck.membership.gate import PRESENT, ROSTER
 from potluck.membership.invite import Invite, encode_invite
@@ -147,7 +147,7 @@ async def _roles(place: Path, founder: Membership) -> list[_Role]:
         server = (await Directory(host, founder.swarm, host.identity).fetch(thorough=True)).servers[0]
         haunter = Haunter(person, host, server.record, [])
         seeds = _seeds(founder.swarm, host)
-        seeds[PUSH] = [encode_push(haunter.announcements(number)) for number in range(4)]
+        seeds[PUSH] = [encode_question(Push(list(haunter.announcements(number)))) for number in range(4)]
         people[name] = identity, seeds
         await host.close()
     ended, seed = seats(time.time())

@@ -6,9 +6,10 @@ milliseconds for everybody's own line. Spans are as if all had joined one after 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from benchmarks.simulation.scenario import random_volunteer, scenario

@@ -6,9 +6,10 @@ shows. Clients choose among names as they do among servers, and see all names of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec.structs import replace
 
 from benchmarks.figures import Measured
 from benchmarks.routing.fleet import Fleet, Floats, peer_of

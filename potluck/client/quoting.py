@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from potluck.p2p.network import Host
 from potluck.protocol.messages import Quote, QuoteRequest

@@ -9,17 +9,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from functools import cached_property
 
-from potluck.directory.exchange import PAGE_BYTES, Compare, Compared, Fetch, Fetched, short
+from msgspec.structs import astuple
+
+from potluck.directory import exchange
 from potluck.directory.fairness import turns
-from potluck.directory.fields import tag_of
-from potluck.directory.listing import ENTRY_BYTES, Listing, bucket_of, entry_of
+from potluck.directory.fields import TAG_BYTES, tag_of
+from potluck.directory.listing import DIGEST_BYTES, ENTRY_BYTES, Listing, bucket_of, entry_of
 from potluck.directory.seal import Announcement, Kind, Sealed
 from potluck.directory.table import Table
 
 _MAX_NEWS_BYTES = 2 << 20
 _MAX_RECORDS_BYTES = 1 << 18
 _OVERHEAD_BYTES = 48  # of one announcement: its author and the lengths of its parts
-_TURN_BYTES = PAGE_BYTES - ENTRY_BYTES
+_TURN_BYTES = exchange.PAGE_BYTES - ENTRY_BYTES
 
 
 class Answers:
@@ -33,28 +35,30 @@ class Answers:
         self._peers = {tag_of(peer): peer for peer in table.all(Kind.HEARTBEAT)}  # a goodbye is news too
         self._listing = Listing((peer, record.sequence) for peer, record in self._records.items())
 
-    def compare(self, message: Compare) -> Compared:
-        num = len(message.digests)
-        mine = self._listing.digests(num)
-        differing = tuple(number for number in range(num) if mine[number] != message.digests[number])
-        return Compared(differing, self._news(message))
+    def compare(self, question: exchange.Compare) -> exchange.Compared:
+        theirs = exchange.split(question.digests, DIGEST_BYTES)
+        mine = self._listing.digests(question.num_buckets)
+        differing = (number for number, digest in enumerate(theirs) if mine[number] != digest)
+        return exchange.Compared(exchange.pack_numbers(differing), self._news(question))
 
-    def fetch(self, message: Fetch) -> Fetched:
-        """Return the first records after `message.after` that the asker lacks, and where to go on."""
-        buckets, theirs = set(message.buckets), set(message.entries)
-        page: list[Announcement] = []
+    def fetch(self, question: exchange.Fetch) -> exchange.Fetched:
+        """Return the first records after `question.after` that the asker lacks, and where to go on."""
+        num_buckets, wanted = question.num_buckets, set(exchange.read_numbers(question.buckets))
+        entries = exchange.split(question.entries, ENTRY_BYTES)
+        theirs = set(entries)
+        page: list[Sealed] = []
         num_bytes, reached = 0, b""
-        for place, record in self._pages[bisect_right(self._pages, message.after, key=lambda page: page[0]) :]:
-            if place[_TURN_BYTES:] in theirs or bucket_of(record.peer_id, message.num_buckets) not in buckets:
+        for place, record in self._pages[bisect_right(self._pages, question.after, key=lambda page: page[0]) :]:
+            if place[_TURN_BYTES:] in theirs or bucket_of(record.peer_id, num_buckets) not in wanted:
                 continue
             num_bytes += _size(record.sealed)
             if page and num_bytes > _MAX_RECORDS_BYTES:
-                return Fetched(tuple(each.sealed for each in page), next=reached)
-            page.append(record)
+                return exchange.Fetched.of(page, following=reached)
+            page.append(record.sealed)
             reached = place
-        mine = {entry for number in message.buckets for entry in self._listing.bucket(number, message.num_buckets)}
-        absent = tuple(place for place, entry in enumerate(message.entries) if entry not in mine)
-        return Fetched(tuple(each.sealed for each in page), absent)
+        mine = {entry for number in wanted for entry in self._listing.bucket(number, num_buckets)}
+        absent = (place for place, entry in enumerate(entries) if entry not in mine)
+        return exchange.Fetched.of(page, absent=exchange.pack_numbers(absent))
 
     @cached_property
     def _pages(self) -> list[tuple[bytes, Announcement]]:
@@ -66,25 +70,30 @@ class Answers:
             found.append((turn.to_bytes(_TURN_BYTES, "big") + entry_of(peer, record.sequence), record))
         return sorted(found, key=lambda page: page[0])
 
-    def _news(self, message: Compare) -> tuple[tuple[int, Sealed], ...]:
+    def _news(self, question: exchange.Compare) -> list[exchange.News]:
         """Return newer heartbeats and as many links as the peer wants; it asks again for what does not fit."""
-        news: list[tuple[int, Sealed]] = []
-        bytes_left, links_left = _MAX_NEWS_BYTES, message.max_links
-        for place, wanted in enumerate(message.wanted):
-            peer = self._peers.get(wanted.tag)
+        news: list[exchange.News] = []
+        bytes_left, links_left = _MAX_NEWS_BYTES, question.max_links
+        for place, wanted in enumerate(exchange.split(question.wanted, exchange.WANTED_BYTES)):
+            peer = self._peers.get(wanted[:TAG_BYTES])
             if peer is None:
                 continue
-            beat, links = self._table.get(Kind.HEARTBEAT, peer), self._table.get(Kind.LINKS, peer)
-            if beat is not None and short(beat.sequence) != wanted.beat:
-                news.append((place, beat.sealed))
-                bytes_left -= _size(beat.sealed)
-            if links is not None and links_left and short(links.sequence) != wanted.links:
-                news.append((place, links.sealed))
-                bytes_left -= _size(links.sealed)
-                links_left -= 1
+            known = exchange.split(wanted[TAG_BYTES:], exchange.SHORT_BYTES)
+            for kind, sequence in zip((Kind.HEARTBEAT, Kind.LINKS), known, strict=True):
+                newest = self._table.get(kind, peer)
+                if (
+                    newest is None
+                    or exchange.short(newest.sequence) == sequence
+                    or (kind is Kind.LINKS and not links_left)
+                ):
+                    continue
+                _, *signed = astuple(newest.sealed)
+                news.append(exchange.News(place, *signed))
+                bytes_left -= _size(newest.sealed)
+                links_left -= kind is Kind.LINKS
             if bytes_left <= 0:
                 break
-        return tuple(news)
+        return news
 
 
 def _size(sealed: Sealed) -> int:

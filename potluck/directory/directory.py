@@ -15,18 +15,20 @@ import os
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec import structs
 
 from potluck.directory.attempts import Attempts
-from potluck.directory.coding import encode_report
-from potluck.directory.exchange import REPORT
-from potluck.directory.fields import heartbeat_to_fields, links_to_fields, record_to_fields, tag_of
+from potluck.directory.exchange import REPORT, Report, encode
+from potluck.directory.fields import Links, links_of, tag_of
 from potluck.directory.gossip import Gossip
 from potluck.directory.reader import CALL_TIMEOUT_S, Reader
 from potluck.directory.seal import (
     MAX_STRETCH,
     BadAnnouncementError,
     Kind,
+    Value,
     seal,
     unseal,
     unseal_stored,
@@ -35,7 +37,7 @@ from potluck.directory.sources import Sources
 from potluck.directory.suspicion import watchers_of
 from potluck.directory.table import Table
 from potluck.errors import NetworkError
-from potluck.membership.identity import Identity
+from potluck.membership.identity import Identity, public_key_of
 from potluck.open_swarms import adapter_for
 from potluck.p2p.network import DhtSubkey, DhtValue, Host
 from potluck.protocol.blocks import PeerId
@@ -63,14 +65,9 @@ _MIN_STEP_S = 1e-3  # the DHT takes only a strictly later expiry
 
 @dataclass(frozen=True, slots=True)
 class SwarmView:
-    """The JOINING and ONLINE servers, by peer id, as of `fetched_at` (Unix seconds)."""
+    """The JOINING and ONLINE servers, by peer id."""
 
     servers: tuple[LiveServer, ...]
-    fetched_at: float
-    num_dropped: int = 0  # announcements that were refused at this reading
-
-    def age_s(self, now: float) -> float:
-        return now - self.fetched_at
 
 
 class Directory:
@@ -105,7 +102,7 @@ class Directory:
         self._record: ServerRecord | None = None
         self._heartbeat: Heartbeat | None = None
         self._sequences: dict[Kind, float] = {}
-        self._said: dict[Kind, Mapping[str, object]] = {}
+        self._said: dict[Kind, Value] = {}
         self._ends: dict[Kind, float] = {}
         self._foreign = adapter_for(swarm)
         self._strangers: dict[PeerId, LiveServer] = {}
@@ -139,7 +136,7 @@ class Directory:
     async def announce(self, record: ServerRecord) -> None:
         """Tell the swarm this server's record. Raises NetworkError if nobody takes it."""
         self._record = record
-        await self._tell(Kind.RECORD, record_to_fields(record))
+        await self._tell(record)
         await self._announce_to_foreign_peers()
 
     async def heartbeat(self, beat: Heartbeat) -> None:
@@ -147,16 +144,15 @@ class Directory:
         is_new_state = self._heartbeat is None or self._heartbeat.state is not beat.state
         self._heartbeat = beat
         if self._gossip is not None:
-            await self._tell_links(beat)
-        record = round(self._sequences.get(Kind.RECORD, 0.0) * 1000)
-        await self._tell(Kind.HEARTBEAT, heartbeat_to_fields(beat) | {"record": record})
+            await self._tell_links(links_of(beat))
+        await self._tell(beat)
         if is_new_state:
             await self._announce_to_foreign_peers()
 
     async def leave(self) -> None:
         """Announce OFFLINE at once, if anything was announced. Raises NetworkError if nobody takes it."""
         if self._heartbeat is not None and self._heartbeat.state is not ServerState.OFFLINE:
-            await self.heartbeat(replace(self._heartbeat, state=ServerState.OFFLINE, pings_s={}, links_mbps={}))
+            await self.heartbeat(structs.replace(self._heartbeat, state=ServerState.OFFLINE, pings_s={}, links_mbps={}))
             if self._gossip is not None:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_GOODBYE_S):
@@ -170,11 +166,10 @@ class Directory:
         Raises:
             NetworkError: neither a server nor the DHT answers.
         """
-        dropped_before = self.reader.num_dropped
         is_heard = bool(self._gossip.partners()) if self._gossip else not thorough and await self._ask()
         if thorough or not is_heard or self._clock() >= self._dht_due:
             try:
-                dropped_before -= await self._read_dht()
+                await self._read_dht()
                 self._dht_due = self._clock() + _DHT_INTERVAL_S
             except NetworkError:
                 if not is_heard:
@@ -192,7 +187,7 @@ class Directory:
                 async with asyncio.timeout(_HURRY_S if thorough else CALL_TIMEOUT_S):
                     await self.reader.hear_from_silent(_MOST_HEARD)
         self.table.expire(self._clock(), beatless=self._gossip is not None)
-        return SwarmView(self._servers(), self._clock(), self.reader.num_dropped - dropped_before)
+        return SwarmView(self._servers())
 
     async def report(self, suspect: PeerId) -> None:
         """Tell some servers that `suspect` failed us; they check it themselves. Never raises for their answers."""
@@ -202,8 +197,9 @@ class Directory:
         self._reported = {peer: when for peer, when in self._reported.items() if now - when < _REPORT_INTERVAL_S}
         self._reported[suspect] = now
         online = [item.peer_id for item in self.table.live(now) if item.heartbeat.state is ServerState.ONLINE]
+        message = encode(Report(public_key_of(suspect) or b""))
         calls = [
-            self._host.call(watcher, REPORT, encode_report(suspect), timeout_s=CALL_TIMEOUT_S)
+            self._host.call(watcher, REPORT, message, timeout_s=CALL_TIMEOUT_S)
             for watcher in watchers_of(suspect, online, self.table.person_of)
         ]
         await asyncio.gather(*calls, return_exceptions=True)
@@ -214,12 +210,13 @@ class Directory:
         """Learn changes from a server; return whether one answered."""
         return await self._sources.ask(self.reader, unwanted=self._reported)
 
-    async def _read_dht(self) -> int:
-        """Read the DHT and return how many announcements were refused. Raises NetworkError."""
+    async def _read_dht(self) -> None:
+        """Take what the DHT knows. Raises NetworkError."""
         keys = {kind: kind.key(self._swarm) for kind in _IN_DHT}
         wanted = [*keys.values(), *(self._foreign.dht_keys if self._foreign is not None else ())]
         found = await self._host.get(wanted)
-        num_dropped = sum(self._take(kind, found.get(key, {})) for kind, key in keys.items())
+        for kind, key in keys.items():
+            self._take(kind, found.get(key, {}))
         unknown = [peer for peer in map(PeerId, found.get(keys[Kind.RECORD], {})) if self._host.person_of(peer) is None]
         if unknown and await self._host.meet(random.sample(unknown, min(_MOST_MET, len(unknown)))):
             for kind, key in keys.items():
@@ -227,21 +224,16 @@ class Directory:
         if self._foreign is not None:
             strangers = self._foreign.read_servers(found, now=self._clock())
             self._strangers = {server.peer_id: server for server in strangers}
-        return num_dropped
 
-    def _take(self, kind: Kind, found: Mapping[DhtSubkey, DhtValue]) -> int:
-        num_dropped, now = 0, self._clock()
+    def _take(self, kind: Kind, found: Mapping[DhtSubkey, DhtValue]) -> None:
+        now = self._clock()
         for subkey, entry in found.items():
             try:
                 new = unseal_stored(self._swarm, kind, subkey, entry.value, entry.expiration, now=now)
             except BadAnnouncementError as error:
                 log.debug("dropped an announcement of %.60r: %s", subkey, error)
-                num_dropped += 1
                 continue
-            old = self.table.get(kind, new.peer_id)
-            num_dropped += old is not None and new.sequence < old.sequence
             self.table.take(new)
-        return num_dropped
 
     def _servers(self) -> tuple[LiveServer, ...]:
         servers = list(self.table.live(self._clock()))
@@ -255,18 +247,25 @@ class Directory:
 
     # -- announcing ----------------------------------------------------------------------------------------------------
 
-    async def _tell(self, kind: Kind, fields: Mapping[str, object]) -> None:
+    async def _tell(self, value: Value) -> None:
         """Sign an announcement, pass it on to the servers and store it in the DHT for newcomers."""
-        now = self._clock()
-        if kind is Kind.HEARTBEAT or fields != self._said.get(kind):
-            self._said[kind] = fields
+        kind, now = Kind.of(value), self._clock()
+        if kind is Kind.HEARTBEAT or value != self._said.get(kind):
+            self._said[kind] = value
             self._sequences[kind] = max(now, self._sequences.get(kind, 0.0) + _MIN_STEP_S)
         ttl_s = kind.ttl_s * (self.stretch if kind is Kind.HEARTBEAT else 1.0)
         end = round(max(now + ttl_s, self._ends.get(kind, 0.0) + _MIN_STEP_S), 3)
         if self._identity is None:
             raise ValueError("announcing needs an identity")
-        sequence, ticket = self._sequences[kind], self._host.ticket if kind is Kind.RECORD else b""
-        sealed = seal(self._swarm, self._identity, kind, fields, sequence=sequence, expiration=end, ticket=ticket)
+        sealed = seal(
+            self._swarm,
+            self._identity,
+            value,
+            sequence=self._sequences[kind],
+            expiration=end,
+            record=self._sequences.get(Kind.RECORD, 0.0),
+            ticket=self._host.ticket if kind is Kind.RECORD else b"",
+        )
         if self._gossip is not None:
             self._gossip.publish(unseal(self._swarm, sealed, now=now))
         if kind in _IN_DHT and self._is_beacon:
@@ -274,11 +273,11 @@ class Directory:
             if not await self._host.store(kind.key(self._swarm), sealed.peer_id, sealed.to_bytes(), expiration=end):
                 raise NetworkError("the swarm's directory did not take this server's announcement")
 
-    async def _tell_links(self, beat: Heartbeat) -> None:
-        fields, is_due = links_to_fields(beat), self._clock() >= self._links_due
-        if is_due and fields != self._said.get(Kind.LINKS, {"links": {}}):
+    async def _tell_links(self, links: Links) -> None:
+        is_news = links.rates if Kind.LINKS not in self._said else links != self._said[Kind.LINKS]
+        if is_news and self._clock() >= self._links_due:
             self._links_due = self._clock() + _LINKS_INTERVAL_S
-            await self._tell(Kind.LINKS, fields)
+            await self._tell(links)
 
     @property
     def _is_beacon(self) -> bool:

@@ -16,25 +16,16 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
+from potluck.directory import exchange
 from potluck.directory.answers import Answers
 from potluck.directory.attempts import Attempts
-from potluck.directory.coding import (
-    decode_compare,
-    decode_fetch,
-    decode_push,
-    decode_report,
-    encode_compared,
-    encode_fetched,
-    encode_push,
-)
-from potluck.directory.exchange import COMPARE, FETCH, MAX_PUSHED, MAX_PUSHED_BYTES, PUSH, REPORT
-from potluck.directory.fairness import in_turns
-from potluck.directory.rates import RateLimiter
+from potluck.directory.fairness import RateLimiter, in_turns
 from potluck.directory.reader import CALL_TIMEOUT_S, Reader
 from potluck.directory.seal import Announcement, Kind, Sealed
 from potluck.directory.suspicion import Complaints
 from potluck.directory.table import Table, is_up
 from potluck.errors import NetworkError
+from potluck.membership.identity import peer_id_of
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
@@ -104,10 +95,10 @@ class Gossip:
         self._tasks = BackgroundTasks()
 
     async def start(self) -> None:
-        await self._host.serve_unary(COMPARE, self._answer_compare)
-        await self._host.serve_unary(FETCH, self._answer_fetch)
-        await self._host.serve_unary(PUSH, self._answer_push)
-        await self._host.serve_unary(REPORT, self._answer_report)
+        await self._host.serve_unary(exchange.COMPARE, self._answer_compare)
+        await self._host.serve_unary(exchange.FETCH, self._answer_fetch)
+        await self._host.serve_unary(exchange.PUSH, self._answer_push)
+        await self._host.serve_unary(exchange.REPORT, self._answer_report)
         self._tasks.start(keep_running("passing on news of servers", self._spread))
         self._tasks.start(keep_running("comparing directories", self._keep_comparing))
 
@@ -137,24 +128,22 @@ class Gossip:
 
     async def _answer_compare(self, body: bytes, peer: PeerId) -> bytes:
         self._count(self._calls, peer)
-        message = decode_compare(body)
-        return encode_compared(self._listed().compare(message))
+        return exchange.encode_answer(self._listed().compare(exchange.decode(exchange.Compare, body)))
 
     async def _answer_fetch(self, body: bytes, peer: PeerId) -> bytes:
         self._count(self._calls, peer)
-        message = decode_fetch(body)
-        return encode_fetched(self._listed().fetch(message))
+        return exchange.encode_answer(self._listed().fetch(exchange.decode(exchange.Fetch, body)))
 
     async def _answer_push(self, body: bytes, peer: PeerId) -> bytes:
         self._count(self._pushed, peer)  # before it is decoded
-        announcements = decode_push(body)
+        announcements = exchange.decode(exchange.Push, body).announcements
         self._count(self._pushed, peer, max(len(announcements) - 1, 0))
         self._note(await self.reader.take(announcements))
         return b""
 
     async def _answer_report(self, body: bytes, peer: PeerId) -> bytes:
         person = self._count(self._reports, peer)
-        suspect, num_people = decode_report(body), self._table.num_people
+        suspect, num_people = peer_id_of(exchange.decode(exchange.Report, body).suspect), self._table.num_people
         if self._host.is_on_probation(peer):
             return b""
         if self._is_live(suspect) and self._complaints.add(person, suspect, self._loop_s(), num_people=num_people):
@@ -243,7 +232,7 @@ class Gossip:
         """Send announcements to `peer`, except those that it made itself."""
         others = [sealed for sealed in announcements if sealed.peer_id != peer]
         if others:
-            await self._host.call(peer, PUSH, encode_push(others), timeout_s=CALL_TIMEOUT_S)
+            await self._host.call(peer, exchange.PUSH, exchange.encode(exchange.Push(others)), timeout_s=CALL_TIMEOUT_S)
 
     async def _tell(self, peer: PeerId, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work` with a peer; ping one that cannot be reached, and avoid one that does not know these calls."""
@@ -302,7 +291,7 @@ def _parts(hot: Mapping[tuple[Kind, PeerId], Announcement], peers: Sequence[Peer
             if (announcement := hot.get((kind, peer))) is None:
                 continue
             sealed = announcement.sealed
-            if len(part) == MAX_PUSHED or num_bytes + len(sealed.body) > MAX_PUSHED_BYTES:
+            if len(part) == exchange.MAX_PUSHED or num_bytes + len(sealed.body) > exchange.MAX_PUSHED_BYTES:
                 yield part
                 part, num_bytes = [], 0
             part.append(sealed)

@@ -11,16 +11,18 @@ import asyncio
 import random
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec import Struct
+
+from potluck.directory import exchange
 from potluck.directory.attempts import Attempts
 from potluck.directory.candidates import choose_candidates
-from potluck.directory.coding import decode_compared, decode_fetched, encode_compare, encode_fetch
-from potluck.directory.exchange import COMPARE, FETCH, Compare, Fetch, Wanted, short
 from potluck.directory.fairness import in_turns
 from potluck.directory.fields import tag_of
 from potluck.directory.listing import DIGEST_BYTES, Listing, num_buckets_for
 from potluck.directory.seal import Announcement, BadAnnouncementError, Kind, Sealed, unseal
 from potluck.directory.suspicion import people_needed
 from potluck.directory.table import Table, is_up, state_of
+from potluck.membership.identity import public_key_of
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
@@ -88,14 +90,13 @@ class Reader:
 
     async def _hear_from(self, peer: PeerId) -> list[Announcement]:
         """Ask a server for its own heartbeat."""
-        compare = Compare((bytes(DIGEST_BYTES),), (self._known(peer),))
         try:
-            answer = decode_compared(await self._call(peer, COMPARE, encode_compare(compare)), compare, [peer])
+            _, news = await self._compare(peer, exchange.Compare(bytes(DIGEST_BYTES), self._known(peer)), [peer])
         except RemoteError as error:
             self._note_attempt(peer, answered=error.code is not Code.UNREACHABLE)
             return []
         self._note_attempt(peer, answered=True)
-        return await self.take([sealed for _, sealed in answer.news])
+        return news
 
     def _note_attempt(self, peer: PeerId, *, answered: bool) -> None:
         self._attempts.note(peer, asyncio.get_running_loop().time(), answered=answered)
@@ -106,19 +107,30 @@ class Reader:
             listing = self._listing()
             num_buckets = num_buckets_for(len(self._table.all(Kind.RECORD)))
             peers = self._in_turns(self.wanted())
-            compare = Compare(
-                tuple(listing.digests(num_buckets)),
-                tuple(self._known(peer) for peer in peers),
+            question = exchange.Compare(
+                b"".join(listing.digests(num_buckets)),
+                b"".join(map(self._known, peers)),
                 _MAX_LINKS if self._taste else len(peers),
             )
-            answer = decode_compared(await self._call(source, COMPARE, encode_compare(compare)), compare, peers)
-            news += await self.take([sealed for _, sealed in answer.news])
-            records = await self._fetch(source, listing, num_buckets, answer.differing)
-            news += records
-            beats, wanted = self._table.all(Kind.HEARTBEAT), self.wanted() if records else []
-            if 2 * sum(peer in beats for peer in wanted) >= len(wanted):
+            differing, beats = await self._compare(source, question, peers)
+            records = await self._fetch(source, listing, num_buckets, differing)
+            news += beats + records
+            known, wanted = self._table.all(Kind.HEARTBEAT), self.wanted() if records else []
+            if 2 * sum(peer in known for peer in wanted) >= len(wanted):
                 break
         return news
+
+    async def _compare(
+        self, source: PeerId, question: exchange.Compare, peers: Sequence[PeerId]
+    ) -> tuple[bytes, list[Announcement]]:
+        """Ask for news of `peers`; return the numbers of the buckets that differ, and what is news."""
+        answer = question.read(await self._call(source, exchange.COMPARE, question))
+        keys = [public_key_of(peers[each.place]) or b"" for each in answer.news]
+        sealed = [
+            Sealed(key, each.kind, each.body, each.signature, each.ticket)
+            for key, each in zip(keys, answer.news, strict=True)
+        ]
+        return answer.differing, await self.take(sealed)
 
     async def take(self, announcements: Sequence[Sealed]) -> list[Announcement]:
         """Check announcements, keep the valid ones and return those that are news."""
@@ -137,24 +149,24 @@ class Reader:
         values = (record.value for record in records.values())
         return choose_candidates(values, self._taste, self._swarm.num_blocks, self._table.person_of)
 
-    async def _fetch(
-        self, source: PeerId, listing: Listing, num_buckets: int, buckets: tuple[int, ...]
-    ) -> list[Announcement]:
-        if not buckets:
-            return []
+    async def _fetch(self, source: PeerId, listing: Listing, num_buckets: int, buckets: bytes) -> list[Announcement]:
         news: list[Announcement] = []
         listed: set[PeerId] = set()
-        mine = {entry: peer for number in buckets for entry, peer in listing.bucket(number, num_buckets).items()}
+        mine = {
+            entry: peer
+            for number in exchange.read_numbers(buckets)
+            for entry, peer in listing.bucket(number, num_buckets).items()
+        }
         after = b""
-        for _ in range(_MAX_PAGES):
-            fetch = Fetch(num_buckets, buckets, tuple(mine), after)
-            answer = decode_fetched(await self._call(source, FETCH, encode_fetch(fetch), _FETCH_TIMEOUT_S), fetch)
-            dropped_before = self.num_dropped
-            news += await self.take(answer.records)
-            if self.num_dropped - dropped_before > _MAX_BAD + len(answer.records) // 10:
+        for _ in range(_MAX_PAGES if buckets else 0):
+            question = exchange.Fetch(num_buckets, buckets, b"".join(mine), after)
+            answer = question.read(await self._call(source, exchange.FETCH, question, _FETCH_TIMEOUT_S))
+            records, dropped_before = answer.records, self.num_dropped
+            news += await self.take(records)
+            if self.num_dropped - dropped_before > _MAX_BAD + len(records) // 10:
                 raise RemoteError(Code.BAD_REPLY, "a peer passes on invalid records")
-            listed.update(record.peer_id for record in answer.records)
-            missing = [tuple(mine.values())[place] for place in answer.absent]
+            listed.update(record.peer_id for record in records)
+            missing = [tuple(mine.values())[place] for place in exchange.read_numbers(answer.absent)]
             self._note(source, listed, [peer for peer in missing if peer not in listed])
             after = answer.next
             if not after:
@@ -202,11 +214,13 @@ class Reader:
             if peer not in beats or is_up(beats[peer], now)
         )
 
-    def _known(self, peer: PeerId) -> Wanted:
-        beat, links = self._table.get(Kind.HEARTBEAT, peer), self._table.get(Kind.LINKS, peer)
-        return Wanted(tag_of(peer), short(beat.sequence) if beat else 0, short(links.sequence) if links else 0)
+    def _known(self, peer: PeerId) -> bytes:
+        """Return what a question says of a server: its tag and what is known of it."""
+        found = (self._table.get(kind, peer) for kind in (Kind.HEARTBEAT, Kind.LINKS))
+        return tag_of(peer) + b"".join(exchange.short(each.sequence) if each else exchange.UNKNOWN for each in found)
 
-    async def _call(self, source: PeerId, protocol: str, body: bytes, timeout_s: float = CALL_TIMEOUT_S) -> bytes:
+    async def _call(self, source: PeerId, protocol: str, question: Struct, timeout_s: float = CALL_TIMEOUT_S) -> bytes:
+        body = exchange.encode(question)
         answer = await self._host.call(source, protocol, body, timeout_s=timeout_s)
         self.sent_bytes, self.received_bytes = self.sent_bytes + len(body), self.received_bytes + len(answer)
         return answer

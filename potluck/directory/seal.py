@@ -1,32 +1,34 @@
 """Signs announcements and checks those of others.
 
 The signed body is a msgpack list: sequence number and expiry, both in milliseconds of the author's clock, then the
-fields. A record keeps its sequence number while its content stays the same and only its expiry moves. The signature
+values. A record keeps its sequence number while its content stays the same and only its expiry moves. The signature
 covers purpose, swarm and body. In the DHT an announcement is a map {body, signature, ticket}.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
-from functools import partial
-from typing import TypeVar
+from enum import IntEnum
+from functools import lru_cache, partial
+from typing import Annotated, Final
 
 import msgpack
+import msgspec
+from msgspec import Meta, Struct
 
 from potluck.directory.fields import (
-    HEARTBEAT_FIELDS,
-    LINKS_FIELDS,
-    RECORD_FIELDS,
-    BadFieldError,
+    NUM_HEARTBEAT_VALUES,
+    NUM_RECORD_VALUES,
     Links,
-    heartbeat_from_fields,
-    links_from_fields,
-    record_from_fields,
+    convert_bytes,
+    heartbeat_values,
+    read_heartbeat,
+    read_record,
+    record_values,
 )
-from potluck.membership.identity import Identity, is_signed_by
+from potluck.membership.identity import SIGNATURE_BYTES, Identity, is_signed_by, peer_id_of, public_key_of
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.network import DhtKey
 from potluck.protocol.blocks import PeerId, PersonOf
@@ -36,29 +38,46 @@ from potluck.protocol.swarm import Swarm
 RECORD_TTL_S = 300.0  # similar to the 240 s of Petals; a record is stored again after a third of it
 HEARTBEAT_TTL_S = 30.0  # three heartbeats: two may get lost, and a crash shows within half a minute
 MAX_STRETCH = 10.0  # in a large swarm heartbeats are up to this much rarer and valid for as much longer
-MAX_PASS_BYTES = 256
-MAX_ANNOUNCEMENT_BYTES = 16_384  # a record of 1,000 blocks has 8.5 kB
+KEY_BYTES: Final = 32
+MAX_ANNOUNCEMENT_BYTES: Final = 16_384  # a record of 1,000 blocks has 8.5 kB
+_MAX_PASS_BYTES: Final = 256
 _MOST_BYTES_BESIDE_BLOCKS = 8192  # of a record: its longest texts and names of adapters
 _BYTES_A_BLOCK = 9  # of a record: a digest and a bit
-_MOST_BYTES = {"HEARTBEAT": 512, "LINKS": 2048}
 _MOST_UNKNOWN_BYTES = 256  # of values that newer versions may add
-_TIMES = ("sequence_ms", "expiration_ms")  # before the fields of each kind
 MAX_SKEW_S = 6.0  # between two clocks: the DHT admits no node that is off by more than 3 s from its neighbour
 
-Form = TypeVar("Form", list[object], dict[object, object])
+Key = Annotated[bytes, Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)]
+Body = Annotated[bytes, Meta(max_length=MAX_ANNOUNCEMENT_BYTES)]
+Signature = Annotated[bytes, Meta(min_length=SIGNATURE_BYTES, max_length=SIGNATURE_BYTES)]
+Ticket = Annotated[bytes, Meta(max_length=_MAX_PASS_BYTES)]
+Value = ServerRecord | Heartbeat | Links
+_Ms = Annotated[int, Meta(ge=0, lt=1 << 53)]
+_peer_of = lru_cache(maxsize=1 << 15)(peer_id_of)
 
 
-class Kind(Enum):
-    """A kind of announcement: its name in the DHT key, its lifetime and its fields in order."""
+class Kind(IntEnum):
+    """A kind of announcement: its number between servers, its name in the DHT key, lifetime, bytes and known values."""
 
-    RECORD = ("servers", RECORD_TTL_S, RECORD_FIELDS)
-    HEARTBEAT = ("heartbeats", HEARTBEAT_TTL_S, HEARTBEAT_FIELDS)
-    LINKS = ("links", RECORD_TTL_S, LINKS_FIELDS)
+    RECORD = 0, "servers", RECORD_TTL_S, _MOST_BYTES_BESIDE_BLOCKS, NUM_RECORD_VALUES
+    HEARTBEAT = 1, "heartbeats", HEARTBEAT_TTL_S, 512, NUM_HEARTBEAT_VALUES + 1
+    LINKS = 2, "links", RECORD_TTL_S, 2048, 1
 
-    def __init__(self, label: str, ttl_s: float, fields: tuple[str, ...]) -> None:
-        self.label = label
-        self.ttl_s = ttl_s
-        self.fields = fields
+    label: str
+    ttl_s: float
+    most_bytes: int
+    num_values: int
+
+    def __new__(cls, number: int, label: str, ttl_s: float, most_bytes: int, num_values: int) -> Kind:
+        kind = int.__new__(cls, number)
+        kind._value_, kind.label, kind.ttl_s = number, label, ttl_s
+        kind.most_bytes, kind.num_values = most_bytes, num_values
+        return kind
+
+    @classmethod
+    def of(cls, value: Value) -> Kind:
+        if isinstance(value, ServerRecord):
+            return cls.RECORD
+        return cls.HEARTBEAT if isinstance(value, Heartbeat) else cls.LINKS
 
     def key(self, swarm: Swarm) -> DhtKey:
         return f"potluck.{swarm.prefix}.{self.label}"
@@ -69,19 +88,32 @@ class Kind(Enum):
         return self.ttl_s * MAX_STRETCH
 
 
-@dataclass(frozen=True, slots=True)
-class Sealed:
+class Sealed(Struct, frozen=True, array_like=True):
     """An announcement in the form in which nodes pass it on."""
 
+    author: Key
     kind: Kind
-    peer_id: PeerId
-    body: bytes
-    signature: bytes
-    ticket: bytes = b""  # pass of a node whose key is made for one run; in records only
+    body: Body
+    signature: Signature
+    ticket: Ticket = b""  # pass of a node whose key is made for one run; in records only
+
+    @property
+    def peer_id(self) -> PeerId:
+        return _peer_of(self.author)
 
     def to_bytes(self) -> bytes:
         """Return the value that is stored in the DHT."""
-        return bytes(msgpack.packb({"body": self.body, "signature": self.signature, "ticket": self.ticket}))
+        return msgspec.msgpack.encode(_Stored(self.body, self.signature, self.ticket))
+
+
+class _Stored(Struct, frozen=True):
+    body: Body
+    signature: Signature
+    ticket: Ticket = b""
+
+
+_stored = msgspec.msgpack.Decoder(_Stored)
+_bodies = msgspec.msgpack.Decoder(list[object])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +125,7 @@ class Announcement:
         record: for a heartbeat, the sequence number of the record that it belongs to.
     """
 
-    value: ServerRecord | Heartbeat | Links
+    value: Value
     sequence: float
     expiration: float
     sealed: Sealed
@@ -111,45 +143,45 @@ class BadAnnouncementError(ValueError):
 def seal(
     swarm: Swarm,
     identity: Identity,
-    kind: Kind,
-    fields: Mapping[str, object],
+    value: Value,
     *,
     sequence: float,
     expiration: float,
+    record: float = 0.0,
     ticket: bytes = b"",
 ) -> Sealed:
-    """Sign `fields`; the revision of a record is left out if it is the swarm's."""
-    values = [fields.get(name) for name in kind.fields]
-    if kind is Kind.RECORD and fields["revision"] == swarm.revision:
-        values[RECORD_FIELDS.index("revision")] = None
+    """Sign a value. `record`: of a heartbeat, the sequence number of the record that it belongs to."""
+    match value:
+        case ServerRecord():
+            values = record_values(value, swarm)
+        case Heartbeat():
+            values = [*heartbeat_values(value), _ms(record)]
+        case Links():
+            values = [value.rates]
+    # Floats of signed bodies have four bytes, which msgspec does not write.
     body = msgpack.packb([_ms(sequence), _ms(expiration), *values], use_single_float=True)
-    signed = _signed(swarm, kind, body)
-    return Sealed(kind, identity.peer_id, body, identity.sign(signed), ticket)
+    kind = Kind.of(value)
+    return Sealed(identity.public_key, kind, body, identity.sign(_signed(swarm, kind, body)), ticket)
 
 
 def unseal(swarm: Swarm, sealed: Sealed, *, now: float) -> Announcement:
     """Check everything about an announcement except whether it has expired. Raises BadAnnouncementError."""
-    if len(sealed.body) > _most_bytes(swarm, sealed.kind):
+    kind = sealed.kind
+    if len(sealed.body) > kind.most_bytes + (_BYTES_A_BLOCK * swarm.num_blocks if kind is Kind.RECORD else 0):
         raise BadAnnouncementError("too long")
-    signed = _signed(swarm, sealed.kind, sealed.body)
-    if len(sealed.ticket) > MAX_PASS_BYTES:
-        raise BadAnnouncementError("padded")
-    if not is_signed_by(sealed.peer_id, signed, sealed.signature):
+    if not is_signed_by(sealed.peer_id, _signed(swarm, kind, sealed.body), sealed.signature):
         raise BadAnnouncementError("not signed by the peer it is about")
-    names, values = _TIMES + sealed.kind.fields, _unpack(sealed.body, list)
-    if len(values) > len(names) and len(msgpack.packb(values[len(names) :])) > _MOST_UNKNOWN_BYTES:
-        raise BadAnnouncementError("padded")
-    fields: dict[object, object] = dict(zip(names, values, strict=False))
     try:
-        sequence, end, record = (
-            _seconds(fields.get("sequence_ms")),
-            _seconds(fields.get("expiration_ms")),
-            _seconds(fields.get("record", 0)),
-        )
-        value = _value(swarm, sealed, fields)
-    except BadFieldError as error:
-        raise BadAnnouncementError(f"an impossible field: {error}") from error
-    if end > now + sealed.kind.longest_s + MAX_SKEW_S:
+        values = _bodies.decode(sealed.body)
+        unknown = values[2 + kind.num_values :]
+        if unknown and len(msgspec.msgpack.encode(unknown)) > _MOST_UNKNOWN_BYTES:
+            raise ValueError("padded")
+        value, record_ms = _read(swarm, sealed, values[2:])
+        times = msgspec.convert((*values[:2], record_ms), tuple[_Ms, _Ms, _Ms])
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise BadAnnouncementError(f"an impossible value: {error}") from error
+    sequence, end, record = (each / 1000 for each in times)
+    if end > now + kind.longest_s + MAX_SKEW_S:
         raise BadAnnouncementError("it ends too far ahead")
     if sequence > min(end, now + MAX_SKEW_S):
         raise BadAnnouncementError("its sequence number is too far ahead")
@@ -160,13 +192,17 @@ def unseal_stored(
     swarm: Swarm, kind: Kind, subkey: object, value: object, expiration: float, *, now: float
 ) -> Announcement:
     """Check an announcement that was found in the DHT, including its expiry. Raises BadAnnouncementError."""
-    envelope = _unpack(value, dict)
-    body, signature, ticket = envelope.get("body"), envelope.get("signature"), envelope.get("ticket", b"")
-    if not (isinstance(subkey, str) and isinstance(body, bytes) and isinstance(signature, bytes)):
+    author = public_key_of(subkey) if isinstance(subkey, str) else None
+    if author is None:
         raise BadAnnouncementError("not signed by a peer")
-    if not isinstance(ticket, bytes):
-        raise BadAnnouncementError("the pass is malformed")
-    announcement = unseal(swarm, Sealed(kind, PeerId(subkey), body, signature, ticket), now=now)
+    if not isinstance(value, bytes) or len(value) > MAX_ANNOUNCEMENT_BYTES:
+        raise BadAnnouncementError("not an announcement")
+    try:
+        stored = _stored.decode(value)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise BadAnnouncementError("malformed") from error
+    sealed = Sealed(author, kind, stored.body, stored.signature, stored.ticket)
+    announcement = unseal(swarm, sealed, now=now)
     if not math.isfinite(expiration) or _ms(announcement.expiration) != _ms(expiration):
         raise BadAnnouncementError("stored with another end than the signed one")
     return announcement
@@ -185,44 +221,19 @@ def record_checks(swarm: Swarm, clock: Callable[[], float]) -> dict[DhtKey, Reco
     return {kind.key(swarm): partial(check, kind) for kind in Kind}
 
 
-def _most_bytes(swarm: Swarm, kind: Kind) -> int:
-    if kind is Kind.RECORD:
-        return _MOST_BYTES_BESIDE_BLOCKS + _BYTES_A_BLOCK * swarm.num_blocks
-    return _MOST_BYTES[kind.name]
-
-
-def _value(swarm: Swarm, sealed: Sealed, fields: dict[object, object]) -> ServerRecord | Heartbeat | Links:
+def _read(swarm: Swarm, sealed: Sealed, values: list[object]) -> tuple[Value, object]:
+    """Return the value of an announcement, and of a heartbeat the time of its record."""
     match sealed.kind:
         case Kind.RECORD:
-            if fields.get("revision") is None:
-                fields["revision"] = swarm.revision
-            return record_from_fields(sealed.peer_id, fields, num_blocks=swarm.num_blocks)
+            return read_record(sealed.peer_id, values, swarm), 0
         case Kind.HEARTBEAT:
-            return heartbeat_from_fields(sealed.peer_id, fields)
+            return read_heartbeat(sealed.peer_id, values), values[6] if len(values) > NUM_HEARTBEAT_VALUES else 0
         case Kind.LINKS:
-            return links_from_fields(sealed.peer_id, fields)
-
-
-def _seconds(value: object) -> float:
-    if type(value) is not int or not 0 <= value < 1 << 53:
-        raise BadFieldError("a time")
-    return value / 1000
+            return convert_bytes((sealed.peer_id, *values[:1]), Links), 0
 
 
 def _ms(seconds: float) -> int:
     return round(seconds * 1000)
-
-
-def _unpack(data: object, form: type[Form]) -> Form:
-    if not isinstance(data, bytes) or len(data) > MAX_ANNOUNCEMENT_BYTES:
-        raise BadAnnouncementError("not an announcement")
-    try:
-        content = msgpack.unpackb(data, strict_map_key=False)
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
-        raise BadAnnouncementError("not msgpack") from error
-    if not isinstance(content, form):
-        raise BadAnnouncementError(f"not a {form.__name__}")
-    return content
 
 
 def _signed(swarm: Swarm, kind: Kind, body: bytes) -> bytes:

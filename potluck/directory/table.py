@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from potluck.directory.fields import Links, tag_of
 from potluck.directory.seal import Announcement, Kind
@@ -156,20 +157,13 @@ class Table:
         links = self._of[Kind.LINKS].get(peer)
         assert isinstance(record, ServerRecord)
         assert isinstance(beat, Heartbeat)
-        if links is None or not isinstance(links.value, Links):
-            return LiveServer(record, beat)
-        return LiveServer(
-            record,
-            replace(
-                beat,
-                pings_s=_named(links.value.pings_s, peers),
-                links_mbps=_named(links.value.links_mbps, peers),
-            ),
-        )
-
-
-def _named(rates: Mapping[bytes, float], peers: Mapping[bytes, PeerId]) -> dict[PeerId, float]:
-    return {peers[tag]: rate for tag, rate in rates.items() if tag in peers}
+        if links is not None:
+            assert isinstance(links.value, Links)
+            named = {peers[tag]: rates for tag, rates in links.value.rates.items() if tag in peers}
+            pings_s = {peer: ping_s for peer, (ping_s, _) in named.items() if ping_s is not None}
+            links_mbps = {peer: mbps for peer, (_, mbps) in named.items() if mbps is not None}
+            beat = replace(beat, pings_s=pings_s, links_mbps=links_mbps)
+        return LiveServer(record, beat)
 
 
 def is_up(beat: Announcement, now: float) -> bool:

@@ -1,16 +1,25 @@
 """What a server announces: one record, changed rarely, and a small heartbeat, sent often.
 
-A server counts as live while both are valid. Signatures, membership proofs and bytes are `potluck.directory`'s matter.
+A server counts as live while both are valid. The ranges are those of records that others announce. Signatures,
+membership proofs and bytes are `potluck.directory`'s matter.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 
 from potluck.protocol.blocks import PeerId, Span
+
+Count = Annotated[int, Meta(ge=0, le=1 << 50)]
+Rate = Annotated[float, Meta(ge=0.0, le=1e15)]  # never NaN
+_Format = Annotated[str, Meta(min_length=1, max_length=32)]
 
 
 class ServerState(IntEnum):
@@ -43,21 +52,19 @@ CACHE_QUANTIZATIONS = ("none", "int8")
 """How an engine can hold the keys and values of sessions that share steps."""
 
 
-@dataclass(frozen=True, slots=True)
-class NumberFormat:
+class NumberFormat(Struct, frozen=True, array_like=True):
     """The format in which a server holds and computes numbers.
 
     Servers replace each other only if `dtype` and `quantization` are equal. They may differ in `cache`, because the
     replacement server computes keys and values again.
     """
 
-    dtype: str  # compute and wire: "float32", "bfloat16", "float16"
-    quantization: str = "none"  # of the weights in memory: one of QUANTIZATIONS, or a name of another implementation's
-    cache: str = "none"  # of keys and values, except those of exact sessions: one of CACHE_QUANTIZATIONS, or unknown
+    dtype: _Format  # compute and wire: "float32", "bfloat16", "float16"
+    quantization: _Format = "none"  # of weights in memory: of QUANTIZATIONS, or a name of another implementation's
+    cache: _Format = "none"  # of keys and values, except in exact sessions: of CACHE_QUANTIZATIONS, or unknown
 
 
-@dataclass(frozen=True, slots=True)
-class ServerRecord:
+class ServerRecord(Struct, frozen=True, array_like=True):
     """Everything about a server that changes rarely.
 
     `span` is what is served now: contiguous, never empty; while nothing is yet (JOINING), the same as `target`.
@@ -68,29 +75,29 @@ class ServerRecord:
     revision: str  # of the checkpoint, as the swarm names it
     format: NumberFormat
     block_digests: tuple[str, ...]  # one a block of the span, 16 hex digits, of names, shapes, dtypes and bytes
-    max_batch_tokens: int
-    max_length: int
-    inference_tps: float  # single-token steps a second through one block
-    forward_tps: float  # tokens a second through one block
-    network_tps: float  # tokens a second that the link carries
-    throughput_tps: float  # tokens a second through this server
-    version: str
-    public_name: str | None = None
-    adapters: tuple[str, ...] = ()
+    max_batch_tokens: Count
+    max_length: Count
+    inference_tps: Rate  # single-token steps a second through one block
+    forward_tps: Rate  # tokens a second through one block
+    network_tps: Rate  # tokens a second that the link carries
+    throughput_tps: Rate  # tokens a second through this server
+    version: Annotated[str, Meta(min_length=1, max_length=64)]
+    public_name: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
+    adapters: Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=200)], ...], Meta(max_length=64)] = ()
     using_relay: bool = False
     target: Span = None  # type: ignore[assignment]  # what it moves to, a promise; None: it rests, the same as `span`
-    window: int = 0  # how many blocks it can hold; 0: no more than span or target
+    window: Count = 0  # how many blocks it can hold; 0: no more than span or target
     stored: frozenset[int] = frozenset()  # blocks whose files are on its disk
-    download_bps: float = 0.0  # measured, bits a second; 0: not known
-    weights: str = ""  # digest of the manifest that its files were checked by; empty: they were not
+    download_bps: Rate = 0.0  # measured, bits a second; 0: not known
     moves: bool = False  # it goes where the swarm needs it; if not, its blocks were chosen for good
-    private_adapter_bytes: int = 0  # the largest adapter that callers may bring; 0: none
-    packing_error: float | None = None  # of packed outputs, relative, see `potluck.wire.packing`; None: it can't pack
+    private_adapter_bytes: Count = 0  # the largest adapter that callers may bring; 0: none
+    weights: str = ""  # digest of the manifest that its files were checked by; empty: they were not
+    packing_error: Rate | None = None  # of packed outputs, relative, see `potluck.wire.packing`; None: it can't pack
 
     def __post_init__(self) -> None:
         if self.target is None:
-            object.__setattr__(self, "target", self.span)
-        object.__setattr__(self, "window", max(self.window, len(self.span), len(self.target)))
+            force_setattr(self, "target", self.span)
+        force_setattr(self, "window", max(self.window, len(self.span), len(self.target)))
 
     @property
     def is_ours(self) -> bool:
@@ -102,19 +109,18 @@ class ServerRecord:
         return self.block_digests[span.start - self.span.start : span.end - self.span.start]
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(Struct, frozen=True, array_like=True):
     """Everything about a server that changes often."""
 
     peer_id: PeerId
     state: ServerState
-    cache_tokens_left: int  # tokens, through the whole span
-    queued_tokens: int = 0
-    step_ms: float = 0.0  # recent median time of a decode step, queue included
-    pings_s: dict[PeerId, float] = field(default_factory=dict)  # round trips to other servers
-    batch: int = 0  # rows in recent steps
-    queue_ms: float = 0.0  # what a step that comes now has to wait
-    links_mbps: dict[PeerId, float] = field(default_factory=dict)  # bandwidth measured to other servers
+    cache_tokens_left: Count  # tokens, through the whole span
+    queued_tokens: Count = 0
+    step_ms: Rate = 0.0  # recent median time of a decode step, queue included
+    batch: Count = 0  # rows in recent steps
+    queue_ms: Rate = 0.0  # what a step that comes now has to wait
+    pings_s: dict[PeerId, float] = {}  # round trips to other servers
+    links_mbps: dict[PeerId, float] = {}  # bandwidth measured to other servers
 
 
 @dataclass(frozen=True, slots=True)

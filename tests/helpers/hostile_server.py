@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import torch
+from msgspec.structs import replace
 
 from potluck.blocks.span import load_span
 from potluck.checkpoint.source import open_checkpoint

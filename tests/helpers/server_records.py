@@ -1,7 +1,8 @@
 """Records and heartbeats for tests, plausible unless told otherwise."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import Heartbeat, LiveServer, NumberFormat, ServerRecord, ServerState

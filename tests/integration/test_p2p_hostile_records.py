@@ -20,7 +20,6 @@ from hivemind.utils.serializer import MSGPackSerializer
 
 from potluck.directory.announcer import Announcer
 from potluck.directory.directory import Directory
-from potluck.directory.fields import record_to_fields
 from potluck.directory.seal import Kind, record_checks, seal
 from potluck.membership.identity import Identity
 from potluck.p2p.config import HostConfig
@@ -125,7 +124,7 @@ async def test_a_dictionary_with_one_bad_entry_is_kept_without_it(
     guest, now = Identity.generate(), time.time()
     end = round(now + 300, 3)
     record = record_of(guest.peer_id, 4, 8)
-    good = seal(SWARM, guest, Kind.RECORD, record_to_fields(record), sequence=now, expiration=end).to_bytes()
+    good = seal(SWARM, guest, record, sequence=now, expiration=end).to_bytes()
     dictionary = DictionaryDHTValue()
     dictionary.store(guest.peer_id, MSGPackSerializer.dumps(good), end)
     dictionary.store(7, b"junk", end - 1)

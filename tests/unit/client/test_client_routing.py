@@ -1,12 +1,12 @@
 """Which servers a client goes to, with what they quote, what it remembers, and how they keep their pace."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from helpers.block_server import BlockServer
 from helpers.client_world import World, prompt, world
+from msgspec.structs import replace
 from transformers import PreTrainedModel
 
 from potluck.audit.choices import CLEAN_AUDITS

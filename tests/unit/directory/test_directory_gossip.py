@@ -1,39 +1,45 @@
 """How servers tell each other what is new, what readers get of it, and what liars achieve."""
 
 import contextlib
+import hashlib
 import random
 import time
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgpack
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from helpers.directory_swarm import SWARM, Member, start_members, until
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.server_records import beat_of, record_of
+from msgspec.structs import replace
 
-from potluck.directory import coding, exchange, gossip
+from potluck.directory import exchange, gossip
 from potluck.directory.answers import Answers
-from potluck.directory.coding import (
-    decode_compared,
-    decode_fetched,
-    encode_compare,
-    encode_fetch,
-    encode_fetched,
-    encode_push,
-    encode_report,
-)
 from potluck.directory.directory import Directory
-from potluck.directory.exchange import Compare, Fetch
-from potluck.directory.fairness import in_turns
-from potluck.directory.fields import heartbeat_to_fields, record_to_fields, tag_of
-from potluck.directory.rates import RateLimiter
+from potluck.directory.exchange import (
+    Compare,
+    Compared,
+    Fetch,
+    Fetched,
+    News,
+    Push,
+    Report,
+    decode,
+    encode,
+    encode_answer,
+    pack_numbers,
+)
+from potluck.directory.fairness import RateLimiter, in_turns
+from potluck.directory.fields import links_of, tag_of
+from potluck.directory.listing import ENTRY_BYTES
 from potluck.directory.seal import HEARTBEAT_TTL_S, Kind, Sealed, seal, unseal
 from potluck.directory.table import Table
-from potluck.membership.identity import Identity
+from potluck.membership.identity import Identity, peer_id_of, public_key_of
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.records import Heartbeat
@@ -143,13 +149,11 @@ async def test_servers_that_list_nobody_hide_nobody_whose_heartbeat_is_known() -
         reader = await reader_in(network)
 
         async def all_differ(body: bytes, peer: PeerId) -> bytes:
-            num_buckets = len(coding.decode_compare(body).digests)
-            return coding.encode_compared(exchange.Compared(tuple(range(num_buckets))))
+            return encode_answer(Compared(pack_numbers(range(decode(Compare, body).num_buckets))))
 
         async def nobody(body: bytes, peer: PeerId) -> bytes:
-            message = coding.decode_fetch(body)
-            absent = tuple(range(len(message.entries)))
-            return coding.encode_fetched(exchange.Fetched(absent=absent))
+            num_entries = len(decode(Fetch, body).entries) // ENTRY_BYTES
+            return encode_answer(Fetched(absent=pack_numbers(range(num_entries))))
 
         for liar in servers[:2]:
             liar.host.unary_handlers |= {exchange.COMPARE: all_differ, exchange.FETCH: nobody}
@@ -223,10 +227,11 @@ async def beating(network: FakeNetwork, clock: Clock) -> FakeHost:
         own = Table()
         for subkey, (payload, _) in network.records[Kind.HEARTBEAT.key(SWARM)].items():
             if subkey == host.peer_id:
-                sealed = Sealed(Kind.HEARTBEAT, host.peer_id, **msgpack.unpackb(msgpack.unpackb(payload)))
+                stored = msgpack.unpackb(msgpack.unpackb(payload))
+                sealed = Sealed(host.identity.public_key, Kind.HEARTBEAT, **stored)
                 own.take(unseal(SWARM, sealed, now=clock()))
-        answer = Answers(own, clock()).compare(coding.decode_compare(body))
-        return coding.encode_compared(replace(answer, differing=()))
+        answer = Answers(own, clock()).compare(decode(Compare, body))
+        return encode_answer(Compared(b"", answer.news))
 
     await host.serve_unary(exchange.COMPARE, answer)
     return host
@@ -237,7 +242,7 @@ async def beating(network: FakeNetwork, clock: Clock) -> FakeHost:
 
 async def complain(network: FakeNetwork, servers: list[Member], suspect: PeerId, *, is_newcomer: bool = False) -> None:
     """A new client tells each of the servers that `suspect` failed it."""
-    client, report = network.start(), encode_report(suspect)
+    client, report = network.start(), encode(Report(public_key_of(suspect) or b""))
     if is_newcomer:
         network.on_probation = {*network.on_probation, client.peer_id}
     for server in servers:
@@ -295,11 +300,11 @@ LONG = ("a" * 120,) * 60  # adapters that make a record long
 
 def sealed_record(identity: Identity, *, age_s: float = 0.0, start: int = 0, **changes: Any) -> Sealed:
     record, now = record_of(identity.peer_id, start, start + 4, **changes), time.time() - age_s
-    return seal(SWARM, identity, Kind.RECORD, record_to_fields(record), sequence=now, expiration=now + 300)
+    return seal(SWARM, identity, record, sequence=now, expiration=now + 300)
 
 
 async def push(host: FakeHost, server: Member, *announcements: Sealed) -> None:
-    await host.call(server.peer_id, exchange.PUSH, encode_push(announcements), timeout_s=60)
+    await host.call(server.peer_id, exchange.PUSH, encode(Push(list(announcements))), timeout_s=60)
 
 
 async def test_a_few_servers_of_each_person_are_in_the_dht() -> None:
@@ -319,7 +324,7 @@ async def test_what_is_passed_on_must_be_signed_by_whom_it_is_about_and_newer() 
         assert known is not None
         mallory = Identity.generate()
         forged = sealed_record(mallory, start=4)
-        stolen = Sealed(Kind.RECORD, victim.peer_id, forged.body, forged.signature)
+        stolen = Sealed(victim.host.identity.public_key, Kind.RECORD, forged.body, forged.signature)
         replayed = sealed_record(victim.host.identity, age_s=60.0, start=4)
         await push(network.start(mallory), server, stolen, replayed)
         assert server.directory.table.get(Kind.RECORD, victim.peer_id) is known
@@ -330,10 +335,10 @@ async def test_garbage_is_refused_and_the_server_lives(protocol: str) -> None:
     async with members(1) as (network, (server,)):
         peer = network.start()
         message = {
-            exchange.COMPARE: encode_compare(Compare((bytes(4),) * 16)),
-            exchange.FETCH: encode_fetch(Fetch(16, (0,))),
-            exchange.PUSH: encode_push(()),
-            exchange.REPORT: encode_report(server.peer_id),
+            exchange.COMPARE: encode(Compare(bytes(4 * 16))),
+            exchange.FETCH: encode(Fetch(16, bytes(2))),
+            exchange.PUSH: encode(Push([])),
+            exchange.REPORT: encode(Report(server.host.identity.public_key)),
         }[protocol]
         rng = random.Random(5)
         for body in (b"", b"\xc1", b"\x91" * 5000, bytes(2 << 20), *(rng.randbytes(60) for _ in range(20))):
@@ -392,7 +397,7 @@ def test_news_travel_in_messages_that_servers_take_and_those_of_honest_people_co
     parts = list(gossip._parts(records, in_turns(peers, lambda peer: PersonId("me" if peer == peers[-1] else "them"))))
     assert sorted(sealed.peer_id for part in parts for sealed in part) == sorted(peers)
     assert peers[-1] in [sealed.peer_id for sealed in parts[0][:2]]
-    assert all(len(encode_push(part)) <= coding.MAX_REQUEST_BYTES for part in parts)
+    assert all(len(encode(Push(part))) <= exchange.MAX_REQUEST_BYTES for part in parts)
 
 
 @pytest.mark.parametrize("num_ghosts", [100, 0], ids=["ghosts", "no ghosts"])
@@ -402,18 +407,18 @@ def test_records_come_page_by_page_and_ghosts_delay_nobody(num_ghosts: int) -> N
     table, now = Table(), time.time()
     for identity in (*ghosts, *honest):
         record = unseal(SWARM, sealed_record(identity, adapters=LONG if identity in ghosts else ()), now=now)
-        fields = heartbeat_to_fields(beat_of(identity.peer_id)) | {"record": round(record.sequence * 1000)}
-        beat = seal(SWARM, identity, Kind.HEARTBEAT, fields, sequence=now, expiration=now + 30)
+        live, at = beat_of(identity.peer_id), record.sequence
+        beat = seal(SWARM, identity, live, sequence=now, expiration=now + 30, record=at)
         table.take(record)
         table.take(unseal(SWARM, beat, now=now))
     names = {identity.peer_id for identity in ghosts}
     table.person_of = lambda peer: PersonId("mallory" if peer in names else peer)
     answers, after, pages = Answers(table, now), b"", []
     while not pages or after:
-        fetch = Fetch(16, tuple(range(16)), after=after)
-        body = encode_fetched(answers.fetch(fetch))
-        pages.append(decode_fetched(body, fetch))
-        assert len(zlib.decompress(body)) < coding.MAX_ANSWER_BYTES // 8
+        question = Fetch(16, pack_numbers(range(16)), after=after)
+        body = encode_answer(answers.fetch(question))
+        pages.append(question.read(body))
+        assert len(zlib.decompress(body)) < exchange.MAX_ANSWER_BYTES // 8
         after = pages[-1].next
     told = [record.peer_id for page in pages for record in page.records]
     assert sorted(told) == sorted(identity.peer_id for identity in (*ghosts, *honest))
@@ -421,15 +426,14 @@ def test_records_come_page_by_page_and_ghosts_delay_nobody(num_ghosts: int) -> N
 
 
 def test_answers_that_are_too_long_or_broken_are_refused_before_they_are_unpacked() -> None:
-    fetch, compare = Fetch(16, (0, 1)), Compare((bytes(4),) * 16)
-    bomb = zlib.compress(bytes(2 * coding.MAX_ANSWER_BYTES))
-    good = coding.encode_fetched(exchange.Fetched((sealed_record(Identity.generate()),)))
+    questions = (Fetch(16, pack_numbers((0, 1))), Compare(bytes(4 * 16)))
+    bomb = zlib.compress(bytes(2 * exchange.MAX_ANSWER_BYTES))
+    good = encode_answer(Fetched.of([sealed_record(Identity.generate())]))
     for body in (b"", bomb, good[:-4], zlib.compress(b"\xc1"), zlib.compress(b"\x93\x01\x02\x03")):
-        with pytest.raises(RemoteError, match="understood"):
-            decode_fetched(body, fetch)
-        with pytest.raises(RemoteError, match="understood"):
-            decode_compared(body, compare, [])
-    assert len(decode_fetched(good, fetch).records) == 1
+        for question in questions:
+            with pytest.raises(RemoteError, match="understood"):
+                question.read(body)
+    assert len(questions[0].read(good).records) == 1
 
 
 async def test_whoever_passes_on_records_that_are_none_is_asked_no_further() -> None:
@@ -440,7 +444,7 @@ async def test_whoever_passes_on_records_that_are_none_is_asked_no_further() -> 
 
         async def lie(body: bytes, peer: PeerId) -> bytes:
             asked.append(peer)
-            return coding.encode_fetched(exchange.Fetched(tuple(forged)))
+            return encode_answer(Fetched.of(forged))
 
         server.host.unary_handlers[exchange.FETCH] = lie
         await reader.reader.take([sealed_record(Identity.generate())])  # so that there is something to ask for
@@ -450,22 +454,63 @@ async def test_whoever_passes_on_records_that_are_none_is_asked_no_further() -> 
         assert len(asked) == 1
 
 
+def messages() -> dict[str, bytes]:
+    """Each message once, its bytes not compressed."""
+    author, other = Identity._of(Ed25519PrivateKey.from_private_bytes(bytes(range(32)))), bytes(32)
+    times = {"sequence": 1700000001.5, "expiration": 1700000301.25}
+    full = record_of(author.peer_id, 0, 4, adapters=("org/lora",))
+    record = seal(SWARM, author, full, **times, ticket=b"pass")
+    beat = seal(SWARM, author, beat_of(author.peer_id), **times, record=1700000000.123)
+    rates = {peer_id_of(other): 0.5}
+    links = seal(SWARM, author, links_of(beat_of(author.peer_id, pings_s=rates)), **times)
+    news = News(1, Kind.HEARTBEAT, beat.body, beat.signature, b"")
+    wanted = tag_of(peer_id_of(other)) + bytes((0, 0, 0, 5, 0, 0, 0, 6))
+    return {
+        "compare": encode(Compare(b"abcd" * 16, wanted, 16)),
+        "compared": zlib.decompress(encode_answer(Compared(pack_numbers((1, 300)), [news]))),
+        "fetch": encode(Fetch(16, pack_numbers((1, 15)), b"123456", b"12345678")),
+        "fetched": zlib.decompress(
+            encode_answer(Fetched.of([record, record], absent=pack_numbers((1,)), following=b"87654321"))
+        ),
+        "push": encode(Push([record, links])),
+        "report": encode(Report(other)),
+        "stored in the DHT": record.to_bytes(),
+    }
+
+
+def test_messages_between_servers_stay_the_same() -> None:
+    assert {name: hashlib.sha256(body).hexdigest()[:16] for name, body in messages().items()} == {
+        "compare": "2f4a03c8d4153a9a",
+        "compared": "f8285d4d115dd09d",
+        "fetch": "56426f7810661e0d",
+        "fetched": "2cc6876af43d23e4",
+        "push": "42988b129a321643",
+        "report": "79538c8cb8135303",
+        "stored in the DHT": "6f8c23b3bdd3625c",
+    }
+
+
 def test_whatever_a_peer_sends_to_the_directory_ends_in_a_refusal_or_a_message() -> None:
-    compare, fetch = exchange.Compare((b"x" * 4,)), exchange.Fetch(1, (0,))
-    decoders: list[Callable[[bytes], object]] = [
-        coding.decode_compare,
-        coding.decode_fetch,
-        coding.decode_push,
-        coding.decode_report,
-        lambda body: decode_compared(zlib.compress(body), compare, []),
-        lambda body: decode_fetched(zlib.compress(body), fetch),
-    ]
-    rng = random.Random(8)
+    compare, fetch = Compare(bytes(4 * 512), bytes(32)), Fetch(16, bytes(2), bytes(12))
+    decoders: dict[str, Callable[[bytes], object]] = {
+        "compare": partial(decode, Compare),
+        "fetch": partial(decode, Fetch),
+        "push": partial(decode, Push),
+        "report": partial(decode, Report),
+        "compared": lambda body: compare.read(zlib.compress(body, 1)),
+        "fetched": lambda body: fetch.read(zlib.compress(body, 1)).records,
+    }
+    rng, good = random.Random(8), messages()
     leaves = [None, True, -1, 0, 1 << 63, 1.5, "x", b"", b"x" * 32, [], {}]
-    for decode in decoders:
+    for name, decode_one in decoders.items():
+        decode_one(good[name])
         for _ in range(3000):
             value = [rng.choice([*leaves, [rng.choice(leaves)] * rng.randrange(6)]) for _ in range(rng.randrange(8))]
-            with contextlib.suppress(RemoteError):
-                decode(msgpack.packb(value) if rng.random() < 0.9 else rng.randbytes(rng.randrange(40)))
+            mutated = bytearray(good[name])
+            for _ in range(rng.randrange(1, 4)):
+                mutated[rng.randrange(len(mutated))] = rng.randrange(256)
+            for body in (msgpack.packb(value), rng.randbytes(rng.randrange(40)), bytes(mutated)):
+                with contextlib.suppress(RemoteError):
+                    decode_one(body)
         with pytest.raises(RemoteError):
-            decode(msgpack.packb([]))
+            decode_one(msgpack.packb([]) if name != "fetched" else b"\xc0")

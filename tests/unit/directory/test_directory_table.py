@@ -5,7 +5,7 @@ from itertools import permutations
 from helpers.directory_swarm import SWARM
 from helpers.server_records import beat_of, record_of
 
-from potluck.directory.fields import heartbeat_to_fields, links_to_fields, record_to_fields
+from potluck.directory.fields import links_of
 from potluck.directory.seal import Announcement, Kind, seal, unseal
 from potluck.directory.table import MAX_SERVERS_OF_A_PERSON, Table
 from potluck.membership.identity import Identity
@@ -17,13 +17,13 @@ NOW = 1_000_000.0
 
 
 def record(start: int, at: float, who: Identity = ME, *, lasts_s: float = 300.0) -> Announcement:
-    fields = record_to_fields(record_of(who.peer_id, start, start + 4))
-    return unseal(SWARM, seal(SWARM, who, Kind.RECORD, fields, sequence=at, expiration=at + lasts_s), now=at)
+    value = record_of(who.peer_id, start, start + 4)
+    return unseal(SWARM, seal(SWARM, who, value, sequence=at, expiration=at + lasts_s), now=at)
 
 
 def beat(at: float, goes_with: float, state: ServerState = ServerState.ONLINE, *, who: Identity = ME) -> Announcement:
-    fields = heartbeat_to_fields(beat_of(who.peer_id, state)) | {"record": round(goes_with * 1000)}
-    return unseal(SWARM, seal(SWARM, who, Kind.HEARTBEAT, fields, sequence=at, expiration=at + 30), now=at)
+    sealed = seal(SWARM, who, beat_of(who.peer_id, state), sequence=at, expiration=at + 30, record=goes_with)
+    return unseal(SWARM, sealed, now=at)
 
 
 def table_of(*announcements: Announcement) -> Table:
@@ -147,7 +147,7 @@ def test_the_servers_of_people_who_are_no_members_are_not_taken_and_do_not_stay(
 
 def test_links_are_told_of_servers_that_are_live_and_by_their_names() -> None:
     measured = beat_of(ME.peer_id, pings_s={ANA.peer_id: 0.5, OMAR.peer_id: 0.25}, links_mbps={ANA.peer_id: 8.0})
-    sealed = seal(SWARM, ME, Kind.LINKS, links_to_fields(measured), sequence=NOW, expiration=NOW + 300)
+    sealed = seal(SWARM, ME, links_of(measured), sequence=NOW, expiration=NOW + 300)
     table = table_of(*OLD, record(0, NOW, ANA), beat(NOW, NOW, who=ANA), unseal(SWARM, sealed, now=NOW))
     told = {server.peer_id: server.heartbeat for server in table.live(NOW + 1)}
     assert (told[ME.peer_id].pings_s, told[ME.peer_id].links_mbps) == ({ANA.peer_id: 0.5}, {ANA.peer_id: 8.0})

@@ -2,9 +2,9 @@
 
 import json
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from petals_recordings import GOLDEN, plain
 
 from potluck.petals.packing import pack, unpack

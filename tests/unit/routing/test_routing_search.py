@@ -3,11 +3,11 @@
 import itertools
 import random
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from helpers.server_records import server_of
+from msgspec.structs import replace
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, NumberFormat, ServerState
@@ -242,7 +242,7 @@ def stranger(peer: str, start: int, end: int, dtype: str = "float32") -> LiveSer
     server = server_of(peer, start, end)
     form = NumberFormat(dtype, server.record.format.quantization)
     untold = replace(server.record, revision="", block_digests=("",) * (end - start), format=form)
-    return replace(server, record=untold)
+    return LiveServer(untold, server.heartbeat)
 
 
 @pytest.mark.parametrize("lost", ["ours", "theirs"])

@@ -5,6 +5,7 @@ from itertools import starmap
 
 import numpy as np
 import pytest
+from msgspec import structs
 from placement_swarms import MODEL, own, server, swarm_map
 from potluck_engine.placement.choose import (
     PlannedMove,
@@ -92,7 +93,7 @@ def test_a_promise_to_download_does_not_keep_others_from_helping_now():
     others = [server("z", 0, 6), loading]
     me = own(6, span=Span(0, 6), stored=set(range(12)))
     assert next_move(swarm_map(*others, me=me)) is not None
-    has_files = replace(loading, record=replace(loading.record, stored=frozenset(range(6, 12))))
+    has_files = replace(loading, record=structs.replace(loading.record, stored=frozenset(range(6, 12))))
     assert next_move(swarm_map(others[0], has_files, me=me)) is None
 
 
@@ -169,8 +170,8 @@ def test_thin_blocks_are_mended_by_those_who_have_the_files():
 def test_who_waits_for_files_before_it_leaves_does_not_count_as_soon_there():
     """It is on its way from 0:6 to 6:12 and has all files but the last; without that it would be there at once."""
     moving = server("a", 0, 6, stored=range(12))
-    moving = replace(moving, record=replace(moving.record, window=6, target=Span(6, 12)))
-    lacking = replace(moving, record=replace(moving.record, stored=frozenset(range(11))))
+    moving = replace(moving, record=structs.replace(moving.record, window=6, target=Span(6, 12)))
+    lacking = replace(moving, record=structs.replace(moving.record, stored=frozenset(range(11))))
     there, not_there = (swarm_map(other, me=own(3)).soon.any(axis=0).tolist() for other in (moving, lacking))
     assert there == [False] * 6 + [True] * 6
     assert not_there == [False] * 12
