@@ -39,11 +39,12 @@ from potluck.directory.seal import MAX_SKEW_S, Kind, Sealed, seal
 from potluck.directory.table import MAX_SERVERS_OF_A_PERSON
 from potluck.errors import PotluckError
 from potluck.membership.identity import public_key_of
+from potluck.p2p.network import DhtValue
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck.protocol.swarm import new_swarm
-from tests.helpers.fake_network import FakeHost, FakeNetwork, FakeValue
+from tests.helpers.fake_network import FakeHost, FakeNetwork
 
 _SWARM = new_swarm("figures", "m", 8)
 _NUM_HONEST = 10
@@ -228,7 +229,7 @@ class _Deceived:
     def __getattr__(self, name: str) -> object:
         return getattr(self._host, name)
 
-    async def get(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, FakeValue]]:
+    async def get(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, DhtValue]]:
         found = await self._host.get(keys)
         if not self._there.is_lying:
             return found

@@ -13,7 +13,6 @@ import math
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from google.protobuf.message import Message  # type: ignore[import-untyped]
@@ -33,7 +32,7 @@ from potluck.p2p.contention import MAX_STRETCH, stretched
 from potluck.p2p.control import P2pdClient, within
 from potluck.p2p.dht_storage import MAX_SUBKEYS_OF_A_PERSON, OURSELVES, BoundedStorage, sender
 from potluck.p2p.joining import NOBODY_ANSWERS_HINT, TryAgainError
-from potluck.p2p.network import DhtKey, DhtSubkey
+from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue
 from potluck.p2p.rules import MAX_HORIZON_S, MAX_RECORD_BYTES, is_plausible
 from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_for_itself
 from potluck.protocol.codes import Code, RemoteError
@@ -48,14 +47,6 @@ _OPERATION_TIMEOUT_S = 15.0  # a whole store or get: a few rounds of calls to si
 _MAX_CACHE_BYTES = 1024 * 1024  # of what others ask this node to cache; it caches nothing by itself
 _HANDLER_TIMEOUT_S = 5.0
 _MAX_NEIGHBOURS = 20  # that one answer may name; the stock bucket size
-
-
-@dataclass(frozen=True, slots=True)
-class StoredValue:
-    """See `potluck.p2p.network.DhtValue`."""
-
-    value: object
-    expiration: float
 
 
 class DhtNode:
@@ -108,7 +99,7 @@ class DhtNode:
                 return bool(await self._search(self._node.store(key, value, expiration, subkey=subkey)))
         return False
 
-    async def get(self, keys: Sequence[DhtKey]) -> dict[DhtKey, dict[DhtSubkey, StoredValue]]:
+    async def get(self, keys: Sequence[DhtKey]) -> dict[DhtKey, dict[DhtSubkey, DhtValue]]:
         """Raises NetworkError if the search does not end in time."""
         try:
             async with asyncio.timeout(stretched(_OPERATION_TIMEOUT_S)):
@@ -310,9 +301,9 @@ async def _answer_ping(request: dht_pb2.PingRequest, context: P2PContext) -> dht
     return dht_pb2.PingResponse(peer=dht_pb2.NodeInfo(), dht_time=time.time())
 
 
-def _entries(found: dict[Any, Any]) -> dict[DhtSubkey, StoredValue]:
+def _entries(found: dict[Any, Any]) -> dict[DhtSubkey, DhtValue]:
     return {
-        subkey: StoredValue(entry.value, entry.expiration_time)
+        subkey: DhtValue(entry.value, entry.expiration_time)
         for subkey, entry in found.items()
         if isinstance(subkey, str) and not isinstance(entry.value, _Malformed)
     }

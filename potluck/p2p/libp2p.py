@@ -33,13 +33,13 @@ from potluck.p2p.config import HostConfig
 from potluck.p2p.contention import stretched
 from potluck.p2p.control import P2pdClient
 from potluck.p2p.daemon_process import DaemonProcess
-from potluck.p2p.dht_node import DhtNode, StoredValue
+from potluck.p2p.dht_node import DhtNode
 from potluck.p2p.finding import WHERE, Finder, order
 from potluck.p2p.joining import TryAgainError, any_of, delays_s, patiently
 from potluck.p2p.meeting import greet, keep_meeting, met_before, ways_in
 from potluck.p2p.nameless import nameless_node
 from potluck.p2p.nearby import NearbySearch
-from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
+from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.origins import first_origin
 from potluck.p2p.own_ips import announced, own_ips
 from potluck.p2p.pacing import Pacer
@@ -101,15 +101,11 @@ class Libp2pHost:
         self._directory: RuntimeDir | None = None
         self._process: DaemonProcess | None = None
         self._lost = asyncio.Event()
-        self._handlers: dict[str, Callable[[P2pdClient], Awaitable[None]]] = {}  # to be added again to another p2pd
+        self._handlers: dict[str, Callable[..., Awaitable[None]]] = {}  # to be added again to another p2pd
         self._control: P2pdClient | None = None
         self._dht: DhtNode | None = None
-        self._rejoining: asyncio.Task[None] | None = None
-        self._meeting: asyncio.Task[None] | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []  # that end with the node
         self._nearby = self._neighbourhood(config)
-        self._greeting: asyncio.Task[None] | None = None
-        self._guarding: asyncio.Task[None] | None = None
         self.uploads = Pacer()
         self.downloads = Pacer()
         self.budgets = Budgets(self._gate.payer_of, self._gate.is_on_probation, max_streams=_max_streams())
@@ -151,19 +147,19 @@ class Libp2pHost:
                 await self._go_behind(relays)
             await self._patiently(self._enter_dht)
             if self._bootstrap:
-                self._rejoining = start_task(keep_running("joining the swarm", self._rejoin_forever))
+                self._tasks.append(start_task(keep_running("joining the swarm", self._rejoin_forever)))
         except BaseException:
             await self.close()
             raise
-        self._meeting = start_task(keep_running("meeting members", self._meet_members))
-        self._guarding = start_task(self._guard_directory())
+        self._tasks.append(start_task(keep_running("meeting members", self._meet_members)))
+        self._tasks.append(start_task(self._guard_directory()))
         if self.members is not None:
             asked = self._look_at_neighbours, self.members.knows, self.disconnect, self._ask_seen
-            self._looking = start_task(keep_running("watching for twins", partial(keep_out, *asked)))
+            self._tasks.append(start_task(keep_running("watching for twins", partial(keep_out, *asked))))
         if self._nearby is not None:
             self._nearby.is_joined = bool(self._bootstrap)
             greet = partial(self._greet_neighbours, self._nearby)
-            self._greeting = start_task(keep_running("meeting members nearby", greet))
+            self._tasks.append(start_task(keep_running("meeting members nearby", greet)))
         return self
 
     @property
@@ -201,25 +197,13 @@ class Libp2pHost:
         return told if self._config.announce_addrs else announced(told, self._config.listen_addrs, own_ips())
 
     async def serve_unary(self, protocol: str, handler: UnaryHandler, *, refuse: Refusal = encode_refusal) -> None:
-        async def add(control: P2pdClient) -> None:
-            timeout_s = stretched(_CONTROL_TIMEOUT_S)
-            await control.add_unary_handler(protocol, handler, refuse=refuse, timeout_s=timeout_s)
-
-        await self._add(protocol, add)
+        await self._add(protocol, partial(P2pdClient.add_unary_handler, handler=handler, refuse=refuse))
 
     async def serve_stream(
         self, protocol: str, handler: StreamHandler, *, max_frame_bytes: int, refuse: Refusal = encode_refusal
     ) -> None:
-        async def add(control: P2pdClient) -> None:
-            await control.add_stream_handler(
-                protocol,
-                handler,
-                max_frame_bytes=max_frame_bytes,
-                refuse=refuse,
-                timeout_s=stretched(_CONTROL_TIMEOUT_S),
-            )
-
-        await self._add(protocol, add)
+        add = P2pdClient.add_stream_handler
+        await self._add(protocol, partial(add, handler=handler, max_frame_bytes=max_frame_bytes, refuse=refuse))
 
     async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
         return await self._running().call(peer, protocol, body, timeout_s=timeout_s)
@@ -237,7 +221,7 @@ class Libp2pHost:
     async def store(self, key: DhtKey, subkey: DhtSubkey, value: object, *, expiration: float) -> bool:
         return self._dht is not None and await self._dht.store(key, subkey, value, expiration)
 
-    async def get(self, keys: Sequence[DhtKey]) -> Mapping[DhtKey, Mapping[DhtSubkey, StoredValue]]:
+    async def get(self, keys: Sequence[DhtKey]) -> Mapping[DhtKey, Mapping[DhtSubkey, DhtValue]]:
         """Raises NetworkError if the DHT does not answer in time."""
         if self._dht is None:
             raise NetworkError("the node is closed")
@@ -306,7 +290,7 @@ class Libp2pHost:
         if self._closing:
             return
         self._closing = True
-        await cancel_and_wait(self._rejoining, self._meeting, self._looking, self._greeting, self._guarding)
+        await cancel_and_wait(*self._tasks)
         await self._finder.close()
         if self._nearby is not None:
             await self._nearby.close()
@@ -388,8 +372,8 @@ class Libp2pHost:
             process, self._process = self._process, None
             await process.stop()
 
-    async def _add(self, protocol: str, add: Callable[[P2pdClient], Awaitable[None]]) -> None:
-        await add(self._running())
+    async def _add(self, protocol: str, add: Callable[..., Awaitable[None]]) -> None:
+        await add(self._running(), protocol, timeout_s=stretched(_CONTROL_TIMEOUT_S))
         self._handlers[protocol] = add
 
     def _note_end(self, process: DaemonProcess) -> None:
@@ -422,8 +406,8 @@ class Libp2pHost:
         self._control = P2pdClient(control_path, listen_path, self.uploads, self.downloads, self.budgets, self._gate)
         self._control.find = self._finder.find
         await self._control.start(timeout_s=stretched(_CONTROL_TIMEOUT_S))
-        for add in self._handlers.values():
-            await add(self._control)
+        for protocol, add in self._handlers.items():
+            await add(self._control, protocol, timeout_s=stretched(_CONTROL_TIMEOUT_S))
         if not self._handlers:
             await self.serve_unary(_SEEN, self._answer_seen)
             await self.serve_unary(WHERE, self._finder.answer)

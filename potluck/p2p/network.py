@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from potluck.membership.budgets import Budgets
@@ -77,14 +78,12 @@ DhtKey = str
 DhtSubkey = str
 
 
-class DhtValue(Protocol):
+@dataclass(frozen=True, slots=True)
+class DhtValue:
     """A value read from the DHT: msgpack-decoded payload with its expiration (Unix seconds)."""
 
-    @property
-    def value(self) -> object: ...
-
-    @property
-    def expiration(self) -> float: ...
+    value: object
+    expiration: float
 
 
 class Host(Protocol):

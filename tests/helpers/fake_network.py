@@ -24,7 +24,7 @@ from potluck.membership.gate import MembersGate
 from potluck.membership.identity import Identity
 from potluck.p2p import frames
 from potluck.p2p.config import RecordCheck
-from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
+from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.rules import MAX_RECORD_BYTES, MAX_UNARY_BODY_BYTES, is_plausible
 from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_for_itself
@@ -36,14 +36,6 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _MAX_QUEUED_FRAMES = 8
-
-
-@dataclass(frozen=True, slots=True)
-class FakeValue:
-    """See `potluck.p2p.network.DhtValue`."""
-
-    value: object
-    expiration: float
 
 
 @dataclass(slots=True)
@@ -207,8 +199,8 @@ class FakeHost:
         held[subkey] = (payload, expiration)
         return True
 
-    async def get(self, keys: Sequence[DhtKey]) -> dict[DhtKey, dict[DhtSubkey, FakeValue]]:
-        found: dict[DhtKey, dict[DhtSubkey, FakeValue]] = {}
+    async def get(self, keys: Sequence[DhtKey]) -> dict[DhtKey, dict[DhtSubkey, DhtValue]]:
+        found: dict[DhtKey, dict[DhtSubkey, DhtValue]] = {}
         for key in keys:
             for subkey, (payload, expiration) in self._network.records.get(key, {}).items():
                 if not isinstance(subkey, str) or not expiration > self._network.clock():
@@ -216,7 +208,7 @@ class FakeHost:
                 if not self.accepts(key, subkey, payload, expiration):
                     continue
                 with contextlib.suppress(ValueError, msgpack.UnpackException):
-                    found.setdefault(key, {})[subkey] = FakeValue(msgpack.unpackb(payload), expiration)
+                    found.setdefault(key, {})[subkey] = DhtValue(msgpack.unpackb(payload), expiration)
         return found
 
     async def wait_lost(self) -> None:
