@@ -11,13 +11,13 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from potluck.client.config import ClientConfig
 from potluck.client.own_adapters import AdapterPart
 from potluck.client.receipts import Signer, Tab
-from potluck.foreign import ForeignPeers, SessionCoding
+from potluck.foreign import SessionCoding
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
@@ -39,6 +39,9 @@ from potluck.tasks import BackgroundTasks, cancel_and_wait
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import encode_upload
 from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
+
+if TYPE_CHECKING:  # only open swarms load it
+    from potluck.petals.adapter import PetalsPeers
 
 T = TypeVar("T")
 
@@ -66,7 +69,7 @@ class Calls:
         config: ClientConfig,
         introduce: Callable[[ServerRecord, Span], Caller],
         parameters: tuple[int, ...],
-        foreign: ForeignPeers | None,
+        foreign: PetalsPeers | None,
     ) -> None:
         self.signer = Signer(host, swarm, parameters, config.record)
         self._introduce = introduce
