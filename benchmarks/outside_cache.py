@@ -261,7 +261,7 @@ def _secret(path: Path) -> bytes:
 
 def _manifest(names: Any, size: int | None = None) -> Manifest:
     digest = hashlib.sha256(_SENT).digest()
-    return Manifest(tuple(ManifestFile(name, len(_SENT) if size is None else size, digest) for name in names))
+    return Manifest(files=tuple(ManifestFile(name, len(_SENT) if size is None else size, digest) for name in names))
 
 
 async def _only(peer: PeerId) -> list[PeerId]:

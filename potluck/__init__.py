@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     )
     from potluck.errors import PotluckError, SwarmError
 
-_HOMES = {
-    "AutoDistributedModelForCausalLM": "potluck.client",
-    "AutoDistributedModelForSequenceClassification": "potluck.client",
-    "ClientConfig": "potluck.client",
-    "PotluckError": "potluck.errors",
-    "PromptTuning": "potluck.client",
-    "SwarmError": "potluck.errors",
-    "ValueHead": "potluck.client",
-}
-
 __all__ = [
     "AutoDistributedModelForCausalLM",
     "AutoDistributedModelForSequenceClassification",
@@ -40,6 +30,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module("potluck.errors" if name.endswith("Error") else "potluck.client"), name)

@@ -1,16 +1,20 @@
-"""What an adapter for peers of another implementation offers, and what it may ask of the engine."""
+"""What the adapter for peers of another implementation codes, and what it may ask of the engine.
+
+`adapter_for` is all that loads the adapter. Nothing of it is loaded for a private swarm.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue, Host, Stream
+    from potluck.p2p.network import Stream
+    from potluck.petals.adapter import PetalsPeers
     from potluck.protocol.blocks import PeerId, Span
     from potluck.protocol.buffers import Buffer
     from potluck.protocol.messages import Caller, ServerInfo, StepReply, StepRequest, TensorReply
-    from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord
+    from potluck.protocol.swarm import Swarm
     from potluck.wire.calls import CallRequest
     from potluck.wire.limits import Limits
 
@@ -68,22 +72,10 @@ class EngineCalls(Protocol):
     async def in_thread_if_large(self, num_bytes: int, code: Callable[[], T]) -> T: ...
 
 
-class ForeignPeers(Protocol):
-    """Speaks to peers of another implementation, in one open swarm."""
+def adapter_for(swarm: Swarm) -> PetalsPeers | None:
+    """Return the adapter for the other peers of an open swarm."""
+    if not swarm.is_open:
+        return None
+    from potluck.petals.adapter import PetalsPeers
 
-    @property
-    def dht_keys(self) -> Sequence[DhtKey]: ...
-
-    @property
-    def session_protocol(self) -> str: ...
-
-    @property
-    def session_coding(self) -> SessionCoding: ...
-
-    def read_servers(self, found: Mapping[DhtKey, Mapping[DhtSubkey, DhtValue]], *, now: float) -> list[LiveServer]: ...
-
-    async def announce(self, host: Host, record: ServerRecord, heartbeat: Heartbeat, *, now: float) -> None: ...
-
-    async def call(self, host: Host, peer: PeerId, request: CallRequest, *, timeout_s: float) -> TensorReply: ...
-
-    async def serve(self, host: Host, engine: EngineCalls) -> None: ...
+    return PetalsPeers(swarm)

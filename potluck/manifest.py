@@ -11,9 +11,9 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, BinaryIO, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -26,10 +26,10 @@ from potluck.protocol.buffers import Buffer
 PIECE_BYTES = 4 << 20
 MAX_MANIFEST_BYTES = 16 << 20  # a model of 2 TB
 _INDEX_FILE, _SINGLE_FILE = "model.safetensors.index.json", "model.safetensors"
-_VERSION = 1
 _DIGEST_BYTES = 32
 _MAX_FILES = 4096
 _MAX_FILE_BYTES = 1 << 42
+_Mark = tuple[int, int, int, int, int, str]
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}\Z")
 
 
@@ -60,17 +60,18 @@ class ManifestFile(Struct, frozen=True, array_like=True, forbid_unknown_fields=T
         return len(data) == self.place(piece)[1] and hashlib.sha256(data).digest() == wanted
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):
     """The files of a model, in the order of their names."""
 
-    files: tuple[ManifestFile, ...]
+    version: Literal[1] = 1
+    piece_bytes: Literal[4_194_304] = 4_194_304
+    files: Annotated[tuple[ManifestFile, ...], Meta(min_length=1, max_length=_MAX_FILES)]
 
     def file(self, name: str) -> ManifestFile | None:
         return next((file for file in self.files if file.name == name), None)
 
     def encode(self) -> bytes:
-        return msgspec.msgpack.encode((_VERSION, PIECE_BYTES, self.files))
+        return msgspec.msgpack.encode(self)
 
     @property
     def digest(self) -> bytes:
@@ -78,21 +79,16 @@ class Manifest:
         return hashlib.sha256(self.encode()).digest()
 
 
-_Files = Annotated[tuple[ManifestFile, ...], Meta(min_length=1, max_length=_MAX_FILES)]
-
-
 def decode_manifest(data: bytes, weights: str) -> Manifest:
     """Return the manifest with this digest in hexadecimal. Raises ValueError."""
     if len(data) > MAX_MANIFEST_BYTES or hashlib.sha256(data).hexdigest() != weights:
         raise ValueError("not the manifest that was signed")
-    version, piece_bytes, files = msgspec.msgpack.decode(data, type=tuple[int, int, _Files])  # raises ValueError
-    if version != _VERSION or piece_bytes != PIECE_BYTES:
-        raise ValueError("a manifest of another version")
-    if not all(map(_is_sound, files)):
+    manifest = msgspec.msgpack.decode(data, type=Manifest)  # raises ValueError, as for another version
+    if not all(map(_is_sound, manifest.files)):
         raise ValueError("not a manifest")
-    if len({file.name.casefold() for file in files}) != len(files):
+    if len({file.name.casefold() for file in manifest.files}) != len(manifest.files):
         raise ValueError("two files of one name")  # some file systems ignore the case
-    return Manifest(files)
+    return manifest
 
 
 def make_manifest(folder: Path) -> Manifest:
@@ -101,7 +97,7 @@ def make_manifest(folder: Path) -> Manifest:
     Raises:
         CheckpointError: files are missing or cannot be read.
     """
-    return Manifest(tuple(_described(folder / name) for name in sorted(files_of(folder))))
+    return Manifest(files=tuple(_described(folder / name) for name in sorted(files_of(folder))))
 
 
 def files_of(folder: Path) -> set[str]:
@@ -154,30 +150,30 @@ class Manifests:
 
     def is_right(self, path: Path, file: ManifestFile) -> bool:
         """Return whether a file on the disk has exactly these bytes. Reads all of it the first time."""
-        if _sized(path) != file.size:
+        try:
+            mark = _mark(path, file)
+        except OSError:
             return False
-        if self._marked().get(str(path)) == _mark(path, file):
+        if self._marked().get(str(path)) == mark:
             return True
-        if sum(1 for _ in check_file(path, file)) != file.num_pieces:
+        _, _, size, *_ = mark
+        if size != file.size or sum(1 for _ in check_file(path, file)) != file.num_pieces:
             return False
         self.mark_right(path, file)
         return True
 
     def mark_right(self, path: Path, file: ManifestFile) -> None:
         """Remember that a file has been checked."""
-        marked = self._marked() | {str(path): _mark(path, file)}
-        entries = dict(list(marked.items())[-_MAX_FILES:])
-        try:
-            write_atomically(self._folder / "checked.json", json.dumps(entries).encode())
-        except OSError:
-            return  # it is read again the next time
+        with suppress(OSError):  # it is read again the next time
+            marked = self._marked() | {str(path): _mark(path, file)}
+            entries = dict(list(marked.items())[-_MAX_FILES:])
+            write_atomically(self._folder / "checked.json", msgspec.json.encode(entries))
 
-    def _marked(self) -> dict[str, object]:
+    def _marked(self) -> dict[str, _Mark]:
         try:
-            found = json.loads((self._folder / "checked.json").read_bytes())
+            return msgspec.json.decode((self._folder / "checked.json").read_bytes(), type=dict[str, _Mark])
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
 
 
 def _described(path: Path) -> ManifestFile:
@@ -199,14 +195,8 @@ def _is_sound(file: ManifestFile) -> bool:
     return file.name.endswith((*SMALL, ".safetensors")) and len(file.digests) == file.num_pieces * _DIGEST_BYTES
 
 
-def _sized(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return -1
-
-
-def _mark(path: Path, file: ManifestFile) -> list[object]:
+def _mark(path: Path, file: ManifestFile) -> _Mark:
+    """Return what changes when a file on the disk, or what it should hold, does. Raises OSError."""
     found = path.stat()
     whole = hashlib.sha256(file.digests).hexdigest()
-    return [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, whole]
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, whole

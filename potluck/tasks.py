@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -40,10 +39,15 @@ async def keep_running(what: str, loop: Callable[[], Awaitable[None]]) -> None:
         what: what the loop does, for people: "counting what the engine uses".
     """
     run, pause_s, logged = object(), _FIRST_PAUSE_S, ""
+
+    def recover() -> None:
+        nonlocal pause_s
+        pause_s = _FIRST_PAUSE_S
+        _failing.pop(run, None)
+
     try:
         while True:
-            begin = time.monotonic()
-            recovered = asyncio.get_running_loop().call_later(_STABLE_S, _failing.pop, run, None)
+            recovering = asyncio.get_running_loop().call_later(_STABLE_S, recover)
             try:
                 await loop()
                 return
@@ -54,10 +58,8 @@ async def keep_running(what: str, loop: Callable[[], Awaitable[None]]) -> None:
                     log.error("%s failed, and begins again: %s", what, error, exc_info=not is_explained)
                     logged = why
             finally:
-                recovered.cancel()
-            if time.monotonic() - begin > _STABLE_S:
-                pause_s = _FIRST_PAUSE_S
-            elif pause_s > _FIRST_PAUSE_S:
+                recovering.cancel()
+            if pause_s > _FIRST_PAUSE_S:
                 _failing[run] = f"{what} ({why})"
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

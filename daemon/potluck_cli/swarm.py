@@ -31,7 +31,7 @@ from potluck.membership.leadership import (
 )
 from potluck.membership.membership import Membership
 from potluck.membership.records import MAX_PEOPLE_OF_INVITE
-from potluck.open_swarms import default_prefix
+from potluck.petals.prefixes import default_prefix
 from potluck.protocol.swarm import check_revision, check_swarm, new_swarm
 from potluck_cli import page as web_page
 from potluck_cli.connect import daemon, follow, hello_or_none, with_own_daemon

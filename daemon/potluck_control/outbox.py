@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from potluck.locks import lock, open_locked
+from potluck.locks import open_locked
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.receipts import Booking
 
@@ -44,8 +44,7 @@ class Outbox:
         """Create a file that is locked before it gets the name by which the daemon finds it."""
         path = self._folder / f"{os.urandom(8).hex()}{_SUFFIX}"
         hidden = path.with_suffix(".new")
-        file = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-        lock(file, hidden)
+        file = open_locked(hidden)
         hidden.rename(path)
         return file
 

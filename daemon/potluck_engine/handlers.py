@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from msgspec.structs import replace
@@ -23,7 +23,7 @@ from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.heap import trim_heap
 from potluck.blocks.pages import PAGE_TOKENS, pages_of
 from potluck.blocks.routing import NO_EXPERT, Given
-from potluck.foreign import CallCoding, ForeignPeers, SessionCoding
+from potluck.foreign import CallCoding, SessionCoding
 from potluck.membership.records import Report
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, PersonId, Span
@@ -58,6 +58,9 @@ from potluck_engine.pushing import Pushes, receive_pushes
 from potluck_engine.service import Service
 from potluck_engine.wrong_results import FormatOf, Rechecks
 
+if TYPE_CHECKING:  # only open swarms load it
+    from potluck.petals.adapter import PetalsPeers
+
 T = TypeVar("T")
 
 _TRIM_AFTER_S = 5.0
@@ -72,7 +75,7 @@ class Handlers:
     state: Service
     host: Host
     version: str
-    foreign: ForeignPeers | None
+    foreign: PetalsPeers | None
     format_of: FormatOf
     on_confirmed: Callable[[Report], None]
     _large_calls: int = field(default=0, init=False)

@@ -38,9 +38,9 @@ from potluck.blocks.streaming import SlotStream
 from potluck.checkpoint.block_files import BlockFiles
 from potluck.checkpoint.source import Checkpoint
 from potluck.errors import CheckpointError, PotluckError
+from potluck.foreign import adapter_for
 from potluck.membership.identity import peer_id_of
 from potluck.membership.records import Report
-from potluck.open_swarms import adapter_for
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, NumberFormat, ServerState

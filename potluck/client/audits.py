@@ -40,7 +40,7 @@ from potluck.client.reports import Reports
 from potluck.client.servers import Servers
 from potluck.client.windows import Watch
 from potluck.errors import PotluckError
-from potluck.membership.reports import WrongResults
+from potluck.membership.records import WrongResults
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from potluck.client.config import ClientConfig
 from potluck.client.own_adapters import AdapterPart
 from potluck.client.receipts import Signer, Tab
-from potluck.foreign import ForeignPeers, SessionCoding
+from potluck.foreign import SessionCoding
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
@@ -40,6 +40,9 @@ from potluck.tasks import BackgroundTasks, cancel_and_wait
 from potluck.wire import protocols, sessions
 from potluck.wire.calls import CallRequest, ReplyJoiner
 from potluck.wire.tensors import encode_parts
+
+if TYPE_CHECKING:  # only open swarms load it
+    from potluck.petals.adapter import PetalsPeers
 
 T = TypeVar("T")
 
@@ -67,7 +70,7 @@ class Calls:
         config: ClientConfig,
         introduce: Callable[[ServerRecord, Span], Caller],
         parameters: tuple[int, ...],
-        foreign: ForeignPeers | None,
+        foreign: PetalsPeers | None,
     ) -> None:
         self.signer = Signer(host, swarm, parameters, config.record)
         self._introduce = introduce

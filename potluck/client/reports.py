@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from potluck.client.calls import Calls
 from potluck.client.servers import Servers
-from potluck.membership.records import RecordError
-from potluck.membership.reports import WrongResults
+from potluck.membership.records import RecordError, WrongResults
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError

@@ -22,9 +22,9 @@ from potluck.client.session import InferenceSession
 from potluck.client.stateless import StatelessPasses
 from potluck.directory.seal import record_checks
 from potluck.errors import NetworkError, PotluckError
+from potluck.foreign import adapter_for
 from potluck.membership.joined import remember, remember_met
 from potluck.membership.membership import Membership
-from potluck.open_swarms import adapter_for
 from potluck.p2p.config import HostConfig
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import Span

@@ -37,8 +37,8 @@ from potluck.directory.sources import Sources
 from potluck.directory.suspicion import watchers_of
 from potluck.directory.table import Table
 from potluck.errors import NetworkError
+from potluck.foreign import adapter_for
 from potluck.membership.identity import Identity, public_key_of
-from potluck.open_swarms import adapter_for
 from potluck.p2p.network import DhtSubkey, DhtValue, Host
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord, ServerState

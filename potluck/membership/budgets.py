@@ -90,17 +90,16 @@ class Refused(Enum):
 class _Minute:
     """What happened in this minute."""
 
-    most: int
     number: int = -1
     done: int = 0
 
-    def may(self, now: float) -> bool:
+    def may(self, most: int, now: float) -> bool:
         """Count one more; False if it is one too many."""
         number = int(now // _MINUTE_S)
         if number != self.number:
             self.number, self.done = number, 0
         self.done += 1
-        return self.done <= self.most
+        return self.done <= most
 
 
 @dataclass(slots=True)
@@ -115,19 +114,9 @@ class _Account:
     held_bytes: int = 0
     work_bytes: int = 0
     out_until: float = 0.0  # thrown out
-    log_lines: _Minute = field(init=False)
-    dials: _Minute = field(init=False)
-    refusals: _Minute = field(init=False)
-
-    def __post_init__(self) -> None:
-        limits = self.limits
-        self.log_lines, self.dials = _Minute(limits.log_lines), _Minute(limits.dials)
-        self.refusals = _Minute(limits.refusals)
-
-    def follow(self, limits: Allowance) -> None:
-        """Take other limits, as of a newcomer whose probation has ended."""
-        self.limits, self.refusals.most = limits, limits.refusals
-        self.log_lines.most, self.dials.most = limits.log_lines, limits.dials
+    log_lines: _Minute = field(default_factory=_Minute)
+    dials: _Minute = field(default_factory=_Minute)
+    refusals: _Minute = field(default_factory=_Minute)
 
     def has_room(self, num_bytes: int, streams: int) -> bool:
         """Return whether so many streams more may open or, if none, a request of so many bytes be answered."""
@@ -258,11 +247,11 @@ class Budgets:
 
     def may_log(self, peer: PeerId, now: float) -> bool:
         """Return whether a line about something that `peer` did may be logged; count it."""
-        return all(account.log_lines.may(now) for account in self._payers(peer, now))
+        return all(account.log_lines.may(account.limits.log_lines, now) for account in self._payers(peer, now))
 
     def may_dial(self, peer: PeerId, now: float) -> bool:
         """Return whether this node may start a process to dial `peer`, who asks for it; count it."""
-        return all(account.dials.may(now) for account in self._payers(peer, now))
+        return all(account.dials.may(account.limits.dials, now) for account in self._payers(peer, now))
 
     def _take(self, peer: PeerId, num_bytes: int, streams: int, now: float) -> Lease | Refused:
         accounts = self._payers(peer, now)
@@ -270,7 +259,7 @@ class Budgets:
         if own.out_until > now:
             return Refused.THROW_OUT
         if not (own.has_room(num_bytes, streams) and own.spend(num_bytes, now)):
-            if own.refusals.may(now):
+            if own.refusals.may(own.limits.refusals, now):
                 return Refused.FOR_NOW
             own.out_until = now + _THROWN_OUT_S
             return Refused.THROW_OUT
@@ -302,7 +291,7 @@ def _account(accounts: dict[Key, _Account], key: Key, limits: Allowance, now: fl
     if account is None:
         _make_room(accounts)
         account = accounts[key] = _Account(limits, limits.burst, now)
-    account.follow(limits)
+    account.limits = limits  # others when somebody's probation has ended
     return account
 
 

@@ -24,7 +24,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from typing import Final, NoReturn, Protocol
+from typing import Final, NoReturn
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -56,11 +56,12 @@ from potluck.membership.records import (
     Record,
     RecordError,
     Request,
+    WrongResults,
     is_signed,
     read_all,
     read_record,
+    write_report,
 )
-from potluck.membership.reports import WrongResults, write_report
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import BackgroundTasks, cancel_and_wait, keep_running
@@ -107,47 +108,27 @@ def ignore_news(news: list[bytes]) -> None:
     """Drop what was learned: nothing on this computer keeps it."""
 
 
-class Gate(Protocol):
-    """Decides who may speak with a node."""
-
-    def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
-        """See `PersonOf`."""
-
-    def payer_of(self, peer: PeerId, /) -> PersonId | None:
-        """Return whose budget a peer's requests are paid from; None: the strangers'."""
-
-    def may_call(self, peer: PeerId, protocol: str) -> bool:
-        """Return whether a peer may make this call, or open this stream, to us."""
-
-    def is_on_probation(self, peer: PeerId, /) -> bool:
-        """Return whether a peer belongs to a guest, or to somebody who joined a public swarm lately."""
-
-    def is_presented(self, peer: PeerId, protocol: str) -> bool:
-        """Return whether this call to a peer needs no presentation first."""
-
-    async def present(self, peer: PeerId) -> None:
-        """Present this node to a peer. Raises RemoteError: NOT_A_MEMBER, or UNREACHABLE."""
-
-    def forget(self, peer: PeerId) -> None:
-        """Present anew before the next call: the peer does not know us any more."""
-
-
 class OpenGate:
     """The gate of an open swarm: each peer is a person of its own."""
 
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
+        """See `PersonOf`."""
         return PersonId(peer)
 
     def payer_of(self, peer: PeerId, /) -> PersonId | None:
+        """Return whose budget a peer's requests are paid from; None: the strangers'."""
         return PersonId(peer)
 
     def may_call(self, peer: PeerId, protocol: str) -> bool:
+        """Return whether a peer may make this call, or open this stream, to us."""
         return True
 
     def is_on_probation(self, peer: PeerId, /) -> bool:
+        """Return whether a peer belongs to a guest, or to somebody who joined a public swarm lately."""
         return False
 
     def is_presented(self, peer: PeerId, protocol: str) -> bool:
+        """Return whether this call to a peer needs no presentation first."""
         return True
 
     async def present(self, peer: PeerId) -> None:
@@ -295,12 +276,17 @@ class MembersGate:
         return protocol == PRESENT or peer in self._presented
 
     def forget(self, peer: PeerId) -> None:
+        """Present anew before the next call: the peer does not know us any more."""
         self._presented.discard(peer)
 
     # -- presenting ----------------------------------------------------------------------------------------------------
 
     async def present(self, peer: PeerId) -> None:
-        """Present this node to a peer, once for all who ask for it at a time."""
+        """Present this node to a peer, once for all who ask for it at a time.
+
+        Raises:
+            RemoteError: NOT_A_MEMBER, or UNREACHABLE.
+        """
         task = self._presenting.get(peer)
         if task is None:
             task = self._presenting[peer] = asyncio.ensure_future(self._present(peer))
@@ -743,6 +729,10 @@ class MembersGate:
             self._on_removed(gone)
             self._tasks.start(self._tell_removed(gone, new))
         self._tasks.start(self._spread(new, beside))
+
+
+Gate = OpenGate | MembersGate
+"""Decides who may speak with a node."""
 
 
 def _signed(swarm_key: bytes, records: Sequence[Record]) -> list[Record]:

@@ -99,14 +99,13 @@ def is_signed_by(peer_id: str, data: bytes, signature: bytes) -> bool:
     if verdict is None:
         if len(_verdicts) >= _MAX_VERDICTS:
             _verdicts.clear()
-        verdict = _verdicts[question] = _verify(peer_id, data, signature)
+        key = public_key_of(peer_id)
+        verdict = _verdicts[question] = key is not None and is_by(key, data, signature)
     return verdict
 
 
-def _verify(peer_id: str, data: bytes, signature: bytes) -> bool:
-    key = public_key_of(peer_id)
-    if key is None or len(signature) != SIGNATURE_BYTES:
-        return False
+def is_by(key: bytes, data: bytes, signature: bytes) -> bool:
+    """Return whether `signature` over `data` is by this Ed25519 key."""
     try:
         Ed25519PublicKey.from_public_bytes(key).verify(signature, data)
     except (InvalidSignature, ValueError):

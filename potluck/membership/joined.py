@@ -6,11 +6,9 @@ in the file before anybody hears of it.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import getpass
 import itertools
-import json
 import os
 import re
 import socket
@@ -36,6 +34,11 @@ from potluck.protocol.swarm import MAX_BOOTSTRAP_PEERS, Swarm
 _VERSION = 3
 _APP = "potluck"
 _NOT_IN_NAMES = re.compile(r"[^\w .'-]+")
+
+
+class _Kept(msgspec.Struct):
+    version: int
+    memberships: list[bytes]
 
 
 class JoinedSwarms:
@@ -295,21 +298,15 @@ def _clean(name: str, otherwise: str) -> str:
 
 
 def _encode(swarms: dict[str, Membership]) -> bytes:
-    texts = [base64.b64encode(encode_membership(each)).decode() for each in swarms.values()]
-    return json.dumps({"version": _VERSION, "memberships": texts}, indent=1).encode() + b"\n"
+    return msgspec.json.encode(_Kept(_VERSION, [*map(encode_membership, swarms.values())]))
 
 
 def _decode(data: bytes) -> dict[str, Membership]:
     """Raises ValueError for a file that is not of this version."""
-    fields = json.loads(data)
-    if not isinstance(fields, dict):
-        raise ValueError("not an object")
-    if fields.get("version") != _VERSION:
+    kept = msgspec.json.decode(data, type=_Kept)
+    if kept.version != _VERSION:
         raise ValueError("of another version")
-    memberships = [
-        decode_membership(base64.b64decode(text)) for text in msgspec.convert(fields.get("memberships"), list[str])
-    ]
-    return {each.swarm.name: each for each in memberships}
+    return {each.swarm.name: each for each in map(decode_membership, kept.memberships)}
 
 
 def _known(swarms: dict[str, Membership]) -> str:

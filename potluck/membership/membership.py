@@ -276,21 +276,14 @@ class _Kept(msgspec.Struct):
     reports: tuple[bytes, ...] = ()  # beside `records`, where versions that do not know them would stumble over them
 
 
+_SAME = ("records", "heard", "machines", "application", "invite", "chains", "reports")
+
+
 def encode_membership(membership: Membership) -> bytes:
     """Return the bytes in which a computer keeps a membership. They contain private keys."""
-    kept = _Kept(
-        _VERSION,
-        astuple(membership.swarm),
-        membership.records,
-        membership.heard,
-        membership.machines,
-        membership.application,
-        membership.invite,
-        membership.chains,
-        membership.person_seed,
-        membership.founder_seed,
-        membership.reports,
-    )
+    same = {name: getattr(membership, name) for name in _SAME}
+    seeds = membership.person_seed, membership.founder_seed
+    kept = _Kept(_VERSION, astuple(membership.swarm), person=seeds[0], founder=seeds[1], **same)
     return msgspec.msgpack.encode(kept)
 
 
@@ -305,8 +298,8 @@ def decode_membership(data: bytes) -> Membership:
             read_record(record)
     except (msgspec.MsgspecError, TypeError, UsageError) as error:
         raise ValueError(f"not a membership: {error}") from error
-    known = kept.records, kept.reports, kept.heard, kept.machines
-    return Membership(swarm, *known, kept.application, kept.invite, kept.chains, kept.person, kept.founder)
+    same = {name: getattr(kept, name) for name in _SAME}
+    return Membership(swarm, **same, person_seed=kept.person, founder_seed=kept.founder)
 
 
 def _author(membership: Membership, members: Members) -> tuple[Ed25519PrivateKey, bytes]:

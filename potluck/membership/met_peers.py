@@ -7,7 +7,6 @@ proves its id, and the gate finds out whether it belongs to the swarm.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 from collections.abc import Iterable
 from pathlib import Path
@@ -74,7 +73,7 @@ class MetPeers:
         kept = dict(list(known.items())[:_MAX_SWARMS])
         with contextlib.suppress(OSError):
             self._file.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file.write(json.dumps(kept, indent=1).encode() + b"\n")
+            self._file.write(msgspec.json.encode(kept))
 
 
 def _decode(data: bytes) -> dict[str, tuple[str, ...]]:

@@ -16,10 +16,11 @@ from functools import lru_cache
 from typing import Annotated
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Meta, Struct
 
+from potluck.membership.identity import is_by
+from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.swarm import MAX_BLOCKS, is_model_name, is_prefix, is_revision
 
 KEY_BYTES = 32
@@ -33,6 +34,7 @@ MAX_MODEL_CHARS = 160
 MAX_REVISION_CHARS = 64
 MAX_PREFIX_CHARS = 64
 _MAX_TIME_S = 1 << 40
+_LARGEST_ERROR = 1e6  # that a report states
 _PURPOSE = b"potluck record 1\0"
 _CONSENT = b"potluck machine 1\0"
 
@@ -232,6 +234,24 @@ class _Envelope(Struct, frozen=True, array_like=True, forbid_unknown_fields=True
     signatures: Annotated[tuple[tuple[Key, Signature], ...], Meta(min_length=1, max_length=2)]
 
 
+@dataclass(frozen=True, slots=True)
+class WrongResults:
+    """What a client found about one computer.
+
+    Attributes:
+        blocks: [start, end), that computed the tokens [start, end) of the window.
+        repeated_by: people whose servers computed the window and agreed.
+        difference, limit: relative errors of the window, and what is allowed.
+    """
+
+    peer_id: PeerId
+    blocks: tuple[int, int]
+    tokens: tuple[int, int]
+    repeated_by: tuple[PersonId, ...]
+    difference: float
+    limit: float
+
+
 NOTHING = bytes(HASH_BYTES)
 _envelopes = msgspec.msgpack.Decoder(_Envelope)
 _bodies = msgspec.msgpack.Decoder(Body)
@@ -305,8 +325,8 @@ def is_signed(swarm_key: bytes, record: Record) -> bool:
     signed, consent = _PURPOSE + swarm_key + envelope.body, _CONSENT + swarm_key + person
     return (
         record.authors == expected
-        and all(_is_by(key, signed, signature) for key, signature in envelope.signatures)
-        and all(_is_by(each.key, consent, each.consent) for each in machines)
+        and all(is_by(key, signed, signature) for key, signature in envelope.signatures)
+        and all(is_by(each.key, consent, each.consent) for each in machines)
     )
 
 
@@ -319,6 +339,19 @@ def sign(swarm_key: bytes, body: Body, *keys: Ed25519PrivateKey) -> Record:
     if isinstance(record.body, Entry) and record.content is None:
         raise RecordError("an entry says what no entry may say")
     return record
+
+
+def write_report(
+    swarm_key: bytes, person: bytes, machine: bytes, found: WrongResults, signer: Ed25519PrivateKey, now_s: float
+) -> Record:
+    """Return the report of a person, signed by them or by a computer of theirs.
+
+    Args:
+        machine: public key of the computer that was found.
+    """
+    people = tuple(bytes.fromhex(repeater) for repeater in found.repeated_by)
+    errors = _millionths(found.difference), _millionths(found.limit)
+    return sign(swarm_key, Report(person, machine, int(now_s), found.blocks, found.tokens, people, *errors), signer)
 
 
 def raw_content(content: Content) -> bytes:
@@ -351,14 +384,6 @@ def is_name(text: str) -> bool:
     return True
 
 
-def _is_by(key: bytes, signed: bytes, signature: bytes) -> bool:
-    try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, signed)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
 def _sound(content: Content) -> Content:
     """Return the content if what the codec does not check holds as well. Raises RecordError."""
     holds = True
@@ -382,6 +407,10 @@ def ticket_of(request: Request) -> Record | None:
     except RecordError:
         return None
     return record if isinstance(record.body, Ticket) and record.body.person == request.person else None
+
+
+def _millionths(error: float) -> int:
+    return round((error if error < _LARGEST_ERROR else _LARGEST_ERROR) * 1e6)  # of NaN, too
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,4 @@
-"""Everything that an open swarm needs of this package, as `potluck.foreign` describes it."""
+"""Everything that an open swarm needs of this package."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MIN_STEP_S = 1e-3  # the DHT takes only a strictly later end
 
 
 class PetalsPeers:
-    """The peers of one open swarm that run Petals; implements `potluck.foreign.ForeignPeers`."""
+    """The peers of one open swarm that run Petals."""
 
     session_protocol = protocols.INFERENCE
 

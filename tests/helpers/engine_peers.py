@@ -19,7 +19,7 @@ from potluck_engine.service import Service
 
 from potluck.blocks.span import BlockSpan, load_span
 from potluck.checkpoint.source import open_checkpoint
-from potluck.open_swarms import adapter_for
+from potluck.foreign import adapter_for
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError

@@ -35,7 +35,7 @@ import potluck_engine.standby, potluck.p2p.libp2p
 """
 _PRIVATE = """
 import sys
-from potluck.open_swarms import adapter_for
+from potluck.foreign import adapter_for
 from potluck.protocol.swarm import Swarm
 import potluck.client.swarm_client, potluck_engine.handlers, potluck_engine.server
 assert adapter_for(Swarm("private", "m", 4, "m", founder_key=bytes(32))) is None

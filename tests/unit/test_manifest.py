@@ -52,7 +52,7 @@ def test_a_manifest_is_read_only_with_its_own_digest(folder: Path) -> None:
 
 @pytest.mark.parametrize(("name", "size"), [("../config.json", 0), ("run.py", 0), (WEIGHTS, 5), (WEIGHTS, -1)])
 def test_files_that_cannot_be_are_refused(name: str, size: int) -> None:
-    manifest = Manifest((ManifestFile(name, size, b""),))
+    manifest = Manifest(files=(ManifestFile(name, size, b""),))
     with pytest.raises(ValueError, match=r"manifest|Expected"):
         decode_manifest(manifest.encode(), manifest.digest.hex())
 

@@ -7,24 +7,21 @@ old description again is `freshness`'s business.
 from __future__ import annotations
 
 import base64
-import binascii
-import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated, Literal
 
+import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from msgspec import Meta, Struct
 
 from potluck.errors import PotluckError, UsageError
 from potluck_daemon.settings.schema import UpdateSettings
 
 MAX_BYTES = 1 << 16
 PRODUCT = "potluck"
-_VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_MAX_CHANGES = 50
+_MAX_CHANGES, _MAX_LETTERS = 50, 300
 _MAX_FILE_BYTES = 1 << 30
 _MAX_LIFETIME_S = 2 * 366 * 86400
 
@@ -33,25 +30,24 @@ class BadManifestError(PotluckError):
     """The description isn't what the publisher signed, or makes no sense."""
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedFile:
+class OfferedFile(Struct, frozen=True, rename={"num_bytes": "bytes"}):
     """A file beside the description, by its `name`."""
 
-    name: str
-    sha256: str
-    num_bytes: int
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")]
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+    num_bytes: Annotated[int, Meta(gt=0, le=_MAX_FILE_BYTES)]
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """An offer. Times are Unix seconds, `files` go by kind of installation, `next_key` is base64 or empty."""
 
-    version: str
-    issued_at: int
+    product: Literal["potluck"]
+    version: Annotated[str, Meta(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){1,3}\Z")]
+    issued_at: Annotated[int, Meta(ge=0)]
     expires_at: int
-    next_key: str
-    changes: tuple[str, ...]
+    changes: Annotated[tuple[str, ...], Meta(max_length=_MAX_CHANGES)]
     files: dict[str, OfferedFile]
+    next_key: str = ""
 
 
 def require_publisher(settings: UpdateSettings) -> None:
@@ -64,7 +60,7 @@ def parse_key(text: str) -> Ed25519PublicKey:
     """Read a public key in base64. Raises UsageError."""
     try:
         return Ed25519PublicKey.from_public_bytes(base64.b64decode(text, validate=True))
-    except (ValueError, binascii.Error):
+    except ValueError:
         raise UsageError("updates.key is no Ed25519 key in base64", hint="copy it again from the publisher") from None
 
 
@@ -82,54 +78,27 @@ def read_offer(content: bytes, signature: bytes, keys: Sequence[str]) -> tuple[O
 def parse_offer(content: bytes) -> Offer:
     """Read bytes whose signature was checked. Raises BadManifestError."""
     try:
-        return _offer(json.loads(content))
-    except (KeyError, TypeError, ValueError, RecursionError, UsageError) as error:
+        offer = msgspec.json.decode(content, type=Offer)
+        if not offer.issued_at < offer.expires_at <= offer.issued_at + _MAX_LIFETIME_S:
+            raise ValueError("expires_at")
+        if offer.next_key:
+            parse_key(offer.next_key)
+    except (ValueError, RecursionError, UsageError) as error:
         raise BadManifestError(f"the update's description makes no sense: {error}") from None
+    changes = tuple(" ".join(line.split())[:_MAX_LETTERS] for line in offer.changes)
+    return msgspec.structs.replace(offer, changes=changes)
 
 
 def _is_signed(content: bytes, signature: bytes, key: Ed25519PublicKey) -> bool:
     try:
         key.verify(base64.b64decode(signature.strip(), validate=True), content)
-    except (InvalidSignature, ValueError, binascii.Error):
+    except (InvalidSignature, ValueError):
         return False
     return True
 
 
 def is_newer(offered: str, running: str) -> bool:
     return _numbers(offered) > _numbers(running)
-
-
-def _offer(fields: dict[str, object]) -> Offer:
-    if fields["product"] != PRODUCT:
-        raise ValueError("it is for another program")
-    version, issued_at, changes, files = (fields[name] for name in ("version", "issued_at", "changes", "files"))
-    if not isinstance(version, str) or not _VERSION.fullmatch(version):
-        raise ValueError("version")
-    if type(issued_at) is not int or issued_at < 0:
-        raise ValueError("issued_at")
-    expires_at, next_key = fields["expires_at"], fields.get("next_key", "")
-    if type(expires_at) is not int or not issued_at < expires_at <= issued_at + _MAX_LIFETIME_S:
-        raise ValueError("expires_at")
-    if not isinstance(next_key, str):
-        raise ValueError("next_key")
-    if next_key:
-        parse_key(next_key)
-    if not isinstance(changes, list) or len(changes) > _MAX_CHANGES or not isinstance(files, dict):
-        raise ValueError("changes or files")
-    lines = tuple(" ".join(str(line).split())[:300] for line in changes)
-    offered = {str(kind): _file(file) for kind, file in files.items()}
-    return Offer(version, issued_at, expires_at, next_key, lines, offered)
-
-
-def _file(fields: dict[str, object]) -> OfferedFile:
-    name, sha256, num_bytes = fields["name"], fields["sha256"], fields["bytes"]
-    if not isinstance(name, str) or not _FILE_NAME.fullmatch(name):
-        raise ValueError("a file's name")
-    if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
-        raise ValueError("a file's hash")
-    if type(num_bytes) is not int or not 0 < num_bytes <= _MAX_FILE_BYTES:
-        raise ValueError("a file's size")
-    return OfferedFile(name, sha256, num_bytes)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

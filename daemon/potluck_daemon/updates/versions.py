@@ -11,12 +11,12 @@ their own for updates.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+import msgspec
 
 from potluck.errors import PotluckError, UsageError
 from potluck.files import replace_link, write_atomically
@@ -26,8 +26,7 @@ PROVED_S = 30.0  # how long its daemon must run for a version to prove itself
 _MAX_STARTS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(msgspec.Struct, frozen=True):
     """The switch from version `old` to `new`; `starts` counts how often `new` was started so far."""
 
     old: str
@@ -60,8 +59,8 @@ class Versions:
     def trial(self) -> Trial | None:
         """Return the running trial. A damaged note counts as none: the version in use stays."""
         try:
-            return Trial(**json.loads(self._trial_file.read_text()))
-        except (OSError, ValueError, TypeError):
+            return msgspec.json.decode(self._trial_file.read_bytes(), type=Trial)
+        except (OSError, ValueError):
             return None
 
     def begin_trial(self, new: str) -> None:
@@ -81,7 +80,7 @@ class Versions:
         if trial.starts >= _MAX_STARTS:
             self.roll_back()
             return False
-        self._note(replace(trial, starts=trial.starts + 1))
+        self._note(Trial(trial.old, trial.new, trial.starts + 1))
         return True
 
     def end_trial(self) -> None:
@@ -113,7 +112,7 @@ class Versions:
         return self.root / "trial.json"
 
     def _note(self, trial: Trial) -> None:
-        write_atomically(self._trial_file, json.dumps(asdict(trial)).encode(), mode=0o644)
+        write_atomically(self._trial_file, msgspec.json.encode(trial), mode=0o644)
 
     def _link(self, name: str, version: str) -> None:
         replace_link(self.root / name, f"versions/{version}")

@@ -9,7 +9,7 @@ import torch
 from helpers.block_server import BlockServer
 from helpers.client_world import PATIENT, World, world
 
-from potluck.membership.reports import WrongResults
+from potluck.membership.records import WrongResults
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import ForwardRequest

@@ -15,7 +15,7 @@ from potluck_engine.server import Engine
 
 from potluck.membership.identity import Identity
 from potluck.membership.membership import Membership
-from potluck.membership.reports import WrongResults, write_report
+from potluck.membership.records import WrongResults, write_report
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import Span
 

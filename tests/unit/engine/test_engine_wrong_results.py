@@ -15,8 +15,7 @@ from torch import Tensor
 from potluck.audit.choices import WINDOW_TOKENS
 from potluck.membership.gate import MembersGate
 from potluck.membership.identity import Identity
-from potluck.membership.records import Record, Report, read_record
-from potluck.membership.reports import WrongResults, write_report
+from potluck.membership.records import Record, Report, WrongResults, read_record, write_report
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, ForwardRequest, TensorReply

@@ -10,8 +10,7 @@ from potluck.membership.invite import public_invite
 from potluck.membership.leadership import public_seats
 from potluck.membership.members import REPORT_LIVES_S, Members
 from potluck.membership.membership import Membership, decode_membership, encode_membership
-from potluck.membership.records import MAX_REPORTS, Machines, Record, Remove, read_all, sign
-from potluck.membership.reports import WrongResults, write_report
+from potluck.membership.records import MAX_REPORTS, Machines, Record, Remove, WrongResults, read_all, sign, write_report
 from potluck.protocol.blocks import PeerId
 from tests.helpers.members import NOW_S, compare, decided, enrolled, founded, invited, joined
 

@@ -35,8 +35,7 @@ from potluck.membership.identity import Identity, peer_id_of
 from potluck.membership.invite import Invite, accept
 from potluck.membership.leadership import DAY_S, confirm, seats
 from potluck.membership.membership import Membership
-from potluck.membership.records import NOTHING, Record, read_all
-from potluck.membership.reports import WrongResults, write_report
+from potluck.membership.records import NOTHING, Record, WrongResults, read_all, write_report
 from potluck.protocol.swarm import new_swarm
 
 ADDRESS = "/ip4/192.0.2.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"

@@ -1,8 +1,7 @@
 """What a publisher signed, everything that is not that, and what a server can do with old descriptions."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from potluck_daemon.settings.schema import UpdateSettings
 from potluck_daemon.updates import manifest
 from potluck_daemon.updates.freshness import KnownPublisher, accept, publisher_of
@@ -32,6 +31,7 @@ def test_a_signed_offer_that_makes_no_sense_is_refused() -> None:
         {"next_key": "short"},
         {"changes": "all"},
         {"files": []},
+        {"files": {"run": {"name": "x\n", "sha256": "a" * 64, "bytes": 1}}},
         {"files": {"run": {"name": "../x", "sha256": "a" * 64, "bytes": 1}}},
         {"files": {"run": {"name": "x", "sha256": "short", "bytes": 1}}},
         {"files": {"run": {"name": "x", "sha256": "a" * 64, "bytes": 1 << 40}}},
@@ -95,7 +95,7 @@ DAY = 86400
 SEEN = KnownPublisher(anchor="old", key="old", issued_at=900_000, version="0.3.0")
 
 
-OFFER = manifest.Offer("0.3.0", 900_000, 2_000_000, "", ("faster",), {})
+OFFER = manifest.Offer("potluck", "0.3.0", 900_000, 2_000_000, ("faster",), {})
 
 
 def test_the_same_and_a_newer_description_are_accepted() -> None:
@@ -134,6 +134,6 @@ def test_a_key_hands_over_to_the_next_and_counts_no_more_unless_the_next_is_with
 
 
 def test_a_user_who_names_another_key_begins_anew() -> None:
-    rotated = replace(SEEN, key="new")
+    rotated = KnownPublisher(anchor="old", key="new", issued_at=900_000, version="0.3.0")
     assert publisher_of("old", rotated) == rotated
     assert publisher_of("other", rotated) == KnownPublisher(anchor="other", key="other")
