@@ -39,7 +39,7 @@ from tests.helpers.killing import kill_all
 WAIT_S = 300.0  # a busy machine takes long to start what needs torch
 # Move both to the newest release whenever a release is made.
 VERSION_BEFORE = "1770a61ece78ed9367030bfb3279c81b678840ec"  # updates itself to this version and keeps its files
-VERSION_BESIDE = "6957576784b3fde721460eaba6b0a73d3e4098ab"  # serves swarms together with this version
+VERSION_BESIDE = "f042dda33895ed7133266332afe8d22dbda61b72"  # serves swarms together with this version
 _SCRIPT = "#!/bin/sh\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
 _DAEMON = "potluck_cli/daemon.py"
 _MAIN = "    args = parser().parse_args(argv)\n"
