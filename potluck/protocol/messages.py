@@ -14,6 +14,7 @@ from torch import Tensor
 from potluck.protocol.adapters import AdapterLayout, PrivateId
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.receipts import RECEIPT_BYTES, TAB_BYTES
+from potluck.protocol.records import Count as Count
 from potluck.protocol.texts import PRINTABLE, Name, Text
 
 SECRET_BYTES: Final = 16
@@ -21,7 +22,6 @@ DIGEST_BYTES: Final = 16
 _CHOICE_TOKENS: Final = 8192
 _CHOICE_ROWS: Final = 131_072  # tokens x layers: up to 16 choices each fit in one message
 
-Count = Annotated[int, Meta(ge=0, le=1 << 50)]
 Positive = Annotated[int, Meta(gt=0, le=1 << 50)]
 Rows = Annotated[int, Meta(ge=0, le=1 << 20)]
 Time = Annotated[float, Meta(ge=0, le=1e15)]

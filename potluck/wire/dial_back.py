@@ -22,6 +22,6 @@ class DialBack(Struct, frozen=True, omit_defaults=True):
 
 
 class Reachable(Struct, frozen=True):
-    """The answer."""
+    """Says whether the callee reached the caller at one of the addresses."""
 
     is_reachable: bool
