@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
+from potluck.sentences import Sentence, verbatim
+
 _IS_FULL, _IS_YOURS, _IS_THERE = (
     "is the disk full?",
     "does it belong to you?",
@@ -33,10 +35,21 @@ _HINTS = {
 class PotluckError(Exception):
     """The base of all errors of this project; `hint` says what to do next."""
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+    def __init__(self, message: str | Sentence, *, hint: str | Sentence | None = None) -> None:
+        """Take a sentence, or words that nobody translates."""
+        super().__init__(str(message))
+        self.sentence = message if isinstance(message, Sentence) else verbatim(message)
+        self.advice = hint if isinstance(hint, Sentence) else verbatim(hint or "")
+
+    @property
+    def message(self) -> str:
+        """The error in English."""
+        return self.sentence.text
+
+    @property
+    def hint(self) -> str | None:
+        """What to do next, in English."""
+        return self.advice.text or None
 
 
 class UsageError(PotluckError):

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from potluck_control import schema
 from potluck_control.client import ControlClient, DaemonAwayError
-from potluck_control.formatting import duration
 from potluck_control.schema import Status
 
 from potluck.errors import UsageError
+from potluck.formatting import duration
 from potluck_cli.connect import daemon, hello_or_none, wait_until_ended
 from potluck_cli.durations import parse_duration
 from potluck_cli.options import answer

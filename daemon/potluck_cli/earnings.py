@@ -6,12 +6,12 @@ import argparse
 import time
 from dataclasses import dataclass
 
-from potluck_control.formatting import duration, size
 from potluck_control.methods import contribution, earnings
 from potluck_control.methods.contribution import Contribution, ContributionNow, ContributionSeries
 from potluck_control.methods.earnings import Earned, Earnings, EarningsGroups, EarningsSeries
 from potluck_control.methods.periods import MAX_PERIODS, Period, SeriesParams
 
+from potluck.formatting import duration, size
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer, positive
 from potluck_cli.terminal import Terminal

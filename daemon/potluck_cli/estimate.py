@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from potluck_control.formatting import size
 from potluck_control.places import find_places
 
 from potluck.errors import UsageError
+from potluck.formatting import size
 from potluck.membership.membership import Membership
 from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.connect import with_own_daemon

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 from potluck_control.client import ControlClient
-from potluck_control.formatting import part_size, size
 from potluck_control.methods import models
 from potluck_control.methods.models import (
     Choices,
@@ -22,6 +21,7 @@ from potluck_control.methods.models import (
 )
 
 from potluck.errors import PotluckError, UsageError
+from potluck.formatting import part_size, size
 from potluck_cli.connect import daemon, follow
 from potluck_cli.options import answer
 from potluck_cli.terminal import Terminal

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from potluck_control.engine_messages import MAX_SERVERS
-from potluck_control.formatting import duration, rounded
 from potluck_control.methods import members
 from potluck_control.methods.members import SeenServer
 from potluck_control.schema import Status, SwarmOutlook
 
+from potluck.formatting import duration, rounded
 from potluck.membership.invite import link_of
 from potluck.membership.membership import Membership
 from potluck.protocol.records import LiveServer

@@ -6,11 +6,11 @@ import argparse
 import shlex
 
 from potluck_control import schema
-from potluck_control.formatting import size
 from potluck_control.methods import programs
 from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs
 
 from potluck.errors import UsageError
+from potluck.formatting import size
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer
 from potluck_cli.terminal import Terminal

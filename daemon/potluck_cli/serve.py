@@ -22,11 +22,11 @@ from potluck_control.engine_messages import (
     Starting,
     Waiting,
 )
-from potluck_control.formatting import rounded
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine.ranks.devices import check_devices, parse_max_memory
 
 from potluck.errors import UsageError
+from potluck.formatting import rounded
 from potluck.p2p.runtime_dir import default_parent
 from potluck.protocol.records import CACHE_QUANTIZATIONS, QUANTIZATIONS
 from potluck_cli.connect import own_settings

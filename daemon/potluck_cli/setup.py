@@ -8,7 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-from potluck_control.formatting import part_size, size
 from potluck_control.methods.setup import BeginParams, SetupProgress, SetupState, Step
 from potluck_control.own_python import child_environment, python_command
 from potluck_control.places import Places, find_places
@@ -24,6 +23,7 @@ from potluck_daemon.settings.owner import files_as_owner, owner_of
 from potluck_daemon.settings.store import load
 
 from potluck.errors import UsageError
+from potluck.formatting import part_size, size
 from potluck_cli.doctor import lines
 from potluck_cli.options import answer
 from potluck_cli.terminal import Terminal, shown

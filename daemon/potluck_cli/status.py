@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from potluck_control import schema
-from potluck_control.formatting import duration, members, part_size, size
 from potluck_control.network_report import Nearby, NetworkReport
 from potluck_control.schema import AuditStatus, ProbeState, ProbeStatus, Status, SwarmStatus
 from potluck_control.states import State
 
+from potluck.formatting import duration, members, part_size, size
 from potluck_cli.connect import daemon
 from potluck_cli.durations import clock
 from potluck_cli.options import answer

@@ -16,9 +16,9 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from potluck_control.formatting import rounded
 from potluck_control.methods.members import SeenServer
 
+from potluck.formatting import rounded
 from potluck_cli.overview import SwarmOverview, short_id
 from potluck_cli.page_history import HOUR_S, HOURS, Hour
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from potluck_control import schema
 from potluck_control.client import ControlClient
 from potluck_control.engine_metrics import EngineMetrics
-from potluck_control.formatting import size
 from potluck_control.schema import Status
 from potluck_daemon.presence.heat import sensors
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
 
 from potluck.errors import PotluckError
+from potluck.formatting import size
 from potluck_cli.connect import daemon
 from potluck_cli.options import positive, print_json
 from potluck_cli.status import page, room, row

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from potluck_control import schema
 from potluck_control.client import ControlClient
-from potluck_control.formatting import part_size
 from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import UpdateProgress
 from potluck_control.own_python import python_command
@@ -28,6 +27,7 @@ from potluck_daemon.updates.update import look, stage, switch
 from potluck_daemon.updates.versions import Versions, not_ours, own_versions
 
 from potluck.errors import PotluckError, UsageError
+from potluck.formatting import part_size
 from potluck_cli.options import answer
 from potluck_cli.terminal import say
 

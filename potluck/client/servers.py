@@ -43,6 +43,7 @@ from potluck.routing.pace import Slowness
 from potluck.routing.route import Needs, NoRouteError, Route, RouteHop, Vantage
 from potluck.routing.search import DRAWS, MOST_ASKED, choose_adapter, draw_routes, find_route, reprice, shortlist
 from potluck.routing.servers import Ints, ServerColumns
+from potluck.sentences import sentence
 from potluck.tasks import BackgroundTasks
 
 _log = logging.getLogger(__name__)
@@ -240,7 +241,10 @@ class Servers:
                     left_s = wait.left_s(began_s)
                     if left_s <= 0:
                         if not self._has_met_servers:
-                            error.hint = f"{error.hint}; if others can use this swarm, your invite is out of date"
+                            error.advice = sentence(
+                                "{advice}; if others can use this swarm, your invite is out of date",
+                                advice=error.advice,
+                            )
                         raise error from wait.why
                     if attempt and wait.is_told:  # the first look mostly finds what is new
                         self.outages.note(wait, error.missing)

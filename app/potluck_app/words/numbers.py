@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from potluck_control import formatting
 from PySide6.QtCore import QLocale
 
+from potluck import formatting
 from potluck_app.words.language import tr
 
 duration = formatting.duration

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from potluck_control.formatting import size
-
 from potluck.files import existing, free_bytes
+from potluck.formatting import size
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.policy.budget import models_folder
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from potluck_control.formatting import size
-
+from potluck.formatting import size
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.machine import Gpu, apple_gpus, ask_nvidia
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from potluck_control.formatting import part_size
-
 from potluck.allowance import memory
+from potluck.formatting import part_size
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
 NAME = "memory"

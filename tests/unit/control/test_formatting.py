@@ -1,6 +1,6 @@
 """Sizes, durations and estimates as people read them."""
 
-from potluck_control.formatting import duration, part_size, rounded, size
+from potluck.formatting import duration, part_size, rounded, size
 
 
 def test_a_size_has_one_unit_and_a_digit_where_it_matters() -> None:
