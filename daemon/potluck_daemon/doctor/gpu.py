@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from potluck.formatting import size
+from potluck.sentences import sentence
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.machine import Gpu, apple_gpus, ask_nvidia
 
@@ -41,9 +42,14 @@ def gather(scene: Scene) -> GpuFacts:
 
 def judge(facts: GpuFacts) -> list[Finding]:
     if facts.problem:
-        advice = "install or repair NVIDIA's driver, then restart the machine"
+        advice = sentence("install or repair NVIDIA's driver, then restart the machine")
         return [
-            Finding(NAME, Severity.ERROR, f"there is a GPU, but its driver does not answer: {facts.problem}", advice)
+            Finding(
+                NAME,
+                Severity.ERROR,
+                sentence("there is a GPU, but its driver does not answer: {why}", why=facts.problem),
+                advice,
+            )
         ]
     if not facts.gpus:
         return [_without_nvidia(facts), *_of_steps(facts, "CPU kernels")]
@@ -51,7 +57,7 @@ def judge(facts: GpuFacts) -> list[Finding]:
     if facts.driver:
         found.append(_of_driver(facts.driver))
     if facts.torch is not None and "+cpu" in facts.torch:
-        text = f"torch {facts.torch} supports the CPU only, so the GPU is not used"
+        text = sentence("torch {version} supports the CPU only, so the GPU is not used", version=facts.torch)
         found.append(Finding(NAME, Severity.WARNING, text, "potluck setup"))
     return [*found, *_of_steps(facts, NAME)]
 
@@ -67,27 +73,34 @@ def _of_steps(facts: GpuFacts, name: str) -> list[Finding]:
 
 def _without_nvidia(facts: GpuFacts) -> Finding:
     if facts.wanted.startswith("cuda"):
-        text = f"serve.device is {facts.wanted!r}, but no GPU is found"
+        text = sentence("serve.device is {name}, but no GPU is found", name=repr(facts.wanted))
         return Finding(NAME, Severity.ERROR, text, "potluck config unset serve.device")
     if facts.has_other:
-        text = "there is a GPU without NVIDIA's driver; it is used if torch has a build for it"
+        text = sentence("there is a GPU without NVIDIA's driver; it is used if torch has a build for it")
         return Finding(NAME, Severity.NOTE, text)
-    return Finding(NAME, Severity.NOTE, "no GPU found; the CPU serves instead, which is slow but works")
+    return Finding(NAME, Severity.NOTE, sentence("no GPU found; the CPU serves instead, which is slow but works"))
 
 
 def _of_gpu(gpu: Gpu) -> Finding:
     text = f"{gpu.name} with {size(gpu.memory_bytes)}"
     if gpu.capability is not None and gpu.capability < MIN_CAPABILITY:
-        return Finding(NAME, Severity.WARNING, f"{text} is too old for torch", "potluck config set serve.device cpu")
+        return Finding(
+            NAME,
+            Severity.WARNING,
+            sentence("{name} is too old for torch", name=text),
+            "potluck config set serve.device cpu",
+        )
     return Finding(NAME, Severity.OK, text)
 
 
 def _of_driver(driver: str) -> Finding:
     major = driver.partition(".")[0]
     if major.isdecimal() and int(major) < MIN_DRIVER:
-        advice = f"install version {MIN_DRIVER} or newer"
-        return Finding("GPU driver", Severity.ERROR, f"driver {driver} is too old for torch", advice)
-    return Finding("GPU driver", Severity.OK, f"driver {driver}")
+        advice = sentence("install version {version} or newer", version=MIN_DRIVER)
+        return Finding(
+            "GPU driver", Severity.ERROR, sentence("driver {version} is too old for torch", version=driver), advice
+        )
+    return Finding("GPU driver", Severity.OK, sentence("driver {version}", version=driver))
 
 
 def _torch() -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from potluck.allowance import memory
 from potluck.formatting import part_size
+from potluck.sentences import sentence
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
 NAME = "memory"
@@ -28,7 +29,13 @@ def gather(scene: Scene) -> MemoryFacts:
 def judge(facts: MemoryFacts) -> list[Finding]:
     text = f"{part_size(facts.available_bytes, facts.total_bytes)} are available"
     if facts.total_bytes < ENGINE_BYTES:
-        return [Finding(NAME, Severity.ERROR, text, "an engine needs 2 GB; this machine can only use a swarm")]
+        return [
+            Finding(NAME, Severity.ERROR, text, sentence("an engine needs 2 GB; this machine can only use a swarm"))
+        ]
     if facts.available_bytes < ENGINE_BYTES and not facts.is_engine_running:
-        return [Finding(NAME, Severity.WARNING, text, "close other programs, or serve fewer blocks: serve.num_blocks")]
+        return [
+            Finding(
+                NAME, Severity.WARNING, text, sentence("close other programs, or serve fewer blocks: serve.num_blocks")
+            )
+        ]
     return [Finding(NAME, Severity.OK, text)]

@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from potluck_control.states import State
 
+from potluck.sentences import sentence
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
 NAME = "daemon"
@@ -18,7 +19,10 @@ class ServiceFacts:
     running: str  # the version; empty: not running
     problems: tuple[str, ...] = ()  # of the settings file
     failure: str = ""  # why the engine does not run
-    away: tuple[str, str] = ("the daemon is not running", "potluck start")  # what to say without a daemon, and advice
+    away: tuple[str, str] = (
+        sentence("the daemon is not running"),
+        "potluck start",
+    )  # what to say without a daemon, and advice
 
 
 def gather(scene: Scene) -> ServiceFacts:
@@ -35,8 +39,10 @@ def judge(facts: ServiceFacts) -> list[Finding]:
     if not facts.running:
         return [*found, Finding(NAME, Severity.WARNING, *facts.away)]
     if facts.running != facts.installed:
-        text = f"the daemon runs version {facts.running}, but {facts.installed} is installed"
+        text = sentence(
+            "the daemon runs version {theirs}, but {ours} is installed", theirs=facts.running, ours=facts.installed
+        )
         found.append(Finding(NAME, Severity.WARNING, text, "potluck drain, then potluck start"))
     if facts.failure:
         found.append(Finding("engine", Severity.ERROR, facts.failure, "potluck logs"))
-    return found or [Finding(NAME, Severity.OK, f"version {facts.running} runs")]
+    return found or [Finding(NAME, Severity.OK, sentence("version {version} runs", version=facts.running))]

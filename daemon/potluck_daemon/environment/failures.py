@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from potluck.errors import NetworkError, PotluckError, explained
+from potluck.sentences import sentence
 from potluck.unreachable import why_unreachable
 
 AGAIN = "then try again: it continues where it stopped"
@@ -46,9 +47,10 @@ def of_uv(said: str, folder: Path) -> PotluckError:
     if "failed to fetch" in low or "error sending request" in low:
         return _unreachable(words)
     if "hash mismatch" in low:
-        return UvError("a package does not match its hash; it is downloaded again", hint="try again")
+        return UvError("a package does not match its hash; it is downloaded again", hint=sentence("try again"))
     return UvError(
-        f"packages cannot be installed: {words[-_MAX_WORDS:]}", hint="try again: it continues where it stopped"
+        sentence("packages cannot be installed: {why}", why=words[-_MAX_WORDS:]),
+        hint=sentence("try again: it continues where it stopped"),
     )
 
 
@@ -58,7 +60,7 @@ def _not_offered(words: str) -> PotluckError:
     hint = "name the index that has torch's builds: setting setup.index, or potluck setup --index URL"
     if not package.startswith("torch"):
         hint = f"see that the index of packages is the right one (UV_DEFAULT_INDEX), {AGAIN}"
-    return UvError(f"the package index does not have {package.rstrip(',')}", hint=hint)
+    return UvError(sentence("the package index does not have {what}", what=package.rstrip(",")), hint=hint)
 
 
 def _unreachable(words: str) -> PotluckError:

@@ -10,6 +10,7 @@ from pathlib import Path
 from potluck_control.resources import resource
 
 from potluck.errors import UsageError
+from potluck.sentences import sentence
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.preflight import PYTHONS, Site, examine, visit
@@ -79,8 +80,11 @@ def choose(machine: Hardware, variant: str) -> Choice:
     if not variant:
         return choose_variant(machine)
     if variant not in VARIANTS:
-        raise UsageError(f"there is no variant {variant[:32]!r}", hint=f"there are {', '.join(VARIANTS)}")
-    return Choice(VARIANTS[variant], "as you asked", is_asked=True)
+        raise UsageError(
+            sentence("there is no variant {what}", what=repr(variant[:32])),
+            hint=sentence("there are {what}", what=", ".join(VARIANTS)),
+        )
+    return Choice(VARIANTS[variant], sentence("as you asked"), is_asked=True)
 
 
 def root_for(usual: Path, folder: Path | None) -> Path:
@@ -90,7 +94,7 @@ def root_for(usual: Path, folder: Path | None) -> Path:
     chosen = (folder.expanduser().absolute() / "potluck-engines").resolve()
     if chosen != usual.resolve() and Store(usual.resolve()).current() is not None:
         hint = f"remove that first: rm -r {usual.resolve()} {usual}" if usual.is_symlink() else f"rm -r {usual}"
-        raise UsageError(f"the environment lies in {usual.resolve()} already", hint=hint)
+        raise UsageError(sentence("the environment lies in {path} already", path=usual.resolve()), hint=hint)
     return chosen
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from potluck.files import existing, free_bytes
-from potluck.formatting import size
+from potluck.sentences import Size, sentence
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.variants import Choice, TorchVariant
@@ -102,7 +102,7 @@ def _folder(site: Site) -> Finding:
         text = f"the path {path[:80]!r} is too long or contains line breaks"
         return Finding("folder", Severity.ERROR, text, choose)
     if not site.is_writable:
-        return Finding("folder", Severity.ERROR, f"{path} cannot be written", choose)
+        return Finding("folder", Severity.ERROR, sentence("{path} cannot be written", path=str(path)), choose)
     if not site.may_execute:
         return Finding("folder", Severity.ERROR, f"{path} is on a file system that does not run programs", choose)
     return Finding("folder", Severity.OK, path)
@@ -110,7 +110,7 @@ def _folder(site: Site) -> Finding:
 
 def _disk(variant: TorchVariant, site: Site) -> Finding:
     needed = variant.download_bytes + variant.disk_bytes
-    text = f"{size(site.free_bytes)} are free, {size(needed)} are needed at most"
+    text = sentence("{free} are free, {least} are needed at most", free=Size(site.free_bytes), least=Size(needed))
     if site.free_bytes < needed:
         return Finding("disk", Severity.ERROR, text, "make room, or choose a folder on another disk with --folder")
     return Finding("disk", Severity.OK, text)

@@ -25,6 +25,7 @@ from potluck_control.own_python import child_environment, python_command
 import potluck
 from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck.processes import tied_to_parent
+from potluck.sentences import sentence
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.failures import UvError, files_of
 from potluck_daemon.environment.freezing import freeze
@@ -68,16 +69,22 @@ def try_environment(folder: Path) -> tuple[str, ...]:
                 check=False,
             )
     except subprocess.TimeoutExpired:
-        raise PotluckError("the engine does not answer", hint="try again when the computer is less busy") from None
+        raise PotluckError(
+            sentence("the engine does not answer"), hint=sentence("try again when the computer is less busy")
+        ) from None
     except OSError as error:
-        raise PotluckError(f"the engine's Python cannot be run: {error.strerror}", hint="try again") from error
+        raise PotluckError(
+            sentence("the engine's Python cannot be run: {why}", why=str(error.strerror)), hint=sentence("try again")
+        ) from error
     try:
         said = json.loads(done.stdout.splitlines()[-1])
         return tuple(map(str, said["devices"]))
     except (IndexError, KeyError, ValueError):
         words = done.stdout.strip() or done.stderr.strip() or f"it ended with {done.returncode}"
         problem = _problem(words)
-        raise PotluckError(f"the engine does not work here: {problem}", hint="see `potluck doctor`") from None
+        raise PotluckError(
+            sentence("the engine does not work here: {why}", why=problem), hint=sentence("see `potluck doctor`")
+        ) from None
 
 
 class PackagesMissingError(PotluckError):
@@ -172,7 +179,7 @@ def roll_back(store: Store, by: str, on_progress: OnProgress, trial: Trial = try
     with files_of(store.root), store.lock(by):
         previous = store.previous()
         if previous is None:
-            raise UsageError("there is no earlier environment to go back to")
+            raise UsageError(sentence("there is no earlier environment to go back to"))
         on_progress(SetupProgress(Step.TRY, "testing the earlier environment"))
         trial(previous)
         on_progress(SetupProgress(Step.SWITCH, "switching to the earlier environment"))
@@ -225,7 +232,7 @@ def _look_up(plan: EnvironmentPlan, on_progress: OnProgress) -> None:
     if plan.is_listed or plan.requirements.exists():
         return
     name = plan.choice.variant.name
-    on_progress(SetupProgress(Step.RESOLVE, f"looking up the packages of variant {name}"))
+    on_progress(SetupProgress(Step.RESOLVE, sentence("looking up the packages of variant {what}", what=name)))
     sources = WheelSources(plan.wheels, plan.index, plan.own_build)
     base, python = requirements_of(CPU), Path(sys.executable)
     try:
@@ -241,7 +248,7 @@ def _fetch_all(wheels: tuple[Wheel, ...], folder: Path, on_progress: OnProgress)
     total = sum(sizes(wheels))
     before = 0
     for number, wheel in enumerate(wheels, 1):
-        text = f"{wheel.name.split('-')[0]} ({number} of {len(wheels)})"
+        text = sentence("{what} ({number} of {all})", what=wheel.name.split("-")[0], number=number, all=len(wheels))
 
         def tell(done: int, before: int = before, text: str = text) -> None:
             on_progress(SetupProgress(Step.FETCH, text, before + done, max(total, before + done)))

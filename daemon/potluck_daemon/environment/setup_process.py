@@ -12,6 +12,7 @@ from potluck_control.methods.setup import Problem, SetupProgress, Step
 from potluck_control.own_python import python_command
 
 from potluck.protocol.codec import CodecError, decode
+from potluck.sentences import sentence
 from potluck_daemon.child import Child, started
 
 log = logging.getLogger(__name__)
@@ -49,7 +50,9 @@ class SetupProcess:
         try:
             self.problem = await self._follow((*PROGRAM, *arguments), environment)
         except OSError as error:
-            self.problem = Problem(f"the set-up cannot be started: {error.strerror}", "is there enough memory?")
+            self.problem = Problem(
+                f"the set-up cannot be started: {error.strerror}", sentence("is there enough memory?")
+            )
         finally:
             self.progress = self._child = None
         if self.problem is not None:

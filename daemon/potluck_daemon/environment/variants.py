@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from potluck.sentences import sentence
 from potluck_daemon.environment.machine import Gpu, Hardware, Vendor
 
 TORCH = "2.13.0"
@@ -125,7 +126,11 @@ def fallbacks(machine: Hardware, choice: Choice) -> tuple[Choice, ...]:
     for_gpu = [v for v in others if any(v.runs_on(gpu, driver) for gpu in machine.gpus)]
     found = [Choice(variant, f"{missing}; {variant.name} runs on {_names(machine.gpus)} too") for variant in for_gpu]
     slow = f"{missing}; the processor serves instead, which is slow but works"
-    advice = "" if wanted.vendor is None else f"try again later to use the GPU: potluck setup --variant {wanted.name}"
+    advice = (
+        ""
+        if wanted.vendor is None
+        else sentence("try again later to use the GPU: potluck setup --variant {what}", what=wanted.name)
+    )
     if wanted.vendor is not None and machine.architecture in VARIANTS[CPU].architectures:
         found.append(Choice(VARIANTS[CPU], slow, advice))
     larger = f"{missing}; this one computes on the processor too, and takes more room"
@@ -143,9 +148,11 @@ def _available(architecture: str) -> list[TorchVariant]:
 def _without_gpu(machine: Hardware, driver: int, available: list[TorchVariant]) -> Choice:
     cpu = VARIANTS[CPU]
     if not machine.gpus:
-        return Choice(cpu, "no GPU found; the processor serves instead, which is slow but works")
+        return Choice(cpu, sentence("no GPU found; the processor serves instead, which is slow but works"))
     return Choice(
-        cpu, f"{_names(machine.gpus)} cannot be used by torch {TORCH}", _why_not(machine.gpus, driver, available)
+        cpu,
+        sentence("{who} cannot be used by torch {version}", who=_names(machine.gpus), version=TORCH),
+        _why_not(machine.gpus, driver, available),
     )
 
 
@@ -162,15 +169,20 @@ def _reason(gpu: Gpu, driver: int, available: list[TorchVariant]) -> str:
         case Vendor.NVIDIA:
             fitting = [v for v in available if v.runs_on(gpu, driver=10**6)]
             if not fitting:
-                return f"{gpu.name} is older than what torch {TORCH} has kernels for"
+                return sentence("{who} is older than what torch {version} has kernels for", who=gpu.name, version=TORCH)
             needed = min(variant.min_driver for variant in fitting)
             if driver >= needed:
                 return f"{gpu.name} needs another build of torch than the machine's other GPUs"
-            return f"install NVIDIA's driver {needed} or newer to use {gpu.name}; this machine has {driver or 'none'}"
+            return sentence(
+                "install NVIDIA's driver {number} or newer to use {who}; this machine has {driver}",
+                number=needed,
+                who=gpu.name,
+                driver=driver or "none",
+            )
         case Vendor.AMD:
             return f"torch's build for AMD has no kernels for {gpu.target or gpu.name}"
         case Vendor.INTEL:
-            return "graphics inside the processor share its memory; computing on them gains nothing"
+            return sentence("graphics inside the processor share its memory; computing on them gains nothing")
         case Vendor.APPLE:
             return f"torch {TORCH} has no build for this kind of Mac"
 

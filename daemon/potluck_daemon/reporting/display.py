@@ -12,6 +12,7 @@ from potluck_control.methods.models import Need, Progress, Served
 from potluck_control.schema import LoadStatus, SwarmStatus
 
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import sentence
 from potluck.tasks import failing
 from potluck_daemon.metering.load import CpuLoad
 from potluck_daemon.supervisor.supervisor import EngineFacts
@@ -57,7 +58,7 @@ def changed_files(facts: EngineFacts) -> tuple[str, ...]:
     changed = facts.changed_file
     if changed is None or not changed.is_served:
         return ()
-    return (f"{changed.file} changed on disk. You still serve what was loaded from it.",)
+    return (sentence("{file} changed on disk. You still serve what was loaded from it.", file=str(changed.file)),)
 
 
 def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -> Served | None:
@@ -85,7 +86,8 @@ def needs(coverage: Sequence[int], *, most: int = 8) -> tuple[Need, ...]:
 def failures(report: EngineReport) -> tuple[str, ...]:
     """Return notices about work of the daemon and its engine that fails again and again."""
     return tuple(
-        f"Potluck keeps failing at {what}. To see more: potluck logs" for what in (*failing(), *report.failing)
+        sentence("Potluck keeps failing at {what}. To see more: potluck logs", what=what)
+        for what in (*failing(), *report.failing)
     )
 
 
@@ -93,7 +95,11 @@ def slowness(report: EngineReport) -> str:
     """Return what makes steps slow and can be mended, for people; empty if nothing is known."""
     if not report.runs_on_hint:
         return ""
-    return f"Potluck is slow here: {report.runs_on.removeprefix('plain: ')}. To mend it: {report.runs_on_hint}"
+    return sentence(
+        "Potluck is slow here: {why}. To mend it: {advice}",
+        why=report.runs_on.removeprefix("plain: "),
+        advice=report.runs_on_hint,
+    )
 
 
 def load_status(load: CpuLoad, report: EngineReport) -> LoadStatus:

@@ -19,6 +19,7 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_daemon.supervisor.diagnosis import diagnose
 from potluck_daemon.supervisor.process import EngineProcess
@@ -91,7 +92,7 @@ class Standby:
         try:
             process = await EngineProcess.start(command, environment, lambda message: self._heard(launch, message))
         except OSError as error:
-            return f"cannot run {command[0]}: {error.strerror}"
+            return sentence("cannot run {path}: {why}", path=command[0], why=str(error.strerror))
         self._process, self.swarm = process, launch.swarm
         try:
             return diagnose(await asyncio.shield(process.ended))

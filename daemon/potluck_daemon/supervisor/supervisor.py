@@ -41,6 +41,7 @@ from potluck_control.schema import EngineStatus
 from potluck.p2p.ports import tcp_ports
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import sentence
 from potluck.tasks import sleep_running, start_task
 from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
@@ -178,7 +179,7 @@ class Supervisor:
             how = "while loading" if moving.target.covers(moving.span) else "before moving to"
             serving = f"blocks {moving.span} of {model} {how} {moving.target}"
         else:
-            serving = f"blocks {span} of {model}" if span else model
+            serving = sentence("blocks {blocks} of {model}", blocks=span, model=model) if span else model
         is_same = python == self._python
         is_outdated = self._task is not None and not (is_same and self._launch in (None, wanted))
         retry_at = self._retry_at if is_same else None
@@ -309,14 +310,19 @@ class Supervisor:
             engine = await EngineProcess.start(command, environment, self._heard)
         except (OSError, ValueError) as error:  # ValueError: an environment that no process can have
             why = error.strerror if isinstance(error, OSError) else error
-            end = Exit(127, failed=messages.Failed(f"cannot run {command[0]}: {why}", "see serve.python"))
+            end = Exit(
+                127,
+                failed=messages.Failed(
+                    sentence("cannot run {path}: {why}", path=command[0], why=why), "see serve.python"
+                ),
+            )
         else:
             self._engine = engine
             log.info("engine started as process %d", engine.pid)
             if self._phase is Phase.STOPPING:  # asked for while the process was being started
                 self._stop()
             else:
-                self._expect(HELLO_TIMEOUT_S, "it did not start in time")
+                self._expect(HELLO_TIMEOUT_S, sentence("it did not start in time"))
             end = await engine.ended
         self._ended(end)
 
