@@ -30,7 +30,7 @@ All times are seconds of one monotonic clock.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 
 from potluck_control.engine_messages import MIN_DUTY, Waiting
@@ -131,7 +131,7 @@ class EngineView:
     sessions: int = 0  # open ones
     gpu: str = ""  # PCI address of the GPU it computes on; empty: none or not known
     lacking: str = ""  # the file without which it cannot serve; empty: it lacks none
-    waiting: Waiting = Waiting()  # why it cannot get online yet
+    waiting: Waiting = field(default_factory=Waiting)  # why it cannot get online yet
     drains: bool = False  # the swarm changed its model, and sessions with the old one may end in peace
     is_stopped: bool = False  # somebody stopped its process
 

@@ -72,7 +72,7 @@ class EngineFacts:
     placed: messages.Placed | None = None  # where the weights are; None: nothing is loaded
     fetch_bytes_per_s: float = 0.0  # of downloads
     moving: messages.Moving | None = None  # to other or more blocks; None: it stays
-    waiting: messages.Waiting = messages.Waiting()  # why it cannot get online yet
+    waiting: messages.Waiting = field(default_factory=messages.Waiting)  # why it cannot get online yet
     nearby: messages.Nearby | None = None
     changed_file: messages.FilesChanged | None = None  # None: all are what was loaded from them
     servers: messages.Servers | None = None  # None: the engine has not looked yet
