@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from potluck.sentences import sentence
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
-NAME = "clock"
+NAME = sentence("clock")
 EARLIEST = 1_780_000_000  # 2026-05-28: this program is newer
 _UNSYNCHRONISED = 0x40  # STA_UNSYNC of <sys/timex.h>
 _STATUS_OFFSET = 40  # of `status` in struct timex where long has 64 bits

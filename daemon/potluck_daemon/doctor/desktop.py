@@ -11,7 +11,7 @@ from potluck_daemon.presence.full_screen import FullScreenProbe
 from potluck_daemon.presence.session import SessionProbe
 from potluck_daemon.presence.toplevels import WaylandWindowsProbe
 
-NAME = "desktop"
+NAME = sentence("desktop")
 _WORKS = (ProbeState.WATCHING, ProbeState.SEEN)
 
 

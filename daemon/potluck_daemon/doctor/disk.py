@@ -10,7 +10,7 @@ from potluck.sentences import Size, sentence
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.policy.budget import models_folder
 
-NAME = "disk"
+NAME = sentence("disk")
 STATE_BYTES = 100 << 20
 CACHE_BYTES = 10 << 30  # a few blocks of a large model
 

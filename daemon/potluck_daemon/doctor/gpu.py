@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from potluck.formatting import size
-from potluck.sentences import sentence
+from potluck.sentences import Size, sentence, verbatim
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.machine import Gpu, apple_gpus, ask_nvidia
 
-NAME = "GPU"
+NAME = sentence("GPU")
 MIN_DRIVER = 525  # the oldest that runs torch's CUDA 12 builds
 MIN_CAPABILITY = (5, 0)  # Maxwell; older ones have no kernels in any build that is still made
 
@@ -58,23 +57,25 @@ def judge(facts: GpuFacts) -> list[Finding]:
         found.append(_of_driver(facts.driver))
     if facts.torch is not None and "+cpu" in facts.torch:
         text = sentence("torch {version} supports the CPU only, so the GPU is not used", version=facts.torch)
-        found.append(Finding(NAME, Severity.WARNING, text, "potluck setup"))
+        found.append(Finding(NAME, Severity.WARNING, text, verbatim("potluck setup")))
     return [*found, *_of_steps(facts, NAME)]
 
 
 def _of_steps(facts: GpuFacts, name: str) -> list[Finding]:
     if facts.runs_on.startswith("plain: "):
-        text = f"the engine runs without fast kernels: {facts.runs_on.removeprefix('plain: ')}"
+        text = sentence(
+            "the engine runs without fast kernels: {removeprefix}", removeprefix=facts.runs_on.removeprefix("plain: ")
+        )
         return [Finding(name, Severity.WARNING if facts.hint else Severity.NOTE, text, facts.hint)]
     if facts.runs_on in ("", "plain"):  # kernels are not expected
         return []
-    return [Finding(name, Severity.OK, f"the engine runs on: {facts.runs_on}")]
+    return [Finding(name, Severity.OK, sentence("the engine runs on: {runs_on}", runs_on=facts.runs_on))]
 
 
 def _without_nvidia(facts: GpuFacts) -> Finding:
     if facts.wanted.startswith("cuda"):
         text = sentence("serve.device is {name}, but no GPU is found", name=repr(facts.wanted))
-        return Finding(NAME, Severity.ERROR, text, "potluck config unset serve.device")
+        return Finding(NAME, Severity.ERROR, text, verbatim("potluck config unset serve.device"))
     if facts.has_other:
         text = sentence("there is a GPU without NVIDIA's driver; it is used if torch has a build for it")
         return Finding(NAME, Severity.NOTE, text)
@@ -82,13 +83,13 @@ def _without_nvidia(facts: GpuFacts) -> Finding:
 
 
 def _of_gpu(gpu: Gpu) -> Finding:
-    text = f"{gpu.name} with {size(gpu.memory_bytes)}"
+    text = sentence("{name} with {size}", name=gpu.name, size=Size(gpu.memory_bytes))
     if gpu.capability is not None and gpu.capability < MIN_CAPABILITY:
         return Finding(
             NAME,
             Severity.WARNING,
             sentence("{name} is too old for torch", name=text),
-            "potluck config set serve.device cpu",
+            verbatim("potluck config set serve.device cpu"),
         )
     return Finding(NAME, Severity.OK, text)
 
@@ -98,9 +99,12 @@ def _of_driver(driver: str) -> Finding:
     if major.isdecimal() and int(major) < MIN_DRIVER:
         advice = sentence("install version {version} or newer", version=MIN_DRIVER)
         return Finding(
-            "GPU driver", Severity.ERROR, sentence("driver {version} is too old for torch", version=driver), advice
+            sentence("GPU driver"),
+            Severity.ERROR,
+            sentence("driver {version} is too old for torch", version=driver),
+            advice,
         )
-    return Finding("GPU driver", Severity.OK, sentence("driver {version}", version=driver))
+    return Finding(sentence("GPU driver"), Severity.OK, sentence("driver {version}", version=driver))
 
 
 def _torch() -> str | None:

@@ -9,7 +9,7 @@ from potluck.formatting import part_size
 from potluck.sentences import sentence
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
-NAME = "memory"
+NAME = sentence("memory")
 ENGINE_BYTES = 2_000_000_000  # for imports, the node and a few small blocks
 
 
@@ -27,7 +27,7 @@ def gather(scene: Scene) -> MemoryFacts:
 
 
 def judge(facts: MemoryFacts) -> list[Finding]:
-    text = f"{part_size(facts.available_bytes, facts.total_bytes)} are available"
+    text = sentence("{part_size} are available", part_size=part_size(facts.available_bytes, facts.total_bytes))
     if facts.total_bytes < ENGINE_BYTES:
         return [
             Finding(NAME, Severity.ERROR, text, sentence("an engine needs 2 GB; this machine can only use a swarm"))

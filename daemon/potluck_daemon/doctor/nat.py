@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from potluck_control.network_report import NetworkReport
 
 from potluck.p2p.own_ips import outer_ips, own_ips
-from potluck.sentences import sentence
+from potluck.sentences import NOTHING, sentence
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.swarms.contact import no_network
 
-NAME = "NAT"
+NAME = sentence("NAT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def gather(scene: Scene) -> NatFacts:
 def judge(facts: NatFacts) -> list[Finding]:
     if not facts.addresses:
         problem = no_network()
-        return [Finding(NAME, Severity.ERROR, problem.message, problem.hint or "")]
+        return [Finding(NAME, Severity.ERROR, problem.message, problem.hint or NOTHING)]
     if facts.network.num_asked:
         return _as_measured(facts)
     return _as_guessed({ip.version for ip in map(ipaddress.ip_address, facts.addresses) if ip.is_global}, facts)
@@ -46,7 +46,7 @@ def _as_measured(facts: NatFacts) -> list[Finding]:
     )
     if network.reach == "direct":
         return [Finding(NAME, Severity.OK, text)]
-    text = f"{text}: it serves through a relay"
+    text = sentence("{text}: it serves through a relay", text=text)
     advice = sentence(
         "this works, but more slowly; for direct connections forward {port} in the router", port=_port(facts)
     )

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from potluck_control.own_python import child_environment, python_command
 
-from potluck.sentences import sentence
+from potluck.sentences import sentence, verbatim
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.interpreter import engine_python
 
-NAME = "packages"
+NAME = sentence("packages")
 NEEDED = ("torch", "transformers", "hivemind")
 _TIMEOUT_S = 30.0
 _QUESTION = (
@@ -40,8 +40,8 @@ def gather(scene: Scene) -> PackageFacts:
 def judge(facts: PackageFacts) -> list[Finding]:
     if facts.problem:
         text = sentence("the engine's interpreter {path} cannot be run ({why})", path=facts.python, why=facts.problem)
-        return [Finding(NAME, Severity.ERROR, text, "potluck config unset serve.python")]
+        return [Finding(NAME, Severity.ERROR, text, verbatim("potluck config unset serve.python"))]
     if facts.missing:
         text = sentence("the engine needs {names}, which is not installed", names=", ".join(facts.missing))
-        return [Finding(NAME, Severity.ERROR, text, "potluck setup")]
+        return [Finding(NAME, Severity.ERROR, text, verbatim("potluck setup"))]
     return [Finding(NAME, Severity.OK, sentence("the engine's packages are installed"))]

@@ -8,10 +8,10 @@ import psutil
 from potluck_control.states import State
 
 from potluck.p2p.ports import everywhere, tcp_ports, with_free_ports
-from potluck.sentences import sentence
+from potluck.sentences import sentence, verbatim
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
-NAME = "port"
+NAME = sentence("port")
 _STANDING_BY = (State.PAUSED, State.YIELDED, State.IDLE)
 
 
@@ -36,14 +36,20 @@ def judge(facts: PortFacts) -> list[Finding]:
     if facts.port == 0:
         return [Finding(NAME, Severity.NOTE, sentence("no port is chosen yet; the daemon chooses one when it starts"))]
     if facts.moved_to:
-        text = f"another program had TCP port {facts.port}; Potluck listens at TCP port {facts.moved_to} instead"
-        advice = "old invites that name nobody else don't work; end that program, then: potluck pause, potluck resume"
+        text = sentence(
+            "another program had TCP port {port}; Potluck listens at TCP port {moved_to} instead",
+            port=facts.port,
+            moved_to=facts.moved_to,
+        )
+        advice = sentence(
+            "old invites that name nobody else don't work; end that program, then: potluck pause, potluck resume"
+        )
         return [Finding(NAME, Severity.WARNING, text, advice)]
     if facts.is_serving and facts.is_heard:
         return [Finding(NAME, Severity.OK, sentence("the engine listens at TCP port {port}", port=facts.port))]
     if facts.is_serving:
         text = sentence("the engine serves, but nobody listens at TCP port {port}", port=facts.port)
-        return [Finding(NAME, Severity.WARNING, text, "potluck logs; then potluck stop, potluck start")]
+        return [Finding(NAME, Severity.WARNING, text, verbatim("potluck logs; then potluck stop, potluck start"))]
     if facts.is_heard and facts.has_engine:
         text = sentence("the engine is starting and most likely uses TCP port {port}", port=facts.port)
         return [Finding(NAME, Severity.NOTE, text)]

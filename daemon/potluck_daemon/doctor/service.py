@@ -7,10 +7,10 @@ from importlib.metadata import version
 
 from potluck_control.states import State
 
-from potluck.sentences import sentence
+from potluck.sentences import sentence, verbatim
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
-NAME = "daemon"
+NAME = sentence("daemon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,16 @@ def gather(scene: Scene) -> ServiceFacts:
 
 
 def judge(facts: ServiceFacts) -> list[Finding]:
-    found = [Finding("settings", Severity.ERROR, text, "potluck config edit") for text in facts.problems]
+    found = [
+        Finding(sentence("settings"), Severity.ERROR, text, verbatim("potluck config edit")) for text in facts.problems
+    ]
     if not facts.running:
         return [*found, Finding(NAME, Severity.WARNING, *facts.away)]
     if facts.running != facts.installed:
         text = sentence(
             "the daemon runs version {theirs}, but {ours} is installed", theirs=facts.running, ours=facts.installed
         )
-        found.append(Finding(NAME, Severity.WARNING, text, "potluck drain, then potluck start"))
+        found.append(Finding(NAME, Severity.WARNING, text, verbatim("potluck drain, then potluck start")))
     if facts.failure:
-        found.append(Finding("engine", Severity.ERROR, facts.failure, "potluck logs"))
+        found.append(Finding(sentence("engine"), Severity.ERROR, facts.failure, verbatim("potluck logs")))
     return found or [Finding(NAME, Severity.OK, sentence("version {version} runs", version=facts.running))]

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from potluck.sentences import sentence
+from potluck.sentences import sentence, verbatim
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
-NAME = "swarm"
+NAME = sentence("swarm")
 TIMEOUT_S = 3.0
 _HOSTS = ("ip4", "ip6", "dns", "dns4", "dns6")
 
@@ -36,7 +36,11 @@ def gather(scene: Scene) -> SwarmFacts:
 
 def judge(facts: SwarmFacts) -> list[Finding]:
     if facts.name is None:
-        return [Finding(NAME, Severity.NOTE, sentence("no swarm is joined"), "potluck join, or potluck start --demo")]
+        return [
+            Finding(
+                NAME, Severity.NOTE, sentence("no swarm is joined"), verbatim("potluck join, or potluck start --demo")
+            )
+        ]
     found = [_of_peers(facts)]
     if facts.gaps:
         text = sentence("nobody serves {number} blocks of {name}", number=facts.gaps, name=facts.name)

@@ -66,13 +66,26 @@ class EnvironmentPlan:
         name, python = self.choice.variant.name, ".".join(map(str, self.machine.python))
         others = [other for other in VARIANTS if other != name and is_offered(other, self.machine)]
         if self.is_listed:
-            return Finding("packages", Severity.OK, f"torch {TORCH}, variant {name}, for Python {python}")
+            return Finding(
+                sentence("packages"),
+                Severity.OK,
+                sentence("torch {torch}, variant {name}, for Python {python}", torch=TORCH, name=name, python=python),
+            )
         if is_offered(name, self.machine):
-            text = f"torch {TORCH}, variant {name}, for Python {python}: looked up during set-up, and kept with hashes"
-            return Finding("packages", Severity.NOTE, text)
-        text = f"this version of Potluck has no torch of variant {name} for this computer"
-        advice = f"choose another variant: {', '.join(others)}" if others else "install a newer version of Potluck"
-        return Finding("packages", Severity.ERROR, text, advice)
+            text = sentence(
+                "torch {torch}, variant {name}, for Python {python}: looked up during set-up, and kept with hashes",
+                torch=TORCH,
+                name=name,
+                python=python,
+            )
+            return Finding(sentence("packages"), Severity.NOTE, text)
+        text = sentence("this version of Potluck has no torch of variant {name} for this computer", name=name)
+        advice = (
+            sentence("choose another variant: {join}", join=", ".join(others))
+            if others
+            else sentence("install a newer version of Potluck")
+        )
+        return Finding(sentence("packages"), Severity.ERROR, text, advice)
 
 
 def choose(machine: Hardware, variant: str) -> Choice:

@@ -103,7 +103,7 @@ def set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial = try_en
         return _set_up(plan, on_progress, trial)
     except PackagesMissingError as error:
         for other in plan.fallbacks:
-            on_progress(SetupProgress(Step.LOOK, f"{other.choice.why} ({error})"))
+            on_progress(SetupProgress(Step.LOOK, sentence("{why} ({why2})", why=other.choice.why, why2=str(error))))
             try:
                 return _set_up(other, on_progress, trial)
             except (PackagesMissingError, PreflightError):
@@ -112,7 +112,7 @@ def set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial = try_en
 
 
 def _set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial) -> Manifest:
-    on_progress(SetupProgress(Step.LOOK, "checking this machine"))
+    on_progress(SetupProgress(Step.LOOK, sentence("checking this machine")))
     if _there(plan) is None:
         _refuse_hopeless(plan)
     with files_of(plan.store.root):
@@ -126,7 +126,7 @@ def _set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial) -> Man
                 _look_up(plan, on_progress)
                 folder = plan.store.free(plan.store.folder(_name(plan)))
                 made = _make(plan, folder, on_progress, trial)
-            on_progress(SetupProgress(Step.SWITCH, "switching to the new environment"))
+            on_progress(SetupProgress(Step.SWITCH, sentence("switching to the new environment")))
             plan.store.switch(folder)
             return made
 
@@ -162,7 +162,7 @@ def _proven(folder: Path, on_progress: OnProgress, trial: Trial) -> Manifest | N
     made = read_manifest(folder)
     if made is None:
         return None
-    on_progress(SetupProgress(Step.TRY, "testing the existing environment"))
+    on_progress(SetupProgress(Step.TRY, sentence("testing the existing environment")))
     try:
         trial(folder)
     except PotluckError:
@@ -180,21 +180,21 @@ def roll_back(store: Store, by: str, on_progress: OnProgress, trial: Trial = try
         previous = store.previous()
         if previous is None:
             raise UsageError(sentence("there is no earlier environment to go back to"))
-        on_progress(SetupProgress(Step.TRY, "testing the earlier environment"))
+        on_progress(SetupProgress(Step.TRY, sentence("testing the earlier environment")))
         trial(previous)
-        on_progress(SetupProgress(Step.SWITCH, "switching to the earlier environment"))
+        on_progress(SetupProgress(Step.SWITCH, sentence("switching to the earlier environment")))
         store.roll_back()
 
 
 def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress, trial: Trial) -> Manifest:
     uv, requirements = find_uv(), plan.requirements
     sources = WheelSources(plan.wheels, plan.index, plan.own_build)
-    on_progress(SetupProgress(Step.RESOLVE, "looking up the packages"))
+    on_progress(SetupProgress(Step.RESOLVE, sentence("looking up the packages")))
     wheels = resolve(uv, requirements, Path(sys.executable), sources, cache=plan.store.cache)
     fetched = plan.store.wheels
     fetched.mkdir(exist_ok=True)
     _fetch_all(wheels, fetched, on_progress)
-    on_progress(SetupProgress(Step.INSTALL, f"installing {len(wheels)} packages"))
+    on_progress(SetupProgress(Step.INSTALL, sentence("installing {wheels} packages", wheels=len(wheels))))
     base = Path(sys.base_prefix) / "bin" / f"python{sysconfig.get_python_version()}"
     python = base if base.exists() else Path(sys.executable)
     run_uv(uv, ["venv", "--quiet", "--clear", "--python", python, folder], cache=plan.store.cache)
@@ -204,7 +204,7 @@ def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress, trial: T
         if files:
             run_uv(uv, ["pip", "install", *options, *files], cache=plan.store.cache)
     _add_potluck(folder)
-    on_progress(SetupProgress(Step.TRY, "testing the new environment"))
+    on_progress(SetupProgress(Step.TRY, sentence("testing the new environment")))
     with _prepared_beside(folder):
         devices = trial(folder)
     variant, now = plan.choice.variant.name, round(time.time())
@@ -239,7 +239,9 @@ def _look_up(plan: EnvironmentPlan, on_progress: OnProgress) -> None:
         chosen = freeze(find_uv(), base, plan.requirements, python, sources, cache=plan.store.cache)
     except (UvError, NetworkError) as error:
         raise PackagesMissingError(str(error), hint=error.hint) from error
-    text = f"chose {', '.join(chosen)}; kept with hashes in {plan.requirements}"
+    text = sentence(
+        "chose {join}; kept with hashes in {requirements}", join=", ".join(chosen), requirements=plan.requirements
+    )
     on_progress(SetupProgress(Step.RESOLVE, text))
 
 

@@ -46,7 +46,11 @@ class SetupProcess:
 
     async def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         """Run a set-up to its end, unless one runs. Never raises for what it does."""
-        self.progress, self.problem, self._is_ending = SetupProgress(Step.LOOK, "checking this machine"), None, False
+        self.progress, self.problem, self._is_ending = (
+            SetupProgress(Step.LOOK, sentence("checking this machine")),
+            None,
+            False,
+        )
         try:
             self.problem = await self._follow((*PROGRAM, *arguments), environment)
         except OSError as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from potluck.sentences import sentence
+from potluck.sentences import NOTHING, sentence
 from potluck_daemon.environment.machine import Gpu, Hardware, Vendor
 
 TORCH = "2.13.0"
@@ -127,7 +127,7 @@ def fallbacks(machine: Hardware, choice: Choice) -> tuple[Choice, ...]:
     found = [Choice(variant, f"{missing}; {variant.name} runs on {_names(machine.gpus)} too") for variant in for_gpu]
     slow = f"{missing}; the processor serves instead, which is slow but works"
     advice = (
-        ""
+        NOTHING
         if wanted.vendor is None
         else sentence("try again later to use the GPU: potluck setup --variant {what}", what=wanted.name)
     )
