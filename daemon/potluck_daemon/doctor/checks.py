@@ -11,7 +11,7 @@ from potluck_control.schema import Status
 
 from potluck.errors import PotluckError
 from potluck.membership.joined import chosen_swarm
-from potluck.sentences import sentence
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.doctor import clock, desktop, disk, gpu, memory, nat, packages, port, service, swarm
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.settings.state import StateFile
@@ -19,7 +19,7 @@ from potluck_daemon.settings.store import load
 
 log = logging.getLogger(__name__)
 
-CHECKS: tuple[tuple[str, Callable[[Scene], Any], Callable[[Any], list[Finding]]], ...] = tuple(
+CHECKS: tuple[tuple[Sentence, Callable[[Scene], Any], Callable[[Any], list[Finding]]], ...] = tuple(
     (module.NAME, module.gather, module.judge)
     for module in (service, packages, gpu, memory, disk, clock, port, nat, swarm, desktop)
 )

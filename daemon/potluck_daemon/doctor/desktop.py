@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from potluck_control.schema import ProbeState
 
-from potluck.sentences import sentence
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.presence.applications import ApplicationProbe
 from potluck_daemon.presence.full_screen import FullScreenProbe
@@ -15,12 +15,12 @@ NAME = sentence("desktop")
 _WORKS = (ProbeState.WATCHING, ProbeState.SEEN)
 
 
-def gather(scene: Scene) -> dict[str, ProbeState]:
+def gather(scene: Scene) -> dict[Sentence, ProbeState]:
     """Return the states of the daemon's detectors by name; empty without a daemon."""
     return {probe.name: probe.state for probe in scene.status.probes} if scene.status is not None else {}
 
 
-def judge(states: dict[str, ProbeState]) -> list[Finding]:
+def judge(states: dict[Sentence, ProbeState]) -> list[Finding]:
     session = states.get(SessionProbe.name)
     if session is ProbeState.FAILED:
         text = sentence(

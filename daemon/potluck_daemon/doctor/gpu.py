@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from potluck.sentences import Size, sentence, verbatim
+from potluck_control.schema import EngineStatus
+
+from potluck.sentences import Sentence, Size, sentence, verbatim
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.machine import Gpu, apple_gpus, ask_nvidia
 
@@ -23,8 +25,7 @@ class GpuFacts:
     torch: str | None = None  # its version with its build, as `2.13.0+cu130`
     wanted: str = "auto"  # serve.device
     has_other: bool = False  # a render node without NVIDIA's driver: AMD, Intel
-    runs_on: str = ""  # what the engine's steps run on; empty: it does not run
-    hint: str = ""  # how to make them faster
+    engine: EngineStatus = EngineStatus()  # what its steps run on, and why not on something faster
 
 
 def gather(scene: Scene) -> GpuFacts:
@@ -35,8 +36,7 @@ def gather(scene: Scene) -> GpuFacts:
     gpus = asked.gpus or apple_gpus()
     wanted = scene.loaded.settings.serve.device
     facts = GpuFacts(gpus, asked.driver, problem, _torch(), wanted, has_other)
-    engine = None if scene.status is None else scene.status.engine
-    return facts if engine is None else replace(facts, runs_on=engine.runs_on, hint=engine.runs_on_hint)
+    return facts if scene.status is None else replace(facts, engine=scene.status.engine)
 
 
 def judge(facts: GpuFacts) -> list[Finding]:
@@ -51,7 +51,7 @@ def judge(facts: GpuFacts) -> list[Finding]:
             )
         ]
     if not facts.gpus:
-        return [_without_nvidia(facts), *_of_steps(facts, "CPU kernels")]
+        return [_without_nvidia(facts), *_of_steps(facts, sentence("CPU kernels"))]
     found = [_of_gpu(gpu) for gpu in facts.gpus]
     if facts.driver:
         found.append(_of_driver(facts.driver))
@@ -61,15 +61,15 @@ def judge(facts: GpuFacts) -> list[Finding]:
     return [*found, *_of_steps(facts, NAME)]
 
 
-def _of_steps(facts: GpuFacts, name: str) -> list[Finding]:
-    if facts.runs_on.startswith("plain: "):
-        text = sentence(
-            "the engine runs without fast kernels: {removeprefix}", removeprefix=facts.runs_on.removeprefix("plain: ")
-        )
-        return [Finding(name, Severity.WARNING if facts.hint else Severity.NOTE, text, facts.hint)]
-    if facts.runs_on in ("", "plain"):  # kernels are not expected
+def _of_steps(facts: GpuFacts, name: Sentence) -> list[Finding]:
+    engine = facts.engine
+    if engine.slow_why:
+        text = sentence("the engine runs without fast kernels: {why}", why=engine.slow_why)
+        severity = Severity.WARNING if engine.runs_on_hint else Severity.NOTE
+        return [Finding(name, severity, text, engine.runs_on_hint)]
+    if not engine.runs_on:
         return []
-    return [Finding(name, Severity.OK, sentence("the engine runs on: {runs_on}", runs_on=facts.runs_on))]
+    return [Finding(name, Severity.OK, sentence("the engine runs on: {what}", what=engine.runs_on))]
 
 
 def _without_nvidia(facts: GpuFacts) -> Finding:

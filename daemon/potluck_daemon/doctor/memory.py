@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from potluck.allowance import memory
-from potluck.formatting import part_size
-from potluck.sentences import sentence
+from potluck.sentences import Size, sentence
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
 NAME = sentence("memory")
@@ -27,7 +26,7 @@ def gather(scene: Scene) -> MemoryFacts:
 
 
 def judge(facts: MemoryFacts) -> list[Finding]:
-    text = sentence("{part_size} are available", part_size=part_size(facts.available_bytes, facts.total_bytes))
+    text = sentence("{free} of {all} are available", free=Size(facts.available_bytes), all=Size(facts.total_bytes))
     if facts.total_bytes < ENGINE_BYTES:
         return [
             Finding(NAME, Severity.ERROR, text, sentence("an engine needs 2 GB; this machine can only use a swarm"))

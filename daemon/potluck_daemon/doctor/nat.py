@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from potluck_control.network_report import NetworkReport
 
 from potluck.p2p.own_ips import outer_ips, own_ips
-from potluck.sentences import NOTHING, sentence
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.swarms.contact import no_network
 
@@ -31,7 +31,7 @@ def gather(scene: Scene) -> NatFacts:
 def judge(facts: NatFacts) -> list[Finding]:
     if not facts.addresses:
         problem = no_network()
-        return [Finding(NAME, Severity.ERROR, problem.message, problem.hint or NOTHING)]
+        return [Finding(NAME, Severity.ERROR, problem.sentence, problem.advice)]
     if facts.network.num_asked:
         return _as_measured(facts)
     return _as_guessed({ip.version for ip in map(ipaddress.ip_address, facts.addresses) if ip.is_global}, facts)
@@ -46,7 +46,11 @@ def _as_measured(facts: NatFacts) -> list[Finding]:
     )
     if network.reach == "direct":
         return [Finding(NAME, Severity.OK, text)]
-    text = sentence("{text}: it serves through a relay", text=text)
+    text = sentence(
+        "{number} of {all} members that tried reached this machine directly: it serves through a relay",
+        number=network.num_reached,
+        all=network.num_asked,
+    )
     advice = sentence(
         "this works, but more slowly; for direct connections forward {port} in the router", port=_port(facts)
     )
@@ -70,5 +74,5 @@ def _as_guessed(public: set[int], facts: NatFacts) -> list[Finding]:
     return [Finding(NAME, Severity.WARNING, text, advice)]
 
 
-def _port(facts: NatFacts) -> str:
+def _port(facts: NatFacts) -> Sentence:
     return sentence("TCP port {number}", number=facts.port) if facts.port else sentence("the engine's TCP port")

@@ -37,9 +37,9 @@ def judge(facts: PortFacts) -> list[Finding]:
         return [Finding(NAME, Severity.NOTE, sentence("no port is chosen yet; the daemon chooses one when it starts"))]
     if facts.moved_to:
         text = sentence(
-            "another program had TCP port {port}; Potluck listens at TCP port {moved_to} instead",
+            "another program had TCP port {port}; Potluck listens at TCP port {other} instead",
             port=facts.port,
-            moved_to=facts.moved_to,
+            other=facts.moved_to,
         )
         advice = sentence(
             "old invites that name nobody else don't work; end that program, then: potluck pause, potluck resume"

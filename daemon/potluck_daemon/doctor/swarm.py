@@ -41,19 +41,17 @@ def judge(facts: SwarmFacts) -> list[Finding]:
                 NAME, Severity.NOTE, sentence("no swarm is joined"), verbatim("potluck join, or potluck start --demo")
             )
         ]
-    found = [_of_peers(facts)]
+    found = [_of_peers(facts, facts.name)]
     if facts.gaps:
         text = sentence("nobody serves {number} blocks of {name}", number=facts.gaps, name=facts.name)
         found.append(Finding(NAME, Severity.WARNING, text, sentence("invite more members: potluck swarm invite")))
     return found
 
 
-def _of_peers(facts: SwarmFacts) -> Finding:
+def _of_peers(facts: SwarmFacts, name: str) -> Finding:
     if not facts.peers:
-        return Finding(NAME, Severity.NOTE, sentence("{name} relies on this machine to be found", name=facts.name))
-    text = sentence(
-        "{number} of {all} addresses of {name} answer", number=facts.answering, all=facts.peers, name=facts.name
-    )
+        return Finding(NAME, Severity.NOTE, sentence("{name} relies on this machine to be found", name=name))
+    text = sentence("{number} of {all} addresses of {name} answer", number=facts.answering, all=facts.peers, name=name)
     if facts.answering:
         return Finding(NAME, Severity.OK, text)
     return Finding(

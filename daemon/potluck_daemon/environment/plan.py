@@ -69,7 +69,9 @@ class EnvironmentPlan:
             return Finding(
                 sentence("packages"),
                 Severity.OK,
-                sentence("torch {torch}, variant {name}, for Python {python}", torch=TORCH, name=name, python=python),
+                sentence(
+                    "torch {version}, variant {what}, for Python {python}", version=TORCH, what=name, python=python
+                ),
             )
         if is_offered(name, self.machine):
             text = sentence(
@@ -81,7 +83,7 @@ class EnvironmentPlan:
             return Finding(sentence("packages"), Severity.NOTE, text)
         text = sentence("this version of Potluck has no torch of variant {name} for this computer", name=name)
         advice = (
-            sentence("choose another variant: {join}", join=", ".join(others))
+            sentence("choose another variant: {what}", what=", ".join(others))
             if others
             else sentence("install a newer version of Potluck")
         )
@@ -107,7 +109,7 @@ def root_for(usual: Path, folder: Path | None) -> Path:
     chosen = (folder.expanduser().absolute() / "potluck-engines").resolve()
     if chosen != usual.resolve() and Store(usual.resolve()).current() is not None:
         hint = f"remove that first: rm -r {usual.resolve()} {usual}" if usual.is_symlink() else f"rm -r {usual}"
-        raise UsageError(sentence("the environment lies in {path} already", path=usual.resolve()), hint=hint)
+        raise UsageError(sentence("the environment lies in {path} already", path=str(usual.resolve())), hint=hint)
     return chosen
 
 

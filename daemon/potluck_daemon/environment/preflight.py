@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from potluck.files import existing, free_bytes
-from potluck.sentences import Size, sentence
+from potluck.sentences import Size, sentence, verbatim
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.variants import Choice, TorchVariant
@@ -16,6 +16,8 @@ from potluck_daemon.environment.variants import Choice, TorchVariant
 MIN_GLIBC = (2, 28)  # of the wheels' platform tag, manylinux_2_28
 MIN_MACOS = (14, 0)  # of the only build for it, macosx_14_0_arm64
 PYTHONS = ((3, 11), (3, 13))
+_SYSTEM, _PYTHON, _FOLDER = sentence("system"), sentence("Python"), sentence("folder")
+_DISK, _GPU = sentence("disk"), sentence("GPU")
 _NO_PROGRAMS = getattr(os, "ST_NOEXEC", 0)  # macOS has no such flag
 _MAX_PATH = 2000  # bytes: half of what Linux allows, because packages have deep folders and long names
 
@@ -64,63 +66,57 @@ def _system(machine: Hardware, variant: TorchVariant) -> Finding:
         return _mac(machine, machine.macos)
     if machine.glibc is None:
         text = sentence("torch is built for the GNU C library, which this system does not use")
-        return Finding(
-            sentence("system"), Severity.ERROR, text, sentence("use a distribution with glibc, or the container image")
-        )
+        return Finding(_SYSTEM, Severity.ERROR, text, sentence("use a distribution with glibc, or the container image"))
     version = ".".join(map(str, machine.glibc))
     if machine.glibc < MIN_GLIBC:
         text = sentence("the C library {version} is too old for torch", version=version)
         return Finding(
-            sentence("system"),
+            _SYSTEM,
             Severity.ERROR,
             text,
             sentence("it has been new enough since Debian 10 and Ubuntu 20.04"),
         )
     if machine.architecture not in variant.architectures:
         text = sentence("torch is not built for {architecture} processors", architecture=machine.architecture)
-        return Finding(sentence("system"), Severity.ERROR, text, sentence("choose variant cpu, or another machine"))
+        return Finding(_SYSTEM, Severity.ERROR, text, sentence("choose variant cpu, or another machine"))
     return Finding(
-        sentence("system"),
+        _SYSTEM,
         Severity.OK,
         sentence("{architecture}, C library {version}", architecture=machine.architecture, version=version),
     )
 
 
 def _mac(machine: Hardware, version: tuple[int, int]) -> Finding:
+    shown = f"{version[0]}.{version[1]}"
     if machine.architecture != "arm64":
         text = sentence("torch is not built for Macs with Intel processors any more")
         return Finding(
-            sentence("system"),
+            _SYSTEM,
             Severity.ERROR,
             text,
             sentence("use this Mac to chat and to look; let another machine serve"),
         )
     if version < MIN_MACOS:
-        text = sentence("macOS {version}.{version2} is too old for torch", version=version[0], version2=version[1])
+        text = sentence("macOS {version} is too old for torch", version=shown)
         return Finding(
-            sentence("system"),
+            _SYSTEM,
             Severity.ERROR,
             text,
-            sentence("update it to macOS {min_macos} or newer", min_macos=MIN_MACOS[0]),
+            sentence("update it to macOS {version} or newer", version=MIN_MACOS[0]),
         )
     return Finding(
-        sentence("system"),
+        _SYSTEM,
         Severity.OK,
-        sentence(
-            "macOS {version}.{version2}, {architecture}",
-            version=version[0],
-            version2=version[1],
-            architecture=machine.architecture,
-        ),
+        sentence("macOS {version}, {architecture}", version=shown, architecture=machine.architecture),
     )
 
 
 def _python(machine: Hardware) -> Finding:
     version = ".".join(map(str, machine.python))
     if PYTHONS[0] <= machine.python <= PYTHONS[1]:
-        return Finding(sentence("Python"), Severity.OK, version)
+        return Finding(_PYTHON, Severity.OK, verbatim(version))
     return Finding(
-        sentence("Python"),
+        _PYTHON,
         Severity.ERROR,
         sentence("Python {version} is not supported", version=version),
         sentence("use Python 3.11, 3.12 or 3.13"),
@@ -131,23 +127,21 @@ def _folder(site: Site) -> Finding:
     path = str(site.folder)
     choose = sentence("choose another folder with --folder")
     if site.is_lost:
-        text = sentence("{path}, where the engine was to be installed, does not exist", path=str(path))
-        return Finding(
-            sentence("folder"), Severity.ERROR, text, sentence("is its disk connected? Else {choose}", choose=choose)
-        )
+        text = sentence("{path}, where the engine was to be installed, does not exist", path=path)
+        return Finding(_FOLDER, Severity.ERROR, text, sentence("is its disk connected? Else {advice}", advice=choose))
     if not path.isprintable() or len(os.fsencode(path)) > _MAX_PATH:
         text = sentence("the path {path} is too long or contains line breaks", path=repr(path[:80]))
-        return Finding(sentence("folder"), Severity.ERROR, text, choose)
+        return Finding(_FOLDER, Severity.ERROR, text, choose)
     if not site.is_writable:
-        return Finding(sentence("folder"), Severity.ERROR, sentence("{path} cannot be written", path=str(path)), choose)
+        return Finding(_FOLDER, Severity.ERROR, sentence("{path} cannot be written", path=path), choose)
     if not site.may_execute:
         return Finding(
-            sentence("folder"),
+            _FOLDER,
             Severity.ERROR,
-            sentence("{path} is on a file system that does not run programs", path=str(path)),
+            sentence("{path} is on a file system that does not run programs", path=path),
             choose,
         )
-    return Finding(sentence("folder"), Severity.OK, path)
+    return Finding(_FOLDER, Severity.OK, verbatim(path))
 
 
 def _disk(variant: TorchVariant, site: Site) -> Finding:
@@ -155,18 +149,18 @@ def _disk(variant: TorchVariant, site: Site) -> Finding:
     text = sentence("{free} are free, {least} are needed at most", free=Size(site.free_bytes), least=Size(needed))
     if site.free_bytes < needed:
         return Finding(
-            sentence("disk"),
+            _DISK,
             Severity.ERROR,
             text,
             sentence("make room, or choose a folder on another disk with --folder"),
         )
-    return Finding(sentence("disk"), Severity.OK, text)
+    return Finding(_DISK, Severity.OK, text)
 
 
 def _gpu(choice: Choice) -> Finding:
     severity = Severity.WARNING if choice.advice else Severity.OK
     return Finding(
-        sentence("GPU"),
+        _GPU,
         severity,
         sentence("{why}: variant {name}", why=choice.why, name=choice.variant.name),
         choice.advice,

@@ -25,7 +25,7 @@ from potluck_control.own_python import child_environment, python_command
 import potluck
 from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck.processes import tied_to_parent
-from potluck.sentences import sentence
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.failures import UvError, files_of
 from potluck_daemon.environment.freezing import freeze
@@ -47,7 +47,7 @@ class PreflightError(PotluckError):
 
     def __init__(self, findings: list[Finding]) -> None:
         worst = next(finding for finding in findings if finding.severity is Severity.ERROR)
-        super().__init__(worst.text, hint=worst.advice or None)
+        super().__init__(worst.text, hint=worst.advice)
         self.findings = findings
 
 
@@ -194,7 +194,7 @@ def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress, trial: T
     fetched = plan.store.wheels
     fetched.mkdir(exist_ok=True)
     _fetch_all(wheels, fetched, on_progress)
-    on_progress(SetupProgress(Step.INSTALL, sentence("installing {wheels} packages", wheels=len(wheels))))
+    on_progress(SetupProgress(Step.INSTALL, sentence("installing {number} packages", number=len(wheels))))
     base = Path(sys.base_prefix) / "bin" / f"python{sysconfig.get_python_version()}"
     python = base if base.exists() else Path(sys.executable)
     run_uv(uv, ["venv", "--quiet", "--clear", "--python", python, folder], cache=plan.store.cache)
@@ -239,9 +239,7 @@ def _look_up(plan: EnvironmentPlan, on_progress: OnProgress) -> None:
         chosen = freeze(find_uv(), base, plan.requirements, python, sources, cache=plan.store.cache)
     except (UvError, NetworkError) as error:
         raise PackagesMissingError(str(error), hint=error.hint) from error
-    text = sentence(
-        "chose {join}; kept with hashes in {requirements}", join=", ".join(chosen), requirements=plan.requirements
-    )
+    text = sentence("chose {what}; kept with hashes in {path}", what=", ".join(chosen), path=str(plan.requirements))
     on_progress(SetupProgress(Step.RESOLVE, text))
 
 
@@ -252,7 +250,7 @@ def _fetch_all(wheels: tuple[Wheel, ...], folder: Path, on_progress: OnProgress)
     for number, wheel in enumerate(wheels, 1):
         text = sentence("{what} ({number} of {all})", what=wheel.name.split("-")[0], number=number, all=len(wheels))
 
-        def tell(done: int, before: int = before, text: str = text) -> None:
+        def tell(done: int, before: int = before, text: Sentence = text) -> None:
             on_progress(SetupProgress(Step.FETCH, text, before + done, max(total, before + done)))
 
         before += fetch(wheel, folder, tell).stat().st_size

@@ -55,7 +55,8 @@ class SetupProcess:
             self.problem = await self._follow((*PROGRAM, *arguments), environment)
         except OSError as error:
             self.problem = Problem(
-                f"the set-up cannot be started: {error.strerror}", sentence("is there enough memory?")
+                sentence("the set-up cannot be started: {why}", why=str(error.strerror)),
+                sentence("is there enough memory?"),
             )
         finally:
             self.progress = self._child = None
@@ -84,8 +85,10 @@ class SetupProcess:
             code = await child.wait()
         if self._is_ending or code == 0:
             return None
-        why = await child.last_words() or f"without a message, {code}"
-        return problem or Problem(f"the set-up ended: {why}", "try again; it continues where it stopped")
+        why = await child.last_words() or f"exit code {code}"
+        return problem or Problem(
+            sentence("the set-up ended: {why}", why=why), sentence("try again: it continues where it stopped")
+        )
 
     async def _hear(self, child: Child) -> Problem | None:
         """Follow its progress to its end; return why it failed, if it says so."""

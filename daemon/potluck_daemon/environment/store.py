@@ -61,8 +61,8 @@ class Store:
         try:
             handle = open_locked(path)
         except BlockingIOError:
-            holder = path.read_text()[:_MAX_HOLDER].strip() or "another process"
-            text = f"the engine is being set up already, by {holder}"
+            holder = path.read_text()[:_MAX_HOLDER].strip() or sentence("another process")
+            text = sentence("the engine is being set up already, by {who}", who=holder)
             raise PotluckError(text, hint=sentence("wait until that is done, or end it")) from None
         with open(handle, "w") as file:
             file.truncate(0)

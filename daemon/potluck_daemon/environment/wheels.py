@@ -24,7 +24,7 @@ from potluck.errors import NetworkError, PotluckError
 from potluck.sentences import sentence
 from potluck.unreachable import why_unreachable
 from potluck_daemon.downloads import OnBytes, continue_download, sha256_of
-from potluck_daemon.environment.failures import AGAIN
+from potluck_daemon.environment.failures import and_again
 from potluck_daemon.environment.uv import WheelSources, run_uv
 
 _TIMEOUT_S = 30.0
@@ -141,7 +141,8 @@ def fetch(wheel: Wheel, folder: Path, on_progress: OnBytes) -> Path:
             return target
         part.unlink()
     raise PotluckError(
-        sentence("{file} arrived damaged", file=wheel.name), hint=f"check whether something alters downloads, {AGAIN}"
+        sentence("{file} arrived damaged", file=wheel.name),
+        hint=sentence("check whether something alters downloads, then try again: it continues where it stopped"),
     )
 
 
@@ -184,7 +185,7 @@ class _WheelSource:
         why, advice = why_unreachable(host, error)
         return NetworkError(
             sentence("{file} cannot be fetched from {host}: {why}", file=self._wheel.name, host=host, why=why),
-            hint=f"{advice}, {AGAIN}",
+            hint=and_again(advice),
         )
 
 

@@ -207,7 +207,10 @@ class Supervisor:
         uptime_s = self._clock() - self._started_at if self._engine is not None else 0.0
         report = self.facts.report
         return EngineStatus(
-            self.pid, round(uptime_s, 1), self._restarts, self._failure, report.runs_on, report.runs_on_hint
+            *(self.pid, round(uptime_s, 1), self._restarts, self._failure),
+            runs_on=report.runs_on,
+            runs_on_hint=report.runs_on_hint,
+            slow_why=report.slow_why,
         )
 
     def obey(self, order: EngineOrder, launch: LaunchSpec | None, python: str, environment: Mapping[str, str]) -> None:
