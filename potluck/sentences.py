@@ -82,6 +82,11 @@ def verbatim(text: str) -> Sentence:
     return sentence("{text}", text=text) if text else NOTHING
 
 
+def advised(what: Sentence, advice: Sentence) -> Sentence:
+    """Return a sentence with the advice behind it, if there is any."""
+    return sentence("{what} ({advice})", what=what, advice=advice) if advice else what
+
+
 def filled(template: str, arguments: Mapping[str, str]) -> str:
     """Put the arguments into the places of a template. Raises KeyError for a place without one."""
     return _PLACE.sub(lambda place: arguments[place[1]], template)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from potluck_control.engine_messages import Failed
 
-from potluck.sentences import NOTHING, Sentence, sentence
+from potluck.sentences import NOTHING, Sentence, advised, sentence
 
 MAX_LETTERS = 200  # of the last words
 _DUMP = (
@@ -54,11 +54,6 @@ def diagnose(end: Exit) -> Sentence:
     if end.returncode < 0:
         return _by_signal(-end.returncode, end.last_lines)
     return _by_code(end.returncode, end.last_lines)
-
-
-def advised(what: Sentence, advice: Sentence) -> Sentence:
-    """Return a sentence with the advice behind it, if there is any."""
-    return sentence("{what} ({advice})", what=what, advice=advice) if advice else what
 
 
 def _by_signal(number: int, last_lines: Sequence[str]) -> Sentence:
