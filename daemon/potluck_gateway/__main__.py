@@ -19,7 +19,7 @@ from potluck.p2p.joining import TryAgainError
 from potluck.processes import confine
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codec import decode, encode
-from potluck.sentences import NOTHING, advised, sentence, verbatim
+from potluck.sentences import NOTHING, sentence, verbatim
 from potluck_gateway.server import GatewayServer
 
 _lock = threading.Lock()
@@ -43,7 +43,7 @@ def main() -> None:
     try:
         _serve(wanted, keys)
     except PotluckError as error:
-        _tell(GatewayReport(problem=advised(error.sentence, error.advice)))
+        _tell(GatewayReport(problem=error.whole))
         sys.exit(1)
 
 

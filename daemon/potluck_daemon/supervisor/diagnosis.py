@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from potluck_control.engine_messages import Failed
 
-from potluck.sentences import NOTHING, Sentence, advised, sentence
+from potluck.errors import PotluckError
+from potluck.sentences import NOTHING, Sentence, sentence
 
 MAX_LETTERS = 200  # of the last words
 _DUMP = (
@@ -44,7 +45,7 @@ class Exit:
 def diagnose(end: Exit) -> Sentence:
     """Return one sentence, with advice if there is any."""
     if end.failed is not None:
-        return advised(sentence("The engine gave up: {why}", why=end.failed.error), end.failed.advice)
+        return PotluckError(sentence("The engine gave up: {why}", why=end.failed.error), hint=end.failed.advice).whole
     if end.killed_because:
         return sentence("The engine was ended because {why}", why=end.killed_because)
     if end.ran_out_of_memory:
@@ -62,7 +63,7 @@ def _by_signal(number: int, last_lines: Sequence[str]) -> Sentence:
     name = signal_name(number)
     if number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGABRT):
         what = _with_last_words(sentence("The engine crashed with {name}", name=name), last_lines)
-        return advised(what, sentence("a driver or torch build that does not fit?"))
+        return PotluckError(what, hint=sentence("a driver or torch build that does not fit?")).whole
     return sentence("The engine was ended by signal {name}", name=name)
 
 
@@ -77,7 +78,7 @@ def signal_name(number: int) -> str:
 def _by_code(code: int, last_lines: Sequence[str]) -> Sentence:
     if any("ModuleNotFoundError" in line for line in last_lines):
         what = _with_last_words(sentence("The engine's packages are not installed"), last_lines)
-        return advised(what, sentence("install potluck with the extra `engine`"))
+        return PotluckError(what, hint=sentence("install potluck with the extra `engine`")).whole
     if code == 0:
         return sentence("The engine ended by itself")
     return _with_last_words(sentence("The engine ended with code {number}", number=code), last_lines)

@@ -23,7 +23,7 @@ from potluck.errors import PotluckError
 from potluck.p2p.runtime_dir import remove_dead
 from potluck.protocol.codec import decode, encode
 from potluck.protocol.swarm import Swarm
-from potluck.sentences import NOTHING, Sentence, advised, sentence
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.child import Child, started
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
@@ -171,9 +171,8 @@ class Gateway:
         try:
             wanted = await opening()
         except PotluckError as error:
-            problem = advised(error.sentence, error.advice)
             self._status, self._port = (
-                replace(self._status, problem=problem),
+                replace(self._status, problem=error.whole),
                 0,
             )  # the next one would get the same answer
             child.kill()
