@@ -107,10 +107,9 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
             port=wanted.port,
             on_answered=lambda key, tokens: _tell(GatewayReport(asked=True, key_hash=key_hash(key), tokens=tokens)),
         )
-        is_elsewhere = wanted.port not in (0, server.port)
         notice = NOTHING
-        if is_elsewhere:
-            notice = sentence("port {port} is taken (gateway.port): this address is for now", port=wanted.port)
+        if wanted.port not in (0, server.port):
+            notice = sentence("port {number} is taken (gateway.port): this address is for now", number=wanted.port)
         _tell(GatewayReport(url=server.url, notice=notice))
         server.run()
 

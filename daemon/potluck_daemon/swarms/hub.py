@@ -7,23 +7,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import convert
 
 from potluck.errors import PotluckError
-from potluck.protocol.codec import decode
-from potluck.sentences import NOTHING, Sentence, sentence
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.child import started
 
 T = TypeVar("T")
 
 TIMEOUT_S = 28.0  # below the control server's own limit
-
-
-class Refusal(Struct, frozen=True):
-    """What the process prints if it fails, in place of an answer."""
-
-    error: Sentence = NOTHING
-    advice: Sentence = NOTHING
 
 
 async def ask_hub(command: Sequence[str], environment: Mapping[str, str], parse: Callable[[Any], T]) -> list[T]:
@@ -32,10 +24,11 @@ async def ask_hub(command: Sequence[str], environment: Mapping[str, str], parse:
     try:
         async with started(command, environment) as child, asyncio.timeout(TIMEOUT_S):
             while line := await child.line():
-                refusal = decode(Refusal, line)
-                if refusal.error:
-                    raise PotluckError(refusal.error, hint=refusal.advice)
-                answers.append(parse(json.loads(line)))
+                said = json.loads(line)
+                if "error" in said:
+                    error, advice = convert((said["error"], said["advice"]), tuple[Sentence, Sentence])
+                    raise PotluckError(error, hint=advice)
+                answers.append(parse(said))
             if await child.wait() != 0:
                 raise PotluckError(
                     sentence("cannot ask the hub: {why}", why=await child.last_words()), hint="potluck doctor"
