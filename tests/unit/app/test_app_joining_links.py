@@ -1,12 +1,12 @@
 """The link of a swarm, which opens the app where an invite is entered."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from helpers.app_answers import ANSWERS, SERVING
 from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
 from helpers.screen import button, control, press, shown
+from msgspec import structs
 from potluck_app import main
 from potluck_app.shell.instance import SingleInstance
 from potluck_app.shell.window import MainWindow
@@ -21,7 +21,7 @@ LINK = "potluck:friends:" + "0a" * 32
 
 
 def test_the_app_reads_the_links_that_swarms_have() -> None:
-    swarm = replace(new_swarm("my-friends_2", "demo", 4), founder_key=bytes(range(32)))
+    swarm = structs.replace(new_swarm("my-friends_2", "demo", 4), founder_key=bytes(range(32)))
     assert main._swarm_of(link_of(swarm)) == "my-friends_2"
     for wrong in ("potluck:friends", "potluck:a b:" + "00" * 32, "potluck4:abc", f"{LINK}/x"):
         assert main._swarm_of(wrong) == ""
@@ -51,7 +51,7 @@ def test_a_link_leads_to_where_the_invite_is_entered() -> None:
 
 def test_a_link_leads_those_without_a_swarm_past_the_welcome() -> None:
     window = MainWindow(FakeLink(ANSWERS))
-    window.show_status(replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, swarm=None))
+    window.show_status(structs.replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, swarm=None))
     window.show_joining("friends")
     assert {"Choose a swarm", INVITED} <= set(shown(window.page))
 
