@@ -1,5 +1,6 @@
 """The link of a swarm, which opens the app where an invite is entered."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from helpers.app_answers import ANSWERS, SERVING
@@ -21,7 +22,7 @@ LINK = "potluck:friends:" + "0a" * 32
 
 
 def test_the_app_reads_the_links_that_swarms_have() -> None:
-    swarm = structs.replace(new_swarm("my-friends_2", "demo", 4), founder_key=bytes(range(32)))
+    swarm = replace(new_swarm("my-friends_2", "demo", 4), founder_key=bytes(range(32)))
     assert main._swarm_of(link_of(swarm)) == "my-friends_2"
     for wrong in ("potluck:friends", "potluck:a b:" + "00" * 32, "potluck4:abc", f"{LINK}/x"):
         assert main._swarm_of(wrong) == ""

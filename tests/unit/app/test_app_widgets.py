@@ -1,7 +1,6 @@
 """What the window and the menu offer in each state; widgets are known by what is written on them."""
 
 import itertools
-from dataclasses import replace
 
 import pytest
 from helpers import app_answers
@@ -32,12 +31,12 @@ from potluck.protocol.codec import decode, encode
 
 SWARM = schema.SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(2, 1, 0, 0), coverage_at=0.0)
 SERVING = structs.replace(app_answers.SERVING, text="Serving blocks 0:2 of demo", swarm=SWARM, tokens_per_s=12.5)
-PAUSED = replace(
+PAUSED = structs.replace(
     SERVING, state=State.PAUSED, reason=Reason.TIMER, text="Paused by you", until=4e9, engine=schema.EngineStatus()
 )
 NO_SWARM = structs.replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, text="No swarm joined yet", swarm=None)
 YIELDED = structs.replace(SERVING, state=State.YIELDED, reason=Reason.GAME, text="Giving way to hades2")
-GAME = replace(
+GAME = structs.replace(
     YIELDED, text="Giving way to Hades II", ends="15 s after Hades II has ended", app="hades2", app_title="Hades II"
 )
 FINISHING = structs.replace(

@@ -47,7 +47,7 @@ CRASH = (
 
 def test_each_message_survives_the_pipe() -> None:
     for message in (
-        LaunchSpec(Membership(SWARM), "/m", Path("/run"), "0:4", listen=("/ip4/127.0.0.1/tcp/0",)),
+        messages.Launch(LaunchSpec(Membership(SWARM), "/m", Path("/run"), "0:4", listen=("/ip4/127.0.0.1/tcp/0",))),
         messages.Stop(),
         messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
         messages.Servers((SeenServer("12D3", 0, 4, "online", 1.5, 0.02), SeenServer("12D4", 4, 8, "offline", 0.0))),
