@@ -25,7 +25,7 @@ async def test_a_child_waits_for_its_launch_whatever_is_said_before(
 ) -> None:
     ours, theirs = socket.socketpair()
     pipe = await DaemonPipe.open(theirs.detach())
-    launch = LaunchSpec(Membership(SWARM), "checkpoint", tmp_path, "0:2")
+    launch = messages.Launch(LaunchSpec(Membership(SWARM), "checkpoint", tmp_path, "0:2"))
     last = {"launched": (launch,), "stopped": (messages.Stop(),), "gone": ()}[ends]
     ours.sendall(b"".join(map(messages.encode, (*before, *last))))
     ours.close()
