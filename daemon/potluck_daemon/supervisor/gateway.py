@@ -133,11 +133,7 @@ class Gateway:
                 return
             failures = 1 if time.monotonic() - begin >= STABLE_S else failures + 1
             await asyncio.sleep(delay_s(failures, explained=False))
-<<<<<<< HEAD
-            self._status = replace(ended, state=GatewayState.STARTING, step=sentence("Starting"))
-=======
-            self._status = structs.replace(ended, state=GatewayState.STARTING, step="Starting")
->>>>>>> plumbing
+            self._status = structs.replace(ended, state=GatewayState.STARTING, step=sentence("Starting"))
 
     async def _run(
         self,
@@ -176,11 +172,7 @@ class Gateway:
             wanted = await opening()
         except PotluckError as error:
             self._status, self._port = (
-<<<<<<< HEAD
-                replace(self._status, problem=error.whole),
-=======
-                structs.replace(self._status, problem=problem),
->>>>>>> plumbing
+                structs.replace(self._status, problem=error.whole),
                 0,
             )  # the next one would get the same answer
             child.kill()
@@ -201,11 +193,7 @@ class Gateway:
                 if is_ready and self._stays:
                     continue
                 if not is_ready:
-<<<<<<< HEAD
-                    self._status = replace(self._status, problem=sentence("it did not start in time"))
-=======
-                    self._status = structs.replace(self._status, problem="it did not start in time")
->>>>>>> plumbing
+                    self._status = structs.replace(self._status, problem=sentence("it did not start in time"))
                 return is_ready
             if not line:
                 return False
