@@ -15,7 +15,7 @@ from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.machine import Gpu, Vendor
 
 from potluck.protocol.swarm import new_swarm
-from potluck.sentences import NOTHING, sentence, verbatim
+from potluck.sentences import NOTHING, verbatim
 
 GB = 10**9
 OK, NOTE, WARNING, ERROR = Severity.OK, Severity.NOTE, Severity.WARNING, Severity.ERROR
@@ -23,7 +23,7 @@ APPLE = Gpu(Vendor.APPLE, "Apple M2", 16 * GB)
 H200 = Gpu(Vendor.NVIDIA, "H200", 140 * GB, (9, 0))
 DISK = disk.DiskFacts("/s", GB, True, "/c", 100 * GB)
 NOW = clock.EARLIEST + 1.0
-WATCHED = {sentence("Desktop session"): ProbeState.WATCHING}
+WATCHED = {desktop.SessionProbe.name: ProbeState.WATCHING}
 
 FAST = EngineStatus(runs_on=verbatim("native kernels, fused"))
 SLOW = EngineStatus(slow_why=verbatim("no gcc"), runs_on_hint=verbatim("apt"))
@@ -78,17 +78,17 @@ def test_each_verdict_and_what_to_do() -> None:
         (disk.judge, replace(DISK, state_free_bytes=0), [ERROR], "0 B"),
         (disk.judge, replace(DISK, is_state_writable=False), [ERROR], "/s cannot be written"),
         (desktop.judge, {}, [OK], "no desktop"),
-        (desktop.judge, {sentence("Desktop session"): ProbeState.FAILED}, [ERROR], "cannot be seen"),
-        (desktop.judge, WATCHED | {sentence("Full-screen windows"): ProbeState.SEEN}, [OK], "can be seen"),
+        (desktop.judge, {desktop.SessionProbe.name: ProbeState.FAILED}, [ERROR], "cannot be seen"),
+        (desktop.judge, WATCHED | {desktop.FullScreenProbe.name: ProbeState.SEEN}, [OK], "can be seen"),
         (
             desktop.judge,
-            WATCHED | {sentence("Full-screen windows (Wayland)"): ProbeState.WATCHING},
+            WATCHED | {desktop.WaylandWindowsProbe.name: ProbeState.WATCHING},
             [OK],
             "can be seen",
         ),
         (
             desktop.judge,
-            WATCHED | {sentence("Applications of the desktop"): ProbeState.WATCHING},
+            WATCHED | {desktop.ApplicationProbe.name: ProbeState.WATCHING},
             [NOTE],
             "when they are busy",
         ),
