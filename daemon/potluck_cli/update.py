@@ -77,9 +77,9 @@ def run(args: argparse.Namespace) -> int:
             else:
                 result = _update(versions, places, progress, check_only=args.check)
         except PotluckError as error:
-            progress.note(error=Problem(error.sentence, error.advice))
+            progress.note(problem=Problem(error.sentence, error.advice))
             raise
-        progress.note(error=None)
+        progress.note(problem=None)
     return answer(args, result, [*map(str, result.notices), f"Potluck {result.running} is in use."])
 
 
@@ -95,14 +95,14 @@ class _ProgressNotes:
 
     def note(self, **changed: object) -> None:
         """Write changes to the notes and end the step in progress."""
-        self.notes = replace(self.notes, progress=None, **changed)  # type: ignore[arg-type]
+        self.notes = replace(self.notes, step=None, **changed)  # type: ignore[arg-type]
         self._file.write(self.notes)
 
     def __call__(self, text: Sentence, done: int, total: int) -> None:
         now = time.monotonic()
         if self._noted[0] != text or now - self._noted[1] > _NOTE_INTERVAL_S:
             self._noted = (text, now)
-            self.notes = replace(self.notes, progress=UpdateProgress(text, done, total))
+            self.notes = replace(self.notes, step=UpdateProgress(text, done, total))
             with contextlib.suppress(OSError):  # a full disk must not end the update
                 self._file.write(self.notes)
         tenth = done * 10 // total if total else 0
@@ -115,7 +115,7 @@ def _update(versions: Versions | None, places: Places, progress: _ProgressNotes,
     settings = load(places.settings_file).settings.updates
     require_publisher(settings)
     running = version("potluck")
-    progress.note(asked_at=time.time(), error=None)
+    progress.note(asked_at=time.time(), problem=None)
     progress(sentence("asking the publisher"), 0, 0)
     offer, seen = look(settings.url, publisher_of(settings.key, progress.notes.seen), time.time())
     progress.note(seen=seen, checked_at=time.time())  # on the disk before anything is done with it
