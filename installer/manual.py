@@ -18,7 +18,7 @@ from pathlib import Path
 import shtab
 from potluck_cli import daemon, main
 from potluck_cli.parser import HelpText, Parser, actions_of
-from potluck_daemon.settings.schema import entries
+from potluck_control.settings import entries
 from potluck_daemon.settings.values import shown
 
 _DATE = "2026-11-21"  # of the last release; today's date would change the files every day

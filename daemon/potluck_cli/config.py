@@ -14,10 +14,10 @@ from typing import Any
 
 from potluck_control import schema
 from potluck_control.places import find_places
+from potluck_control.settings import SETTINGS_VERSION, entries, value_of
 from potluck_daemon.settings.accepted import accept, accepted_data, change_settings
-from potluck_daemon.settings.schema import SETTINGS_VERSION, entries
 from potluck_daemon.settings.store import load, parse, write
-from potluck_daemon.settings.values import entry_of, shown, value_of
+from potluck_daemon.settings.values import entry_of, shown
 
 from potluck.errors import UsageError
 from potluck_cli.connect import daemon, hello_or_none

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from potluck_control.codec import to_json
+from potluck_control.devices import check_devices, parse_max_memory
 from potluck_control.engine_messages import (
     EngineEvent,
     FilesChanged,
@@ -23,7 +24,6 @@ from potluck_control.engine_messages import (
     Waiting,
 )
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
-from potluck_engine.ranks.devices import check_devices, parse_max_memory
 
 from potluck.errors import UsageError
 from potluck.formatting import rounded

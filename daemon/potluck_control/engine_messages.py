@@ -22,7 +22,7 @@ from potluck_control.network_report import Nearby as Nearby
 from potluck_control.network_report import NetworkCaps, NetworkReport
 from potluck_control.schema import SwarmOutlook
 
-PIPE_VERSION = 5
+PIPE_VERSION = 6
 REPORT_INTERVAL_S = 1.0
 MAX_LINE_BYTES = 32 * 1024 * 1024  # a roster of 10,000 people
 MIN_DUTY = 0.1  # of `Throttle`, so that a step ends

@@ -22,13 +22,12 @@ from potluck_control.methods.health import Bundle
 from potluck_control.places import Places
 from potluck_control.redaction import OwnNames, redact_person
 from potluck_control.schema import Status
+from potluck_control.settings import entries, value_of
 
 from potluck.errors import PotluckError
 from potluck_daemon.doctor.checks import examine
 from potluck_daemon.doctor.finding import Scene
 from potluck_daemon.reporting.history import HistoryFile
-from potluck_daemon.settings.schema import entries
-from potluck_daemon.settings.values import value_of
 
 _LOG_LINES = 2000
 _TRANSITIONS = 200

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import transformers as hf
 from helpers.engine_peers import CHECKPOINT, SWARM
+from potluck_control.devices import parse_max_memory
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine import fitting
 from potluck_engine.fitting import alone, cache_tokens, choose_dtype, num_blocks_that_fit, resolved_limits
-from potluck_engine.ranks.devices import parse_max_memory
 
 from potluck.blocks.residency import Room, place
 from potluck.blocks.span import BlockSpan

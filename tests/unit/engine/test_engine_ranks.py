@@ -15,10 +15,10 @@ import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load
 from helpers.lone_engine import Machine
+from potluck_control.devices import check_devices
 from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.loaded_blocks import Inputs, LoadedBlocks
 from potluck_engine.ranks import processes
-from potluck_engine.ranks.devices import check_devices
 from potluck_engine.ranks.mailbox import Mailbox, RankInbox
 from potluck_engine.ranks.processes import RankProcesses
 from potluck_engine.ranks.ranked import loaded_blocks

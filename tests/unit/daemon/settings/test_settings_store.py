@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from potluck_daemon.settings.schema import Settings, entries
+from potluck_control.settings import Settings, entries
 from potluck_daemon.settings.store import Loaded, change, load, take_back
 from potluck_daemon.settings.values import convert, entry_of, shown
 

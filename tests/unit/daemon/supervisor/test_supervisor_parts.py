@@ -17,11 +17,11 @@ from potluck_control.methods.members import SeenServer
 from potluck_control.network_report import NetworkReport
 from potluck_control.places import Places
 from potluck_control.schema import SwarmStatus
+from potluck_control.settings import ServeSettings, Settings
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.policy.decide import Phase
 from potluck_daemon.reporting.display import changed_files, failures, swarm_status
 from potluck_daemon.settings.desired_state import DesiredState
-from potluck_daemon.settings.schema import ServeSettings, Settings
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
