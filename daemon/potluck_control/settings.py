@@ -89,7 +89,7 @@ class ServeSettings:
         0, "how many blocks to serve; 0: as many as fit", low=0, high=10_000, option=Option(metavar="N", group="blocks")
     )
     checkpoint: str = _launch_setting(
-        "", "folder of the checkpoint; empty: the swarm's model, downloaded into the cache"
+        "", "folder of the checkpoint; empty: the swarm's model, downloaded into the cache", is_folder_or_name=True
     )
     models_folder: str = _engine_setting(
         "", "folder for downloaded checkpoints; empty: the Hugging Face cache", check=_check_absolute
@@ -111,7 +111,7 @@ class ServeSettings:
     )
     quantization: str = _engine_setting(
         "none",
-        "how weights are held: none (as computed), int8, int4 (keeps those of GPTQ and AWQ as they are)",
+        "how weights are held: none (as computed), int8, int4, which keeps those of GPTQ and AWQ as they are",
         choices=QUANTIZATIONS,
         option=Option(),
     )
@@ -124,6 +124,7 @@ class ServeSettings:
     adapters: tuple[str, ...] = _engine_setting(
         (),
         "LoRA adapters in peft's format that callers may use: folders or hub names",
+        is_folder_or_name=True,
         option=Option("adapter", metavar="FOLDER|NAME"),
     )
     private_adapters_mb: int = _engine_setting(
@@ -341,6 +342,7 @@ class SettingEntry:
     choices: tuple[str, ...] = ()
     acts: Acts = Acts.AT_ONCE
     option: Option | None = None
+    is_folder_or_name: bool = False  # of a model or an adapter: a folder here, or a name on the hub
     check: Callable[[Any], object] | None = None  # raises ValueError or UsageError for a wrong value
 
     @property
@@ -379,7 +381,10 @@ def with_value(settings: Settings, entry: SettingEntry, value: object) -> Settin
 
 
 def for_engine(settings: Settings) -> Settings:
-    """Return what an engine is launched with. Other settings have their defaults, so that no change of them restarts it."""
+    """Return what an engine is launched with.
+
+    A setting that acts elsewhere has its default, so that its change starts no other engine.
+    """
     kept = Settings()
     for entry in entries():
         if entry.acts is Acts.IN_ENGINE:

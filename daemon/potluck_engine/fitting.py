@@ -42,10 +42,11 @@ _USUAL_LENGTH = 8192  # tokens of a session
 
 def resolved(spec: LaunchSpec) -> LaunchSpec:
     """Return `spec` with device, number format and threads chosen where it leaves them open. Raises UsageError."""
-    devices = check_devices(spec.serve.devices)
-    device = devices[0] if devices else choose_device(spec.serve.device)
-    dtype = choose_dtype(spec.serve.dtype, device, spec.serve.quantization)
-    threads = spec.serve.threads or max(1, cores() // 2)
+    serve = spec.serve
+    devices = check_devices(serve.devices)
+    device = devices[0] if devices else choose_device(serve.device)
+    dtype = choose_dtype(serve.dtype, device, serve.quantization)
+    threads = serve.threads or max(1, cores() // 2)
     threads //= max(devices.count("cpu"), 1)  # ranks on a CPU share the engine's
     return spec.with_serve(device=device, dtype=dtype, threads=max(threads, 1))
 
@@ -97,27 +98,28 @@ def num_blocks_that_fit(checkpoint: Checkpoint, spec: LaunchSpec) -> int:
     Raises:
         UsageError: the device is not there, or its limit cannot be read.
     """
-    exchange_bytes = _exchange_bytes(spec) * len(spec.serve.devices)
+    serve = spec.serve
+    exchange_bytes = _exchange_bytes(spec) * len(serve.devices)
     for_blocks = max(total_limit_bytes(spec) - exchange_bytes, 0) * (1.0 - _WORK_SHARE)
-    for_sessions = _cache_bytes(checkpoint, spec.serve.dtype, spec.serve.cache_quantization) * spec.limits.cache_tokens
-    each = max(_block_sizes(checkpoint, spec.serve.dtype, spec.serve.quantization)) + for_sessions
+    for_sessions = _cache_bytes(checkpoint, serve.dtype, serve.cache_quantization) * spec.limits.cache_tokens
+    each = max(_block_sizes(checkpoint, serve.dtype, serve.quantization)) + for_sessions
     return min(max(int(for_blocks // each), 1), checkpoint.num_blocks)
 
 
 def memory_limits(spec: LaunchSpec) -> dict[str, int]:
     """Return bytes of each device, "cpu" or "disk" as the user limits them, or less. Raises UsageError."""
-    limits = parse_max_memory(spec.serve.max_memory)
-    if spec.serve.memory_limit_mb:
-        limits.setdefault(numbered(spec.serve.device), spec.serve.memory_limit_mb << 20)
+    serve = spec.serve
+    limits = parse_max_memory(serve.max_memory)
+    if serve.memory_limit_mb:
+        limits.setdefault(numbered(serve.device), serve.memory_limit_mb << 20)
     return {name: limit if name == "disk" else limit * spec.memory_percent // 100 for name, limit in limits.items()}
 
 
 def total_limit_bytes(spec: LaunchSpec) -> int:
     """Return what the engine may use of all its devices together. Raises UsageError."""
-    each = memory_limits(spec).get(numbered(spec.serve.device)) or memory_limit_bytes(
-        spec.serve.device, spec.memory_percent
-    )
-    return each * max(len(set(spec.serve.devices)), 1)  # ranks on a CPU share one
+    serve = spec.serve
+    each = memory_limits(spec).get(numbered(serve.device)) or memory_limit_bytes(serve.device, spec.memory_percent)
+    return each * max(len(set(serve.devices)), 1)  # ranks on a CPU share one
 
 
 def window(checkpoint: Checkpoint, spec: LaunchSpec) -> tuple[int, bool]:
@@ -127,8 +129,9 @@ def window(checkpoint: Checkpoint, spec: LaunchSpec) -> tuple[int, bool]:
     anew to serve other blocks.
     """
     fits, kinds = num_blocks_that_fit(checkpoint, spec), getattr(checkpoint.text_config, "layer_types", None) or ()
-    wanted = min(spec.serve.num_blocks or fits, checkpoint.num_blocks)
-    return wanted, len(spec.serve.devices) < 2 and not spec.serve.adapters and len(set(kinds)) < 2 and wanted <= fits
+    serve = spec.serve
+    wanted = min(serve.num_blocks or fits, checkpoint.num_blocks)
+    return wanted, len(serve.devices) < 2 and not serve.adapters and len(set(kinds)) < 2 and wanted <= fits
 
 
 def block_stack(checkpoint: Checkpoint) -> str:
@@ -138,12 +141,12 @@ def block_stack(checkpoint: Checkpoint) -> str:
 
 def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder: Path) -> Room:
     """Return the room for weights: what sessions leave of the device, and a polite share of RAM and disk."""
-    limits, device = memory_limits(spec), numbered(spec.serve.device)
+    serve = spec.serve
+    limits, device = memory_limits(spec), numbered(serve.device)
     wanted = limits.get(device)
     limit = max((wanted or memory_limit_bytes(device, spec.memory_percent)) - _exchange_bytes(spec), 0)
-    for_sessions = (
-        _cache_bytes(checkpoint, spec.serve.dtype, spec.serve.cache_quantization) * spec.limits.cache_tokens * len(span)
-    )
+    in_block = _cache_bytes(checkpoint, serve.dtype, serve.cache_quantization) * spec.limits.cache_tokens
+    for_sessions = in_block * len(span)
     device_bytes = int(limit * (1.0 - _WORK_SHARE)) - min(for_sessions, limit // 2)
     in_ram = _ram_bytes() * spec.memory_percent // 100
     return Room(

@@ -72,9 +72,8 @@ class RankProcesses:
                 await ranks._start_one(rank)
         except OSError as error:
             await ranks.close()
-            raise PotluckError(
-                f"a process for {config.serve.devices[rank]} cannot be started: {error.strerror}"
-            ) from error
+            device = config.serve.devices[rank]
+            raise PotluckError(f"a process for {device} cannot be started: {error.strerror}") from error
         ranks._mailbox.send("config", config)
         return ranks
 

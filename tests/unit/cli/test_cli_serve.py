@@ -1,10 +1,10 @@
 """What `potluck serve` makes of its options."""
 
-import argparse
 from pathlib import Path
 
 import pytest
 from helpers.engine_peers import CHECKPOINT, SWARM
+from potluck_cli.parser import Parser
 from potluck_cli.serve import add_arguments, launch_spec
 from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.fitting import resolved
@@ -16,7 +16,7 @@ from potluck.protocol.swarm import new_swarm
 
 
 def asked(*options: str) -> LaunchSpec:
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     add_arguments(parser)
     return launch_spec(parser.parse_args([str(CHECKPOINT), *options]))
 
@@ -27,13 +27,13 @@ def spec_of(*options: str) -> LaunchSpec:
 
 def test_the_first_of_several_devices_is_the_engines_own_and_one_is_no_list() -> None:
     spec = spec_of("--devices", "cuda:1,cuda:0", "--threads", "4")
-    assert (spec.device, spec.devices, spec.threads) == ("cuda:1", ("cuda:1", "cuda:0"), 4)
-    assert spec_of("--device", "cpu").devices == ()
+    assert (spec.serve.device, spec.serve.devices, spec.serve.threads) == ("cuda:1", ("cuda:1", "cuda:0"), 4)
+    assert spec_of("--device", "cpu").serve.devices == ()
 
 
 def test_ranks_on_the_cpu_share_its_threads() -> None:
-    assert spec_of("--devices", "cpu, cpu", "--threads", "4").threads == 2
-    assert spec_of("--devices", "cpu,cpu", "--threads", "1").threads == 1
+    assert spec_of("--devices", "cpu, cpu", "--threads", "4").serve.threads == 2
+    assert spec_of("--devices", "cpu,cpu", "--threads", "1").serve.threads == 1
 
 
 def test_devices_that_do_not_go_together_are_refused() -> None:

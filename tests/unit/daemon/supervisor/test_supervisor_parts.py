@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from helpers.launches import launch_of
 from msgspec import structs
 from potluck_control import engine_messages as messages
 from potluck_control.codec import CodecError
@@ -47,7 +48,7 @@ CRASH = (
 
 def test_each_message_survives_the_pipe() -> None:
     for message in (
-        LaunchSpec(Membership(SWARM), "/m", Path("/run"), "0:4", listen=("/ip4/127.0.0.1/tcp/0",)),
+        launch_of("/m", Path("/run"), Membership(SWARM), blocks="0:4", listen=("/ip4/127.0.0.1/tcp/0",)),
         messages.Stop(),
         messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
         messages.Servers((SeenServer("12D3", 0, 4, "online", 1.5, 0.02), SeenServer("12D4", 4, 8, "offline", 0.0))),
