@@ -26,7 +26,7 @@ def spec_of(*options: str) -> LaunchSpec:
 
 
 def test_the_first_of_several_devices_is_the_engines_own_and_one_is_no_list() -> None:
-    spec = spec_of("--devices", "cuda:1,cuda:0", "--threads", "4")
+    spec = spec_of("--devices", "cuda:1,cuda:0", "--dtype", "float32", "--threads", "4")
     assert (spec.serve.device, spec.serve.devices, spec.serve.threads) == ("cuda:1", ("cuda:1", "cuda:0"), 4)
     assert spec_of("--device", "cpu").serve.devices == ()
 
