@@ -309,10 +309,10 @@ def other_apps(status: GatewayStatus) -> tuple[OtherAppsPage, FakeLink]:
 def test_the_state_of_the_address_is_said_with_what_can_be_done() -> None:
     for status, said, offered in (
         (STOPPED, "It does not run.", "Start"),
-        (replace(STOPPED, state=GatewayState.STARTING, step="Importing"), "Getting ready: Importing…", "Stop"),
+        (structs.replace(STOPPED, state=GatewayState.STARTING, step="Importing"), "Getting ready: Importing…", "Stop"),
         (READY, "Ready: demo.", "Stop"),
-        (replace(READY, notice="port 8737 is taken"), "Ready: demo. Port 8737 is taken.", "Stop"),
-        (replace(STOPPED, state=GatewayState.FAILED, problem="it ended"), "It ended.", "Start"),
+        (structs.replace(READY, notice="port 8737 is taken"), "Ready: demo. Port 8737 is taken.", "Stop"),
+        (structs.replace(STOPPED, state=GatewayState.FAILED, problem="it ended"), "It ended.", "Start"),
     ):
         page, _ = other_apps(status)
         assert said in shown(page)

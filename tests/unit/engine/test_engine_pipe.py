@@ -26,7 +26,7 @@ async def test_a_child_waits_for_its_launch_whatever_is_said_before(
     ours, theirs = socket.socketpair()
     pipe = await DaemonPipe.open(theirs.detach())
     launch = launch_of("checkpoint", tmp_path, Membership(SWARM), blocks="0:2")
-    last = {"launched": (launch,), "stopped": (messages.Stop(),), "gone": ()}[ends]
+    last = {"launched": (messages.Launch(launch),), "stopped": (messages.Stop(),), "gone": ()}[ends]
     ours.sendall(b"".join(map(messages.encode, (*before, *last))))
     ours.close()
     found = await pipe.launch()
@@ -47,7 +47,7 @@ async def test_an_engine_in_the_middle_of_a_load_ends_within_seconds_of_its_stop
     monkeypatch.setattr(pipe, "end_by_force", lambda after_s=None: forced.append(after_s))
     ours, theirs = socket.socketpair()
     daemon = await DaemonPipe.open(theirs.detach())
-    ours.sendall(messages.encode(launch_of("checkpoint", tmp_path, Membership(SWARM), blocks="0:2")))
+    ours.sendall(messages.encode(messages.Launch(launch_of("checkpoint", tmp_path, Membership(SWARM)))))
     ours.sendall(messages.encode(messages.Stop()))
     await pipe._Child(daemon).work()
     daemon.close()
