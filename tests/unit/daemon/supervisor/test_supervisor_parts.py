@@ -13,7 +13,6 @@ import pytest
 from helpers.launches import launch_of
 from msgspec import structs
 from potluck_control import engine_messages as messages
-from potluck_control.codec import CodecError
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.methods.members import SeenServer
 from potluck_control.network_report import NetworkReport
@@ -33,6 +32,7 @@ from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
 
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
+from potluck.protocol.codec import CodecError
 from potluck.protocol.swarm import Swarm
 
 SWARM = Swarm("s", "m", 4, "s", founder_key=b"k" * 32)
