@@ -150,9 +150,8 @@ def _with_inner(shapes: list[type]) -> Iterator[type]:
 def _markdown_shape(kind: type) -> list[str]:
     hints = typing.get_type_hints(kind)
     about = (kind.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
-    names = (
-        [item.name for item in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else kind.__struct_fields__
-    )
+    is_struct = issubclass(kind, msgspec.Struct)
+    names = kind.__struct_fields__ if is_struct else [item.name for item in dataclasses.fields(kind)]
     return ["", f"### {kind.__name__}", "", about, "", *(f"- `{name}`: {_type_words(hints[name])}" for name in names)]
 
 

@@ -78,7 +78,9 @@ class ServeSettings:
     """The blocks to serve, and how to serve them."""
 
     enabled: bool = _setting(True, "serve blocks whenever a swarm is joined and nothing else needs the computer")
-    swarm: str = _launch_setting("", "name of the swarm to serve; empty: the one served last, or joined last")
+    swarm: str = _launch_setting(
+        "", "name of the swarm to serve; empty: the one served last, or joined last", is_private=True
+    )
     blocks: str = _engine_setting(
         "",
         "blocks to serve, START:END, counted from 0; empty: those that the swarm lacks most",
@@ -105,7 +107,7 @@ class ServeSettings:
     )
     dtype: str = _engine_setting(
         "auto",
-        "number format of the computation: auto, float32, bfloat16, float16",
+        "number format of the computation; auto: float32 on a CPU, bfloat16 on a GPU and for quantised weights",
         choices=DTYPES,
         option=Option(),
     )
@@ -147,11 +149,12 @@ class ServeSettings:
     threads: int = _engine_setting(
         0, "CPU threads for computing; 0: half of the cores", low=0, high=1024, option=Option()
     )
-    name: str = _engine_setting("", "name that the swarm sees; empty: none", option=Option())
+    name: str = _engine_setting("", "name that the swarm sees; empty: none", is_private=True, option=Option())
     listen: tuple[str, ...] = _launch_setting(
         (),
         "addresses to listen on, as multiaddrs; empty: any address, a port chosen once and kept",
         check=_check_listen,
+        is_private=True,
     )
     link_mbps: float = _engine_setting(
         0.0, "speed of this computer's network link until it is measured; 0: 100", unit="Mbit/s", low=0, high=1e6
@@ -342,6 +345,7 @@ class SettingEntry:
     choices: tuple[str, ...] = ()
     acts: Acts = Acts.AT_ONCE
     option: Option | None = None
+    is_private: bool = False  # tells who or where this is, so reports leave it out
     is_folder_or_name: bool = False  # of a model or an adapter: a folder here, or a name on the hub
     check: Callable[[Any], object] | None = None  # raises ValueError or UsageError for a wrong value
 

@@ -291,7 +291,7 @@ complete -c potluck -n '_shtab_potluck_using serve' -l blocks -x -d 'blocks to s
 complete -c potluck -n '_shtab_potluck_using serve' -l num-blocks -x -d 'how many blocks to serve; 0: as many as fit'
 complete -c potluck -n '_shtab_potluck_using serve' -l device -x -d 'auto, cpu, cuda, cuda:1, mps, ... (default: cpu)'
 complete -c potluck -n '_shtab_potluck_using serve' -l devices -x -d 'devices that share the blocks: cuda:0,cuda:1; empty: one device; repeatable'
-complete -c potluck -n '_shtab_potluck_using serve' -l dtype -xka "auto float32 bfloat16 float16" -d 'number format of the computation: auto, float32, bfloat16, float16 (default: auto)'
+complete -c potluck -n '_shtab_potluck_using serve' -l dtype -xka "auto float32 bfloat16 float16" -d 'number format of the computation; auto: float32 on a CPU, bfloat16 on a GPU and for quantised weights (default: auto)'
 complete -c potluck -n '_shtab_potluck_using serve' -l quantization -xka "none int8 int4" -d 'how weights are held: none (as computed), int8, int4, which keeps those of GPTQ and AWQ as they are (default: none)'
 complete -c potluck -n '_shtab_potluck_using serve' -l cache-quantization -xka "none int8" -d 'how the keys and values of sessions are held: none (as computed), int8 (room for twice as many) (default: none)'
 complete -c potluck -n '_shtab_potluck_using serve' -l adapter -x -d 'LoRA adapters in peft'"'"'s format that callers may use: folders or hub names; repeatable'

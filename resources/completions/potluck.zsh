@@ -716,7 +716,7 @@ _shtab_potluck_serve_options=(
   "--num-blocks[how many blocks to serve\; 0\: as many as fit]:N:"
   "--device[auto, cpu, cuda, cuda\:1, mps, ... (default\: cpu)]:DEVICE:"
   "*--devices[devices that share the blocks\: cuda\:0,cuda\:1\; empty\: one device\; repeatable]:DEVICE,...:"
-  "--dtype[number format of the computation\: auto, float32, bfloat16, float16 (default\: auto)]:serve.dtype:(auto float32 bfloat16 float16)"
+  "--dtype[number format of the computation\; auto\: float32 on a CPU, bfloat16 on a GPU and for quantised weights (default\: auto)]:serve.dtype:(auto float32 bfloat16 float16)"
   "--quantization[how weights are held\: none (as computed), int8, int4, which keeps those of GPTQ and AWQ as they are (default\: none)]:serve.quantization:(none int8 int4)"
   "--cache-quantization[how the keys and values of sessions are held\: none (as computed), int8 (room for twice as many) (default\: none)]:serve.cache_quantization:(none int8)"
   "*--adapter[LoRA adapters in peft\'s format that callers may use\: folders or hub names\; repeatable]:FOLDER|NAME:"

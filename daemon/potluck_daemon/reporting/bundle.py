@@ -32,7 +32,6 @@ from potluck_daemon.reporting.history import HistoryFile
 _LOG_LINES = 2000
 _TRANSITIONS = 200
 _PACKAGES = ("potluck", "torch", "transformers", "hivemind", "psutil", "PySide6-Essentials")
-_PRIVATE = ("serve.swarm", "serve.name", "serve.listen")  # settings that tell who and where this is
 
 
 def write_bundle(path: Path, scene: Scene, person: OwnNames, *, replaces: bool) -> Bundle:
@@ -76,7 +75,7 @@ def this_person() -> OwnNames:
 def _texts(scene: Scene) -> Iterator[tuple[str, str]]:
     yield "versions.json", _json(_versions())
     yield "doctor.json", _json(builtins(examine(scene)))
-    settings = {entry.key: value_of(scene.loaded.settings, entry) for entry in entries() if entry.key not in _PRIVATE}
+    settings = {entry.key: value_of(scene.loaded.settings, entry) for entry in entries() if not entry.is_private}
     notes = {"problems": scene.loaded.problems, "notices": scene.loaded.notices}
     yield "settings.json", _json(builtins({**settings, **notes}))
     if scene.status is not None:
