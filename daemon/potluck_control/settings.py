@@ -71,6 +71,7 @@ def _check_listen(addresses: tuple[str, ...]) -> None:
 
 _launch_setting = partial(_setting, acts=Acts.AT_LAUNCH)
 _engine_setting = partial(_setting, acts=Acts.IN_ENGINE)
+_serve_setting = partial(_engine_setting, option=Option())
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +106,20 @@ class ServeSettings:
         check=check_devices,
         option=Option(metavar="DEVICE,...", group="device"),
     )
-    dtype: str = _engine_setting(
+    dtype: str = _serve_setting(
         "auto",
         "number format of the computation; auto: float32 on a CPU, bfloat16 on a GPU and for quantised weights",
         choices=DTYPES,
-        option=Option(),
     )
-    quantization: str = _engine_setting(
+    quantization: str = _serve_setting(
         "none",
         "how weights are held: none (as computed), int8, int4, which keeps those of GPTQ and AWQ as they are",
         choices=QUANTIZATIONS,
-        option=Option(),
     )
-    cache_quantization: str = _engine_setting(
+    cache_quantization: str = _serve_setting(
         "none",
         "how the keys and values of sessions are held: none (as computed), int8 (room for twice as many)",
         choices=CACHE_QUANTIZATIONS,
-        option=Option(),
     )
     adapters: tuple[str, ...] = _engine_setting(
         (),
@@ -129,13 +127,12 @@ class ServeSettings:
         is_folder_or_name=True,
         option=Option("adapter", metavar="FOLDER|NAME"),
     )
-    private_adapters_mb: int = _engine_setting(
+    private_adapters_mb: int = _serve_setting(
         256,
         "memory for LoRA adapters that members bring with their calls and train; 0: take none",
         unit="MiB",
         low=0,
         high=1 << 20,
-        option=Option(),
     )
     memory_limit_mb: int = _engine_setting(
         0, "device memory the engine may use; 0: what fits", unit="MiB", low=0, high=1 << 24
@@ -146,10 +143,8 @@ class ServeSettings:
         check=parse_max_memory,
         option=Option(metavar="DEVICE=SIZE,..."),
     )
-    threads: int = _engine_setting(
-        0, "CPU threads for computing; 0: half of the cores", low=0, high=1024, option=Option()
-    )
-    name: str = _engine_setting("", "name that the swarm sees; empty: none", is_private=True, option=Option())
+    threads: int = _serve_setting(0, "CPU threads for computing; 0: half of the cores", low=0, high=1024)
+    name: str = _serve_setting("", "name that the swarm sees; empty: none", is_private=True)
     listen: tuple[str, ...] = _launch_setting(
         (),
         "addresses to listen on, as multiaddrs; empty: any address, a port chosen once and kept",
