@@ -60,7 +60,7 @@ def test_each_verdict_and_what_to_do() -> None:
             gpu.judge,
             gpu.GpuFacts((H200,), "580.1", engine=FAST),
             [OK, OK, OK],
-            "fused, graphs",
+            "native kernels, fused",
         ),
         (gpu.judge, gpu.GpuFacts((H200,), "470.1", torch="2.13.0+cu130"), [OK, ERROR], "too old"),
         (gpu.judge, gpu.GpuFacts((H200,), "580.1", torch="2.13.0+cpu"), [OK, OK, WARNING], "the CPU only"),
