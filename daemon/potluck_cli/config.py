@@ -14,9 +14,8 @@ from typing import Any
 
 from potluck_control import schema
 from potluck_control.places import find_places
-from potluck_daemon.settings.accepted import accept, accepted_data, change_settings
 from potluck_daemon.settings.schema import SETTINGS_VERSION, entries
-from potluck_daemon.settings.store import load, parse, write
+from potluck_daemon.settings.store import SettingsStore, load, parse
 from potluck_daemon.settings.values import entry_of, shown, value_of
 
 from potluck.errors import UsageError
@@ -88,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         if value is not None and args.key in _FOLDERS:
             for folder in value.split(","):
                 folder_or_name(folder.strip())
-        change_settings(find_places(), {args.key: value})
+        SettingsStore(find_places(), {}).change({args.key: value})
         _have_read()
     chosen = [] if args.action == "edit" else list(entries()) if args.action == "list" else [entry_of(args.key)]
     loaded = load(path)
@@ -123,7 +122,8 @@ def _have_read() -> None:
 def _edit(path: Path) -> None:
     """Edit a copy, which replaces the file once it has no mistake, as visudo does. Raises UsageError."""
     there = path.read_bytes() if path.exists() else b""
-    in_force = accepted_data(find_places()) if not there.strip() else b""
+    store = SettingsStore(find_places(), {})
+    in_force = store.in_force() if not there.strip() else b""
     there = there if there.strip() else template().encode()
     data = in_force if in_force.strip() else there
     with tempfile.TemporaryDirectory(prefix="potluck-") as folder:
@@ -138,8 +138,7 @@ def _edit(path: Path) -> None:
             if not sys.stdin.isatty() or input("Edit again? [Y/n] ").strip().lower().startswith("n"):
                 raise UsageError(f"{path} is as it was", hint="nothing was changed because of the mistakes above")
         if loaded.data != there:
-            write(path, loaded.data)
-            accept(find_places())
+            store.replace(loaded.data)
             _have_read()
 
 
