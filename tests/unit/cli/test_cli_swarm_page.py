@@ -21,7 +21,6 @@ from potluck_control.schema import SwarmOutlook
 
 from potluck.errors import NetworkError, UsageError
 from potluck.membership.joined import JoinedSwarms
-from potluck.protocol.codec import encode
 from potluck.protocol.swarm import new_swarm
 
 NOW = 1_800_000_000.0
