@@ -102,10 +102,7 @@ class SettingsStore:
         with alone(self._path.parent):
             data = self._path.read_bytes() if self._path.exists() else b""
             data = data if data.strip() else self.in_force()
-            try:
-                there = _table(data, self._path.name)
-            except ValueError as error:
-                raise UsageError(str(error), hint=EDIT_HINT) from None
+            there = _table(data, self._path.name)
             found = parse(data, self._path.name, {}).settings
             document = tomlkit.parse(data.decode(_ENCODING) or f"version = {SETTINGS_VERSION}\n")
             for entry, value in wanted:
@@ -185,9 +182,9 @@ def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
     known = {entry.key: entry for entry in entries()}
     try:
         table = _table(data, name)
-    except ValueError as error:
+    except UsageError as error:
         table = {"version": SETTINGS_VERSION}
-        problems.append(str(error))
+        problems.append(error.message)
     is_newer = table.pop("version") > SETTINGS_VERSION
     if is_newer:
         notices.append(f"{name} is of a newer Potluck; what this one does not know stays in it and has no effect")
@@ -233,16 +230,18 @@ def _table(data: bytes, name: str) -> dict[str, Any]:
     """Return what a file of this version or a newer one sets, by key, and its `version`. People may leave that out.
 
     Raises:
-        ValueError: a person has to mend the file.
+        UsageError: a person has to mend the file.
     """
     try:
         table = tomllib.loads(data.decode(_ENCODING))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{name} is not valid TOML: {error}") from None
+        raise UsageError(f"{name} is not valid TOML: {error}", hint=EDIT_HINT) from None
     version = table.setdefault("version", SETTINGS_VERSION)
     if type(version) is not int or version < SETTINGS_VERSION:
-        place = f"{name}{_line_of(data, 'version')}"
-        raise ValueError(f"{place} has version {version!r}; this Potluck knows version {SETTINGS_VERSION}")
+        text = (
+            f"{name}{_line_of(data, 'version')} has version {version!r}; this Potluck knows version {SETTINGS_VERSION}"
+        )
+        raise UsageError(text, hint=EDIT_HINT)
     sections = {key: value if isinstance(value, dict) else {"": value} for key, value in table.items()}
     return {f"{key}.{name}".removesuffix("."): item for key, value in sections.items() for name, item in value.items()}
 
