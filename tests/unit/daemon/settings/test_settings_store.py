@@ -146,6 +146,10 @@ def test_change_refuses_what_load_would_refuse(path: Path) -> None:
             change(path, {key: "1"})
         assert raised.value.hint == "did you mean serve.num_blocks?"
     assert not path.exists()
+    path.write_text("serve = 3\n")
+    with pytest.raises(UsageError, match="serve is not a section"):
+        change(path, {"serve.threads": 1})
+    assert path.read_text() == "serve = 3\n"
 
 
 def test_a_value_is_shown_as_it_is_typed() -> None:
