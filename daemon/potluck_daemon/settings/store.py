@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from potluck_control.places import Places
+from potluck_control.settings import SETTINGS_VERSION, SettingEntry, Settings, entries, value_of, with_value
 
 from potluck.checked_files import read_copy, repair, write_copy
 from potluck.errors import UsageError
 from potluck.files import write_atomically
 from potluck.locks import alone
 from potluck_daemon.settings.owner import files_as_owner, owner_of
-from potluck_daemon.settings.schema import SETTINGS_VERSION, SettingEntry, Settings, entries
-from potluck_daemon.settings.values import convert, entry_of, suggestion, value_of
+from potluck_daemon.settings.values import convert, entry_of, suggestion
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -195,14 +195,14 @@ def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
             notices.append(f"{place}: there is no setting {key}{meant and '; '}{meant}")
             continue
         try:
-            settings = _with(settings, known[key], convert(known[key], value))
+            settings = with_value(settings, known[key], convert(known[key], value))
         except ValueError as error:
             (notices if is_newer else problems).append(f"{place}: {key}: {error}")
     for entry in known.values():
         text = environment.get(entry.variable)
         if text is not None:
             try:
-                settings = _with(settings, entry, convert(entry, text))
+                settings = with_value(settings, entry, convert(entry, text))
             except ValueError as error:
                 notices.append(f"{entry.variable} is ignored: {error}")
     return Loaded(settings, tuple(problems), tuple(notices), data)
@@ -256,11 +256,6 @@ def _line_of(data: bytes, key: str) -> str:
         if here == section and re.match(rf"\s*{re.escape(name)}\s*=", line):
             return f" line {number}"
     return ""
-
-
-def _with(settings: Settings, entry: SettingEntry, value: object) -> Settings:
-    section = getattr(settings, entry.attribute)
-    return replace(settings, **{entry.attribute: replace(section, **{entry.name: value})})
 
 
 def _lost(name: str, loaded: Loaded, earlier: Loaded) -> tuple[str, ...]:
