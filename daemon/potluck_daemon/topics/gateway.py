@@ -11,7 +11,7 @@ from dataclasses import replace
 from potluck_control.gateway_messages import GatewayOpening
 from potluck_control.method import Empty
 from potluck_control.methods import gateway
-from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyList, KeyName, MadeKey, StartParams
+from potluck_control.methods.gateway import GatewayStatus, KeyList, KeyName, MadeKey, StartParams
 from potluck_control.resources import bundled_checkpoint
 from potluck_control.schema import AuditStatus, Transition
 from potluck_control.states import Reason, State
@@ -32,7 +32,6 @@ log = logging.getLogger(__name__)
 _TOKEN_BYTES = 32
 _LOOK_S = 0.1  # while the engine starts, for its addresses
 _RETRY_S = 60.0  # after a gateway that should run could not be started, or ended
-_RUNS = (GatewayState.STARTING, GatewayState.READY)
 _GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN)
 
 
@@ -94,9 +93,8 @@ class GatewayTopic(Topic):
         stays = params.stays or (always.start_with_daemon and params.swarm in ("", always.swarm))
         now = self._gateway.status
         is_same = (now.swarm, now.model) == (membership.swarm.name, membership.swarm.model)
-        if now.state in _RUNS and is_same:
-            if stays:
-                self._gateway.stay()
+        if is_same and not self._gateway.is_over:
+            self._gateway.go_on(stays=stays)
             return self._gateway.status
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         is_served = configuration.swarm is not None and configuration.swarm.name == membership.swarm.name

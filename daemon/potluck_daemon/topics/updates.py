@@ -13,10 +13,10 @@ import random
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from msgspec import structs
 from potluck_control.method import Empty
 from potluck_control.methods import updates
 from potluck_control.methods.setup import Problem
@@ -156,7 +156,7 @@ class UpdatesTopic(Topic):
     def _note(self, problem: Problem) -> None:
         """Note a problem for a process that could not, so that the next tick does not try again."""
         with contextlib.suppress(PotluckError, OSError), self._file.lock() as notes:
-            self._file.write(replace(notes, asked_at=time.time(), step=None, problem=problem))
+            self._file.write(structs.replace(notes, asked_at=time.time(), step=None, problem=problem))
 
     def _show_while_locked(self) -> None:
         if self._showing is None or self._showing.done():

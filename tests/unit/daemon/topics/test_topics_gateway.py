@@ -270,6 +270,22 @@ async def test_one_that_crashes_after_it_served_comes_back_at_its_port_with_its_
     assert not is_alive(script)
 
 
+async def test_who_asks_for_one_that_waits_after_a_crash_gets_it_at_once_as_it_was(
+    ask: Ask, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("potluck_daemon.supervisor.gateway.delay_s", lambda failures, *, explained: 600.0)
+    keep = f"head -n 1 >> {script}.openings"
+    first = await started(ask, script, keep, READY, "exec sleep 600", stays=True)
+    for _ in range(2):
+        os.kill(pid_of(script), signal.SIGSEGV)
+        await until(ask, lambda now: now.state is GatewayState.FAILED)
+        asked = await ask(gateway.START, gateway.StartParams("friends"))
+        assert (asked.state, asked.swarm, asked.problem) == (GatewayState.STARTING, "friends", "")
+        again = await until(ask, lambda now: now.state is GatewayState.READY)
+        assert (again.url, again.token, again.ends_at) == (first.url, first.token, None)
+    assert [line["port"] for line in _lines_of(Path(f"{script}.openings"))][1:] == [1, 1]
+
+
 @pytest.mark.parametrize("comes_online", [True, False])
 async def test_it_imports_while_the_engine_starts_and_is_told_the_swarm_once_that_can_be_found(
     ask: Ask, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comes_online: bool
