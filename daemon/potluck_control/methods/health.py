@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.method import Empty, Method
 
 
@@ -19,10 +20,10 @@ class Severity(StrEnum):
 class Finding(Struct, frozen=True):
     """One sentence about one thing. `advice`: what to do; empty: nothing."""
 
-    check: str
+    check: Sentence  # the name of the check
     severity: Severity
-    text: str
-    advice: str = ""
+    text: Sentence
+    advice: Sentence = NOTHING
 
 
 class Examination(Struct, frozen=True):
