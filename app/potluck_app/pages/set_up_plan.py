@@ -13,7 +13,7 @@ from potluck_app.widgets.findings import finding_line
 from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.theme import Type
-from potluck_app.words import engine
+from potluck_app.words import engine, sentences
 
 _OF_ROOM = "disk"
 _OF_PLACE = ("folder", _OF_ROOM)  # checks that say nothing about a folder chosen after them
@@ -70,9 +70,9 @@ class SetUpPlan(QWidget):
             return
         plan, other = self._state.plan, self._other_variant()
         severity = Severity.WARNING if plan.advice else Severity.OK
-        lines = [finding_line(severity, engine.setting_up(plan.why), engine.setting_up(plan.advice))]
+        lines = [finding_line(severity, sentences.reason(plan.why), sentences.reason(plan.advice))]
         for item in self._told():
-            lines.append(finding_line(item.severity, engine.setting_up(item.text), self._advice(item)))
+            lines.append(finding_line(item.severity, sentences.reason(item.text), self._advice(item)))
         if plan.variant not in self._state.variants:
             said = self.tr("This version of Potluck lacks the packages of the best build ({variant}).")
             lines.append(finding_line(Severity.WARNING, said.format(variant=engine.variant(plan.variant))))
@@ -94,7 +94,7 @@ class SetUpPlan(QWidget):
         """Return the daemon's advice, but for the folder, which has a button here."""
         if of.check in _OF_PLACE and of.severity is not Severity.OK:
             return self.tr("Free some space, or choose another folder below.")
-        return engine.setting_up(of.advice)
+        return sentences.reason(of.advice)
 
     def _other_variant(self) -> str:
         """Return the build chosen instead of the best one; empty: the best one."""
