@@ -1,7 +1,7 @@
 """What the app's pages say in other languages and how they fit small screens, without a screen.
 
 `languages`: texts of all pages that are English in German or Spanish, for several states and with full, empty and
-failing answers, and errors of the daemon that no translation covers. `small_screens`: pages that are cut off or whose
+failing answers, and errors of the daemon that are no sentences. `small_screens`: pages that are cut off or whose
 parts overlap. Screens of other scales need processes of their own.
 """
 
@@ -22,7 +22,6 @@ from pathlib import Path
 from potluck_app.pages.catalogue import FIRST_RUN, SIDEBAR
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets import theme
-from potluck_app.words.daemon_texts import translated
 from potluck_control.schema import EngineStatus, Status, SwarmOutlook
 from potluck_control.states import Reason, State
 from PySide6.QtCore import QCoreApplication, QEvent, QRect, QSize
@@ -32,7 +31,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLayout, QS
 from benchmarks.figures import Measured
 from potluck.errors import PotluckError
 from tests.helpers.app_answers import ANSWERS, PROBES, SERVING, SWARM
-from tests.helpers.app_texts import english_left, in_language, is_english, window_texts
+from tests.helpers.app_texts import english_left, in_language, window_texts
 from tests.helpers.fake_link import FakeLink
 
 ROOT = Path(__file__).parents[1]
@@ -68,11 +67,8 @@ def languages(soak: bool) -> Measured:
                 found = english_left(english, window_texts(language, status, answers, failure))
                 left += [f"{language}, {name}, {kind}: {text}" for text in found]
                 application.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    errors = sorted(set(spoken_errors()))
-    for language in LANGUAGES:
-        with in_language(language):
-            left += [f"{language}, error: {text}" for text in errors if _is_untranslated(text)]
-    return Measured(len(left), {"texts": left[:200], "errors": len(errors), "states": len(statuses())})
+    left += [f"error: {text}" for text in sorted(set(english_errors()))]
+    return Measured(len(left), {"texts": left[:200], "states": len(statuses())})
 
 
 def small_screens(soak: bool) -> Measured:
@@ -113,8 +109,8 @@ def statuses() -> dict[str, Status]:
     }
 
 
-def spoken_errors() -> Iterator[str]:
-    """Yield the messages and hints of all errors that the app may show, with 7 for each name and number."""
+def english_errors() -> Iterator[str]:
+    """Yield messages and hints of errors that the app may show but that are no sentences, with 7 for each name."""
     for speaker in _SPEAKERS:
         place = ROOT / speaker
         for path in sorted(place.rglob("*.py")) if place.is_dir() else (place,):
@@ -130,7 +126,8 @@ def _errors_in(path: Path) -> Iterator[str]:
         if name.endswith("Error") and not _NOT_SHOWN.search(name):
             hints = (keyword.value for keyword in node.exc.keywords if keyword.arg == "hint")
             for part in (*node.exc.args[:1], *hints):
-                if text := _literal(part):
+                text = _literal(part)
+                if not re.fullmatch(r"[\W\d]*|`?potluck [\w -]+`?", text):  # names and commands alone
                     yield text
 
 
@@ -149,13 +146,6 @@ def _literal(node: ast.expr) -> str:
             return _literal(body)
         case _:
             return ""
-
-
-def _is_untranslated(text: str) -> bool:
-    if re.fullmatch(r"[\W\d]*|`?potluck [\w -]+`?", text):  # names and commands alone
-        return False
-    said = translated(text)
-    return said == text or is_english(said)
 
 
 def _faults_of(width: int, height: int, scale: float) -> list[str]:
