@@ -11,12 +11,12 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import TextIO
 
-from potluck_control.codec import to_json
 from potluck_control.methods import earnings
 from potluck_control.methods.earnings import Entry, LedgerCheck
 from potluck_control.places import find_places
 from potluck_daemon.ledger.backup import back_up, restore
 
+from potluck.protocol.codec import builtins
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer
 from potluck_cli.terminal import say
@@ -97,7 +97,7 @@ def _write(entries: Iterator[Entry], file: TextIO, *, as_json: bool) -> None:
         writer.writerows(map(astuple, entries))
         return
     for entry in entries:
-        say(json.dumps(to_json(entry)), file=file)
+        say(json.dumps(builtins(entry)), file=file)
 
 
 def _check(args: argparse.Namespace) -> int:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from potluck_control.codec import to_json
 from potluck_control.redaction import RedactingFormatter
 from potluck_control.resources import bundled_checkpoint
 
@@ -18,13 +17,14 @@ from potluck.errors import UsageError
 from potluck.model_folder import downloaded, hub_cache
 from potluck.p2p.ports import check_announced_address, everywhere
 from potluck.protocol.blocks import Span
+from potluck.protocol.codec import builtins
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck_cli.terminal import Terminal, say
 
 
 def print_json(value: object) -> None:
     """Print a dataclass as one line of JSON."""
-    say(json.dumps(to_json(value)), flush=True)
+    say(json.dumps(builtins(value)), flush=True)
 
 
 def add_max_wait(parser: argparse.ArgumentParser) -> None:

@@ -8,8 +8,10 @@ change raises it. Times are Unix seconds, because they cross processes and are s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
+from potluck.protocol.codec import Confidential
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.method import Empty as Empty
 from potluck_control.method import Method as Method
@@ -27,20 +29,18 @@ EVENTS_PATH = "/events"
 # --- what is shown ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class EngineStatus:
+class EngineStatus(Struct, frozen=True):
     """The process that owns the device; `pid` is None while it is ended."""
 
     pid: int | None = None
     uptime_s: float = 0.0
     restarts: int = 0  # after failures, since the daemon started
-    last_failure: str | None = None  # one sentence, with advice if there is any
-    runs_on: str = ""  # what steps run on, such as "fused, graphs" or "plain: no C compiler"; empty: not known
-    runs_on_hint: str = ""  # how to make them faster; empty: nothing to do
+    last_failure: Sentence = NOTHING  # with advice if there is any; nothing: it has not failed
+    runs_on: Sentence = NOTHING  # what steps run on, such as "fused, graphs" or "plain: no C compiler"
+    runs_on_hint: Sentence = NOTHING  # how to make them faster; nothing: there is no need
 
 
-@dataclass(frozen=True, slots=True)
-class SwarmOutlook:
+class SwarmOutlook(Struct, frozen=True):
     """The capacity of the swarm, and what one more typical server would add."""
 
     tokens_per_s: float  # through all blocks; 0: a block is not served
@@ -49,8 +49,7 @@ class SwarmOutlook:
     one_more_span: tuple[int, int]  # the blocks that the server would take
 
 
-@dataclass(frozen=True, slots=True)
-class SwarmStatus:
+class SwarmStatus(Struct, frozen=True):
     """The swarm that this machine serves, as the engine last reported it."""
 
     name: str
@@ -64,8 +63,7 @@ class SwarmStatus:
     prefix: str = ""  # names the swarm and its model: another swarm, or model, has another one
 
 
-@dataclass(frozen=True, slots=True)
-class LoadStatus:
+class LoadStatus(Struct, frozen=True):
     """The load of the machine and the engine's share. Percentages are of the whole machine."""
 
     cpu_percent: float = 0.0
@@ -76,8 +74,7 @@ class LoadStatus:
     memory_total_bytes: int = 0  # of that device
 
 
-@dataclass(frozen=True, slots=True)
-class UseStatus:
+class UseStatus(Struct, frozen=True):
     """Traffic and energy of serving since midnight, and traffic since the month began."""
 
     sent_bytes: int = 0
@@ -88,8 +85,7 @@ class UseStatus:
     month_received_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class AuditStatus:
+class AuditStatus(Struct, frozen=True):
     """What this computer's own requests found about servers, through the gateway and since the daemon started."""
 
     checked: int = 0  # pieces of answers that another person's server computed again
@@ -107,15 +103,13 @@ class ProbeState(OpenEnum):
     UNKNOWN = "unknown"  # what a newer daemon says
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeStatus:
-    name: str
+class ProbeStatus(Struct, frozen=True):
+    name: Sentence
     state: ProbeState
-    detail: str = ""
+    detail: Sentence = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramQuestion:
+class ProgramQuestion(Struct, frozen=True):
     """Is this program a game? `programs.place` answers: always or never."""
 
     app: str
@@ -123,48 +117,46 @@ class ProgramQuestion:
     is_open: bool = True  # False: answered, and never asked again
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """Everything that a status page shows. `text` is the state and its reason in one sentence."""
 
     state: State
     reason: Reason
-    text: str
+    text: Sentence
     since: float
     version: str
     until: float | None = None  # when this state ends by itself; None: not known
-    engine: EngineStatus = field(default_factory=EngineStatus)
+    engine: EngineStatus = EngineStatus()
     swarm: SwarmStatus | None = None
-    load: LoadStatus = field(default_factory=LoadStatus)
+    load: LoadStatus = LoadStatus()
     tokens_per_s: float = 0.0
     sessions: int = 0
     tokens_today: int = 0
-    ends: str = ""  # when this state ends, for people; empty: it is the normal state
+    ends: Sentence = NOTHING  # when this state ends; nothing: it is the normal state
     app: str = ""  # the program that it gives way to, for `programs.place`; empty if that would not help
     app_title: str = ""  # that program, by the name that people know
     duty: float = 1.0  # share of the time in which the engine computes
-    use: UseStatus = field(default_factory=UseStatus)
+    use: UseStatus = UseStatus()
     probes: tuple[ProbeStatus, ...] = ()
-    notices: tuple[str, ...] = ()  # e.g. that the settings file cannot be read
+    notices: tuple[Sentence, ...] = ()  # e.g. that the settings file cannot be read
     loading: Progress | None = None  # of blocks from the hub or the disk; None: nothing is loaded
-    network: NetworkReport = field(default_factory=NetworkReport)  # as the engine last reported it
+    network: NetworkReport = NetworkReport()  # as the engine last reported it
     questions: tuple[ProgramQuestion, ...] = ()  # that are open, the oldest first
     nearby: Nearby | None = None  # None: no node of this computer runs
     ports: tuple[int, ...] = ()  # TCP, at which others find this computer now
-    audits: AuditStatus = field(default_factory=AuditStatus)
+    audits: AuditStatus = AuditStatus()
     is_confirmed: bool = True  # False: a guest of the swarm, until a leader's computer was online
     leader_heard_at: float | None = None  # when a leader's computer was last heard; None: not since the start
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Struct, frozen=True):
     """One line of the history. `app` and `app_title`: as in Status, for "never yield for this program"."""
 
     at: float
     before: State
     state: State
     reason: Reason
-    text: str
+    text: Sentence
     app: str = ""
     app_title: str = ""
 
@@ -172,15 +164,13 @@ class Transition:
 # --- methods ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class HelloParams:
+class HelloParams(Struct, frozen=True):
     client: str = ""  # name, for the log
     api: int = API_VERSION
     version: str = ""  # of the client's program
 
 
-@dataclass(frozen=True, slots=True)
-class DaemonHello:
+class DaemonHello(Struct, frozen=True):
     """`methods`: all that this daemon has; empty: it is older than this list. See `agreement`."""
 
     api: int
@@ -190,8 +180,7 @@ class DaemonHello:
     methods: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PauseParams:
+class PauseParams(Struct, frozen=True):
     """`seconds` None: until resumed, or until the running game ends."""
 
     seconds: float | None = None
@@ -202,8 +191,7 @@ class PauseParams:
             raise ValueError("a pause lasts between a second and a year")
 
 
-@dataclass(frozen=True, slots=True)
-class DrainParams:
+class DrainParams(Struct, frozen=True):
     """`seconds`: how long open sessions may take. The rest go on elsewhere."""
 
     seconds: float = 600.0
@@ -213,8 +201,7 @@ class DrainParams:
             raise ValueError("draining lasts at most a week")
 
 
-@dataclass(frozen=True, slots=True)
-class PresenceParams:
+class PresenceParams(Struct, frozen=True):
     """What an agent outside the daemon sees. It repeats this before it expires; 0 seconds take it back."""
 
     source: str  # the agent's name
@@ -231,11 +218,10 @@ class PresenceParams:
             raise ValueError("a report lasts at most 10 minutes")
 
 
-@dataclass(frozen=True, slots=True)
-class JoinParams:
+class JoinParams(Confidential, frozen=True):
     """`moves`: this computer serves the swarm from now on, even if it serves another one."""
 
-    invite: str = field(repr=False)  # lets its reader apply
+    invite: str  # lets its reader apply
     moves: bool = False
 
     def __post_init__(self) -> None:
@@ -243,8 +229,7 @@ class JoinParams:
             raise ValueError("an invite has between 1 and 16384 characters")
 
 
-@dataclass(frozen=True, slots=True)
-class CreateParams:
+class CreateParams(Struct, frozen=True):
     """A new swarm that is found through this machine.
 
     `name` empty: home, home-2 and so on. `model`: a checkpoint's folder or a name on the hub; empty: the demo model.
@@ -261,28 +246,25 @@ class CreateParams:
             raise ValueError("the name has at most 64 letters, the model 4096")
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Struct, frozen=True):
     name: str
     model: str
 
 
-@dataclass(frozen=True, slots=True)
-class SwarmInvite:
+class SwarmInvite(Confidential, frozen=True):
     """An invite to the served swarm: whoever has it may join until `expires_at`, up to `people` of them.
 
     That of an open or public swarm is no secret. `link` names the swarm and its key, and lets nobody in.
     """
 
     name: str
-    invite: str = field(repr=False)
+    invite: str
     expires_at: float = 0.0  # 0: of an open or public swarm
     people: int = 0
     link: str = ""  # empty: of an open swarm
 
 
-@dataclass(frozen=True, slots=True)
-class InviteParams:
+class InviteParams(Struct, frozen=True):
     """Says how many people may join with an invite, and for how many days.
 
     `is_public`: anybody may join from now on, another 10,000 people.
@@ -297,8 +279,7 @@ class InviteParams:
             raise ValueError("an invite is for 1 to 10,000 people and up to 3,650 days")
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryParams:
+class HistoryParams(Struct, frozen=True):
     """The newest `limit` transitions that pass all filters. An empty filter passes everything."""
 
     limit: int = 50
@@ -313,13 +294,11 @@ class HistoryParams:
             raise ValueError("at most 200 letters to look for")
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryPage:
+class HistoryPage(Struct, frozen=True):
     transitions: tuple[Transition, ...]  # oldest first
 
 
-@dataclass(frozen=True, slots=True)
-class LogsParams:
+class LogsParams(Struct, frozen=True):
     lines: int = 100
 
     def __post_init__(self) -> None:
@@ -327,20 +306,18 @@ class LogsParams:
             raise ValueError("lines is between 1 and 2000")
 
 
-@dataclass(frozen=True, slots=True)
-class Logs:
+class Logs(Struct, frozen=True):
     path: str
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Metrics:
+class Metrics(Struct, frozen=True):
     """The engine's counters since it started or was restored."""
 
     engine: EngineMetrics
     age_s: float | None = None  # since the engine's report; None: there is none
     page: str = ""  # address of the page for Prometheus; empty: switched off
-    problem: str = ""  # why the page could not be opened
+    problem: Sentence = NOTHING  # why the page could not be opened
 
 
 HELLO = Method("hello", HelloParams, DaemonHello)

@@ -9,7 +9,6 @@ import threading
 from functools import partial
 from pathlib import Path
 
-from potluck_control.codec import dumps, from_json, loads
 from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport, key_hash
 from potluck_control.record_work import record_work
 from potluck_control.redaction import RedactingFormatter
@@ -18,6 +17,7 @@ from potluck_control.schema import AuditStatus
 from potluck.errors import PotluckError
 from potluck.processes import confine
 from potluck.protocol.blocks import PersonId
+from potluck.protocol.codec import decode, encode
 from potluck_gateway.server import GatewayServer
 
 _lock = threading.Lock()
@@ -35,7 +35,7 @@ def main() -> None:
     line = sys.stdin.buffer.readline()
     if not line:  # nobody wants it any more
         return
-    wanted = from_json(GatewayOpening, loads(line))
+    wanted = decode(GatewayOpening, line)
     keys = _Keys(wanted)
     threading.Thread(target=_follow_daemon, args=(keys,), daemon=True).start()
     try:
@@ -113,13 +113,13 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
 
 def _tell(told: GatewayReport) -> None:
     with _lock:
-        os.write(1, dumps(told) + b"\n")
+        os.write(1, encode(told) + b"\n")
 
 
 def _follow_daemon(keys: _Keys) -> None:
     """Hear of changed keys. Exit at once when the daemon closes the input: a generation may be waiting for servers."""
     for line in sys.stdin.buffer:
-        keys.replace(from_json(GatewayKeyHashes, loads(line)).hashes)
+        keys.replace(decode(GatewayKeyHashes, line).hashes)
     os._exit(0)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct
+
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.method import Empty, Method
 
 
@@ -15,18 +17,16 @@ class Severity(StrEnum):
     ERROR = "error"  # it does not work
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One sentence about one thing. `advice`: what to do; empty: nothing."""
 
-    check: str
+    check: Sentence  # the name of the check
     severity: Severity
-    text: str
-    advice: str = ""
+    text: Sentence
+    advice: Sentence = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+class Examination(Struct, frozen=True):
     """The findings so far, of `num_done` out of `num_checks` checks. `at`: when it began, in Unix seconds; 0: never."""
 
     findings: tuple[Finding, ...] = ()
@@ -36,8 +36,7 @@ class Examination:
     at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class BundleParams:
+class BundleParams(Struct, frozen=True):
     """`path`: absolute, of a file that does not exist yet."""
 
     path: str
@@ -47,8 +46,7 @@ class BundleParams:
             raise ValueError("the path must be absolute")
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """The bundle that was written. `parts`: names of the files in it."""
 
     file: str

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.method import Empty, Method
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """A device, named as in serve.device: cpu, cuda:0, ..."""
 
     name: str
@@ -19,8 +19,7 @@ class Device:
     power_w: float | None = None  # that it draws now
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceList:
+class DeviceList(Struct, frozen=True):
     """`best`: the device that the engine chooses.
 
     `has_engine` False: there is no environment to compute in; `potluck setup` makes one.
@@ -31,8 +30,7 @@ class DeviceList:
     has_engine: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class LoginStart:
+class LoginStart(Struct, frozen=True):
     """What the system does at log-in, read each time.
 
     `*_problem`: why it cannot be switched; empty: it can. `*_by`: the file that starts it; empty: none.
@@ -40,14 +38,13 @@ class LoginStart:
 
     app: bool  # the tray app: an entry in the desktop's autostart folder
     daemon: bool  # the daemon: an enabled systemd unit of this user, or the machine's service
-    app_problem: str = ""
-    daemon_problem: str = ""
+    app_problem: Sentence = NOTHING
+    daemon_problem: Sentence = NOTHING
     app_by: str = ""
     daemon_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LoginParams:
+class LoginParams(Struct, frozen=True):
     """None: no change."""
 
     app: bool | None = None

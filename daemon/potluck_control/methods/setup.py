@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct
+
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.method import Empty, Method
 from potluck_control.methods.health import Finding
 
@@ -20,41 +22,37 @@ class Step(StrEnum):
     SWITCH = "switch"
 
 
-@dataclass(frozen=True, slots=True)
-class SetupProgress:
+class SetupProgress(Struct, frozen=True):
     """`done` and `total`: bytes while fetching, else 0 and 0."""
 
     step: Step
-    text: str
+    text: Sentence
     done: int = 0
     total: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One plain sentence, and what to do about it."""
 
-    text: str
-    hint: str = ""
+    text: Sentence
+    hint: Sentence = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The environment to make. `advice`: how more of the hardware could be used; empty: nothing to do.
 
     `download_bytes` and `disk_bytes`: at most. `is_verified`: Potluck's own tests install and run this variant.
     """
 
     variant: str
-    why: str
-    advice: str
+    why: Sentence
+    advice: Sentence
     download_bytes: int
     disk_bytes: int
     is_verified: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SetupState:
+class SetupState(Struct, frozen=True):
     """`ready`: an engine can run; without a `variant` it uses the user's own Python environment.
 
     `folder`: where environments lie, or would. `findings`: as the doctor's; an error among them blocks the set-up.
@@ -74,8 +72,7 @@ class SetupState:
     error: Problem | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BeginParams:
+class BeginParams(Struct, frozen=True):
     """`variant` empty: the best fit. `folder`: absolute, for all later environments; empty: no change."""
 
     variant: str = ""

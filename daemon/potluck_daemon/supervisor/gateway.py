@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import partial
 from urllib.parse import urlsplit
 
-from potluck_control.codec import dumps, from_json, loads
 from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.own_python import python_command
@@ -22,6 +21,7 @@ from potluck_control.schema import AuditStatus
 
 from potluck.errors import PotluckError
 from potluck.p2p.runtime_dir import remove_dead
+from potluck.protocol.codec import decode, encode
 from potluck.protocol.swarm import Swarm
 from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.child import Child, started
@@ -100,7 +100,7 @@ class Gateway:
     async def tell_keys(self, hashes: tuple[str, ...]) -> None:
         """Let in only those with one of these keys, and those with the token."""
         if self._child is not None:
-            await self._child.say(dumps(GatewayKeyHashes(hashes)) + b"\n")
+            await self._child.say(encode(GatewayKeyHashes(hashes)) + b"\n")
 
     @property
     def is_over(self) -> bool:
@@ -176,7 +176,7 @@ class Gateway:
             child.kill()
             return
         wanted = replace(wanted, distrusted=tuple(sorted(self._distrusted)), port=self._port or wanted.port)
-        await child.say(dumps(wanted) + b"\n")
+        await child.say(encode(wanted) + b"\n")
         self._child = child
 
     async def _follow(self, child: Child) -> bool:
@@ -195,7 +195,7 @@ class Gateway:
                 return is_ready
             if not line:
                 return False
-            self._hear(from_json(GatewayReport, loads(line)))
+            self._hear(decode(GatewayReport, line))
             if self._status.state is GatewayState.READY:
                 wait_s = self._end_after_s
                 self._status = replace(self._status, ends_at=None if self._stays else time.time() + wait_s)

@@ -10,6 +10,7 @@ from helpers.app_answers import ANSWERS, EARNINGS, SERVING
 from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, confirm, control, opened, press, shown
+from msgspec import structs
 from potluck_app.pages.activity import ActivityPage, worth_showing
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.pages.diagnostics import DiagnosticsPage
@@ -108,7 +109,7 @@ def test_an_export_takes_all_pages_or_says_why_it_cannot_be_written(name: str, t
     export = Export(page)
     export.write(tmp_path / name)
     link.answer("earnings.export", Entries((ENTRY,), 1))
-    link.answer("earnings.export", Entries((replace(ENTRY, number=2),), None))
+    link.answer("earnings.export", Entries((structs.replace(ENTRY, number=2),), None))
     assert link.named("earnings.export") == [ExportParams(0, 1000), ExportParams(1, 1000)]
     assert f"2 entries written to {tmp_path / name}." in shown(page)
     with (tmp_path / name).open() as file:
@@ -164,8 +165,8 @@ def test_the_history_is_asked_for_again_when_the_state_changes() -> None:
 
 def test_the_way_to_a_state_is_not_told_twice() -> None:
     aside = Transition(10.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to Doom", "doom", "Doom")
-    leaving = replace(aside, state=State.DRAINING)
-    other = replace(leaving, text="Shutting down", reason=Reason.SHUTDOWN)
+    leaving = structs.replace(aside, state=State.DRAINING)
+    other = structs.replace(leaving, text="Shutting down", reason=Reason.SHUTDOWN)
     assert worth_showing((other, leaving, aside)) == [other, aside]
     assert worth_showing((leaving,)) == [leaving]
     grown = [Transition(at, State.SERVING, State.SERVING, Reason.NONE, f"at {at}") for at in (10.0, 20.0, 500.0)]

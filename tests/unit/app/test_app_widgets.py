@@ -8,6 +8,7 @@ from helpers import app_answers
 from helpers.app_answers import PROBES
 from helpers.fake_link import FakeLink
 from helpers.screen import button, said, shown
+from msgspec import structs
 from potluck_app.pages.diagnostics import DiagnosticsPage
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
@@ -202,7 +203,7 @@ def test_the_window_keeps_the_first_run_open_after_joining() -> None:
 
 
 def test_the_strip_draws_any_swarm() -> None:
-    for swarm in (None, SWARM, replace(SWARM, coverage=()), replace(SWARM, num_blocks=500)):
+    for swarm in (None, SWARM, structs.replace(SWARM, coverage=()), structs.replace(SWARM, num_blocks=500)):
         strip = LayerStrip()
         strip.resize(400, 34)
         blank = strip.grab().toImage()
@@ -215,7 +216,7 @@ def test_the_strip_frames_what_holds_the_swarm_back_unless_that_is_everything() 
     strip.resize(400, 34)
     pictures = []
     for runs in ((), ((0, 2),), ((0, 4),)):
-        strip.show_swarm(replace(SWARM, outlook=schema.SwarmOutlook(1.0, runs, 2.0, (0, 2))), "")
+        strip.show_swarm(structs.replace(SWARM, outlook=schema.SwarmOutlook(1.0, runs, 2.0, (0, 2))), "")
         pictures.append(strip.grab().toImage())
     assert pictures[0] == pictures[2] != pictures[1]
 

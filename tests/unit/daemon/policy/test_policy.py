@@ -4,6 +4,7 @@ import itertools
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from potluck_control.schema import ProgramQuestion
 from potluck_control.states import Certainty, Reason, State
 from potluck_daemon.policy.decide import (
@@ -381,7 +382,7 @@ def test_a_program_of_the_always_list_is_not_offered_to_be_ignored() -> None:
 
 UNSURE = Decision(State.YIELDED, Reason.FULL_SCREEN, "Giving way", Rung.ENDED, app="hedgewars", app_title="Hedgewars")
 OPEN = ProgramQuestion("hedgewars", "Hedgewars")
-CLOSED = replace(OPEN, is_open=False)
+CLOSED = structs.replace(OPEN, is_open=False)
 
 
 def test_a_program_that_only_looks_like_a_game_is_asked_about_once() -> None:
