@@ -30,13 +30,14 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLayout, QS
 
 from benchmarks.figures import Measured
 from potluck.errors import PotluckError
+from potluck.sentences import NOTHING, Blocks, sentence
 from tests.helpers.app_answers import ANSWERS, PROBES, SERVING, SWARM
 from tests.helpers.app_texts import english_left, in_language, window_texts
 from tests.helpers.fake_link import FakeLink
 
 ROOT = Path(__file__).parents[1]
 LANGUAGES = ("de", "es")
-_FAILURE = PotluckError("the daemon is not running", hint="start it with: potluck start")
+_FAILURE = PotluckError(sentence("the daemon is not running"), hint=sentence("start it with: potluck start"))
 # Where sentences are written that the app shows: the daemon's own, and those of what it calls.
 _SPEAKERS = (
     "daemon/potluck_daemon",
@@ -80,37 +81,59 @@ def small_screens(soak: bool) -> Measured:
 
 def statuses() -> dict[str, Status]:
     """Return one status for each way in which the pages differ."""
+    what = sentence("blocks {blocks} of {model}", blocks=Blocks(0, 2), model="demo")
     aside = structs.replace(
-        SERVING, state=State.YIELDED, reason=Reason.GAME, text="Giving way to Hades II", app="hades2",
-        app_title="Hades II", ends="15 s after Hades II has ended", probes=PROBES, engine=EngineStatus(),
-    )  # fmt: skip
+        SERVING,
+        state=State.YIELDED,
+        reason=Reason.GAME,
+        text=sentence("Giving way to {who}", who="Hades II"),
+        app="hades2",
+        app_title="Hades II",
+        ends=sentence("{time} s after {who} has ended", time=15, who="Hades II"),
+        probes=PROBES,
+        engine=EngineStatus(),
+    )
     outlook = SwarmOutlook(907.0, ((1, 2),), 1200.0, (1, 2))
     serving = structs.replace(
-        SERVING, text="Serving blocks 0:2 of demo", swarm=structs.replace(SWARM, outlook=outlook), probes=PROBES
+        SERVING,
+        text=sentence("Serving {what}", what=what),
+        swarm=structs.replace(SWARM, outlook=outlook),
+        probes=PROBES,
     )
     return {
         "serving": serving,
         "slow": structs.replace(
-            serving, text="Serving blocks 0:2 of demo slowly, while you use the computer", duty=0.5
+            serving, text=sentence("Serving {what} slowly, while you use the computer", what=what), duty=0.5
         ),
         "aside": aside,
-        "paused": structs.replace(aside, state=State.PAUSED, reason=Reason.TIMER, text="Paused by you", until=4e9),
+        "paused": structs.replace(
+            aside, state=State.PAUSED, reason=Reason.TIMER, text=sentence("Paused by you"), until=4e9
+        ),
         "stopped": structs.replace(
-            aside, state=State.IDLE, reason=Reason.SWITCHED_OFF, text="Serving is switched off in the settings"
+            aside,
+            state=State.IDLE,
+            reason=Reason.SWITCHED_OFF,
+            text=sentence("Serving is switched off in the settings"),
         ),
         "finishing": structs.replace(
             serving,
             state=State.DRAINING,
             reason=Reason.SHUTDOWN,
-            text="Finishing the open sessions, then shutting down",
+            text=sentence("Finishing the open sessions, then shutting down"),
             until=4e9,
             sessions=2,
         ),
         "no engine": structs.replace(
-            aside, state=State.IDLE, reason=Reason.NO_ENGINE, text="The engine is not set up yet"
+            aside, state=State.IDLE, reason=Reason.NO_ENGINE, text=sentence("The engine is not set up yet")
         ),
         "no swarm": structs.replace(
-            aside, state=State.IDLE, reason=Reason.NO_SWARM, text="No swarm joined yet", swarm=None, app="", ends=""
+            aside,
+            state=State.IDLE,
+            reason=Reason.NO_SWARM,
+            text=sentence("No swarm joined yet"),
+            swarm=None,
+            app="",
+            ends=NOTHING,
         ),
     }
 

@@ -46,6 +46,7 @@ from PySide6.QtWidgets import QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
+from potluck.sentences import verbatim
 
 DAY_S = 86400.0
 MAY = 1_778_580_000.0  # 12 May 2026
@@ -168,7 +169,7 @@ def test_a_swarm_without_others_says_so() -> None:
 
 
 def test_many_people_are_found_by_name() -> None:
-    crowd = tuple(structs.replace(BOB, name=f"Member {number}", id=f"{number:08x}") for number in range(80))
+    crowd = tuple(structs.replace(BOB, name=verbatim(f"Member {number}"), id=f"{number:08x}") for number in range(80))
     page, _ = page_of(structs.replace(FOUNDER, members=(ANA, *crowd)))
     assert "31 more. Search for a name." in shown(page)
     search = control(page, "Search people by name")

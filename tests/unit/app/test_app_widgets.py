@@ -29,19 +29,36 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QW
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError, UsageError
+from potluck.sentences import Blocks, sentence
 
 SWARM = schema.SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(2, 1, 0, 0), coverage_at=0.0)
-SERVING = replace(app_answers.SERVING, text="Serving blocks 0:2 of demo", swarm=SWARM, tokens_per_s=12.5)
+SERVING = replace(
+    app_answers.SERVING,
+    text=sentence("Serving {what}", what=sentence("blocks {blocks} of {model}", blocks=Blocks(0, 2), model="demo")),
+    swarm=SWARM,
+    tokens_per_s=12.5,
+)
 PAUSED = replace(
-    SERVING, state=State.PAUSED, reason=Reason.TIMER, text="Paused by you", until=4e9, engine=schema.EngineStatus()
+    SERVING,
+    state=State.PAUSED,
+    reason=Reason.TIMER,
+    text=sentence("Paused by you"),
+    until=4e9,
+    engine=schema.EngineStatus(),
 )
-NO_SWARM = replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, text="No swarm joined yet", swarm=None)
-YIELDED = replace(SERVING, state=State.YIELDED, reason=Reason.GAME, text="Giving way to hades2")
+NO_SWARM = replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, text=sentence("No swarm joined yet"), swarm=None)
+YIELDED = replace(SERVING, state=State.YIELDED, reason=Reason.GAME, text=sentence("Giving way to {who}", who="hades2"))
 GAME = replace(
-    YIELDED, text="Giving way to Hades II", ends="15 s after Hades II has ended", app="hades2", app_title="Hades II"
+    YIELDED,
+    text=sentence("Giving way to {who}", who="Hades II"),
+    ends=sentence("{time} s after {who} has ended", time=15, who="Hades II"),
+    app="hades2",
+    app_title="Hades II",
 )
-FINISHING = replace(SERVING, state=State.DRAINING, reason=Reason.SHUTDOWN, text="Finishing", until=4e9, sessions=2)
-STOPPED = replace(PAUSED, state=State.IDLE, reason=Reason.SWITCHED_OFF, text="Switched off", until=None)
+FINISHING = replace(
+    SERVING, state=State.DRAINING, reason=Reason.SHUTDOWN, text=sentence("Finishing"), until=4e9, sessions=2
+)
+STOPPED = replace(PAUSED, state=State.IDLE, reason=Reason.SWITCHED_OFF, text=sentence("Switched off"), until=None)
 STOP = "Stop donating"
 NEVER = "Never step aside for Hades II…"
 PAUSES = {"Pause for an hour", "Pause until tomorrow, 08:00", "Pause until I resume"}
@@ -110,7 +127,7 @@ def test_home_offers_no_pause_but_to_go_on_where_serving_ends() -> None:
 
 
 def test_names_of_programs_are_never_read_as_markup() -> None:
-    page, _ = home(replace(GAME, text="Giving way to <b>x</b>"))
+    page, _ = home(replace(GAME, text=sentence("Giving way to {who}", who="<b>x</b>")))
     (reason,) = [label for label in page.findChildren(QLabel) if "<b>" in label.text()]
     assert reason.textFormat() is Qt.TextFormat.PlainText
 

@@ -8,6 +8,8 @@ from potluck_app.words.pauses import PauseChoice
 from potluck_control.schema import LoadStatus, PauseParams, ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
 from potluck_control.states import Reason, State
 
+from potluck.sentences import sentence
+
 
 def _status(state: State, text: str, **more: object) -> Status:
     return Status(state, Reason.NONE, text, since=0.0, version="1", **more)  # type: ignore[arg-type]
@@ -74,7 +76,7 @@ def test_what_is_watched_fits_in_a_line() -> None:
             "Watching for games and activity (2 detectors not working)",
         ),
     ):
-        assert detectors.watching([ProbeStatus("x", state) for state in found]) == text
+        assert detectors.watching([ProbeStatus(sentence("x"), state) for state in found]) == text
 
 
 def test_a_pause_until_morning_ends_with_the_next_one() -> None:
