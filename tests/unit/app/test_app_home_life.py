@@ -1,11 +1,10 @@
 """What makes Home lively: the last hour drawn, and today in one sentence."""
 
-from dataclasses import replace
-
 import pytest
 from helpers.app_answers import ANSWERS, NOW, SERVING
 from helpers.screen import opened, shown
 from msgspec import structs
+from msgspec.structs import replace
 from potluck_app.pages.home import HomePage
 from potluck_app.widgets.chart import Sparkline
 from potluck_app.words import hour

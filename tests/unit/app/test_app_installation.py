@@ -14,7 +14,7 @@ from potluck_app.shell.away import AwayPage
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.fetch_rate import FetchRate
-from potluck_control.methods.health import Finding, Severity
+from potluck_control.methods.health import Finding, Severity, Subject
 from potluck_control.methods.machine import Device, DeviceList
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.methods.setup import BeginParams, Plan, Problem, SetupProgress, SetupState, Step
@@ -34,6 +34,7 @@ DISK = Finding(
     Severity.ERROR,
     sentence("1.0 GB are free, 10.0 GB are needed at most"),
     sentence("free some, or use --folder"),
+    Subject.ROOM,
 )
 MISSING = SetupState(False, "/home/me/engines", PLAN, variants=("cpu", "cu130"))
 FETCHING = structs.replace(MISSING, progress=SetupProgress(Step.FETCH, sentence("torch (3 of 40)"), GIB, 3 * GIB))

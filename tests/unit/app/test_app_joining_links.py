@@ -1,12 +1,12 @@
 """The link of a swarm, which opens the app where an invite is entered."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from helpers.app_answers import ANSWERS, SERVING
 from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
 from helpers.screen import button, control, press, shown
+from msgspec.structs import replace
 from potluck_app import main
 from potluck_app.shell.instance import SingleInstance
 from potluck_app.shell.window import MainWindow

@@ -1,11 +1,11 @@
 """Every page, and every sentence of the daemon, in each language: no English is left."""
 
 import re
-from dataclasses import replace
 
 from helpers.app_answers import ANSWERS, PROBES, SERVING
 from helpers.app_texts import english_left, in_language, is_english, window_texts
 from helpers.fake_link import FakeLink
+from msgspec.structs import replace
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.shell import window
 from potluck_app.shell.window import MainWindow

@@ -1,11 +1,11 @@
 """Notifications are rare: each piece of news once."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from helpers.app_answers import ANSWERS
 from msgspec import structs
+from msgspec.structs import replace
 from potluck_app.pages.preferences import News
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, MISSING_S, Notifier

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, confirm, control, opened, press, shown
 from msgspec import structs
+from msgspec.structs import replace
 from potluck_app.pages.activity import ActivityPage, worth_showing
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.pages.diagnostics import DiagnosticsPage

@@ -2,7 +2,6 @@
 
 import base64
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import segno
@@ -10,6 +9,7 @@ from helpers.app_answers import SERVING
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, confirm, control, opened, picture, press, said, shown
 from msgspec import structs
+from msgspec.structs import replace
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.members_card import may_remove
 from potluck_app.pages.other_computer import OtherComputer

@@ -1,7 +1,6 @@
 """What the window and the menu offer in each state; widgets are known by what is written on them."""
 
 import itertools
-from dataclasses import replace
 
 import pytest
 from helpers import app_answers
@@ -9,6 +8,7 @@ from helpers.app_answers import PROBES
 from helpers.fake_link import FakeLink
 from helpers.screen import button, said, shown
 from msgspec import structs
+from msgspec.structs import replace
 from potluck_app.pages.diagnostics import DiagnosticsPage
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
