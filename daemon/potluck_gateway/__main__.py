@@ -15,6 +15,7 @@ from potluck_control.redaction import RedactingFormatter
 from potluck_control.schema import AuditStatus
 
 from potluck.errors import PotluckError
+from potluck.p2p.joining import TryAgainError
 from potluck.processes import confine
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codec import decode, encode
@@ -74,9 +75,9 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
     _tell(GatewayReport(step="Loading embeddings and head"))
     text = Text(open_checkpoint(wanted.checkpoint, revision=swarm.revision).folder)
 
-    def show_joining(reason: str) -> None:
-        if reason:
-            _tell(GatewayReport(step=joining_text(reason), is_waiting=True))
+    def show_joining(reason: TryAgainError | None) -> None:
+        if reason is not None:
+            _tell(GatewayReport(step=str(joining_text(reason)), is_waiting=True))
 
     def found() -> AuditStatus:
         report = model.audits()

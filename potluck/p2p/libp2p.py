@@ -543,7 +543,8 @@ async def _of_neighbour(attempt: Awaitable[None]) -> None:
     try:
         await attempt
     except PotluckError as error:
-        raise TryAgainError(error.message) from error
+        denial = error.denial if isinstance(error, RemoteError) else None
+        raise TryAgainError(error.sentence, denial=denial) from error
 
 
 def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path: Path) -> list[str]:

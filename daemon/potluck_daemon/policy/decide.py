@@ -30,13 +30,13 @@ All times are seconds of one monotonic clock.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 
-from potluck_control.engine_messages import MIN_DUTY
+from potluck_control.engine_messages import MIN_DUTY, Waiting
 from potluck_control.states import Certainty, Reason, State
 
-from potluck.membership.presentation import NOBODY_ONLINE, WAITING
+from potluck.protocol.codes import Denial
 from potluck_daemon.settings.schema import Settings, YieldSettings
 
 CHECK_INTERVAL_S = 30.0  # between looks at an obstacle whose end is not known
@@ -131,7 +131,7 @@ class EngineView:
     sessions: int = 0  # open ones
     gpu: str = ""  # PCI address of the GPU it computes on; empty: none or not known
     lacking: str = ""  # the file without which it cannot serve; empty: it lacks none
-    waiting: str = ""  # why it cannot get online yet; empty: it gets on
+    waiting: Waiting = field(default_factory=Waiting)  # why it cannot get online yet
     drains: bool = False  # the swarm changed its model, and sessions with the old one may end in peace
     is_stopped: bool = False  # somebody stopped its process
 
@@ -202,8 +202,8 @@ _OVER = {
     Reason.HEAT: "It has cooled down",
 }
 _ADMISSION = {
-    NOBODY_ONLINE: "Waiting until a member is online who lets this computer in",
-    WAITING: "Waiting for you to confirm this computer on your other one",
+    Denial.NOBODY_ONLINE: "Waiting until a member is online who lets this computer in",
+    Denial.UNCONFIRMED: "Waiting for you to confirm this computer on your other one",
 }
 _RESTED = "when keyboard and mouse have rested for a while"
 _BEFORE_START = (Phase.ENDED, Phase.PREPARING, Phase.STARTING, Phase.JOINING, Phase.STOPPING)
@@ -424,13 +424,13 @@ def _working(inputs: Inputs, now: float) -> Decision:
             text = "Not serving: somebody stopped the engine's process"
             return Decision(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ONLINE, "when you resume")
         case Phase.ONLINE if inputs.is_applicant:
-            return Decision(State.JOINING, Reason.NOT_ADMITTED, _ADMISSION[NOBODY_ONLINE], Rung.ONLINE)
+            return Decision(State.JOINING, Reason.NOT_ADMITTED, _ADMISSION[Denial.NOBODY_ONLINE], Rung.ONLINE)
         case Phase.ONLINE:
             return _serving(inputs)
-        case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting in _ADMISSION:
-            return Decision(State.JOINING, Reason.NOT_ADMITTED, _ADMISSION[engine.waiting], Rung.ONLINE)
-        case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting:
-            return Decision(State.JOINING, Reason.NONE, f"Can't join the swarm yet: {engine.waiting}", Rung.ONLINE)
+        case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting.denial in _ADMISSION:
+            return Decision(State.JOINING, Reason.NOT_ADMITTED, _ADMISSION[engine.waiting.denial], Rung.ONLINE)
+        case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting.why:
+            return Decision(State.JOINING, Reason.NONE, f"Can't join the swarm yet: {engine.waiting.why}", Rung.ONLINE)
         case Phase.ENDED | Phase.PREPARING | Phase.STARTING | Phase.STOPPING:
             return Decision(State.STARTING, Reason.NONE, "Starting the engine", Rung.ONLINE)
         case _ if engine.lacking:

@@ -93,7 +93,7 @@ def slowness(report: EngineReport) -> str:
     """Return what makes steps slow and can be mended, for people; empty if nothing is known."""
     if not report.runs_on_hint:
         return ""
-    return f"Potluck is slow here: {report.runs_on.removeprefix('plain: ')}. To mend it: {report.runs_on_hint}"
+    return f"Potluck is slow here: {report.slow_why}. To mend it: {report.runs_on_hint}"
 
 
 def load_status(load: CpuLoad, report: EngineReport) -> LoadStatus:

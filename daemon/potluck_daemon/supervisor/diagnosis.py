@@ -42,8 +42,8 @@ class Exit:
 def diagnose(end: Exit) -> str:
     """Return one sentence, with advice if there is any."""
     if end.failed is not None:
-        hint = f" ({end.failed.hint})" if end.failed.hint else ""
-        return _one_line(f"The engine gave up: {end.failed.message}{hint}")
+        hint = f" ({end.failed.advice})" if end.failed.advice else ""
+        return _one_line(f"The engine gave up: {end.failed.error}{hint}")
     if end.killed_because is not None:
         return _one_line(f"The engine was ended because {end.killed_because}")
     if end.ran_out_of_memory:

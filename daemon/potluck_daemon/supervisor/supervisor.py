@@ -41,6 +41,7 @@ from potluck_control.schema import EngineStatus
 from potluck.p2p.ports import tcp_ports
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import verbatim
 from potluck.tasks import sleep_running, start_task
 from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
@@ -72,7 +73,7 @@ class EngineFacts:
     placed: messages.Placed | None = None  # where the weights are; None: nothing is loaded
     fetch_bytes_per_s: float = 0.0  # of downloads
     moving: messages.Moving | None = None  # to other or more blocks; None: it stays
-    waiting: str = ""  # why it cannot get online yet; empty: it gets on
+    waiting: messages.Waiting = field(default_factory=messages.Waiting)  # why it cannot get online yet
     nearby: messages.Nearby | None = None
     changed_file: messages.FilesChanged | None = None  # None: all are what was loaded from them
     servers: messages.Servers | None = None  # None: the engine has not looked yet
@@ -205,7 +206,7 @@ class Supervisor:
         uptime_s = self._clock() - self._started_at if self._engine is not None else 0.0
         report = self.facts.report
         return EngineStatus(
-            self.pid, round(uptime_s, 1), self._restarts, self._failure, report.runs_on, report.runs_on_hint
+            self.pid, round(uptime_s, 1), self._restarts, self._failure, str(report.runs_on), str(report.runs_on_hint)
         )
 
     def obey(self, order: EngineOrder, launch: LaunchSpec | None, python: str, environment: Mapping[str, str]) -> None:
@@ -309,7 +310,9 @@ class Supervisor:
             engine = await EngineProcess.start(command, environment, self._heard)
         except (OSError, ValueError) as error:  # ValueError: an environment that no process can have
             why = error.strerror if isinstance(error, OSError) else error
-            end = Exit(127, failed=messages.Failed(f"cannot run {command[0]}: {why}", "see serve.python"))
+            end = Exit(
+                127, failed=messages.Failed(verbatim(f"cannot run {command[0]}: {why}"), verbatim("see serve.python"))
+            )
         else:
             self._engine = engine
             log.info("engine started as process %d", engine.pid)
@@ -332,7 +335,7 @@ class Supervisor:
             self.facts.report, sessions=0, memory_used_bytes=0, fetched_bytes=0, fetch_total_bytes=0
         )
         gone = replace(self.facts, placed=None, moving=None, nearby=None, changed_file=None)
-        self.facts = replace(gone, report=quiet, fetch_bytes_per_s=0.0, waiting="")
+        self.facts = replace(gone, report=quiet, fetch_bytes_per_s=0.0, waiting=messages.Waiting())
         if was_told:
             log.info("engine ended")
         else:
@@ -371,8 +374,8 @@ class Supervisor:
                 self.facts = replace(self.facts, servers=message, servers_at=self._clock())
             case messages.Placed():
                 self.facts = replace(self.facts, placed=message)
-            case messages.Waiting(why):
-                self.facts = replace(self.facts, waiting=why)
+            case messages.Waiting():
+                self.facts = replace(self.facts, waiting=message)
             case messages.Nearby():
                 self.facts = replace(self.facts, nearby=message)
             case messages.Joining():

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from msgspec import structs
+from potluck_control.engine_messages import Waiting
 from potluck_control.schema import ProgramQuestion
 from potluck_control.states import Certainty, Reason, State
 from potluck_daemon.policy.decide import (
@@ -26,7 +27,8 @@ from potluck_daemon.policy.questions import MAX_QUESTIONS, follow
 from potluck_daemon.policy.standing_by import is_worth_a_start, stands_by
 from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
 
-from potluck.membership.presentation import NOBODY_ONLINE, WAITING
+from potluck.protocol.codes import Denial
+from potluck.sentences import verbatim
 
 SETTINGS = Settings(yield_=YieldSettings(quiet_certain_s=15, quiet_likely_s=90, end_engine_after_s=30))
 IDLE_ONLY = Settings(when=WhenSettings(only_when_idle=True))
@@ -43,7 +45,7 @@ def inputs(phase: Phase = Phase.ONLINE, **more: object) -> Inputs:
 
 
 def waiting(phase: Phase) -> Inputs:
-    return Inputs(SETTINGS, EngineView(phase, waiting="nobody answers"))
+    return Inputs(SETTINGS, EngineView(phase, waiting=Waiting(verbatim("nobody answers"))))
 
 
 def changed_model(phase: Phase, sessions: int = 0) -> Inputs:
@@ -52,7 +54,7 @@ def changed_model(phase: Phase, sessions: int = 0) -> Inputs:
 
 LACKING = Inputs(SETTINGS, EngineView(Phase.JOINING, lacking="model.safetensors"))
 
-ALONE = Inputs(SETTINGS, EngineView(Phase.JOINING, waiting=NOBODY_ONLINE), is_applicant=True)
+ALONE = Inputs(SETTINGS, EngineView(Phase.JOINING, waiting=Waiting(denial=Denial.NOBODY_ONLINE)), is_applicant=True)
 
 
 def test_each_row_of_the_table() -> None:
@@ -114,13 +116,14 @@ def test_each_row_of_the_table() -> None:
 
 
 def test_people_read_why_an_engine_is_not_online_yet() -> None:
-    for phase, why, text in (
-        (Phase.STARTING, "nobody answers", "Can't join the swarm yet: nobody answers"),
-        (Phase.JOINING, "nobody answers", "Can't join the swarm yet: nobody answers"),
-        (Phase.RESTORING, "nobody answers", "Can't join the swarm yet: nobody answers"),
-        (Phase.JOINING, WAITING, "Waiting for you to confirm this computer on your other one"),
+    for phase, denial, text in (
+        (Phase.STARTING, None, "Can't join the swarm yet: nobody answers"),
+        (Phase.JOINING, None, "Can't join the swarm yet: nobody answers"),
+        (Phase.RESTORING, None, "Can't join the swarm yet: nobody answers"),
+        (Phase.JOINING, Denial.UNCONFIRMED, "Waiting for you to confirm this computer on your other one"),
     ):
-        decision = decide(Inputs(SETTINGS, EngineView(phase, waiting=why), is_applicant=True), NOW)
+        engine = EngineView(phase, waiting=Waiting(verbatim("nobody answers"), denial))
+        decision = decide(Inputs(SETTINGS, engine, is_applicant=True), NOW)
         assert (decision.state, decision.order, decision.text) == (State.JOINING, EngineOrder.NOTHING, text)
 
 

@@ -33,6 +33,7 @@ from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import NOTHING, verbatim
 
 SWARM = Swarm("s", "m", 4, "s", founder_key=b"k" * 32)
 LAUNCH = LaunchSpec(Membership(SWARM), "/m", Path("/run"))
@@ -79,7 +80,10 @@ def test_waiting_grows_to_a_limit_and_begins_later_after_a_failure_that_explaine
 
 def test_each_end_has_a_sentence() -> None:
     for end, words in (
-        (Exit(1, failed=messages.Failed("no checkpoint", "download it")), "no checkpoint (download it)"),
+        (
+            Exit(1, failed=messages.Failed(verbatim("no checkpoint"), verbatim("download it"))),
+            "no checkpoint (download it)",
+        ),
         (Exit(-9, killed_because="it stopped answering"), "it stopped answering"),
         (Exit(-signal.SIGKILL), "Memory ran out, so the engine starts again with less"),
         (Exit(-signal.SIGKILL, memory_kills=1), "Memory ran out, so the engine starts again with less"),
@@ -106,8 +110,8 @@ def test_each_end_has_a_sentence() -> None:
 
 def test_what_it_serves_is_said_once_a_move_and_not_once_a_block_and_what_it_waits_for_until_it_goes_on() -> None:
     supervisor = Supervisor(lambda: None, lambda _: None)
-    loading = messages.Moving(Span(0, 1), Span(0, 4), "nobody serves them")
-    leaving = messages.Moving(Span(0, 4), Span(4, 8), "they lack servers")
+    loading = messages.Moving(Span(0, 1), Span(0, 4), verbatim("nobody serves them"))
+    leaving = messages.Moving(Span(0, 4), Span(4, 8), verbatim("they lack servers"))
     for end, moving, said in (
         (1, loading, "blocks 0:1 of m while loading 0:4"),
         (2, loading, "blocks 0:1 of m while loading 0:4"),
@@ -117,9 +121,9 @@ def test_what_it_serves_is_said_once_a_move_and_not_once_a_block_and_what_it_wai
     ):
         supervisor.facts = EngineFacts(span=Span(0, end), moving=moving)
         assert supervisor.view(LAUNCH, "").serving == said
-    for why in ("no bootstrap peer answers", ""):
-        supervisor._heard(messages.Waiting(why))
-        assert supervisor.view(LAUNCH, "").waiting == why
+    for waiting in (messages.Waiting(verbatim("no bootstrap peer answers")), messages.Waiting()):
+        supervisor._heard(waiting)
+        assert supervisor.view(LAUNCH, "").waiting == waiting
 
 
 def test_a_file_that_changed_is_a_notice_while_its_blocks_are_served() -> None:
@@ -141,8 +145,8 @@ async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_
         messages.EngineReport(coverage=(1, 1, 1, 1), network=NetworkReport("direct", 1, 1)),
         messages.Servers((here, there)),
         messages.Nearby(("10.0.0.2:1",)),
-        messages.Moving(Span(0, 4), Span(2, 6), "they lack servers"),
-        messages.Placed("cpu", "float32", "none", 4, 0, 9, 0, ""),
+        messages.Moving(Span(0, 4), Span(2, 6), verbatim("they lack servers")),
+        messages.Placed("cpu", "float32", "none", 4, 0, 9, 0, NOTHING),
     ):
         supervisor._heard(message)
     other, renewed = replace(SWARM, founder_key=b"o" * 32), replace(SWARM, model="n", prefix="s-n")
@@ -274,6 +278,6 @@ def test_an_engine_hears_of_people_only_once_it_is_in_the_swarm() -> None:
 
 
 def test_work_that_keeps_failing_in_the_engine_is_a_notice() -> None:
-    (notice,) = failures(messages.EngineReport(failing=("sending heartbeats (OSError: no room)",)))
+    (notice,) = failures(messages.EngineReport(failing=(verbatim("sending heartbeats (OSError: no room)"),)))
     assert "sending heartbeats (OSError: no room)" in notice
     assert failures(messages.EngineReport()) == ()

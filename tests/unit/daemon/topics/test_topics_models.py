@@ -22,6 +22,7 @@ from potluck_daemon.view import DaemonView
 
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.swarm import new_swarm
+from potluck.sentences import verbatim
 
 LINK = "models--owner--small/snapshots/abc/model.safetensors"
 
@@ -165,7 +166,7 @@ def test_the_swarm_needs_the_blocks_with_the_fewest_replicas() -> None:
 
 
 def test_what_is_served_is_told_with_its_place() -> None:
-    placed = Placed("cuda:0", "bfloat16", "int4", 3, 1, 300, 100, "one streamed")
+    placed = Placed("cuda:0", "bfloat16", "int4", 3, 1, 300, 100, verbatim("one streamed"))
     swarm = SwarmStatus("friends", "owner/small", 8, span=(2, 6))
     facts = EngineFacts(placed=placed)
     now = served(swarm, facts, is_running=True)
