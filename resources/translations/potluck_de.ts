@@ -476,6 +476,10 @@
         <translation>{name}, für Grafikkarten von Intel</translation>
     </message>
     <message>
+        <source>Getting ready: {step}…</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Downloading {what}</source>
         <translation>Lädt {what} herunter</translation>
     </message>
@@ -945,6 +949,102 @@
         <translation>Das Bild ist in {file}.</translation>
     </message>
     <message>
+        <source>Can&apos;t join the swarm yet: {why}. Trying again.</source>
+        <translation>Der Schwarm ist noch nicht erreichbar: {why}. Neuer Versuch folgt.</translation>
+    </message>
+    <message>
+        <source>The daemon runs version {theirs}, this program is {ours}</source>
+        <translation>Der Dienst läuft in Version {theirs}, dieses Programm ist {ours}</translation>
+    </message>
+    <message>
+        <source>ask the person who invited you for a new invite</source>
+        <translation>bitte die Person, die dich eingeladen hat, um eine neue Einladung</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} are served by few</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>blocks {blocks} were served by nobody</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>its log has the reason; please report it</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>no bootstrap peer answers ({number} tried)</source>
+        <translation>kein Einstiegsknoten antwortet ({number} versucht)</translation>
+    </message>
+    <message>
+        <source>no member is online who could let you in</source>
+        <translation>kein Mitglied ist online, das dich einlassen könnte</translation>
+    </message>
+    <message>
+        <source>removed from the swarm</source>
+        <translation>aus dem Schwarm entfernt</translation>
+    </message>
+    <message>
+        <source>restart the daemon: potluck drain, then potluck start</source>
+        <translation>starte den Dienst neu: potluck drain, dann potluck start</translation>
+    </message>
+    <message>
+        <source>start this program again</source>
+        <translation>starte dieses Programm neu</translation>
+    </message>
+    <message>
+        <source>the engine failed unexpectedly</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>the invite has been used up</source>
+        <translation>die Einladung ist aufgebraucht</translation>
+    </message>
+    <message>
+        <source>the invite has expired</source>
+        <translation>die Einladung ist abgelaufen</translation>
+    </message>
+    <message>
+        <source>the invite was ended, or it was not made by somebody who may invite</source>
+        <translation>die Einladung wurde beendet, oder sie stammt von jemandem, der nicht einladen darf</translation>
+    </message>
+    <message>
+        <source>the peer does not show that it belongs to the swarm</source>
+        <translation>die Gegenstelle zeigt nicht, dass sie zum Schwarm gehört</translation>
+    </message>
+    <message>
+        <source>the peer knows too little of the swarm; try again when it has met others</source>
+        <translation>die Gegenstelle weiß zu wenig über den Schwarm; versuche es wieder, wenn sie andere getroffen hat</translation>
+    </message>
+    <message>
+        <source>the rest of what it joined for</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>the swarm does not admit this computer: {why}</source>
+        <translation>der Schwarm lässt diesen Computer nicht zu: {why}</translation>
+    </message>
+    <message>
+        <source>this node has just started</source>
+        <translation>dieser Knoten ist gerade erst gestartet</translation>
+    </message>
+    <message>
+        <source>this node lets nobody in</source>
+        <translation>dieser Knoten lässt niemanden ein</translation>
+    </message>
+    <message>
+        <source>too many people joined from your part of the network today; try again tomorrow</source>
+        <translation>aus deinem Teil des Netzes sind heute zu viele Leute beigetreten; versuche es morgen wieder</translation>
+    </message>
+    <message>
+        <source>try again when another member is online</source>
+        <translation>versuche es wieder, wenn ein anderes Mitglied online ist</translation>
+    </message>
+    <message>
+        <source>waiting for your other computer to let this one in</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{advice}; if others can use this swarm, your invite is out of date</source>
         <translation type="unfinished"></translation>
     </message>
@@ -1161,10 +1261,6 @@
     <message>
         <source>The compute engine is not set up yet. Set it up on the page Installation.</source>
         <translation>Die Rechenumgebung ist noch nicht eingerichtet. Richte sie auf der Seite Installation ein.</translation>
-    </message>
-    <message>
-        <source>Getting ready: {step}…</source>
-        <translation>Vorbereitung: {step} …</translation>
     </message>
     <message>
         <source>People serving this model can read your messages.</source>
@@ -2604,10 +2700,6 @@
     <message>
         <source>Ends at {time} if nobody asks.</source>
         <translation>Endet um {time}, wenn niemand fragt.</translation>
-    </message>
-    <message>
-        <source>Getting ready: {step}…</source>
-        <translation>Macht sich bereit: {step} …</translation>
     </message>
     <message>
         <source>It does not run.</source>

@@ -476,6 +476,10 @@
         <translation>{name}, para tarjetas gráficas Intel</translation>
     </message>
     <message>
+        <source>Getting ready: {step}…</source>
+        <translation type="unfinished">Preparando: {step}…</translation>
+    </message>
+    <message>
         <source>Downloading {what}</source>
         <translation>Descargando {what}</translation>
     </message>
@@ -945,6 +949,102 @@
         <translation>La imagen está en {file}.</translation>
     </message>
     <message>
+        <source>Can&apos;t join the swarm yet: {why}. Trying again.</source>
+        <translation>Aún no se puede entrar en el enjambre: {why}. Se vuelve a intentar.</translation>
+    </message>
+    <message>
+        <source>The daemon runs version {theirs}, this program is {ours}</source>
+        <translation>El servicio es de la versión {theirs} y este programa de la {ours}</translation>
+    </message>
+    <message>
+        <source>ask the person who invited you for a new invite</source>
+        <translation>pide una invitación nueva a quien te invitó</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} are served by few</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>blocks {blocks} were served by nobody</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>its log has the reason; please report it</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>no bootstrap peer answers ({number} tried)</source>
+        <translation>ningún nodo de entrada responde ({number} intentados)</translation>
+    </message>
+    <message>
+        <source>no member is online who could let you in</source>
+        <translation>no hay ningún miembro en línea que pueda dejarte entrar</translation>
+    </message>
+    <message>
+        <source>removed from the swarm</source>
+        <translation>eliminado del enjambre</translation>
+    </message>
+    <message>
+        <source>restart the daemon: potluck drain, then potluck start</source>
+        <translation>reinicia el servicio: potluck drain y después potluck start</translation>
+    </message>
+    <message>
+        <source>start this program again</source>
+        <translation>vuelve a iniciar este programa</translation>
+    </message>
+    <message>
+        <source>the engine failed unexpectedly</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>the invite has been used up</source>
+        <translation>la invitación está agotada</translation>
+    </message>
+    <message>
+        <source>the invite has expired</source>
+        <translation>la invitación ha caducado</translation>
+    </message>
+    <message>
+        <source>the invite was ended, or it was not made by somebody who may invite</source>
+        <translation>la invitación se anuló o no la hizo alguien que pueda invitar</translation>
+    </message>
+    <message>
+        <source>the peer does not show that it belongs to the swarm</source>
+        <translation>el otro nodo no demuestra que pertenece al enjambre</translation>
+    </message>
+    <message>
+        <source>the peer knows too little of the swarm; try again when it has met others</source>
+        <translation>el otro nodo sabe muy poco del enjambre; inténtalo cuando haya encontrado a otros</translation>
+    </message>
+    <message>
+        <source>the rest of what it joined for</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>the swarm does not admit this computer: {why}</source>
+        <translation>el enjambre no admite este ordenador: {why}</translation>
+    </message>
+    <message>
+        <source>this node has just started</source>
+        <translation>este nodo acaba de arrancar</translation>
+    </message>
+    <message>
+        <source>this node lets nobody in</source>
+        <translation>este nodo no deja entrar a nadie</translation>
+    </message>
+    <message>
+        <source>too many people joined from your part of the network today; try again tomorrow</source>
+        <translation>hoy ha entrado demasiada gente desde tu parte de la red; vuelve a intentarlo mañana</translation>
+    </message>
+    <message>
+        <source>try again when another member is online</source>
+        <translation>inténtalo cuando otro miembro esté en línea</translation>
+    </message>
+    <message>
+        <source>waiting for your other computer to let this one in</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{advice}; if others can use this swarm, your invite is out of date</source>
         <translation type="unfinished"></translation>
     </message>
@@ -1161,10 +1261,6 @@
     <message>
         <source>The compute engine is not set up yet. Set it up on the page Installation.</source>
         <translation>El motor de cálculo aún no está instalado. Instálalo en la página Instalación.</translation>
-    </message>
-    <message>
-        <source>Getting ready: {step}…</source>
-        <translation>Preparando: {step}…</translation>
     </message>
     <message>
         <source>People serving this model can read your messages.</source>
@@ -2604,10 +2700,6 @@
     <message>
         <source>Ends at {time} if nobody asks.</source>
         <translation>Termina a las {time} si nadie pregunta.</translation>
-    </message>
-    <message>
-        <source>Getting ready: {step}…</source>
-        <translation>Preparando: {step}…</translation>
     </message>
     <message>
         <source>It does not run.</source>

@@ -28,18 +28,16 @@ _REPHRASED = {  # what the app says instead: layers count from 1, and there are 
     "Can't tell whether you're away, so not serving": QT_TRANSLATE_NOOP(
         "", "Can't tell whether you're away, so not serving. Turn off “Only while I'm away” to serve anyway"
     ),
-    "Downloaded checkpoints take {used} of {all} MiB": QT_TRANSLATE_NOOP("", "Models fill their {all} on the disk"),
-    "Today's upload limit is reached: {used} of {all} MiB": QT_TRANSLATE_NOOP("", "Today's upload of {all} is used up"),
-    "Today's download limit is reached: {used} of {all} MiB": QT_TRANSLATE_NOOP(
-        "", "Today's download of {all} is used up"
-    ),
-    "This month's upload limit is reached: {used} of {all} MiB": QT_TRANSLATE_NOOP(
+    "Downloaded checkpoints take {used} of {all}": QT_TRANSLATE_NOOP("", "Models fill their {all} on the disk"),
+    "Today's upload limit is reached: {used} of {all}": QT_TRANSLATE_NOOP("", "Today's upload of {all} is used up"),
+    "Today's download limit is reached: {used} of {all}": QT_TRANSLATE_NOOP("", "Today's download of {all} is used up"),
+    "This month's upload limit is reached: {used} of {all}": QT_TRANSLATE_NOOP(
         "", "This month's upload of {all} is used up"
     ),
-    "This month's download limit is reached: {used} of {all} MiB": QT_TRANSLATE_NOOP(
+    "This month's download limit is reached: {used} of {all}": QT_TRANSLATE_NOOP(
         "", "This month's download of {all} is used up"
     ),
-    "The disk is nearly full: {free} MiB are free, {least} must stay free": QT_TRANSLATE_NOOP(
+    "The disk is nearly full: {free} are free, {least} must stay free": QT_TRANSLATE_NOOP(
         "", "The disk is nearly full: {free} left"
     ),
     "only {free} are free at {path}": QT_TRANSLATE_NOOP("", "only {free} free at {path}"),
