@@ -4,7 +4,6 @@ import pytest
 from helpers.app_answers import ANSWERS, NOW, SERVING
 from helpers.screen import opened, shown
 from msgspec import structs
-from msgspec.structs import replace
 from potluck_app.pages.home import HomePage
 from potluck_app.widgets.chart import Sparkline
 from potluck_app.words import hour
@@ -114,7 +113,7 @@ def test_home_shows_the_last_hour_and_today(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_needs_attention_comes_first() -> None:
     page, _ = opened(HomePage, ANSWERS)
-    page.show_status(replace(SERVING, notices=(verbatim("The disk is full"),)))
+    page.show_status(structs.replace(SERVING, notices=(verbatim("The disk is full"),)))
     page.resize(900, 700)
     page.grab()
     labels = [label for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]

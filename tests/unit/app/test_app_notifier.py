@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from helpers.app_answers import ANSWERS
 from msgspec import structs
-from msgspec.structs import replace
 from potluck_app.pages.preferences import News
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, MISSING_S, Notifier
@@ -88,7 +87,7 @@ def test_a_friend_who_joins_is_told_once_and_those_who_were_there_are_not() -> N
 
     def people(*names: str, swarm: str = "friday") -> MembersList:
         found = [Member(name, name, "member", 0.0, "", name == "me", False, ()) for name in names]
-        return replace(ANSWERS["members.list"], swarm=swarm, members=tuple(found))
+        return structs.replace(ANSWERS["members.list"], swarm=swarm, members=tuple(found))
 
     assert notifier.people(people("me", "ana")) is None
     told = notifier.people(people("me", "ana", "ben", "eva"))
@@ -98,14 +97,14 @@ def test_a_friend_who_joins_is_told_once_and_those_who_were_there_are_not() -> N
 
 
 def test_those_for_whom_the_user_has_to_decide_are_told_once() -> None:
-    notifier, before = Notifier(), replace(ANSWERS["members.list"], asking="")
+    notifier, before = Notifier(), structs.replace(ANSWERS["members.list"], asking="")
     guest = Member("Zoe", "ff", "guest", 0.0, "", False, True, ())
     assert notifier.people(before) is None
-    joined = replace(before, members=(*before.members, guest))
+    joined = structs.replace(before, members=(*before.members, guest))
     assert notifier.people(joined).text == "Zoe joined the swarm “friday”."
     waits = structs.replace(before, members=(*before.members, structs.replace(guest, waits=True)))
     assert notifier.people(waits).text == "Waiting to be let into the swarm “friday”: Zoe. Decide on the page People."
-    asks = replace(waits, asking="laptop")
+    asks = structs.replace(waits, asking="laptop")
     assert "laptop asks to be one of your computers." in notifier.people(asks).text
     assert notifier.people(asks) is None
 

@@ -10,7 +10,6 @@ from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, confirm, control, opened, press, shown
 from msgspec import structs
-from msgspec.structs import replace
 from potluck_app.pages.activity import ActivityPage, worth_showing
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.pages.diagnostics import DiagnosticsPage
@@ -128,7 +127,7 @@ def test_an_export_takes_all_pages_or_says_why_it_cannot_be_written(name: str, t
 def test_an_open_question_about_a_game_is_shown_until_it_is_answered() -> None:
     for said, place in (("It is a game", ProgramPlace.ALWAYS), ("Not a game", ProgramPlace.NEVER)):
         page, link = opened(HomePage, ANSWERS)
-        page.show_status(replace(SERVING, questions=(ProgramQuestion("hedgewars", "Hedgewars"),)))
+        page.show_status(structs.replace(SERVING, questions=(ProgramQuestion("hedgewars", "Hedgewars"),)))
         question = "Is Hedgewars a game?"
         assert question in shown(page)
         press(page, said)
@@ -158,9 +157,9 @@ def test_the_history_is_asked_for_again_when_the_state_changes() -> None:
     page, link = opened(ActivityPage, ANSWERS | {"history": HistoryPage(())})
     assert "Nothing here yet" in shown(page)
     page.show_status(SERVING)
-    page.show_status(replace(SERVING, tokens_today=5))
+    page.show_status(structs.replace(SERVING, tokens_today=5))
     asked = len(link.named("history"))
-    page.show_status(replace(SERVING, since=6.0))
+    page.show_status(structs.replace(SERVING, since=6.0))
     assert len(link.named("history")) == asked + 1
 
 
@@ -207,7 +206,7 @@ def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
 
 def test_system_info_names_versions_and_no_folder_of_the_user() -> None:
     failure = verbatim(f"cannot read {Path.home()}/models")
-    status = replace(
+    status = structs.replace(
         SERVING, engine=EngineStatus(None, 0, 2, failure), probes=(ProbeStatus(sentence("Steam"), ProbeState.SEEN),)
     )
     said = describe(status)
@@ -264,7 +263,7 @@ def test_opening_pages_opens_no_window_beside_the_one(qapp: QApplication, qtbot:
     qapp.installEventFilter(seen)
     window = MainWindow(FakeLink(ANSWERS))
     qtbot.addWidget(window)
-    window.show_status(replace(SERVING, reason=Reason.NO_SWARM, swarm=None))
+    window.show_status(structs.replace(SERVING, reason=Reason.NO_SWARM, swarm=None))
     window.show()
     for entry in SIDEBAR:
         window.show_status(SERVING)
@@ -322,13 +321,13 @@ def test_the_state_of_the_address_is_said_with_what_can_be_done() -> None:
     for status, said, offered in (
         (STOPPED, "It does not run.", "Start"),
         (
-            replace(STOPPED, state=GatewayState.STARTING, step=sentence("Importing")),
+            structs.replace(STOPPED, state=GatewayState.STARTING, step=sentence("Importing")),
             "Getting ready: Importing…",
             "Stop",
         ),
         (READY, "Ready: demo.", "Stop"),
-        (replace(READY, notice=sentence("port 8737 is taken")), "Ready: demo. Port 8737 is taken.", "Stop"),
-        (replace(STOPPED, state=GatewayState.FAILED, problem=sentence("it ended")), "It ended.", "Start"),
+        (structs.replace(READY, notice=sentence("port 8737 is taken")), "Ready: demo. Port 8737 is taken.", "Stop"),
+        (structs.replace(STOPPED, state=GatewayState.FAILED, problem=sentence("it ended")), "It ended.", "Start"),
     ):
         page, _ = other_apps(status)
         assert said in shown(page)

@@ -9,7 +9,6 @@ from helpers.app_answers import SERVING
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, confirm, control, opened, picture, press, said, shown
 from msgspec import structs
-from msgspec.structs import replace
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.members_card import may_remove
 from potluck_app.pages.other_computer import OtherComputer
@@ -46,7 +45,6 @@ from PySide6.QtWidgets import QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
-from potluck.sentences import verbatim
 
 DAY_S = 86400.0
 MAY = 1_778_580_000.0  # 12 May 2026
@@ -98,7 +96,7 @@ def test_a_person_is_shown_with_what_their_computers_do() -> None:
 
 
 def test_only_the_user_sees_the_game_that_their_computer_steps_aside_for() -> None:
-    aside = replace(SERVING, state=State.YIELDED, reason=Reason.GAME, app="doom", app_title="Doom")
+    aside = structs.replace(SERVING, state=State.YIELDED, reason=Reason.GAME, app="doom", app_title="Doom")
     found = lively(seen(ANA, 0, 4, "offline"), seen(BOB, 0, 4, "offline"))
     assert doing(ANA, found, aside) == "Stepped aside: Doom"
     assert doing(BOB, found, aside) == "Stepped aside"
@@ -169,7 +167,7 @@ def test_a_swarm_without_others_says_so() -> None:
 
 
 def test_many_people_are_found_by_name() -> None:
-    crowd = tuple(structs.replace(BOB, name=verbatim(f"Member {number}"), id=f"{number:08x}") for number in range(80))
+    crowd = tuple(structs.replace(BOB, name=f"Member {number}", id=f"{number:08x}") for number in range(80))
     page, _ = page_of(structs.replace(FOUNDER, members=(ANA, *crowd)))
     assert "31 more. Search for a name." in shown(page)
     search = control(page, "Search people by name")
@@ -208,7 +206,7 @@ def test_an_invite_is_copied_and_shown_as_a_code_with_the_swarms_link_until_the_
 
 def test_whether_others_reach_this_computer_is_said_before_an_invite_is_copied() -> None:
     page, link = page_of(FOUNDER)
-    page.show_status(replace(SERVING, ports=(31337,)))
+    page.show_status(structs.replace(SERVING, ports=(31337,)))
     link.fail("swarms.contact", PotluckError("the swarm cannot be found by others yet"))
     assert "The swarm cannot be found by others yet." in shown(page)
     for reach, words in (

@@ -168,7 +168,7 @@ async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_
 def test_what_was_remembered_of_a_swarm_is_shown_for_that_one_and_its_model_alone() -> None:
     known = swarm_status(SWARM, EngineFacts(report=messages.EngineReport(coverage=(1, 1, 1, 1))), None, 0.0, 100.0)
     assert known is not None
-    assert swarm_status(structs.replace(SWARM, name="mine"), EngineFacts(), known, 0.0, 200.0) == structs.replace(
+    assert swarm_status(replace(SWARM, name="mine"), EngineFacts(), known, 0.0, 200.0) == structs.replace(
         known, name="mine"
     )
     for other in (replace(SWARM, prefix="s-2"), replace(SWARM, prefix="s-3", model="n")):
