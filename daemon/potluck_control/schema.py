@@ -38,6 +38,7 @@ class EngineStatus(Struct, frozen=True):
     last_failure: Sentence = NOTHING  # with advice if there is any; nothing: it has not failed
     runs_on: Sentence = NOTHING  # what steps run on, such as "fused, graphs" or "plain: no C compiler"
     runs_on_hint: Sentence = NOTHING  # how to make them faster; nothing: there is no need
+    slow_why: Sentence = NOTHING  # why they run without the fast kernels that are expected; nothing: they don't
 
 
 class SwarmOutlook(Struct, frozen=True):

@@ -24,6 +24,7 @@ from potluck.membership.membership import Membership
 from potluck.membership.presentation import write_pass
 from potluck.p2p.ports import is_loopback
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import sentence
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
 from potluck_daemon.settings.accepted import AcceptedSettings, change_settings
@@ -141,7 +142,7 @@ class Configuration:
         """
         membership = self.swarms.find(name or (self.swarm.name if self.swarm is not None else None))
         if has_members and membership.swarm.is_open:
-            raise UsageError(f"{membership.swarm.name} is open to everybody, so it has no members")
+            raise UsageError(sentence("{name} is open to everybody, so it has no members", name=membership.swarm.name))
         return membership
 
     @property
@@ -212,10 +213,12 @@ class Configuration:
             UsageError: no swarm is joined, or there is nobody to ask.
         """
         if self.swarm is None or self.membership is None:
-            raise UsageError("no swarm is joined", hint="join one with: potluck join")
+            raise UsageError(sentence("no swarm is joined"), hint=sentence("join one with: potluck join"))
         peers = peers_to_ask(addresses, self.membership.met, self.swarm.bootstrap_peers)
         if not peers:
-            raise UsageError("the swarm cannot be found by others yet", hint="try again once this machine serves")
+            raise UsageError(
+                sentence("the swarm cannot be found by others yet"), hint=sentence("try again once this machine serves")
+            )
         if for_others and not self.is_for_here and all(map(is_loopback, peers)):
             raise no_network()
         return replace(self.swarm, bootstrap_peers=peers)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from potluck_control.states import Reason
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings, next_look
 
@@ -37,7 +38,7 @@ class HeatProbe:
         while True:
             readings = await self._readings()
             if not readings:
-                raise ProbeUnavailableError("no sensor reports a temperature")
+                raise ProbeUnavailableError(sentence("no sensor reports a temperature"))
             found = []
             for kind, who, pci, celsius in readings:
                 key = f"{who} {pci}"
@@ -77,7 +78,7 @@ def sensors(sys: Path) -> list[tuple[str, str, str, float]]:
         except (OSError, ValueError):
             continue
         if degrees and name in _CPU_SENSORS:
-            found.append(("cpu", "the processor", "", max(degrees)))
+            found.append(("cpu", sentence("the processor"), "", max(degrees)))
         elif degrees and name in _GPU_SENSORS:
             found.append(("gpu", "the GPU", (chip / "device").resolve().name, max(degrees)))
     return found
@@ -97,7 +98,7 @@ class PowerProbe:
         while True:
             gpus = [gpu for gpu in await self._reader.gpus() if gpu.power_w is not None]
             if not gpus:
-                raise ProbeUnavailableError("no GPU reports its power")
+                raise ProbeUnavailableError(sentence("no GPU reports its power"))
             found = []
             for gpu in gpus:
                 if gpu.pci == situation.engine_gpu and gpu.power_w is not None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from jeepney import DBusAddress
 from potluck_control.states import Certainty, Reason
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.bus import Bus, bus
 from potluck_daemon.presence.idle import LOCKED, use
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
@@ -84,7 +85,7 @@ def _own_screens(logins: Logins) -> Logins:
     """Return this user's graphical logins, at least one. Raises ProbeUnavailableError without any."""
     ours = tuple(item for item in logins if item.uid == os.getuid() and item.is_graphical)
     if not ours:
-        raise ProbeUnavailableError("logind knows of no graphical session of yours")
+        raise ProbeUnavailableError(sentence("logind knows of no graphical session of yours"))
     return ours
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Surroundings
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class XScreen(Generic[T]):
         self._name = surroundings.environment.get("DISPLAY", "")
         self._authority = surroundings.environment.get("XAUTHORITY", "")
         if not self._name:
-            raise ProbeUnavailableError("no X11 display")
+            raise ProbeUnavailableError(sentence("no X11 display"))
         self._look = look
         self._display: Display | None = None
         self._wanted: queue.SimpleQueue[Future[T] | None] = queue.SimpleQueue()
@@ -44,7 +45,7 @@ class XScreen(Generic[T]):
             async with asyncio.timeout(LOOK_TIMEOUT_S):
                 return await asyncio.wrap_future(answer)
         except TimeoutError:
-            raise ProbeFailedError("the X server does not answer") from None
+            raise ProbeFailedError(sentence("the X server does not answer")) from None
 
     def close(self) -> None:
         self._wanted.put(None)

@@ -18,6 +18,7 @@ from typing import Any
 from potluck_control.places import Places
 
 from potluck.checked_files import read_copy, repair, write_copy
+from potluck.sentences import sentence
 from potluck_daemon.settings.owner import files_as_owner, owner_of
 from potluck_daemon.settings.schema import SETTINGS_VERSION, Settings
 from potluck_daemon.settings.store import Loaded, change, keys_in, load, parse, take_back
@@ -57,8 +58,12 @@ class AcceptedSettings:
             return replace(loaded, notices=tuple(filter(None, (*loaded.notices, self._taken_back, self._lost))))
         obeyed = self._obeyed or self._earlier(kept)
         if obeyed is None:
-            return replace(loaded, problems=(*loaded.problems, "the defaults hold where the file cannot be obeyed"))
-        return Loaded(obeyed, (*loaded.problems, "the settings before this mistake stay in force"), loaded.notices)
+            return replace(
+                loaded, problems=(*loaded.problems, sentence("the defaults hold where the file cannot be obeyed"))
+            )
+        return Loaded(
+            obeyed, (*loaded.problems, sentence("the settings before this mistake stay in force")), loaded.notices
+        )
 
     def _load(self, kept: bytes) -> Loaded:
         """Read the file; damage counts as a mistake. Repair a file that nobody has written to but that has changed."""
@@ -70,14 +75,22 @@ class AcceptedSettings:
                 repair(self._path, lambda file: file.write(kept), mode=self._path.stat().st_mode & 0o777)
                 return load(self._path, self._environment)
             except OSError:
-                return replace(loaded, problems=(f"{self._path} was damaged and cannot be repaired", *loaded.problems))
+                return replace(
+                    loaded,
+                    problems=(
+                        sentence("{file} was damaged and cannot be repaired", file=str(self._path)),
+                        *loaded.problems,
+                    ),
+                )
         if not loaded.is_valid:
             return loaded
         if not loaded.data.strip():
             problem = f"{self._path} is empty or missing; `version = {SETTINGS_VERSION}` in it would mean the defaults"
             return replace(loaded, problems=(problem,))
         if kept.startswith(loaded.data) and not loaded.data.endswith(b"\n"):
-            return replace(loaded, problems=(f"{self._path} breaks off in the middle of a line",))
+            return replace(
+                loaded, problems=(sentence("{file} breaks off in the middle of a line", file=str(self._path)),)
+            )
         return loaded
 
     def _has_rotted(self) -> bool:
@@ -139,4 +152,8 @@ def _keep(copy: Path, path: Path, data: bytes) -> None:
 def _lost(name: str, data: bytes, kept: bytes) -> str:
     """Return a notice for a file that has lost its end, as a full disk leaves it; empty if it has not. Pure."""
     gone = sorted(keys_in(kept) - keys_in(data)) if kept.startswith(data) else []
-    return f"{name} has lost its last lines; back to the default: {', '.join(gone)}" if gone else ""
+    return (
+        sentence("{file} has lost its last lines; back to the default: {keys}", file=name, keys=", ".join(gone))
+        if gone
+        else ""
+    )

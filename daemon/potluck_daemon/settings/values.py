@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from potluck.errors import UsageError
+from potluck.sentences import sentence
 from potluck_daemon.settings.schema import SettingEntry, Settings, entries
 
 _DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})(?!\d)")  # three digits could be thousands
@@ -20,7 +21,10 @@ def entry_of(key: str) -> SettingEntry:
     for entry in entries():
         if entry.key == key:
             return entry
-    raise UsageError(f"there is no setting {key!r}", hint=suggestion(key) or "potluck config list names them all")
+    raise UsageError(
+        sentence("there is no setting {name}", name=repr(key)),
+        hint=suggestion(key) or "potluck config list names them all",
+    )
 
 
 def suggestion(key: str) -> str:

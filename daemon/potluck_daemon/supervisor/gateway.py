@@ -23,6 +23,7 @@ from potluck.errors import PotluckError
 from potluck.p2p.runtime_dir import remove_dead
 from potluck.protocol.codec import decode, encode
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.child import Child, started
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
@@ -154,7 +155,7 @@ class Gateway:
                 gateway_log.info("%s", line)
             return self._status.problem or _reason(await child.wait(), await child.last_words())
         except OSError as error:
-            return f"cannot run {command[0]}: {error.strerror}"
+            return sentence("cannot run {path}: {why}", path=command[0], why=str(error.strerror))
         except Exception as error:  # of either side
             log.exception("the chat gateway cannot be followed")
             return f"the gateway is not understood: {error}"
@@ -191,7 +192,7 @@ class Gateway:
                 if is_ready and self._stays:
                     continue
                 if not is_ready:
-                    self._status = structs.replace(self._status, problem="it did not start in time")
+                    self._status = structs.replace(self._status, problem=sentence("it did not start in time"))
                 return is_ready
             if not line:
                 return False

@@ -19,6 +19,7 @@ from potluck_control.states import Reason, State
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.model_folder import downloaded
+from potluck.sentences import sentence
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.gateway_keys import GatewayKeys
 from potluck_daemon.settings.desired_state import chosen_checkpoint
@@ -130,7 +131,10 @@ class GatewayTopic(Topic):
         if is_served:
             swarm = configuration.invited_swarm(self._supervisor.facts_of(swarm).addresses)
         if not swarm.bootstrap_peers:
-            raise UsageError(f"the swarm {swarm.name} cannot be found", hint="serve it, or ask a member for an invite")
+            raise UsageError(
+                sentence("the swarm {name} cannot be found", name=swarm.name),
+                hint=sentence("serve it, or ask a member for an invite"),
+            )
         settings = configuration.settings
         folder = chosen_checkpoint(settings.serve.checkpoint, swarm) if is_served else ""
         if not folder and (found := downloaded(swarm, configuration.models_folder)) is not None:

@@ -29,6 +29,7 @@ from potluck.membership.leadership import (
 from potluck.membership.members import Members, Person
 from potluck.membership.membership import Membership
 from potluck.membership.records import Choose, Confirm, Content, EndInvite, Machine, Rank, Record, Remove, Seats
+from potluck.sentences import sentence
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
@@ -82,7 +83,9 @@ class MembersTopic(Topic):
         def decide(membership: Membership, members: Members) -> Sequence[Content]:
             guest = find_person(members, params.name)
             if not guest.is_guest:
-                raise UsageError(f"{guest.name} is a member already", hint="potluck members shows who is a guest")
+                raise UsageError(
+                    sentence("{name} is a member already", name=guest.name), hint="potluck members shows who is a guest"
+                )
             if not members.is_public(guest.invite):
                 require_leader(membership)
             return [confirm(guest)]
@@ -96,7 +99,7 @@ class MembersTopic(Topic):
         person = find_person(members, params.name)
         is_you = person == membership.person(members)
         if not params.machine and is_you:
-            raise UsageError("this is you", hint=f"potluck leave {membership.swarm.name}")
+            raise UsageError(sentence("this is you"), hint=f"potluck leave {membership.swarm.name}")
         if not params.machine:
             done = f"removed {person.name}{_ways_back(members, person)}"
             return await self._lead(params.swarm, lambda own, all_: remove(own, all_, person), done)
@@ -109,7 +112,7 @@ class MembersTopic(Topic):
     async def _remove_own(self, swarm: str, machine: Machine, done: str) -> methods.MembersChanged:
         swarms = self._configuration.swarms
         if machine.key == swarms.machine().public_key:
-            raise UsageError("this is the computer that you are using", hint=f"potluck leave {swarm}")
+            raise UsageError(sentence("this is the computer that you are using"), hint=f"potluck leave {swarm}")
         changed = await asyncio.to_thread(swarms.change, swarm, lambda own: own.without_machine(machine.key))
         return methods.MembersChanged(swarm, done, self._keeper.publish(swarm, [changed.machines]))
 
@@ -181,7 +184,9 @@ class MembersTopic(Topic):
             require_leader(membership)
             found = [invite for invite in members.invites if invite.hex().startswith(params.invite)]
             if not params.invite or len(found) != 1:
-                raise UsageError(f"there is no invite {params.invite}", hint="potluck members shows the invites")
+                raise UsageError(
+                    sentence("there is no invite {what}", what=params.invite), hint="potluck members shows the invites"
+                )
             return [EndInvite(found[0])]
 
         return await self._lead(params.swarm, decide, "ended the invite")
@@ -230,9 +235,13 @@ def find_person(members: Members, name: str) -> Person:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError(f"nobody in the swarm is called {name}", hint="potluck members shows who is")
+        raise UsageError(
+            sentence("nobody in the swarm is called {name}", name=name), hint="potluck members shows who is"
+        )
     ids = ", ".join(person.id[:ID_LETTERS] for person in found)
-    raise UsageError(f"several people are called {name}", hint=f"use one of their ids: {ids}")
+    raise UsageError(
+        sentence("several people are called {name}", name=name), hint=sentence("use one of their ids: {what}", what=ids)
+    )
 
 
 def _find_machine(person: Person, wanted: str) -> Machine:
@@ -240,10 +249,16 @@ def _find_machine(person: Person, wanted: str) -> Machine:
     found = [each for each in person.machines if wanted in (each.name, peer_id_of(each.key))]
     if not found:
         known = ", ".join(each.name for each in person.machines) or "none"
-        raise UsageError(f"{person.name} has no computer named {wanted}", hint=f"there are: {known}")
+        raise UsageError(
+            sentence("{name} has no computer named {what}", name=person.name, what=wanted),
+            hint=sentence("there are: {what}", what=known),
+        )
     if len(found) > 1:
         ids = ", ".join(peer_id_of(each.key) for each in found)
-        raise UsageError(f"{person.name} has several computers named {wanted}", hint=f"use a peer id: {ids}")
+        raise UsageError(
+            sentence("{name} has several computers named {what}", name=person.name, what=wanted),
+            hint=sentence("use a peer id: {what}", what=ids),
+        )
     return found[0]
 
 

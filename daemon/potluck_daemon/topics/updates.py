@@ -24,6 +24,7 @@ from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesStat
 from potluck_control.own_python import python_command
 
 from potluck.errors import PotluckError, UsageError
+from potluck.sentences import sentence
 from potluck_daemon.child import started
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.settings.schema import UpdateSettings
@@ -37,7 +38,7 @@ _JITTER_S = 3 * 3600.0  # so that machines don't all ask in the same minute
 _CHECK_S = 25.0  # below the control API's own limit
 _BEGIN_S = 20.0  # for a started process to take the lock
 _LOOK_S = 0.3
-_TRY_LATER = "try again later; check the network and the setting updates.url"
+_TRY_LATER = sentence("try again later; check the network and the setting updates.url")
 _COMMAND = ("potluck_cli.main", "update", "--json")
 
 
@@ -73,7 +74,11 @@ class UpdatesTopic(Topic):
     @property
     def notice(self) -> str | None:
         offered = self._shown.offered if self._shown is not None else None
-        return f"Potluck {offered.version} is offered; see: potluck update --check" if offered is not None else None
+        return (
+            sentence("Potluck {version} is offered; see: potluck update --check", version=offered.version)
+            if offered is not None
+            else None
+        )
 
     @answers(updates.STATE)
     async def _state(self, _: Empty) -> UpdatesState:
@@ -96,7 +101,7 @@ class UpdatesTopic(Topic):
         if self._checking is not None:
             await asyncio.shield(self._checking)
         if self._file.is_locked():
-            raise UsageError("an update is already running", hint="wait for its end")
+            raise UsageError(sentence("an update is already running"), hint=sentence("wait for its end"))
         python = self._versions.folder(self._versions.current()) / "bin" / "python3"  # the switch keeps it
         before = self._file.read()
         command = python_command(python, "-m", *_COMMAND)
@@ -110,7 +115,9 @@ class UpdatesTopic(Topic):
         deadline = time.monotonic() + _BEGIN_S
         while self._file.read().asked_at == before.asked_at:
             if time.monotonic() > deadline:
-                raise PotluckError("the update does not begin", hint="in a terminal: potluck update")
+                raise PotluckError(
+                    sentence("the update does not begin"), hint=sentence("in a terminal: potluck update")
+                )
             await asyncio.sleep(_LOOK_S)
 
     def _begin_check(self) -> asyncio.Task[None]:
@@ -136,14 +143,17 @@ class UpdatesTopic(Topic):
                 async with asyncio.timeout(_CHECK_S):
                     code = await child.wait()
         except TimeoutError:
-            return Problem(f"the publisher did not answer within {_CHECK_S:.0f} s", _TRY_LATER)
+            return Problem(sentence("the publisher did not answer within {time} s", time=f"{_CHECK_S:.0f}"), _TRY_LATER)
         except OSError as error:
-            return Problem(f"cannot check for updates: {error.strerror}", "is there enough memory?")
+            return Problem(
+                sentence("cannot check for updates: {why}", why=str(error.strerror)),
+                sentence("is there enough memory?"),
+            )
         if code == 0:
             return None
         said = await child.last_words()
-        text = f"the check for updates failed: {said or f'exit code {code}'}"
-        return Problem(text, "to see more, in a terminal: potluck update --check")
+        text = sentence("the check for updates failed: {why}", why=said or f"exit code {code}")
+        return Problem(text, sentence("to see more, in a terminal: potluck update --check"))
 
     def _note(self, problem: Problem) -> None:
         """Note a problem for a process that could not, so that the next tick does not try again."""
@@ -173,7 +183,11 @@ class UpdatesTopic(Topic):
         seen, is_busy = notes.seen, self._file.is_locked()
         is_known = seen.anchor == settings.key and is_newer(seen.version, self._running)
         was_killed = notes.progress is not None and not is_busy and seen.version != self._running
-        interrupted = Problem("the last try was interrupted", "nothing is lost: try again") if was_killed else None
+        interrupted = (
+            Problem(sentence("the last try was interrupted"), sentence("nothing is lost: try again"))
+            if was_killed
+            else None
+        )
         return UpdatesState(
             running=self._running,
             is_allowed=settings.check,

@@ -19,6 +19,7 @@ from potluck.checked_files import CheckedFile, DamagedError
 from potluck.errors import PotluckError
 from potluck.locks import LOOKED_AT_S, is_locked, open_locked
 from potluck.protocol.codec import decode, encode
+from potluck.sentences import sentence
 from potluck_daemon.updates.freshness import KnownPublisher
 
 
@@ -63,10 +64,14 @@ class NotesFile:
         try:
             handle = open_locked(self._lock, within_s=LOOKED_AT_S)
         except BlockingIOError:
-            raise PotluckError("another update is running", hint="wait for its end: potluck status") from None
+            raise PotluckError(
+                sentence("another update is running"), hint=sentence("wait for its end: potluck status")
+            ) from None
         except OSError as error:  # root must not follow a link that the service's user made
             hint = "remove it if it is a link, and make room if the disk is full"
-            raise PotluckError(f"cannot open {self._lock}: {error.strerror}", hint=hint) from error
+            raise PotluckError(
+                sentence("cannot open {path}: {why}", path=self._lock, why=str(error.strerror)), hint=hint
+            ) from error
         try:
             try:
                 with contextlib.suppress(OSError):
