@@ -44,7 +44,7 @@ from potluck.membership.records import Report
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, NumberFormat, ServerState
-from potluck.sentences import verbatim
+from potluck.sentences import sentence, verbatim
 from potluck.tasks import BackgroundTasks, cancel_and_wait, first_of, keep_running, to_the_end
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_loader import BlockLoader
@@ -491,7 +491,7 @@ class Engine:
 
     async def _watch_host(self) -> None:
         await self.node.host.wait_lost()
-        error = PotluckError("the peer-to-peer process ended unexpectedly", hint="start the engine again")
+        error = PotluckError(sentence("the peer-to-peer process ended unexpectedly"), hint="start the engine again")
         self._failed.put_nowait(error)
 
     async def _watch_ranks(self, ranks: RankProcesses) -> None:

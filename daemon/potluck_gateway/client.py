@@ -13,6 +13,7 @@ from potluck_control.methods.gateway import GatewayStatus
 
 from potluck.errors import PotluckError, SwarmError, UsageError
 from potluck.protocol.codec import CodecError, decode, encode
+from potluck.sentences import sentence
 from potluck_gateway.answers import AnswerDetails
 from potluck_gateway.requests import COMMENT, ChatMessage
 
@@ -100,7 +101,9 @@ def _events(gateway: GatewayStatus, path: str, body: dict[str, Any], on_wait: On
             raise _refusal(answer.status, answer.read())
         yield from _parsed(answer, on_wait)
     except (OSError, http.client.HTTPException) as error:
-        raise PotluckError(f"the gateway hung up: {error or type(error).__name__}", hint="try again") from error
+        raise PotluckError(
+            f"the gateway hung up: {error or type(error).__name__}", hint=sentence("try again")
+        ) from error
     finally:
         connection.close()
 
