@@ -6,11 +6,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-import msgspec
+from msgspec import Struct
 from potluck_control.methods.gateway import GatewayStatus
 from PySide6.QtCore import QByteArray, QObject, QUrl, Signal
 from PySide6.QtNetwork import QNetworkAccessManager, QNetworkReply, QNetworkRequest
 
+from potluck.protocol.codec import CodecError, decode
 from potluck.sentences import NOTHING, Sentence, verbatim
 from potluck_app.words import sentences
 from potluck_app.words.language import tr
@@ -36,30 +37,30 @@ class Details:
     servers: tuple[str, ...] = ()
 
 
-class _Delta(msgspec.Struct):
+class _Delta(Struct):
     content: str | None = None
 
 
-class _Hop(msgspec.Struct):
+class _Hop(Struct):
     name: str | None = None
 
 
-class _Details(msgspec.Struct):
+class _Details(Struct):
     tokens_per_s: float
     route: tuple[_Hop, ...]
 
 
-class _Choice(msgspec.Struct):
+class _Choice(Struct):
     delta: _Delta
     potluck: _Details | None = None
 
 
-class _Error(msgspec.Struct):
+class _Error(Struct):
     message: str
     potluck: Sentence = NOTHING  # the message as data; an older gateway has none
 
 
-class _Event(msgspec.Struct):
+class _Event(Struct):
     """One event of the stream. `potluck`: why the answer has to wait."""
 
     choices: tuple[_Choice, ...] = ()
@@ -165,8 +166,8 @@ class Answer(QObject):
 def _understand(data: bytes) -> tuple[_Event, str]:
     """Return an event, and what went wrong in the user's language."""
     try:
-        event = msgspec.json.decode(data, type=_Event)
-    except msgspec.MsgspecError:
+        event = decode(_Event, data)
+    except CodecError:
         return _Event(), tr("Potluck received an answer that it does not understand.")
     if event.error is None:
         return event, ""

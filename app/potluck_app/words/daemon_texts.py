@@ -83,5 +83,7 @@ def _shown(argument: Argument) -> str:
             return numbers.size(num_bytes)
         case Blocks(start, end):
             return layers.span(start, end)
-        case _:
+        case float():
             return numbers.number(argument, _SHORTEST)
+        case _:  # a whole number may be a port or a code, which has no separators
+            return str(argument)
