@@ -9,13 +9,13 @@ from potluck_app.pages.preferences import News
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, MISSING_S, Notifier
 from potluck_control.agreement import Agreement, Difference
-from potluck_control.codec import dumps, loads
 from potluck_control.methods.members import Member, MembersList
 from potluck_control.methods.setup import Plan, SetupState
 from potluck_control.methods.updates import Offered, UpdatesState
 from potluck_control.schema import Status, SwarmStatus, Transition
 from potluck_control.states import Reason, State
 
+from potluck.protocol.codec import decode, encode
 from potluck.sentences import NOTHING, sentence
 
 FAILED = Status(State.ERROR, Reason.ENGINE_FAILED, sentence("The engine failed"), since=100.0, version="1")
@@ -139,7 +139,7 @@ YIELDED = Transition(1.0, State.SERVING, State.YIELDED, Reason.GAME, sentence("G
 
 
 def is_wanted(link: DaemonLink, event: object) -> bool:
-    return link._is_wanted(loads(dumps(event)))
+    return link._is_wanted(decode(object, encode(event)))
 
 
 @pytest.fixture

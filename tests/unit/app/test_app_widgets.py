@@ -19,7 +19,6 @@ from potluck_app.widgets.icons import icon, name_of
 from potluck_app.widgets.strip import LayerStrip
 from potluck_app.widgets.theme import DARK, LIGHT
 from potluck_control import schema
-from potluck_control.codec import from_json
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.states import Reason, State
 from PySide6.QtCore import Qt
@@ -28,6 +27,7 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QW
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError, UsageError
+from potluck.protocol.codec import decode, encode
 from potluck.sentences import Blocks, sentence
 
 SWARM = schema.SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(2, 1, 0, 0), coverage_at=0.0)
@@ -274,15 +274,21 @@ def test_a_daemon_that_starts_is_not_called_away_until_it_fails(qtbot: QtBot) ->
     assert shown(window.away).count("Your settings are safe.") == 1
 
 
-OLDEST = {"state": "yielded", "reason": "game", "text": "Giving way to hades2", "since": 1.0, "version": "0.1"}
+OLDEST = {
+    "state": "yielded",
+    "reason": "game",
+    "text": {"text": "Giving way to hades2"},
+    "since": 1.0,
+    "version": "0.1",
+}
 
 
 def test_the_window_and_the_menu_show_daemons_of_other_versions() -> None:
     for told in (
         OLDEST,
-        OLDEST | {"state": "dancing", "reason": "music", "probes": [{"name": "Ears", "state": "deaf"}]},
+        OLDEST | {"state": "dancing", "reason": "music", "probes": [{"name": {"text": "Ears"}, "state": "deaf"}]},
     ):
-        status = from_json(schema.Status, told)
+        status = decode(schema.Status, encode(told))
         window, tray = MainWindow(FakeLink()), Tray()
         window.show_status(status)
         tray.show_status(status)

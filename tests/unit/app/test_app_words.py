@@ -8,11 +8,11 @@ from potluck_app.words.pauses import PauseChoice
 from potluck_control.schema import LoadStatus, PauseParams, ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
 from potluck_control.states import Reason, State
 
-from potluck.sentences import sentence
+from potluck.sentences import Blocks, sentence, verbatim
 
 
 def _status(state: State, text: str, **more: object) -> Status:
-    return Status(state, Reason.NONE, text, since=0.0, version="1", **more)  # type: ignore[arg-type]
+    return Status(state, Reason.NONE, verbatim(text), since=0.0, version="1", **more)  # type: ignore[arg-type]
 
 
 def test_every_state_has_a_title() -> None:
@@ -25,12 +25,16 @@ def test_a_state_is_named_with_what_would_end_it() -> None:
         ({"state": State.IDLE, "reason": Reason.REMOVED}, "Removed from the swarm", ""),
         ({"state": State.JOINING, "reason": Reason.NOT_ADMITTED}, "Waiting to be let in", ""),
         (
-            {"state": State.SERVING, "duty": 0.5, "ends": "when it has cooled down"},
+            {"state": State.SERVING, "duty": 0.5, "ends": sentence("when it has cooled down")},
             "Serving at 50 %",
             "Full speed again",
         ),
-        ({"state": State.YIELDED, "ends": "15 s after Hades II has ended"}, "Stepped aside", "Serves again 15 s after"),
-        ({"state": State.PAUSED, "ends": "when you resume", "until": 4e9}, "Paused", "Serves again at "),
+        (
+            {"state": State.YIELDED, "ends": sentence("{time} s after {who} has ended", time=15, who="Hades II")},
+            "Stepped aside",
+            "Serves again 15 s after",
+        ),
+        ({"state": State.PAUSED, "ends": sentence("when you resume"), "until": 4e9}, "Paused", "Serves again at "),
         ({"state": State.ERROR, "until": 4e9}, "Something failed", "Tries again at "),
         ({"state": State.DRAINING, "reason": Reason.GAME}, "Stepping aside", ""),
         ({"state": State.DRAINING, "reason": Reason.SHUTDOWN}, "Shutting down", "0 sessions left."),
@@ -90,7 +94,10 @@ def test_use_of_the_day_names_its_cost_if_a_price_is_set() -> None:
 
 
 def test_tooltip_shows_speed_while_serving_and_always_the_reason() -> None:
-    serving = _status(State.SERVING, "Serving blocks 0:3 of demo", tokens_per_s=41.26)
+    blocks = sentence("blocks {blocks} of {model}", blocks=Blocks(0, 3), model="demo")
+    serving = structs.replace(
+        _status(State.SERVING, "", tokens_per_s=41.26), text=sentence("Serving {what}", what=blocks)
+    )
     assert states.tooltip(serving) == "Potluck: serving, 41.3 tokens/s\nServing layers 1–3 of demo"
     assert states.tooltip(_status(State.YIELDED, "Hades II runs")) == "Potluck: stepped aside\nHades II runs"
     assert states.away() in states.tooltip(None)
