@@ -6,6 +6,8 @@ import json
 import time
 from typing import Any, Protocol
 
+from potluck.protocol.codec import builtins
+from potluck.sentences import Sentence
 from potluck_gateway.answers import Answers, Part
 from potluck_gateway.requests import COMMENT
 
@@ -27,12 +29,12 @@ class AnswerFormat(Protocol):
 
     def part(self, part: Part) -> bytes: ...
 
-    def wait(self, sentence: str) -> bytes:
+    def wait(self, why: Sentence) -> bytes:
         """Return a note for people that the answer has to wait; empty where programs would not skip it."""
 
     def end(self, answers: Answers) -> bytes: ...
 
-    def failure(self, sentence: str) -> bytes:
+    def failure(self, why: Sentence) -> bytes:
         """Return the end of a stream whose answer failed."""
 
 
@@ -50,9 +52,10 @@ def comment(text: str) -> bytes:
     return f"{COMMENT}{text}\n\n".encode()
 
 
-def error_body(text: str, status: int, code: str | None = None) -> dict[str, Any]:
+def error_body(why: Sentence, status: int, code: str | None = None) -> dict[str, Any]:
+    """Return an error as OpenAI writes it. `potluck`: the message as data, which the app translates."""
     kind = "invalid_request_error" if status < 500 else "server_error"
-    return {"error": {"message": text, "type": kind, "param": None, "code": code}}
+    return {"error": {"message": why.text, "type": kind, "param": None, "code": code, "potluck": builtins(why)}}
 
 
 def dumps(value: object) -> bytes:

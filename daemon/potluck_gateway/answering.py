@@ -18,6 +18,7 @@ from typing import Protocol, TypeVar
 
 from potluck.errors import PotluckError
 from potluck.leaving import Leaving
+from potluck.sentences import Sentence
 from potluck_gateway.answers import Answer, Answers, Part
 from potluck_gateway.embedding_format import Embeddings
 from potluck_gateway.requests import BadRequestError, ChatRequest
@@ -34,7 +35,9 @@ class ChatModel(Protocol):
 
     name: str
 
-    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: Callable[[str], None]) -> Answer:
+    def answer(
+        self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: Callable[[Sentence], None]
+    ) -> Answer:
         """Return one answer to a request, whatever number of choices it asks for.
 
         `on_part` is called with each new part of the text, `on_wait` with a sentence when the answer has to wait for
@@ -47,9 +50,9 @@ class ChatModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A sentence that says what an answer waits for."""
+    """Says what an answer waits for."""
 
-    sentence: str
+    why: Sentence
 
 
 class Answering:

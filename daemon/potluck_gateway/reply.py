@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from potluck.errors import PotluckError, UsageError
+from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait
 from potluck_gateway.answer_format import AnswerFormat, dumps
 from potluck_gateway.answering import Waiting
@@ -58,15 +59,15 @@ class Reply:
         except BadRequestError as error:
             if not is_begun:
                 raise
-            await _send_body(send, self._form.failure(str(error)))
+            await _send_body(send, self._form.failure(error.sentence))
         await _send_body(send, b"", more=False)
 
     def _written(self, item: Part | Waiting | Answers) -> bytes:
         match item:
             case Part():
                 return self._form.part(item)
-            case Waiting(sentence):
-                return self._form.wait(sentence)
+            case Waiting(why):
+                return self._form.wait(why)
             case _:
                 return self._form.end(item)
 
@@ -88,14 +89,16 @@ class Reply:
 
 def refusal(error: PotluckError) -> BadRequestError:
     """Return how a request is refused because of `error`."""
-    sentence = f"{error.message} ({error.hint})" if error.hint else error.message
+    said = error.sentence
+    if error.advice:
+        said = sentence("{what} ({advice})", what=said, advice=error.advice)
     if isinstance(error, ContextLengthError):
-        return BadRequestError(sentence, 400, "context_length_exceeded")
+        return BadRequestError(said, 400, "context_length_exceeded")
     if isinstance(error, ToolsError):
-        return BadRequestError(sentence, 400, "unsupported_parameter")
+        return BadRequestError(said, 400, "unsupported_parameter")
     if isinstance(error, UsageError):
-        return BadRequestError(sentence)
-    return BadRequestError(sentence, 503, retry_after_s=RETRY_AFTER_S)
+        return BadRequestError(said)
+    return BadRequestError(said, 503, retry_after_s=RETRY_AFTER_S)
 
 
 async def _send_body(send: Send, data: bytes, *, more: bool = True) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from potluck.errors import UsageError
 from potluck.protocol.codec import CodecError, decode
+from potluck.sentences import Sentence, verbatim
 from potluck_gateway.answers import ToolCall
 
 COMMENT = ": "  # begins a line for people in a stream of events
@@ -52,12 +53,16 @@ CHOICES = frozenset(["n", "logprobs", "logit_bias"])
 
 
 class BadRequestError(Exception):
-    """A request that is refused with `status`; the text is for the author of the client, `code` for programs."""
+    """A request that is refused with `status`; the sentence is for people, `code` for programs.
+
+    Words that nobody translates are for the author of the client.
+    """
 
     def __init__(
-        self, text: str, status: int = 400, code: str | None = None, *, retry_after_s: int | None = None
+        self, said: str | Sentence, status: int = 400, code: str | None = None, *, retry_after_s: int | None = None
     ) -> None:
-        super().__init__(text)
+        super().__init__(str(said))
+        self.sentence = said if isinstance(said, Sentence) else verbatim(said)
         self.status = status
         self.code = code
         self.retry_after_s = retry_after_s

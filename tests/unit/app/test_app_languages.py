@@ -78,7 +78,7 @@ def test_what_the_daemon_says_is_shown_in_the_language_of_the_user() -> None:
             sentence("models of the family {family} cannot be split: {why}", family="zamba", why=split),
             "Modelle der Familie zamba lassen sich nicht aufteilen: viele Schichten teilen sich dieselben Gewichte",
         ),
-        (sentence("blocks {blocks} of {model}", blocks=Blocks(0, 12), model="demo"), "Schichten 1–12 von demo"),
+        (sentence("blocks {blocks} of {model}", blocks=Blocks(0, 12), model="demo"), "die Schichten 1–12 von demo"),
         (
             sentence(
                 "{free} are free, {least} are needed at most", free=Size(1_500_000_000), least=Size(2_000_000_000)
