@@ -185,7 +185,7 @@ def _by_own_client(
         )
         model = AutoDistributedModelForCausalLM.from_pretrained(name, swarm=membership, config=config, **demands)
     with shown.wait, model:
-        model.tell_waits(lambda missing: show_wait(wait_text(missing)) if missing else None)
+        model.tell_waits(lambda missing: show_wait(str(wait_text(missing))) if missing else None)
 
         def show(completion: Completion) -> None:
             shown(text.new_part(completion.tokens, shown.text))

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from potluck.membership.membership import Membership
 from potluck.protocol.codec import Confidential
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.schema import AuditStatus
 
 
@@ -44,14 +45,14 @@ class GatewayReport(Struct, frozen=True):
     words. An answer has the hash of the key it was for, and the tokens of prompt and answer.
     """
 
-    step: str = ""
+    step: Sentence = NOTHING
     is_waiting: bool = False  # at this step, for a member of the swarm that answers
     url: str = ""
-    notice: str = ""  # with the url: what its user should know
+    notice: Sentence = NOTHING  # with the url: what its user should know
     asked: bool = False
     key_hash: str = ""
     tokens: int = 0
-    problem: str = ""
+    problem: Sentence = NOTHING
     audits: AuditStatus | None = None
     found: str = ""
     distrusted: tuple[str, ...] = ()  # with `found`: whose servers computed wrongly

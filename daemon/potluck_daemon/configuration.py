@@ -24,7 +24,7 @@ from potluck.membership.membership import Membership
 from potluck.membership.presentation import write_pass
 from potluck.p2p.ports import is_loopback
 from potluck.protocol.swarm import Swarm
-from potluck.sentences import sentence
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
 from potluck_daemon.settings.accepted import AcceptedSettings, change_settings
@@ -37,7 +37,7 @@ from potluck_daemon.swarms.contact import free_port, no_network, peers_to_ask
 log = logging.getLogger(__name__)
 
 _LESS_MEMORY_S = 24 * 3600.0
-_LESS_MEMORY = "Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb"
+_LESS_MEMORY = sentence("Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb")
 
 
 class Configuration:
@@ -54,7 +54,7 @@ class Configuration:
         self._memory = memory
         self._on_change = on_change
         self._desired = DesiredState()
-        self._damaged: tuple[str, ...] = ()
+        self._damaged: tuple[Sentence, ...] = ()
         self.remover: str | None = None  # who removed this person or computer from the served swarm
         self.is_applicant = False  # nobody in that swarm has let this person or computer in yet
         self.is_confirmed = True  # and a leader has confirmed the person
@@ -172,9 +172,9 @@ class Configuration:
         self._memory.try_to_save()
 
     @property
-    def notices(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[Sentence, ...]:
         """Return what is wrong with the files, and which of them were damaged lately."""
-        less = "" if self._memory_percent == 100 else _LESS_MEMORY
+        less = NOTHING if self._memory_percent == 100 else _LESS_MEMORY
         return tuple(filter(None, (*self._desired.notices, *self._damaged, less)))
 
     @property

@@ -19,6 +19,7 @@ from potluck.p2p.joining import TryAgainError
 from potluck.processes import confine
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codec import decode, encode
+from potluck.sentences import NOTHING, sentence
 from potluck_gateway.server import GatewayServer
 
 _lock = threading.Lock()
@@ -29,10 +30,10 @@ def main() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    _tell(GatewayReport(step="Importing"))
+    _tell(GatewayReport(step=sentence("Importing")))
     import potluck_gateway.model  # noqa: F401 (takes seconds, in which the daemon may be waiting for the engine)
 
-    _tell(GatewayReport(step="Starting the engine"))
+    _tell(GatewayReport(step=sentence("Starting the engine")))
     line = sys.stdin.buffer.readline()
     if not line:  # nobody wants it any more
         return
@@ -42,7 +43,7 @@ def main() -> None:
     try:
         _serve(wanted, keys)
     except PotluckError as error:
-        _tell(GatewayReport(problem=f"{error.message} ({error.hint})" if error.hint else error.message))
+        _tell(GatewayReport(problem=error.whole))
         sys.exit(1)
 
 
@@ -72,12 +73,12 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
     quiet()
     limit_threads()
     swarm = wanted.membership.swarm
-    _tell(GatewayReport(step="Loading embeddings and head"))
+    _tell(GatewayReport(step=sentence("Loading embeddings and head")))
     text = Text(open_checkpoint(wanted.checkpoint, revision=swarm.revision).folder)
 
     def show_joining(reason: TryAgainError | None) -> None:
         if reason is not None:
-            _tell(GatewayReport(step=str(joining_text(reason)), is_waiting=True))
+            _tell(GatewayReport(step=joining_text(reason), is_waiting=True))
 
     def found() -> AuditStatus:
         report = model.audits()
@@ -106,8 +107,9 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
             port=wanted.port,
             on_answered=lambda key, tokens: _tell(GatewayReport(asked=True, key_hash=key_hash(key), tokens=tokens)),
         )
-        is_elsewhere = wanted.port not in (0, server.port)
-        notice = f"port {wanted.port} is taken (gateway.port): this address is for now" if is_elsewhere else ""
+        notice = NOTHING
+        if wanted.port not in (0, server.port):
+            notice = sentence("port {number} is taken (gateway.port): this address is for now", number=wanted.port)
         _tell(GatewayReport(url=server.url, notice=notice))
         server.run()
 

@@ -29,12 +29,12 @@ class AnswerFormat(Protocol):
 
     def part(self, part: Part) -> bytes: ...
 
-    def wait(self, why: Sentence) -> bytes:
+    def wait(self, sentence: Sentence) -> bytes:
         """Return a note for people that the answer has to wait; empty where programs would not skip it."""
 
     def end(self, answers: Answers) -> bytes: ...
 
-    def failure(self, why: Sentence) -> bytes:
+    def failure(self, sentence: Sentence) -> bytes:
         """Return the end of a stream whose answer failed."""
 
 
@@ -47,15 +47,17 @@ def event(value: object, name: str = "") -> bytes:
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + dumps(value) + b"\n\n"
 
 
-def comment(text: str) -> bytes:
+def comment(text: object) -> bytes:
     """Return a line for people; readers of events skip it."""
     return f"{COMMENT}{text}\n\n".encode()
 
 
-def error_body(why: Sentence, status: int, code: str | None = None) -> dict[str, Any]:
-    """Return an error as OpenAI writes it. `potluck`: the message as data, which the app translates."""
+def error_body(sentence: Sentence, status: int, code: str | None = None) -> dict[str, Any]:
+    """Return the object of an error; `potluck` in it is the message with its id and arguments."""
     kind = "invalid_request_error" if status < 500 else "server_error"
-    return {"error": {"message": why.text, "type": kind, "param": None, "code": code, "potluck": builtins(why)}}
+    return {
+        "error": {"message": str(sentence), "type": kind, "param": None, "code": code, "potluck": builtins(sentence)}
+    }
 
 
 def dumps(value: object) -> bytes:

@@ -19,7 +19,7 @@ from typing import Protocol, TypeVar
 from potluck.errors import PotluckError
 from potluck.leaving import Leaving
 from potluck.sentences import Sentence
-from potluck_gateway.answers import Answer, Answers, Part
+from potluck_gateway.answers import Answer, Answers, OnWait, Part
 from potluck_gateway.embedding_format import Embeddings
 from potluck_gateway.requests import BadRequestError, ChatRequest
 
@@ -35,9 +35,7 @@ class ChatModel(Protocol):
 
     name: str
 
-    def answer(
-        self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: Callable[[Sentence], None]
-    ) -> Answer:
+    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: OnWait) -> Answer:
         """Return one answer to a request, whatever number of choices it asks for.
 
         `on_part` is called with each new part of the text, `on_wait` with a sentence when the answer has to wait for
@@ -50,9 +48,9 @@ class ChatModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Says what an answer waits for."""
+    """A sentence that says what an answer waits for."""
 
-    why: Sentence
+    sentence: Sentence
 
 
 class Answering:

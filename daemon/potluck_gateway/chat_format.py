@@ -83,14 +83,9 @@ class ChatFormat:
     media_type = EVENTS
 
     def __init__(self, model: str, *, with_usage: bool, num_choices: int = 1, with_details: bool = False) -> None:
-        """Describe the answer.
-
-        Args:
-            with_usage: whether a stream ends with the counts of tokens.
-            with_details: whether the client knows events without a choice, which say why the answer has to wait.
-        """
-        self._with_usage = with_usage
+        """Args: with_usage: a stream ends with the counts of tokens; with_details: `potluck` says why it waits."""
         self._with_details = with_details
+        self._with_usage = with_usage
         self._num_choices = num_choices
         self._shared = {"id": new_id("chatcmpl"), "created": int(time.time()), "model": model}
 
@@ -105,8 +100,8 @@ class ChatFormat:
     def part(self, part: Part) -> bytes:
         return self._chunk(part.index, {"content": part.text}, **_logprobs(part))
 
-    def wait(self, why: Sentence) -> bytes:
-        return comment(why.text) + (self._event([], potluck=builtins(why)) if self._with_details else b"")
+    def wait(self, sentence: Sentence) -> bytes:
+        return self._event([], potluck=builtins(sentence)) if self._with_details else comment(sentence)
 
     def end(self, answers: Answers) -> bytes:
         ends = [self._end(index, answer) for index, answer in enumerate(answers)]
@@ -119,8 +114,8 @@ class ChatFormat:
             index, {}, answer.reason, **details(answer)
         )
 
-    def failure(self, why: Sentence) -> bytes:
-        return event(error_body(why, 500))
+    def failure(self, sentence: Sentence) -> bytes:
+        return event(error_body(sentence, 500))
 
     def _chunk(self, index: int, delta: dict[str, Any], reason: str | None = None, **more: object) -> bytes:
         return self._event([{"index": index, "delta": delta, "finish_reason": reason, **more}])

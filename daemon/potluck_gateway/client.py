@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec import convert
 from potluck_control.methods.gateway import GatewayStatus
 
 from potluck.errors import PotluckError, SwarmError, UsageError
 from potluck.protocol.codec import CodecError, decode, encode
-from potluck.sentences import sentence
+from potluck.sentences import Sentence, sentence
 from potluck_gateway.answers import AnswerDetails
 from potluck_gateway.requests import COMMENT, ChatMessage
 
@@ -118,15 +119,20 @@ def _parsed(answer: http.client.HTTPResponse, on_wait: OnText) -> Iterator[dict[
             continue
         event = json.loads(data)
         if "error" in event:
-            raise SwarmError(str(event["error"].get("message")))
+            raise SwarmError(_said(event))
         yield event
 
 
 def _refusal(status: int, body: bytes) -> PotluckError:
     try:
-        sentence = str(json.loads(body)["error"]["message"])
+        said = _said(json.loads(body))
     except (ValueError, KeyError, TypeError):
-        sentence = "the gateway refused the request"
+        said = sentence("the gateway refused the request")
     if status in _TRY_LATER:
-        return SwarmError(sentence)
-    return UsageError(sentence) if 400 <= status < 500 else PotluckError(sentence)
+        return SwarmError(said)
+    return UsageError(said) if 400 <= status < 500 else PotluckError(said)
+
+
+def _said(event: dict[str, Any]) -> Sentence:
+    """Return what an error says. Raises ValueError, KeyError and TypeError."""
+    return convert(event["error"]["potluck"], Sentence)

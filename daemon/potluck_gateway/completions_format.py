@@ -85,8 +85,8 @@ class CompletionFormat:
     def part(self, part: Part) -> bytes:
         return event({**self._shared, "choices": [_choice(part.index, part.text, None, part.scores)]})
 
-    def wait(self, why: Sentence) -> bytes:
-        return comment(why.text)
+    def wait(self, sentence: Sentence) -> bytes:
+        return comment(sentence)
 
     def end(self, answers: Answers) -> bytes:
         last = [_choice(n, "", one.reason) | details(one) for n, one in enumerate(answers)]
@@ -94,8 +94,8 @@ class CompletionFormat:
         counts = event({**self._shared, "choices": [], "usage": usage(answers)}) if self._with_usage else b""
         return b"".join(ends) + counts + DONE
 
-    def failure(self, why: Sentence) -> bytes:
-        return event(error_body(why, 500))
+    def failure(self, sentence: Sentence) -> bytes:
+        return event(error_body(sentence, 500))
 
 
 def _choice(index: int, text: str, reason: str | None, scores: Sequence[TokenScore] = ()) -> dict[str, Any]:

@@ -125,14 +125,14 @@ class OllamaFormat:
     def part(self, part: Part) -> bytes:
         return dumps(self._object(part.text)) + b"\n"
 
-    def wait(self, why: Sentence) -> bytes:
+    def wait(self, sentence: Sentence) -> bytes:
         return b""
 
     def end(self, answers: Answers) -> bytes:
         return dumps(self._object("", answers[0].calls) | self._last(answers)) + b"\n"
 
-    def failure(self, why: Sentence) -> bytes:
-        return dumps({"error": why.text}) + b"\n"
+    def failure(self, sentence: Sentence) -> bytes:
+        return dumps({"error": str(sentence)}) + b"\n"
 
     def _object(self, text: str, calls: Sequence[ToolCall] = ()) -> dict[str, Any]:
         written = [{"function": {"name": call.name, "arguments": json.loads(call.arguments)}} for call in calls]

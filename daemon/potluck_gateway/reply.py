@@ -11,7 +11,6 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from potluck.errors import PotluckError, UsageError
-from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait
 from potluck_gateway.answer_format import AnswerFormat, dumps
 from potluck_gateway.answering import Waiting
@@ -66,8 +65,8 @@ class Reply:
         match item:
             case Part():
                 return self._form.part(item)
-            case Waiting(why):
-                return self._form.wait(why)
+            case Waiting(sentence):
+                return self._form.wait(sentence)
             case _:
                 return self._form.end(item)
 
@@ -89,16 +88,13 @@ class Reply:
 
 def refusal(error: PotluckError) -> BadRequestError:
     """Return how a request is refused because of `error`."""
-    said = error.sentence
-    if error.advice:
-        said = sentence("{what} ({advice})", what=said, advice=error.advice)
     if isinstance(error, ContextLengthError):
-        return BadRequestError(said, 400, "context_length_exceeded")
+        return BadRequestError(error.whole, 400, "context_length_exceeded")
     if isinstance(error, ToolsError):
-        return BadRequestError(said, 400, "unsupported_parameter")
+        return BadRequestError(error.whole, 400, "unsupported_parameter")
     if isinstance(error, UsageError):
-        return BadRequestError(said)
-    return BadRequestError(said, 503, retry_after_s=RETRY_AFTER_S)
+        return BadRequestError(error.whole)
+    return BadRequestError(error.whole, 503, retry_after_s=RETRY_AFTER_S)
 
 
 async def _send_body(send: Send, data: bytes, *, more: bool = True) -> None:

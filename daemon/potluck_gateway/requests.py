@@ -53,16 +53,13 @@ CHOICES = frozenset(["n", "logprobs", "logit_bias"])
 
 
 class BadRequestError(Exception):
-    """A request that is refused with `status`; the sentence is for people, `code` for programs.
-
-    Words that nobody translates are for the author of the client.
-    """
+    """A request that is refused with `status`; the text is for the author of the client, `code` for programs."""
 
     def __init__(
-        self, said: str | Sentence, status: int = 400, code: str | None = None, *, retry_after_s: int | None = None
+        self, text: str | Sentence, status: int = 400, code: str | None = None, *, retry_after_s: int | None = None
     ) -> None:
-        super().__init__(str(said))
-        self.sentence = said if isinstance(said, Sentence) else verbatim(said)
+        super().__init__(str(text))
+        self.sentence = text if isinstance(text, Sentence) else verbatim(text)
         self.status = status
         self.code = code
         self.retry_after_s = retry_after_s

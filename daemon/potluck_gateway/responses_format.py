@@ -155,8 +155,8 @@ class ResponseFormat:
         self._text += part.text
         return self._begin_text() + self._part_event("response.output_text.delta", delta=part.text, logprobs=[])
 
-    def wait(self, why: Sentence) -> bytes:
-        return comment(why.text)
+    def wait(self, sentence: Sentence) -> bytes:
+        return comment(sentence)
 
     def end(self, answers: Answers) -> bytes:
         (answer,) = answers
@@ -172,8 +172,8 @@ class ResponseFormat:
         calls = b"".join(self._call_events(first + number, call) for number, call in enumerate(answer.calls))
         return text + calls + self._event(f"response.{whole['status']}", response=whole)
 
-    def failure(self, why: Sentence) -> bytes:
-        error = {"code": "server_error", "message": why.text}
+    def failure(self, sentence: Sentence) -> bytes:
+        error = {"code": "server_error", "message": str(sentence)}
         output = [self._item("incomplete", self._text)] if self._is_begun else []
         return self._event("response.failed", response={**self._response("failed", output), "error": error})
 

@@ -16,6 +16,7 @@ from huggingface_hub import HfApi, ModelInfo, constants, get_session
 from huggingface_hub.errors import HfHubHTTPError
 
 from potluck.errors import PotluckError
+from potluck.protocol.codec import encode
 from potluck.sentences import sentence
 from potluck.unreachable import is_of_network, why_unreachable
 
@@ -81,7 +82,7 @@ def main() -> None:
         for found in search_hub(sys.argv[1]):
             print(json.dumps(asdict(found)))
     except PotluckError as error:
-        print(json.dumps({"message": error.message, "hint": error.hint}))
+        print(encode({"error": error.sentence, "advice": error.advice}).decode())
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -25,7 +25,7 @@ class GpuFacts:
     torch: str | None = None  # its version with its build, as `2.13.0+cu130`
     wanted: str = "auto"  # serve.device
     has_other: bool = False  # a render node without NVIDIA's driver: AMD, Intel
-    engine: EngineStatus = EngineStatus()  # what its steps run on, and why not on something faster
+    engine: EngineStatus = field(default_factory=EngineStatus)  # what its steps run on, and why not on something faster
 
 
 def gather(scene: Scene) -> GpuFacts:

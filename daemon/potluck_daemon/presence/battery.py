@@ -27,7 +27,7 @@ _SEEN = (Sighting(Reason.BATTERY, sentence("the battery")),)
 class BatteryProbe:
     """Certain evidence while the computer runs on its battery."""
 
-    name = "Battery"
+    name = sentence("Battery")
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings

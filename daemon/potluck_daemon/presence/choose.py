@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from potluck.sentences import sentence
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.applications import ApplicationProbe
 from potluck_daemon.presence.battery import BatteryProbe
@@ -39,7 +39,7 @@ LAUNCHERS_INTERVAL_S = 5 * PROGRAMS_INTERVAL_S  # a multiple, so that one look a
 
 def probes_for(
     settings: Settings, at: Surroundings, agents: AgentReports, reader: NvmlReader
-) -> tuple[list[Probe], list[str]]:
+) -> tuple[list[Probe], list[Sentence]]:
     """Return the probes to run, and the names of those that are switched off."""
     choices = [*_of_games(settings, at, reader), *_of_people(settings, at), *_of_the_machine(settings, at, reader)]
     choices.append((agents, True))

@@ -79,7 +79,7 @@ class DrmClients:
 class DrmUseProbe:
     """Likely evidence for a program that uses at least `busy_percent` of a graphics engine, weak evidence for less."""
 
-    name = "GPU use (DRM)"
+    name = sentence("GPU use ({name})", name="DRM")
 
     def __init__(
         self,

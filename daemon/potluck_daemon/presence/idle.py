@@ -65,7 +65,7 @@ def use(is_active: bool, certainty: Certainty = Certainty.LIKELY) -> Sighting:
     """Return the sighting that somebody uses the computer, or that nobody does."""
     if is_active:
         return Sighting(Reason.USER_ACTIVE, sentence("keyboard or mouse"), certainty)
-    return Sighting(Reason.AWAY, "nobody", certainty)
+    return Sighting(Reason.AWAY, sentence("nobody"), certainty)
 
 
 async def poll_idle(read_idle_s: Callable[[], Awaitable[float]], report: Report, *, idle_after_s: float) -> None:
@@ -113,7 +113,7 @@ class X11IdleProbe:
     Under Xwayland it counts the input of X clients only, so the compositor's own answer is needed there.
     """
 
-    name = "Idle time (X11)"
+    name = sentence("Idle time ({name})", name="X11")
 
     def __init__(self, surroundings: Surroundings, *, idle_after_s: float) -> None:
         self._surroundings = surroundings
@@ -140,7 +140,7 @@ class MacIdleProbe:
     Written from the manual ioreg(8) and recorded answers; no Mac has run it yet.
     """
 
-    name = "Idle time (macOS)"
+    name = sentence("Idle time ({name})", name="macOS")
 
     def __init__(self, *, idle_after_s: float, timeout_s: float = 10.0) -> None:
         self._idle_after_s = idle_after_s
@@ -160,7 +160,7 @@ class MacIdleProbe:
             async with asyncio.timeout(self._timeout_s):
                 said, _ = await process.communicate()
         except TimeoutError:
-            raise ProbeFailedError("ioreg does not answer") from None
+            raise ProbeFailedError(sentence("{name} does not answer", name="ioreg")) from None
         finally:
             if process.returncode is None:
                 process.kill()

@@ -20,7 +20,7 @@ _EXT, _KDE = "ext_idle_notifier_v1", "org_kde_kwin_idle"
 
 
 class WaylandIdleProbe:
-    name = "Idle time (Wayland)"
+    name = sentence("Idle time ({name})", name="Wayland")
 
     def __init__(self, surroundings: Surroundings, *, idle_after_s: float) -> None:
         self._environment = surroundings.environment

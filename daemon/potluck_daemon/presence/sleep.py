@@ -28,7 +28,7 @@ _RULE = f"type='signal',sender='{NAME}',interface='{MANAGER.interface}',member='
 class SleepProbe:
     """Certain evidence from the announcement of sleep until the computer wakes up."""
 
-    name = "Sleep"
+    name = sentence("Sleep")
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
@@ -88,4 +88,4 @@ def _inhibit(address: str) -> int:
                 raise ProbeFailedError(sentence("logind does not let us finish before sleep"))
             return int(answer.body[0].to_raw_fd())
     except (OSError, TimeoutError) as error:
-        raise ProbeFailedError("logind does not answer") from error
+        raise ProbeFailedError(sentence("{name} does not answer", name="logind")) from error

@@ -60,7 +60,7 @@ class XScreen(Generic[T]):
                 answer.set_exception(error)
             except Exception as error:  # the edge of this thread; Xlib raises many kinds
                 said = " ".join(str(error).split())[:120] or type(error).__name__
-                answer.set_exception(ProbeUnavailableError(f"no X11 display ({said})"))
+                answer.set_exception(ProbeUnavailableError(sentence("no X11 display ({why})", why=said)))
                 self._disconnect()
         self._disconnect()
 

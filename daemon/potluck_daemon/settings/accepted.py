@@ -18,7 +18,7 @@ from typing import Any
 from potluck_control.places import Places
 
 from potluck.checked_files import read_copy, repair, write_copy
-from potluck.sentences import sentence
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.settings.owner import files_as_owner, owner_of
 from potluck_daemon.settings.schema import SETTINGS_VERSION, Settings
 from potluck_daemon.settings.store import Loaded, change, keys_in, load, parse, take_back
@@ -36,8 +36,8 @@ class AcceptedSettings:
         self._copy = copy
         self._environment = environment
         self._obeyed: Settings | None = None
-        self._taken_back = ""
-        self._lost = ""
+        self._taken_back = NOTHING
+        self._lost = NOTHING
 
     def take_back(self) -> None:
         """Make a newer Potluck's file readable after a downgrade. Call it once, before the first `read`."""
@@ -85,7 +85,11 @@ class AcceptedSettings:
         if not loaded.is_valid:
             return loaded
         if not loaded.data.strip():
-            problem = f"{self._path} is empty or missing; `version = {SETTINGS_VERSION}` in it would mean the defaults"
+            problem = sentence(
+                "{file} is empty or missing; `version = {number}` in it would mean the defaults",
+                file=str(self._path),
+                number=SETTINGS_VERSION,
+            )
             return replace(loaded, problems=(problem,))
         if kept.startswith(loaded.data) and not loaded.data.endswith(b"\n"):
             return replace(
@@ -149,11 +153,9 @@ def _keep(copy: Path, path: Path, data: bytes) -> None:
         log.warning("cannot keep a copy of the settings in %s: %s", copy, error.strerror)
 
 
-def _lost(name: str, data: bytes, kept: bytes) -> str:
-    """Return a notice for a file that has lost its end, as a full disk leaves it; empty if it has not. Pure."""
+def _lost(name: str, data: bytes, kept: bytes) -> Sentence:
+    """Return a notice for a file that has lost its end, as a full disk leaves it; nothing if it has not. Pure."""
     gone = sorted(keys_in(kept) - keys_in(data)) if kept.startswith(data) else []
-    return (
-        sentence("{file} has lost its last lines; back to the default: {keys}", file=name, keys=", ".join(gone))
-        if gone
-        else ""
-    )
+    if not gone:
+        return NOTHING
+    return sentence("{file} has lost its last lines; back to the default: {keys}", file=name, keys=", ".join(gone))

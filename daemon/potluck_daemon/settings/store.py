@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 from potluck.errors import UsageError
 from potluck.files import write_atomically
 from potluck.locks import alone
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.settings.schema import SETTINGS_VERSION, SettingEntry, Settings, entries
-from potluck_daemon.settings.values import convert, entry_of, suggestion
+from potluck_daemon.settings.values import convert, entry_of, similar
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
-EDIT_HINT = "correct it with: potluck config edit"
+EDIT_HINT = sentence("correct it with: potluck config edit")
 _ENCODING = "utf-8-sig"  # editors of Windows put a byte order mark before the text
 
 
@@ -33,8 +34,8 @@ class Loaded:
     """The contents of a settings file. A setting with a mistake has its default here."""
 
     settings: Settings
-    problems: tuple[str, ...] = ()  # mistakes in the file, each with its line
-    notices: tuple[str, ...] = ()  # oddities that do no harm
+    problems: tuple[Sentence, ...] = ()  # mistakes in the file, each with its line
+    notices: tuple[Sentence, ...] = ()  # oddities that do no harm
     data: bytes = b""
 
     @property
@@ -50,33 +51,39 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
         return parse(b"", path.name, environment)
     except OSError as error:
         settings = parse(b"", path.name, environment).settings
-        return Loaded(settings, (f"{path} cannot be read: {error.strerror}",))
+        return Loaded(settings, (sentence("{path} cannot be read: {why}", path=str(path), why=str(error.strerror)),))
 
 
 def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
     """Return the settings in the bytes of a file called `name`. Pure."""
-    problems: list[str] = []
-    notices: list[str] = []
+    problems: list[Sentence] = []
+    notices: list[Sentence] = []
     settings = Settings()
     known = {entry.key: entry for entry in entries()}
     for key, value in _flatten(_table(data, name, problems)).items():
         place = f"{name}{_line_of(data, key)}"
         if key not in known:
-            meant = suggestion(key)
-            notices.append(f"{place}: there is no setting {key}{meant and '; '}{meant}")
+            notices.append(_unknown(place, key))
             continue
         try:
             settings = _with(settings, known[key], convert(known[key], value))
         except ValueError as error:
-            problems.append(f"{place}: {key}: {error}")
+            problems.append(sentence("{place}: {key}: {why}", place=place, key=key, why=str(error)))
     for entry in known.values():
         text = environment.get(entry.variable)
         if text is not None:
             try:
                 settings = _with(settings, entry, convert(entry, text))
             except ValueError as error:
-                notices.append(f"{entry.variable} is ignored: {error}")
+                notices.append(sentence("{name} is ignored: {why}", name=entry.variable, why=str(error)))
     return Loaded(settings, tuple(problems), tuple(notices), data)
+
+
+def _unknown(place: str, key: str) -> Sentence:
+    alike = similar(key)
+    if not alike:
+        return sentence("{place}: there is no setting {key}", place=place, key=key)
+    return sentence("{place}: there is no setting {key}; did you mean {other}?", place=place, key=key, other=alike)
 
 
 def keys_in(data: bytes) -> set[str]:
@@ -105,30 +112,40 @@ def change(path: Path, values: Mapping[str, object], *, earlier: bytes = b"") ->
     return before
 
 
-def take_back(path: Path) -> str:
+def take_back(path: Path) -> Sentence:
     """Bring back the file of this version after a downgrade, with the changes that were made since.
 
-    The newer file is kept as a copy of its version. Return what was done as a sentence; empty: nothing.
+    The newer file is kept as a copy of its version. Return what was done.
 
     Raises:
         OSError: the file cannot be written, and is unchanged.
     """
     if not path.exists():
-        return ""
+        return NOTHING
     with alone(path.parent):
         data = path.read_bytes()
         table = _readable(data)
         version, copy = _version(table), _copy_of(path, SETTINGS_VERSION)
         earlier = copy.read_bytes() if copy.exists() else b""
         if not isinstance(version, int) or version <= SETTINGS_VERSION or not _readable(earlier):
-            return ""
+            return NOTHING
         merged, left = _merged(earlier, table)
         write(_copy_of(path, version), data)
         write(path, merged)
-    lost = f"; not taken over: {', '.join(left)}" if left else ""
-    return (
-        f"{path.name} was of a newer Potluck, and is now as before that, with what was changed since and is known "
-        f"here{lost}; the newer one is kept as {_copy_of(path, version).name}"
+    newer = _copy_of(path, version).name
+    if left:
+        return sentence(
+            "{file} was of a newer Potluck, and is now as before that, with what was changed since and is known "
+            "here; not taken over: {keys}; the newer one is kept as {copy}",
+            file=path.name,
+            keys=", ".join(left),
+            copy=newer,
+        )
+    return sentence(
+        "{file} was of a newer Potluck, and is now as before that, with what was changed since and is known "
+        "here; the newer one is kept as {copy}",
+        file=path.name,
+        copy=newer,
     )
 
 
@@ -146,7 +163,7 @@ def _converted(entry: SettingEntry, value: object) -> Any:
     try:
         return None if value is None else convert(entry, value)
     except ValueError as error:
-        raise UsageError(f"{entry.key}: {error}", hint=entry.help) from None
+        raise UsageError(sentence("{key}: {why}", key=entry.key, why=str(error)), hint=entry.help) from None
 
 
 def _value_in(document: TOMLDocument, entry: SettingEntry) -> Any:
@@ -172,7 +189,7 @@ def _document(path: Path, earlier: bytes) -> TOMLDocument:
 
     data = path.read_bytes() if path.exists() else b""
     data = data if data.strip() else earlier
-    problems: list[str] = []
+    problems: list[Sentence] = []
     _table(data, path.name, problems)
     if problems:
         raise UsageError(problems[0], hint=EDIT_HINT)
@@ -211,16 +228,23 @@ def _readable(data: bytes) -> dict[str, Any]:
         return {}
 
 
-def _table(data: bytes, name: str, problems: list[str]) -> dict[str, Any]:
+def _table(data: bytes, name: str, problems: list[Sentence]) -> dict[str, Any]:
     """Return the tables of a file of this version. For an unusable one, add a problem and return nothing."""
     try:
         table = tomllib.loads(data.decode(_ENCODING))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        problems.append(f"{name} is not valid TOML: {error}")
+        problems.append(sentence("{file} is not valid TOML: {why}", file=name, why=str(error)))
         return {}
     version = _version(table)
     if version != SETTINGS_VERSION:
-        problems.append(f"{name} has version {version!r}; this Potluck knows version {SETTINGS_VERSION}")
+        problems.append(
+            sentence(
+                "{file} has version {theirs}; this Potluck knows version {ours}",
+                file=name,
+                theirs=repr(version),
+                ours=SETTINGS_VERSION,
+            )
+        )
         return {}
     return table
 

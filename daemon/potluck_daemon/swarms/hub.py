@@ -7,8 +7,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from msgspec import convert
+
 from potluck.errors import PotluckError
-from potluck.sentences import sentence
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.child import started
 
 T = TypeVar("T")
@@ -23,8 +25,9 @@ async def ask_hub(command: Sequence[str], environment: Mapping[str, str], parse:
         async with started(command, environment) as child, asyncio.timeout(TIMEOUT_S):
             while line := await child.line():
                 said = json.loads(line)
-                if "message" in said:
-                    raise PotluckError(str(said["message"]), hint=said.get("hint"))
+                if "error" in said:
+                    error, advice = convert((said["error"], said["advice"]), tuple[Sentence, Sentence])
+                    raise PotluckError(error, hint=advice)
                 answers.append(parse(said))
             if await child.wait() != 0:
                 raise PotluckError(

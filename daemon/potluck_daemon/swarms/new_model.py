@@ -20,12 +20,13 @@ _ASK = """
 import json, sys
 from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import PotluckError
+from potluck.protocol.codec import encode
 try:
     found = open_checkpoint(sys.argv[1])
     about = {"name": found.name, "num_blocks": found.num_blocks, "revision": found.revision}
     print(json.dumps({**about, "files": str(found.folder)}))
 except PotluckError as error:
-    print(json.dumps({"message": error.message, "hint": error.hint}))
+    print(encode({"error": error.sentence, "advice": error.advice}).decode())
 """
 
 

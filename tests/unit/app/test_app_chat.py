@@ -93,7 +93,7 @@ def test_an_answer_comes_part_by_part_with_its_speed_and_servers_and_belongs_to_
 ) -> None:
     model.may_begin.clear()
     ask(page, "Hello")
-    wait(lambda: WAITING in shown(page))
+    wait(lambda: str(WAITING) in shown(page))
     model.may_begin.set()
     wait(lambda: "Good" in shown(page))
     assert not any("Waiting for a server" in said for said in shown(page))
