@@ -41,8 +41,8 @@ class GatewayKeyHashes(Struct, frozen=True):
 class GatewayReport(Struct, frozen=True):
     """A line from the gateway: the step it is at, its `url` once it is ready, that somebody asked, or why it ends.
 
-    `audits`: what this process found so far, None if there is nothing new. `found`: a server that computed wrongly, in
-    words. An answer has the hash of the key it was for, and the tokens of prompt and answer.
+    `audits`: what this process found so far, None if there is nothing new. `found`: a server that computed wrongly.
+    An answer has the hash of the key it was for, and the tokens of prompt and answer.
     """
 
     step: Sentence = NOTHING
@@ -54,7 +54,7 @@ class GatewayReport(Struct, frozen=True):
     tokens: int = 0
     problem: Sentence = NOTHING
     audits: AuditStatus | None = None
-    found: str = ""
+    found: Sentence = NOTHING
     distrusted: tuple[str, ...] = ()  # with `found`: whose servers computed wrongly
 
 

@@ -107,7 +107,7 @@ class GatewayKeys:
         try:
             return (self._file.read() or _Content()).keys
         except DamagedError as error:
-            text = f"{error.message}; it is now called {self._file.set_aside().name}"
+            text = sentence("{what}; it is now called {file}", what=error.sentence, file=self._file.set_aside().name)
             raise UsageError(text, hint=sentence("make the keys again: potluck gateway key NAME")) from error
 
     def _write(self, keys: tuple[_Key, ...]) -> None:

@@ -121,7 +121,7 @@ class ServingLoop:
             raise UsageError(sentence("no game is running as far as Potluck can see"), hint=hint)
         self._set_pause(Pause(time.time(), until, until_game_ends))
         self._step_now()
-        self._confirm("Potluck is paused, but forgets it when it restarts")
+        self._confirm()
 
     def resume(self) -> None:
         """End a pause, a drain, the wait after a failure and the quiet time after a game that has ended.
@@ -133,14 +133,19 @@ class ServingLoop:
         self._set_pause(None)
         self._supervisor.forgive()
         self.look_again()
-        self._confirm("Potluck serves again, but forgets it when it restarts")
+        self._confirm()
 
-    def _confirm(self, otherwise: str) -> None:
-        """Write what the user asked for to the disk. Raises PotluckError that begins with `otherwise`."""
+    def _confirm(self) -> None:
+        """Write what the user asked for to the disk. Raises PotluckError."""
         try:
             self._memory.save()
         except PotluckError as error:
-            raise PotluckError(f"{otherwise}: {error.message}", hint=error.hint) from error
+            why = error.sentence
+            if self._memory.state.pause is not None:
+                text = sentence("Potluck is paused, but forgets it when it restarts: {why}", why=why)
+            else:
+                text = sentence("Potluck serves again, but forgets it when it restarts: {why}", why=why)
+            raise PotluckError(text, hint=error.advice) from error
 
     def look_again(self) -> None:
         """Decide by what the probes see now, because the user changed what counts."""

@@ -19,7 +19,7 @@ from potluck.p2p.joining import TryAgainError
 from potluck.processes import confine
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codec import decode, encode
-from potluck.sentences import NOTHING, sentence
+from potluck.sentences import NOTHING, sentence, verbatim
 from potluck_gateway.server import GatewayServer
 
 _lock = threading.Lock()
@@ -91,7 +91,7 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
         audits=wanted.audits,
         distrusted=frozenset(map(PersonId, wanted.distrusted)),
         on_wrong=lambda text: _tell(
-            GatewayReport(audits=found(), found=text, distrusted=tuple(model.audits().wrong_people))
+            GatewayReport(audits=found(), found=verbatim(text), distrusted=tuple(model.audits().wrong_people))
         ),
     )
     with AutoDistributedModelForCausalLM.from_pretrained(

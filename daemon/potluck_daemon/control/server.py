@@ -30,7 +30,6 @@ from potluck_control.http_server import (
 
 from potluck.errors import PotluckError, explained
 from potluck.protocol.codec import encode
-from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait
 from potluck_daemon.control import rpc
 from potluck_daemon.control.events import Broadcast, Subscription
@@ -135,8 +134,8 @@ class ControlServer:
                     text = refused.message
                     raise rpc.RpcError(schema.REFUSED, text, hint=refused.hint, call_id=call.call_id) from error
                 log.exception("control method %s failed", call.method)
-                message = sentence("{method} failed inside the daemon", method=call.method)
-                hint = sentence("`potluck logs` has the details")
+                message = f"{call.method} failed inside the daemon"
+                hint = "`potluck logs` has the details"
                 raise rpc.RpcError(schema.INTERNAL_ERROR, message, hint=hint, call_id=call.call_id) from error
             return rpc.result_body(call, result) if call.wants_answer else b""
         except rpc.RpcError as error:

@@ -46,7 +46,9 @@ def of_uv(said: str, folder: Path) -> PotluckError:
     if "failed to fetch" in low or "error sending request" in low:
         return _unreachable(words)
     if "hash mismatch" in low:
-        return UvError("a package does not match its hash; it is downloaded again", hint=sentence("try again"))
+        return UvError(
+            sentence("a package does not match its hash; it is downloaded again"), hint=sentence("try again")
+        )
     return UvError(
         sentence("packages cannot be installed: {why}", why=words[-_MAX_WORDS:]),
         hint=sentence("try again: it continues where it stopped"),
@@ -65,7 +67,7 @@ def _not_offered(words: str) -> PotluckError:
 
 def _unreachable(words: str) -> PotluckError:
     found = _URL.search(words)
-    host = (urlsplit(found[0]).hostname if found else None) or sentence("the index of packages")
+    host = (urlsplit(found[0]).hostname if found else None) or "the index of packages"
     text, advice = why_unreachable(host, words)
     if "status" in words.lower():
         text = sentence("{host} refuses to send packages: {why}", host=host, why=words[-80:])

@@ -75,13 +75,13 @@ class EnvironmentPlan:
             )
         if is_offered(name, self.machine):
             text = sentence(
-                "torch {torch}, variant {name}, for Python {python}: looked up during set-up, and kept with hashes",
-                torch=TORCH,
-                name=name,
+                "torch {version}, variant {what}, for Python {python}: looked up during set-up, and kept with hashes",
+                version=TORCH,
+                what=name,
                 python=python,
             )
             return Finding(sentence("packages"), Severity.NOTE, text)
-        text = sentence("this version of Potluck has no torch of variant {name} for this computer", name=name)
+        text = sentence("this version of Potluck has no torch of variant {what} for this computer", what=name)
         advice = (
             sentence("choose another variant: {what}", what=", ".join(others))
             if others

@@ -167,6 +167,6 @@ def _gpu(choice: Choice) -> Finding:
     return Finding(
         _GPU,
         severity,
-        sentence("{why}: variant {name}", why=choice.why, name=choice.variant.name),
+        sentence("{why}: variant {what}", why=choice.why, what=choice.variant.name),
         choice.advice,
     )

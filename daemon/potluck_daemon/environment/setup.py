@@ -103,7 +103,7 @@ def set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial = try_en
         return _set_up(plan, on_progress, trial)
     except PackagesMissingError as error:
         for other in plan.fallbacks:
-            on_progress(SetupProgress(Step.LOOK, sentence("{why} ({why2})", why=other.choice.why, why2=str(error))))
+            on_progress(SetupProgress(Step.LOOK, sentence("{what} ({why})", what=other.choice.why, why=error.sentence)))
             try:
                 return _set_up(other, on_progress, trial)
             except (PackagesMissingError, PreflightError):

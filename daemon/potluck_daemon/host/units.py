@@ -14,7 +14,7 @@ from potluck_control.resources import resource
 
 from potluck.errors import PotluckError, UsageError
 from potluck.files import remove_empty, write_atomically
-from potluck.sentences import sentence
+from potluck.sentences import Sentence, sentence
 
 UNIT = "potluckd.service"
 STARTS_WITH_MACHINE = "It starts with the machine from now on (undo: systemctl disable potluckd)."
@@ -194,7 +194,7 @@ def _answer(*command: str) -> str:
     return run(*command, fine=(), timeout_s=20).strip()
 
 
-def run(*command: str, hint: str | None = None, fine: tuple[int, ...] = (0,), timeout_s: float = 120) -> str:
+def run(*command: str, hint: str | Sentence | None = None, fine: tuple[int, ...] = (0,), timeout_s: float = 120) -> str:
     """Return the output of a command that ends with one of the codes `fine`, or any. Raises PotluckError."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)

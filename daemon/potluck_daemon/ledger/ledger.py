@@ -111,7 +111,8 @@ class Ledger:
 
     def check(self) -> LedgerCheck:
         """Derive the entries of every tab anew from its receipt, and report what differs."""
-        problems = [f"the file: {text}" for (text,) in self._database.execute("PRAGMA integrity_check") if text != "ok"]
+        broken = self._database.execute("PRAGMA integrity_check")
+        problems = [sentence("the file: {why}", why=text) for (text,) in broken if text != "ok"]
         tabs = self._database.execute(
             "SELECT server, name, receipt,"
             " (SELECT TOTAL(points) FROM entry WHERE entry.tab = tab.id AND entry.person = tab.person"
@@ -123,11 +124,11 @@ class Ledger:
             try:
                 receipt = read_receipt(data)
             except ReceiptError as error:
-                problems.append(f"the receipt of {name.hex()}: {error.message}")
+                problems.append(sentence("the receipt of {name}: {why}", name=name.hex(), why=error.sentence))
                 continue
             stated = (receipt.server, receipt.tab, receipt.work.points, receipt.work.tokens)
             if stated != (server, name, points, tokens):
-                problems.append(f"what is booked of {name.hex()} is not what its receipt says")
+                problems.append(sentence("what is booked of {name} is not what its receipt says", name=name.hex()))
         (receipts,) = self._database.execute("SELECT COUNT(*) FROM tab").fetchone()
         entries, people = self._database.execute("SELECT COUNT(*), COUNT(DISTINCT person) FROM entry").fetchone()
         return LedgerCheck(people, receipts, entries, tuple(problems[:_MAX_PROBLEMS]))

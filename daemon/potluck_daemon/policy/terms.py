@@ -13,7 +13,7 @@ from potluck_control.hours import is_open, opens_in_s, parse_hours
 from potluck_control.network_report import NetworkCaps
 from potluck_control.states import Reason
 
-from potluck.sentences import sentence
+from potluck.sentences import Size, sentence
 from potluck_daemon.metering.usage import DayUse, on
 from potluck_daemon.policy.decide import Obstacle, Presence
 from potluck_daemon.settings.schema import LimitSettings, Settings, WhenSettings
@@ -67,16 +67,16 @@ def _caps(limits: LimitSettings, before: DayUse, now: datetime) -> Iterator[Obst
     ends, left_s = sentence("at midnight"), (midnight - now.replace(tzinfo=None)).total_seconds()
     if 0 < limits.upload_mb_day * _MIB <= use.sent_bytes:
         text = sentence(
-            "Today's upload limit is reached: {used} of {all} MiB",
-            used=use.sent_bytes // _MIB,
-            all=limits.upload_mb_day,
+            "Today's upload limit is reached: {used} of {all}",
+            used=Size(use.sent_bytes),
+            all=Size(limits.upload_mb_day * _MIB),
         )
         yield Obstacle(Reason.UPLOAD_CAP, text, ends, left_s)
     if 0 < limits.download_mb_day * _MIB <= use.received_bytes:
         text = sentence(
-            "Today's download limit is reached: {used} of {all} MiB",
-            used=use.received_bytes // _MIB,
-            all=limits.download_mb_day,
+            "Today's download limit is reached: {used} of {all}",
+            used=Size(use.received_bytes),
+            all=Size(limits.download_mb_day * _MIB),
         )
         yield Obstacle(Reason.DOWNLOAD_CAP, text, ends, left_s)
     if 0 < limits.cost_day <= cost(limits, use):
@@ -94,14 +94,16 @@ def _month_caps(limits: LimitSettings, use: DayUse, now: datetime) -> Iterator[O
     sent, received = use.month_sent_bytes, use.month_received_bytes
     if 0 < limits.upload_mb_month * _MIB <= sent:
         text = sentence(
-            "This month's upload limit is reached: {used} of {all} MiB", used=sent // _MIB, all=limits.upload_mb_month
+            "This month's upload limit is reached: {used} of {all}",
+            used=Size(sent),
+            all=Size(limits.upload_mb_month * _MIB),
         )
         yield Obstacle(Reason.UPLOAD_CAP, text, ends, left_s)
     if 0 < limits.download_mb_month * _MIB <= received:
         text = sentence(
-            "This month's download limit is reached: {used} of {all} MiB",
-            used=received // _MIB,
-            all=limits.download_mb_month,
+            "This month's download limit is reached: {used} of {all}",
+            used=Size(received),
+            all=Size(limits.download_mb_month * _MIB),
         )
         yield Obstacle(Reason.DOWNLOAD_CAP, text, ends, left_s)
 
@@ -109,9 +111,9 @@ def _month_caps(limits: LimitSettings, use: DayUse, now: datetime) -> Iterator[O
 def _disk(limits: LimitSettings, disk: Disk) -> Iterator[Obstacle]:
     if disk.free_bytes is not None and disk.free_bytes < limits.disk_free_mb * _MIB:
         text = sentence(
-            "The disk is nearly full: {free} MiB are free, {least} must stay free",
-            free=disk.free_bytes // _MIB,
-            least=limits.disk_free_mb,
+            "The disk is nearly full: {free} are free, {least} must stay free",
+            free=Size(disk.free_bytes),
+            least=Size(limits.disk_free_mb * _MIB),
         )
         yield Obstacle(
             Reason.DISK,
@@ -121,7 +123,7 @@ def _disk(limits: LimitSettings, disk: Disk) -> Iterator[Obstacle]:
         )
     if disk.taken_bytes is not None and 0 < limits.disk_mb * _MIB < disk.taken_bytes:
         text = sentence(
-            "Downloaded checkpoints take {used} of {all} MiB", used=disk.taken_bytes // _MIB, all=limits.disk_mb
+            "Downloaded checkpoints take {used} of {all}", used=Size(disk.taken_bytes), all=Size(limits.disk_mb * _MIB)
         )
         yield Obstacle(
             Reason.DISK,

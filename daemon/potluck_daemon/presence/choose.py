@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from potluck.sentences import Sentence, sentence
+from potluck.sentences import Sentence, sentence, verbatim
 from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.applications import ApplicationProbe
 from potluck_daemon.presence.battery import BatteryProbe
@@ -58,9 +58,9 @@ def _of_games(settings: Settings, at: Surroundings, reader: NvmlReader) -> list[
     reserve_bytes = given.reserve_mb << 20
     return [
         (GameModeProbe(at), given.gamemode),
-        (ProgramProbe("Steam", table, steam_game, interval_s=PROGRAMS_INTERVAL_S), given.steam),
+        (ProgramProbe(verbatim("Steam"), table, steam_game, interval_s=PROGRAMS_INTERVAL_S), given.steam),
         (launchers, given.wine),
-        (ProgramProbe("gamescope", table, gamescope_game, interval_s=LAUNCHERS_INTERVAL_S), given.gamescope),
+        (ProgramProbe(verbatim("gamescope"), table, gamescope_game, interval_s=LAUNCHERS_INTERVAL_S), given.gamescope),
         (listed, bool(given.always)),
         (full_screen, given.full_screen),
         (wayland_windows, given.full_screen),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from potluck_control.engine_messages import Failed
 
+from potluck.errors import PotluckError
 from potluck.sentences import NOTHING, Sentence, sentence
 
 MAX_LETTERS = 200  # of the last words
@@ -44,7 +45,7 @@ class Exit:
 def diagnose(end: Exit) -> Sentence:
     """Return one sentence, with advice if there is any."""
     if end.failed is not None:
-        return advised(sentence("The engine gave up: {why}", why=end.failed.error), end.failed.advice)
+        return PotluckError(sentence("The engine gave up: {why}", why=end.failed.error), hint=end.failed.advice).whole
     if end.killed_because:
         return sentence("The engine was ended because {why}", why=end.killed_because)
     if end.ran_out_of_memory:
@@ -56,18 +57,13 @@ def diagnose(end: Exit) -> Sentence:
     return _by_code(end.returncode, end.last_lines)
 
 
-def advised(what: Sentence, advice: Sentence) -> Sentence:
-    """Return a sentence with the advice behind it, if there is any."""
-    return sentence("{what} ({advice})", what=what, advice=advice) if advice else what
-
-
 def _by_signal(number: int, last_lines: Sequence[str]) -> Sentence:
     if number == signal.SIGKILL:
         return sentence("The engine was killed by another program")
     name = signal_name(number)
     if number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGABRT):
         what = _with_last_words(sentence("The engine crashed with {name}", name=name), last_lines)
-        return advised(what, sentence("a driver or torch build that does not fit?"))
+        return PotluckError(what, hint=sentence("a driver or torch build that does not fit?")).whole
     return sentence("The engine was ended by signal {name}", name=name)
 
 
@@ -82,7 +78,7 @@ def signal_name(number: int) -> str:
 def _by_code(code: int, last_lines: Sequence[str]) -> Sentence:
     if any("ModuleNotFoundError" in line for line in last_lines):
         what = _with_last_words(sentence("The engine's packages are not installed"), last_lines)
-        return advised(what, sentence("install potluck with the extra `engine`"))
+        return PotluckError(what, hint=sentence("install potluck with the extra `engine`")).whole
     if code == 0:
         return sentence("The engine ended by itself")
     return _with_last_words(sentence("The engine ended with code {number}", number=code), last_lines)

@@ -18,7 +18,7 @@ from potluck_control.methods.models import Move, Progress, StoredModel
 
 from potluck.errors import PotluckError, UsageError
 from potluck.files import free_bytes
-from potluck.sentences import sentence
+from potluck.sentences import NOTHING, Size, sentence
 from potluck_daemon.metering.meters import taken_bytes
 
 PREFIX = "models--"
@@ -79,15 +79,17 @@ def check_target(source: Path, target: Path, num_bytes: int) -> None:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            sentence("cannot make {path}: {why}", path=target, why=str(error.strerror)),
+            sentence("cannot make {path}: {why}", path=str(target), why=str(error.strerror)),
             hint=sentence("choose another folder"),
         ) from error
     if not os.access(target, os.W_OK):
-        raise UsageError(sentence("{path} cannot be written", path=target), hint=sentence("choose another folder"))
+        raise UsageError(sentence("{path} cannot be written", path=str(target)), hint=sentence("choose another folder"))
     is_same_disk = source.exists() and source.stat().st_dev == target.stat().st_dev
     free = free_bytes(target)
     if not is_same_disk and free < num_bytes + _RESERVE_BYTES:
-        text = f"{target} has {free >> 20} MiB free, the models take {num_bytes >> 20} MiB"
+        text = sentence(
+            "{path} has {free} free, the models take {used}", path=str(target), free=Size(free), used=Size(num_bytes)
+        )
         raise UsageError(text, hint=sentence("delete models that nobody uses, or choose another disk"))
 
 
@@ -110,17 +112,21 @@ class ModelMover:
 
     def run(self) -> None:
         """Move everything. `state` says afterwards whether that failed. Blocks."""
-        problem = ""
+        problem = NOTHING
         try:
             for path in _folders(self._source):
                 self._move(path)
         except shutil.Error as error:  # lists each file of a folder with its error
             file, _, why = error.args[0][0]
-            problem = f"{file} could not be copied: {why}"
+            problem = sentence("{file} could not be copied: {why}", file=str(file), why=str(why))
         except OSError as error:
-            problem = f"{error.filename or self._source} could not be moved: {error.strerror}"
+            problem = sentence(
+                "{file} could not be moved: {why}",
+                file=str(error.filename or self._source),
+                why=str(error.strerror),
+            )
         if problem and self._stopped.is_set():
-            problem = "stopped before everything was moved"
+            problem = sentence("stopped before everything was moved")
         self.state = structs.replace(self.state, is_done=True, problem=problem)
 
     def _move(self, path: Path) -> None:

@@ -19,7 +19,7 @@ from potluck_control.states import Reason, State
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.model_folder import downloaded
-from potluck.sentences import sentence
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.gateway_keys import GatewayKeys
 from potluck_daemon.settings.desired_state import chosen_checkpoint
@@ -37,12 +37,12 @@ _GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN)
 
 
 class GatewayTopic(Topic):
-    def __init__(self, configuration: Configuration, supervisor: Supervisor, keep: Callable[[str], None]) -> None:
+    def __init__(self, configuration: Configuration, supervisor: Supervisor, keep: Callable[[Sentence], None]) -> None:
         """`keep` writes a sentence into the history."""
         self._configuration = configuration
         self._supervisor = supervisor
         self._keep = keep
-        self._found = ""
+        self._found = NOTHING
         self._keys = GatewayKeys(configuration.places.gateway_keys_file)
         self._gateway = Gateway(self._hear_of_wrong, self._keys.note_answer)
         self._was_stopped = False  # by its user, who wants it to stay so until somebody starts it
@@ -54,8 +54,8 @@ class GatewayTopic(Topic):
         return self._gateway.audits
 
     @property
-    def notice(self) -> str | None:
-        return self._found if self.audits.wrong else None
+    def notice(self) -> Sentence:
+        return self._found if self.audits.wrong else NOTHING
 
     def tick(self, now: float) -> None:
         """Start the gateway if it should always run, or anew if the swarm changed its model."""
@@ -73,7 +73,7 @@ class GatewayTopic(Topic):
         if self._has_game and not had_game and not self._gateway.stays and not self._gateway.is_over:
             self.tasks.start(self._gateway.stop())
 
-    def _hear_of_wrong(self, text: str) -> None:
+    def _hear_of_wrong(self, text: Sentence) -> None:
         self._found = text
         self._keep(text)
 

@@ -29,7 +29,7 @@ from potluck.membership.leadership import (
 from potluck.membership.members import Members, Person
 from potluck.membership.membership import Membership
 from potluck.membership.records import Choose, Confirm, Content, EndInvite, Machine, Rank, Record, Remove, Seats
-from potluck.sentences import sentence
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
@@ -59,7 +59,7 @@ class MembersTopic(Topic):
         self._keeper = keeper
         self._memory = memory
         self._book = book
-        self._notice: tuple[object, str | None] = None, None  # with what it was made of
+        self._notice: tuple[object, Sentence] = None, NOTHING  # with what it was made of
         self._listed: tuple[tuple[object, ...], methods.MembersList] | None = None  # with what it was made of
 
     @answers(methods.LIST)
@@ -125,7 +125,9 @@ class MembersTopic(Topic):
         machines = [_find_machine(person, params.machine)] if params.machine else person.machines
         found = [self._book.dismiss(members, machine.key) for machine in machines]
         if not any(found):
-            raise UsageError(f"nothing is reported about {person.name}", hint="potluck members shows reports")
+            raise UsageError(
+                sentence("nothing is reported about {name}", name=person.name), hint="potluck members shows reports"
+            )
         return methods.MembersChanged(
             membership.swarm.name, f"dismissed the reports about {person.name}", is_known=True
         )
@@ -139,11 +141,11 @@ class MembersTopic(Topic):
             self.tasks.start(self._notice_anew(membership))
 
     async def _notice_anew(self, membership: Membership | None) -> None:
-        found = None if membership is None else await asyncio.to_thread(_notice, membership, self._book)
+        found = NOTHING if membership is None else await asyncio.to_thread(_notice, membership, self._book)
         self._notice = self._notice[0], found
 
     @property
-    def notice(self) -> str | None:
+    def notice(self) -> Sentence:
         return self._notice[1]
 
     @answers(methods.PROMOTE)
@@ -262,17 +264,26 @@ def _find_machine(person: Person, wanted: str) -> Machine:
     return found[0]
 
 
-def _notice(membership: Membership, book: ReportBook) -> str | None:
+def _notice(membership: Membership, book: ReportBook) -> Sentence:
     """Return what the status page says of reports: about this computer first."""
     if membership.swarm.is_open or not membership.reports:
-        return None
+        return NOTHING
     found = sorted(book.found(membership, membership.members()), key=lambda each: not each.is_here)
     if not found:
-        return None
+        return NOTHING
     first = found[0]
-    whose = "This computer" if first.is_here else f"{first.name}'s {first.machine}"
-    people = first.found_by[0] if len(first.found_by) == 1 else f"{len(first.found_by)} people"
-    return f"{whose} returned wrong results: found by {people}"
+    who, what, name, number = first.name, first.machine, first.found_by[0], len(first.found_by)
+    match first.is_here, number:
+        case True, 1:
+            return sentence("This computer returned wrong results: found by {name}", name=name)
+        case True, _:
+            return sentence("This computer returned wrong results: found by {number} people", number=number)
+        case _, 1:
+            return sentence("{who}'s {what} returned wrong results: found by {name}", who=who, what=what, name=name)
+        case _:
+            return sentence(
+                "{who}'s {what} returned wrong results: found by {number} people", who=who, what=what, number=number
+            )
 
 
 def _ways_back(members: Members, person: Person) -> str:

@@ -107,7 +107,7 @@ class ModelsTopic(Topic):
                 sentence("the engine serves {name}", name=params.name), hint=sentence("pause first: potluck pause")
             )
         if model is not None and model.swarms and not params.force:
-            hint = "leave the swarm first, or delete it by force: it is downloaded again when it is needed"
+            hint = sentence("leave the swarm first, or delete it by force: it is downloaded again when it is needed")
             raise UsageError(
                 sentence("the swarm {name} runs {model}", name=model.swarms[0], model=params.name), hint=hint
             )

@@ -106,9 +106,9 @@ class SwarmsTopic(Topic):
             log.info("the swarm %s changes to another model", change.swarm)
             self._change = structs.replace(change, is_done=True, is_pinned=bool(learned.swarm.weights))
         except PotluckError as error:
-            self._change = structs.replace(change, is_done=True, problem=error.message)
+            self._change = structs.replace(change, is_done=True, problem=error.sentence)
         except BaseException:
-            self._change = structs.replace(change, is_done=True, problem="it did not finish")
+            self._change = structs.replace(change, is_done=True, problem=sentence("it did not finish"))
             raise
 
     async def _pin(self, membership: Membership, model: NewModel) -> Membership:
@@ -146,7 +146,7 @@ class SwarmsTopic(Topic):
             require_leader(membership)
             opened = membership.writing([offer], now_s)[0].members().invites
             if not opened.keys() >= {offer.invite, *membership.members().invites}:
-                hint = "end one of your invites, or ask the founder for more seats"
+                hint = sentence("end one of your invites, or ask the founder for more seats")
                 raise UsageError(sentence("your open invites would let in more people than you may invite"), hint=hint)
             return [offer]
 

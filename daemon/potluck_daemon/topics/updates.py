@@ -24,7 +24,7 @@ from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesStat
 from potluck_control.own_python import python_command
 
 from potluck.errors import PotluckError, UsageError
-from potluck.sentences import sentence
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.child import started
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.settings.schema import UpdateSettings
@@ -72,13 +72,11 @@ class UpdatesTopic(Topic):
             self._begin_check()
 
     @property
-    def notice(self) -> str | None:
+    def notice(self) -> Sentence:
         offered = self._shown.offered if self._shown is not None else None
-        return (
-            sentence("Potluck {version} is offered; see: potluck update --check", version=offered.version)
-            if offered is not None
-            else None
-        )
+        if offered is None:
+            return NOTHING
+        return sentence("Potluck {version} is offered; see: potluck update --check", version=offered.version)
 
     @answers(updates.STATE)
     async def _state(self, _: Empty) -> UpdatesState:
@@ -130,7 +128,7 @@ class UpdatesTopic(Topic):
         before = self._file.read()
         problem = await self._run_check()
         after = self._file.read()
-        has_said_so = after != before and after.error is not None
+        has_said_so = after != before and after.problem is not None
         if problem is not None and not has_said_so:
             await asyncio.to_thread(self._note, problem)
         self._show(self._file.read())
@@ -158,7 +156,7 @@ class UpdatesTopic(Topic):
     def _note(self, problem: Problem) -> None:
         """Note a problem for a process that could not, so that the next tick does not try again."""
         with contextlib.suppress(PotluckError, OSError), self._file.lock() as notes:
-            self._file.write(replace(notes, asked_at=time.time(), progress=None, error=problem))
+            self._file.write(replace(notes, asked_at=time.time(), step=None, problem=problem))
 
     def _show_while_locked(self) -> None:
         if self._showing is None or self._showing.done():
@@ -182,7 +180,7 @@ class UpdatesTopic(Topic):
         settings = self._configuration.settings.updates
         seen, is_busy = notes.seen, self._file.is_locked()
         is_known = seen.anchor == settings.key and is_newer(seen.version, self._running)
-        was_killed = notes.progress is not None and not is_busy and seen.version != self._running
+        was_killed = notes.step is not None and not is_busy and seen.version != self._running
         interrupted = (
             Problem(sentence("the last try was interrupted"), sentence("nothing is lost: try again"))
             if was_killed
@@ -195,8 +193,8 @@ class UpdatesTopic(Topic):
             can_install=self._versions is not None and _is_writable(self._versions.root),
             offered=Offered(seen.version, seen.changes, seen.issued_at) if is_known else None,
             checked_at=notes.checked_at,
-            progress=(notes.progress or UpdateProgress("beginning")) if is_busy else None,
-            error=notes.error or interrupted,
+            progress=(notes.step or UpdateProgress(sentence("beginning"))) if is_busy else None,
+            error=notes.problem or interrupted,
         )
 
 

@@ -29,7 +29,7 @@ _ANSWER_S = 20.0  # until a server has begun to answer, and until a small file i
 _WINDOW_S = 30.0  # in which at least this much of a large file has to arrive:
 _WINDOW_BYTES = 1 << 18
 _TRIES = 3  # at a large file without a byte of progress
-_HINT = "try again later; the download continues where it stopped"
+_HINT = sentence("try again later; it continues where it stopped")
 
 
 def check_address(url: str) -> None:

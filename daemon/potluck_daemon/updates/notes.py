@@ -30,8 +30,8 @@ class Notes:
     seen: KnownPublisher = field(default_factory=KnownPublisher)
     asked_at: float = 0.0
     checked_at: float | None = None
-    progress: UpdateProgress | None = None
-    error: Problem | None = None
+    step: UpdateProgress | None = None  # `progress` and `error` are those of versions that wrote English texts
+    problem: Problem | None = None
 
 
 class NotesFile:
@@ -68,9 +68,9 @@ class NotesFile:
                 sentence("another update is running"), hint=sentence("wait for its end: potluck status")
             ) from None
         except OSError as error:  # root must not follow a link that the service's user made
-            hint = "remove it if it is a link, and make room if the disk is full"
+            hint = sentence("remove it if it is a link, and make room if the disk is full")
             raise PotluckError(
-                sentence("cannot open {path}: {why}", path=self._lock, why=str(error.strerror)), hint=hint
+                sentence("cannot open {path}: {why}", path=str(self._lock), why=str(error.strerror)), hint=hint
             ) from error
         try:
             try:

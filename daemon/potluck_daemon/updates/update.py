@@ -16,7 +16,7 @@ from typing import Protocol
 from potluck_control.own_python import child_environment, python_command
 
 from potluck.errors import PotluckError
-from potluck.sentences import sentence
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.updates.download import fetch, get
 from potluck_daemon.updates.freshness import KnownPublisher, accept
 from potluck_daemon.updates.manifest import MAX_BYTES, Offer, read_offer
@@ -25,7 +25,7 @@ from potluck_daemon.updates.versions import Versions
 KIND = "run"  # the kind of file that `Versions` can install
 _UNPACK_TIMEOUT_S = 600.0
 
-OnProgress = Callable[[str, int, int], None]
+OnProgress = Callable[[Sentence, int, int], None]
 """Called with the step, the bytes so far and the bytes in total (0 and 0 if nothing is fetched)."""
 
 
@@ -74,11 +74,11 @@ def stage(offer: Offer, url: str, versions: Versions, on_progress: OnProgress) -
     path = versions.downloads / file.name
 
     def tell(have: int) -> None:
-        on_progress("fetching", have, file.num_bytes)
+        on_progress(sentence("fetching"), have, file.num_bytes)
 
     tell(0)
     fetch(urllib.parse.urljoin(url, file.name), path, file.num_bytes, file.sha256, tell)
-    on_progress("unpacking", 0, 0)
+    on_progress(sentence("unpacking"), 0, 0)
     try:
         _unpack(path, offer.version, versions)
     except PotluckError:
@@ -120,7 +120,7 @@ def switch(version: str, versions: Versions, successor: Successor, on_progress: 
         text = sentence(
             "version {offered} did not come up ({why}); {number} is in use again",
             offered=version,
-            why=str(error),
+            why=error.sentence if isinstance(error, PotluckError) else str(error),
             number=versions.current(),
         )
         raise PotluckError(text, hint="see: potluck status, potluck logs") from error

@@ -124,7 +124,8 @@ class Versions:
 def not_ours() -> UsageError:
     """Return the error for an installation that another tool updates."""
     return UsageError(
-        "this installation is updated by the tool that installed it", hint="apt, pip, ... as the docs say"
+        sentence("this installation is updated by the tool that installed it"),
+        hint=sentence("apt, pip, ... as the docs say"),
     )
 
 
