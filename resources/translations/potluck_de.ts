@@ -977,10 +977,6 @@
         <translation>Sitzung der Arbeitsumgebung</translation>
     </message>
     <message>
-        <source>Downloaded checkpoints take {used} of {all} MiB</source>
-        <translation>Geladene Modelle belegen {used} von {all} MiB</translation>
-    </message>
-    <message>
         <source>Finishing the open sessions, then shutting down</source>
         <translation>Beendet die offenen Sitzungen und fährt dann herunter</translation>
     </message>
@@ -1177,10 +1173,6 @@
         <translation>Der Dienst läuft in Version {theirs}, dieses Programm ist {ours}</translation>
     </message>
     <message>
-        <source>The disk is nearly full: {free} MiB are free, {least} must stay free</source>
-        <translation>Die Festplatte ist fast voll: {free} MiB sind frei, {least} müssen frei bleiben</translation>
-    </message>
-    <message>
         <source>The engine crashed with {name}</source>
         <translation>Die Engine ist mit {name} abgestürzt</translation>
     </message>
@@ -1229,24 +1221,8 @@
         <translation>Es ist wieder genug Speicher da; wartet einen Moment</translation>
     </message>
     <message>
-        <source>This month&apos;s download limit is reached: {used} of {all} MiB</source>
-        <translation>Die Download-Grenze dieses Monats ist erreicht: {used} von {all}</translation>
-    </message>
-    <message>
-        <source>This month&apos;s upload limit is reached: {used} of {all} MiB</source>
-        <translation>Die Upload-Grenze dieses Monats ist erreicht: {used} von {all}</translation>
-    </message>
-    <message>
-        <source>Today&apos;s download limit is reached: {used} of {all} MiB</source>
-        <translation>Das Download-Limit von heute ist erreicht: {used} von {all} MiB</translation>
-    </message>
-    <message>
         <source>Today&apos;s electricity budget is used up: {used} of {all}</source>
         <translation>Das Strombudget von heute ist verbraucht: {used} von {all}</translation>
-    </message>
-    <message>
-        <source>Today&apos;s upload limit is reached: {used} of {all} MiB</source>
-        <translation>Das Upload-Limit von heute ist erreicht: {used} von {all} MiB</translation>
     </message>
     <message>
         <source>Too hot: {who}</source>
@@ -1269,8 +1245,96 @@
         <translation>Du bist wieder am Computer; wartet einen Moment</translation>
     </message>
     <message>
-        <source>`potluck logs` has the details</source>
-        <translation>Näheres zeigt `potluck logs`</translation>
+        <source>Agents</source>
+        <translation>Agenten</translation>
+    </message>
+    <message>
+        <source>Battery</source>
+        <translation>Akku</translation>
+    </message>
+    <message>
+        <source>Downloaded checkpoints take {used} of {all}</source>
+        <translation>Geladene Modelle belegen {used} von {all} MiB</translation>
+    </message>
+    <message>
+        <source>GPU use ({name})</source>
+        <translation>Grafikkartenlast ({name})</translation>
+    </message>
+    <message>
+        <source>Importing</source>
+        <translation>Laden der Programme</translation>
+    </message>
+    <message>
+        <source>Layer {number} is gone. Waiting for a server.</source>
+        <translation>Schicht {number} ist weg. Warte auf einen Server.</translation>
+    </message>
+    <message>
+        <source>Layers {number} and {last} are gone. Waiting for a server.</source>
+        <translation>Schichten {number} und {last} sind weg. Warte auf einen Server.</translation>
+    </message>
+    <message>
+        <source>Layers {number} are gone. Waiting for a server.</source>
+        <translation>Schichten {number} sind weg. Warte auf einen Server.</translation>
+    </message>
+    <message>
+        <source>Loading embeddings and head</source>
+        <translation>Laden von Anfang und Ende des Modells</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Arbeitsspeicher</translation>
+    </message>
+    <message>
+        <source>Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb</source>
+        <translation>Der Speicher ging aus, daher nimmt sich die Engine einen Tag lang weniger. Wie viel, legt serve.memory_limit_mb fest</translation>
+    </message>
+    <message>
+        <source>Potluck is paused, but forgets it when it restarts: {why}</source>
+        <translation>Potluck pausiert, vergisst das aber beim nächsten Start: {why}</translation>
+    </message>
+    <message>
+        <source>Potluck serves again, but forgets it when it restarts: {why}</source>
+        <translation>Potluck läuft weiter, vergisst das aber beim nächsten Start: {why}</translation>
+    </message>
+    <message>
+        <source>Power</source>
+        <translation>Leistung</translation>
+    </message>
+    <message>
+        <source>Sleep</source>
+        <translation>Ruhezustand</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatur</translation>
+    </message>
+    <message>
+        <source>The disk is nearly full: {free} are free, {least} must stay free</source>
+        <translation>Die Festplatte ist fast voll: {free} MiB sind frei, {least} müssen frei bleiben</translation>
+    </message>
+    <message>
+        <source>This computer returned wrong results: found by {name}</source>
+        <translation>Dieser Computer hat falsche Ergebnisse geliefert: bemerkt von {name}</translation>
+    </message>
+    <message>
+        <source>This computer returned wrong results: found by {number} people</source>
+        <translation>Dieser Computer hat falsche Ergebnisse geliefert: bemerkt von {number} Leuten</translation>
+    </message>
+    <message>
+        <source>This month&apos;s download limit is reached: {used} of {all}</source>
+        <translation>Die Download-Grenze dieses Monats ist erreicht: {used} von {all}</translation>
+    </message>
+    <message>
+        <source>This month&apos;s upload limit is reached: {used} of {all}</source>
+        <translation>Die Upload-Grenze dieses Monats ist erreicht: {used} von {all}</translation>
+    </message>
+    <message>
+        <source>Today&apos;s download limit is reached: {used} of {all}</source>
+        <translation>Das Download-Limit von heute ist erreicht: {used} von {all} MiB</translation>
+    </message>
+    <message>
+        <source>Today&apos;s upload limit is reached: {used} of {all}</source>
+        <translation>Das Upload-Limit von heute ist erreicht: {used} von {all} MiB</translation>
     </message>
     <message>
         <source>`potluck programs always NAME` for a game that is missed</source>
@@ -1321,8 +1385,16 @@
         <translation>ein Name im Hub sieht so aus: eigentümer/modell</translation>
     </message>
     <message>
+        <source>a link</source>
+        <translation>ein Link</translation>
+    </message>
+    <message>
         <source>a package</source>
         <translation>ein Paket</translation>
+    </message>
+    <message>
+        <source>a package does not match its hash; it is downloaded again</source>
+        <translation>ein Paket passt nicht zu seiner Prüfsumme; es wird neu heruntergeladen</translation>
     </message>
     <message>
         <source>a service on the {what} bus does not answer</source>
@@ -1365,6 +1437,10 @@
         <translation>jemand mit Verwaltungsrechten lässt den Dienst für alle starten</translation>
     </message>
     <message>
+        <source>an administrator starts it for all users</source>
+        <translation>jemand mit Verwaltungsrechten startet es für alle</translation>
+    </message>
+    <message>
         <source>an engine needs 2 GB; this machine can only use a swarm</source>
         <translation>eine Rechenumgebung braucht 2 GB; dieser Computer kann einen Schwarm nur nutzen</translation>
     </message>
@@ -1399,6 +1475,10 @@
     <message>
         <source>another update is running</source>
         <translation>eine andere Aktualisierung läuft schon</translation>
+    </message>
+    <message>
+        <source>apt, pip, ... as the docs say</source>
+        <translation>apt, pip, ... wie in der Anleitung</translation>
     </message>
     <message>
         <source>are you logged in at the screen?</source>
@@ -1439,6 +1519,10 @@
     <message>
         <source>begin it with / or ~</source>
         <translation>beginne ihn mit / oder ~</translation>
+    </message>
+    <message>
+        <source>beginning</source>
+        <translation>es geht los</translation>
     </message>
     <message>
         <source>blocks {blocks} are served by few</source>
@@ -1693,6 +1777,10 @@
         <translation>berichtige HTTPS_PROXY, ALL_PROXY oder NO_PROXY</translation>
     </message>
     <message>
+        <source>correct it with: potluck config edit</source>
+        <translation>berichtige sie mit: potluck config edit</translation>
+    </message>
+    <message>
         <source>correct or unset {name}</source>
         <translation>berichtige oder entferne {name}</translation>
     </message>
@@ -1719,6 +1807,10 @@
     <message>
         <source>desktop</source>
         <translation>Arbeitsumgebung</translation>
+    </message>
+    <message>
+        <source>did you mean {other}?</source>
+        <translation>meintest du {other}?</translation>
     </message>
     <message>
         <source>disk</source>
@@ -1765,12 +1857,20 @@
         <translation>beende es, oder: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT</translation>
     </message>
     <message>
+        <source>end one of your invites, or ask the founder for more seats</source>
+        <translation>beende eine deiner Einladungen oder bitte den Gründer um mehr Plätze</translation>
+    </message>
+    <message>
         <source>engine</source>
         <translation>Rechenumgebung</translation>
     </message>
     <message>
         <source>expected {one} or {other} beside config.json</source>
         <translation>neben config.json wird {one} oder {other} erwartet</translation>
+    </message>
+    <message>
+        <source>fetching</source>
+        <translation>wird geholt</translation>
     </message>
     <message>
         <source>folder</source>
@@ -1795,6 +1895,10 @@
     <message>
         <source>give it a user</source>
         <translation>gib ihm einen Benutzer</translation>
+    </message>
+    <message>
+        <source>given wattage</source>
+        <translation>angegebene Leistung</translation>
     </message>
     <message>
         <source>going back to the earlier version</source>
@@ -1897,6 +2001,10 @@
         <translation>ist genug Speicher frei?</translation>
     </message>
     <message>
+        <source>it did not finish</source>
+        <translation>es wurde nicht fertig</translation>
+    </message>
+    <message>
         <source>it did not free its memory</source>
         <translation>sie gab ihren Speicher nicht frei</translation>
     </message>
@@ -1907,6 +2015,14 @@
     <message>
         <source>it did not stop</source>
         <translation>sie hielt nicht an</translation>
+    </message>
+    <message>
+        <source>it ended with code {number}</source>
+        <translation>es endete mit Code {number}</translation>
+    </message>
+    <message>
+        <source>it ended with code {number}: {why}</source>
+        <translation>es endete mit Code {number}: {why}</translation>
     </message>
     <message>
         <source>it has 14 groups of four letters</source>
@@ -1927,6 +2043,14 @@
     <message>
         <source>it stopped answering</source>
         <translation>sie antwortete nicht mehr</translation>
+    </message>
+    <message>
+        <source>it takes {used} of memory, more than {all}, which limits.ram_mb allows</source>
+        <translation>sie belegt {used} Speicher, mehr als die {all}, die limits.ram_mb erlaubt</translation>
+    </message>
+    <message>
+        <source>it was ended by signal {name}</source>
+        <translation>es wurde durch das Signal {name} beendet</translation>
     </message>
     <message>
         <source>it was trained for another model, or its files do not belong together</source>
@@ -1989,8 +2113,16 @@
         <translation>lass die Revision weg, um main zu nehmen</translation>
     </message>
     <message>
+        <source>leave the swarm first, or delete it by force: it is downloaded again when it is needed</source>
+        <translation>verlass zuerst den Schwarm oder lösche es mit Gewalt: bei Bedarf wird es neu heruntergeladen</translation>
+    </message>
+    <message>
         <source>leave those that you don&apos;t use</source>
         <translation>verlasse die, die du nicht brauchst</translation>
+    </message>
+    <message>
+        <source>limits.serving_w is 0</source>
+        <translation>limits.serving_w ist 0</translation>
     </message>
     <message>
         <source>log in with `hf auth login` or set HF_TOKEN</source>
@@ -2059,6 +2191,18 @@
     <message>
         <source>memory</source>
         <translation>Arbeitsspeicher</translation>
+    </message>
+    <message>
+        <source>metrics.address {name} can be reached from other machines; nothing is shown there (set metrics.allow_remote if that is what you want)</source>
+        <translation>metrics.address {name} ist von anderen Computern aus erreichbar; dort wird nichts gezeigt (setze metrics.allow_remote, wenn du das willst)</translation>
+    </message>
+    <message>
+        <source>metrics.address {name} is not an IP address (127.0.0.1 is this machine only)</source>
+        <translation>metrics.address {name} ist keine IP-Adresse (127.0.0.1 ist nur dieser Computer)</translation>
+    </message>
+    <message>
+        <source>metrics.port {port} cannot be listened on: {why}</source>
+        <translation>an metrics.port {port} kann Potluck nicht lauschen: {why}</translation>
     </message>
     <message>
         <source>models are being moved already</source>
@@ -2133,6 +2277,10 @@
         <translation>keine X11-Anzeige</translation>
     </message>
     <message>
+        <source>no X11 display ({why})</source>
+        <translation>keine X11-Anzeige ({why})</translation>
+    </message>
+    <message>
         <source>no answer within {number} s</source>
         <translation>keine Antwort innerhalb von {number} s</translation>
     </message>
@@ -2159,6 +2307,10 @@
     <message>
         <source>no desktop runs</source>
         <translation>keine Arbeitsumgebung läuft</translation>
+    </message>
+    <message>
+        <source>no folder</source>
+        <translation>kein Ordner</translation>
     </message>
     <message>
         <source>no game is running as far as Potluck can see</source>
@@ -2217,6 +2369,10 @@
         <translation>kein {what}-Bus ({why})</translation>
     </message>
     <message>
+        <source>nobody</source>
+        <translation>niemand</translation>
+    </message>
+    <message>
         <source>nobody in the swarm is called {name}</source>
         <translation>niemand im Schwarm heißt {name}</translation>
     </message>
@@ -2231,6 +2387,10 @@
     <message>
         <source>nothing is lost: try again</source>
         <translation>nichts ist verloren: versuche es noch einmal</translation>
+    </message>
+    <message>
+        <source>nothing is reported about {name}</source>
+        <translation>über {name} liegt keine Meldung vor</translation>
     </message>
     <message>
         <source>nothing shows windows here: games that do not announce themselves are missed</source>
@@ -2263,6 +2423,10 @@
     <message>
         <source>only plain LoRA of linear layers inside blocks can be served</source>
         <translation>nur einfaches LoRA für lineare Schichten kann bereitgestellt werden</translation>
+    </message>
+    <message>
+        <source>only root may read the processor&apos;s power meter; {what} allows it until the next start</source>
+        <translation>nur root darf den Leistungsmesser des Prozessors lesen; {what} erlaubt es bis zum nächsten Start</translation>
     </message>
     <message>
         <source>only the founder and admins of the swarm can do this</source>
@@ -2305,6 +2469,10 @@
         <translation>Port</translation>
     </message>
     <message>
+        <source>port {number} is taken (gateway.port): this address is for now</source>
+        <translation>Port {number} ist belegt (gateway.port): diese Adresse gilt nur für jetzt</translation>
+    </message>
+    <message>
         <source>put the right file back</source>
         <translation>lege die richtige Datei zurück</translation>
     </message>
@@ -2319,6 +2487,10 @@
     <message>
         <source>reinstall the `hivemind` package for this kind of machine</source>
         <translation>installiere das Paket `hivemind` für diese Art Computer neu</translation>
+    </message>
+    <message>
+        <source>remove it if it is a link, and make room if the disk is full</source>
+        <translation>entferne es, wenn es ein Link ist, und schaff Platz, wenn die Platte voll ist</translation>
     </message>
     <message>
         <source>remove it or choose another runtime folder</source>
@@ -2437,6 +2609,10 @@
         <translation>die neue Version startet</translation>
     </message>
     <message>
+        <source>stopped before everything was moved</source>
+        <translation>angehalten, bevor alles verschoben war</translation>
+    </message>
+    <message>
         <source>swarm</source>
         <translation>Schwarm</translation>
     </message>
@@ -2471,6 +2647,10 @@
     <message>
         <source>the C library {version} is too old for torch</source>
         <translation>die C-Bibliothek {version} ist zu alt für PyTorch</translation>
+    </message>
+    <message>
+        <source>the GPU</source>
+        <translation>die GPU</translation>
     </message>
     <message>
         <source>the NVIDIA driver does not answer</source>
@@ -2577,6 +2757,10 @@
         <translation>der Computer</translation>
     </message>
     <message>
+        <source>the connection ended early</source>
+        <translation>die Verbindung brach vorzeitig ab</translation>
+    </message>
+    <message>
         <source>the daemon could not handle its message: {why}</source>
         <translation>der Dienst konnte ihre Nachricht nicht verarbeiten: {why}</translation>
     </message>
@@ -2587,6 +2771,10 @@
     <message>
         <source>the daemon does not end: {why}</source>
         <translation>der Dienst endet nicht: {why}</translation>
+    </message>
+    <message>
+        <source>the daemon is already running as process {number}</source>
+        <translation>der Dienst läuft schon als Prozess {number}</translation>
     </message>
     <message>
         <source>the daemon is not running</source>
@@ -2657,6 +2845,10 @@
         <translation>die Engine arbeitet, aber niemand hört auf TCP-Port {port}</translation>
     </message>
     <message>
+        <source>the engine uses no GPU that reports its power</source>
+        <translation>die Engine nutzt keine GPU, die ihre Leistung meldet</translation>
+    </message>
+    <message>
         <source>the engine&apos;s Python cannot be run: {why}</source>
         <translation>das Python der Rechenumgebung lässt sich nicht starten: {why}</translation>
     </message>
@@ -2689,6 +2881,10 @@
         <translation>die Datei enthält nicht Version {version}</translation>
     </message>
     <message>
+        <source>the file: {why}</source>
+        <translation>die Datei: {why}</translation>
+    </message>
+    <message>
         <source>the files of block {number} have changed since they were served</source>
         <translation>die Dateien von Block {number} sind nicht mehr die, die bereitgestellt wurden</translation>
     </message>
@@ -2703,6 +2899,14 @@
     <message>
         <source>the founder may promote you anew</source>
         <translation>der Gründer kann dich neu ernennen</translation>
+    </message>
+    <message>
+        <source>the gateway is not understood: {why}</source>
+        <translation>das Gateway wird nicht verstanden: {why}</translation>
+    </message>
+    <message>
+        <source>the gateway refused the request</source>
+        <translation>das Gateway hat die Anfrage abgelehnt</translation>
     </message>
     <message>
         <source>the hub answered {number}</source>
@@ -2729,8 +2933,28 @@
         <translation>die Antwort des Hubs ist nicht lesbar</translation>
     </message>
     <message>
-        <source>the index of packages</source>
-        <translation>der Paketindex</translation>
+        <source>this version of Potluck has no torch of variant {what} for this computer</source>
+        <translation>diese Version von Potluck hat kein PyTorch der Variante {what} für diesen Computer</translation>
+    </message>
+    <message>
+        <source>{key}: {why}</source>
+        <translation>{key}: {why}</translation>
+    </message>
+    <message>
+        <source>{who}&apos;s {what} returned wrong results: found by {name}</source>
+        <translation>{what} von {who} hat falsche Ergebnisse geliefert: bemerkt von {name}</translation>
+    </message>
+    <message>
+        <source>{who}&apos;s {what} returned wrong results: found by {number} people</source>
+        <translation>{what} von {who} hat falsche Ergebnisse geliefert: bemerkt von {number} Leuten</translation>
+    </message>
+    <message>
+        <source>{why}: start it in another way, or let the tray app do so</source>
+        <translation>{why}: starte es auf andere Weise oder überlass es der Tray-App</translation>
+    </message>
+    <message>
+        <source>{why}: variant {what}</source>
+        <translation>{why}: Variante {what}</translation>
     </message>
     <message>
         <source>the invite has been used up</source>
@@ -2757,12 +2981,20 @@
         <translation>die Einladung wurde beendet, oder sie stammt von jemandem, der nicht einladen darf</translation>
     </message>
     <message>
+        <source>the kernel knows no power meter of this processor</source>
+        <translation>der Kernel kennt keinen Leistungsmesser dieses Prozessors</translation>
+    </message>
+    <message>
         <source>the last try was interrupted</source>
         <translation>der letzte Versuch wurde unterbrochen</translation>
     </message>
     <message>
         <source>the ledger cannot be read: {why}</source>
         <translation>das Kontobuch lässt sich nicht lesen: {why}</translation>
+    </message>
+    <message>
+        <source>the ledger is not open yet</source>
+        <translation>das Kontobuch ist noch nicht geöffnet</translation>
     </message>
     <message>
         <source>the ledger {path} cannot be used: {why}</source>
@@ -2837,6 +3069,10 @@
         <translation>Prozessor</translation>
     </message>
     <message>
+        <source>the processor&apos;s power meter does not answer</source>
+        <translation>der Leistungsmesser des Prozessors antwortet nicht</translation>
+    </message>
+    <message>
         <source>the programs that run cannot be listed here</source>
         <translation>laufende Programme lassen sich hier nicht auflisten</translation>
     </message>
@@ -2851,6 +3087,10 @@
     <message>
         <source>the quantised matrix {what} {why}</source>
         <translation>die quantisierte Matrix {what} ist unbrauchbar: {why}</translation>
+    </message>
+    <message>
+        <source>the receipt of {name}: {why}</source>
+        <translation>der Beleg von {name}: {why}</translation>
     </message>
     <message>
         <source>the rest of what it joined for</source>
@@ -3061,12 +3301,20 @@
         <translation>dieser Dienst gehört dem Computer selbst</translation>
     </message>
     <message>
+        <source>this daemon is the machine&apos;s own service, which only root can change</source>
+        <translation>dieser Dienst gehört dem System, nur root kann ihn ändern</translation>
+    </message>
+    <message>
         <source>this desktop shows no windows: games of its menu are noticed when they are busy</source>
         <translation>Diese Arbeitsumgebung zeigt keine Fenster: Spiele aus ihrem Menü werden bemerkt, wenn sie rechnen</translation>
     </message>
     <message>
         <source>this desktop tells no program about its windows</source>
         <translation>diese Arbeitsumgebung zeigt keinem Programm ihre Fenster</translation>
+    </message>
+    <message>
+        <source>this installation is updated by the tool that installed it</source>
+        <translation>diese Installation aktualisiert das Werkzeug, das sie installiert hat</translation>
     </message>
     <message>
         <source>this invite has expired</source>
@@ -3145,10 +3393,6 @@
         <translation>dieses Passwort öffnet die Sicherung nicht</translation>
     </message>
     <message>
-        <source>this version of Potluck has no torch of variant {name} for this computer</source>
-        <translation>diese Version von Potluck hat kein PyTorch der Variante {name} für diesen Computer</translation>
-    </message>
-    <message>
         <source>this works, but more slowly; for direct connections forward {port} in the router</source>
         <translation>das geht, aber langsamer; für direkte Verbindungen leite im Router weiter: {port}</translation>
     </message>
@@ -3177,10 +3421,6 @@
         <translation>für Prozessoren der Art {architecture} gibt es PyTorch nicht</translation>
     </message>
     <message>
-        <source>torch {torch}, variant {name}, for Python {python}: looked up during set-up, and kept with hashes</source>
-        <translation>torch {torch}, Variante {name}, für Python {python}: wird beim Einrichten nachgeschlagen und mit Prüfsummen festgehalten</translation>
-    </message>
-    <message>
         <source>torch {version} has no build for this kind of Mac</source>
         <translation>torch {version} hat keinen Build für diese Art von Mac</translation>
     </message>
@@ -3191,6 +3431,10 @@
     <message>
         <source>torch {version}, variant {what}, for Python {python}</source>
         <translation>torch {version}, Variante {what}, für Python {python}</translation>
+    </message>
+    <message>
+        <source>torch {version}, variant {what}, for Python {python}: looked up during set-up, and kept with hashes</source>
+        <translation>torch {version}, Variante {what}, für Python {python}: wird beim Einrichten nachgeschlagen und mit Prüfsummen festgehalten</translation>
     </message>
     <message>
         <source>torch&apos;s build for AMD has no kernels for {who}</source>
@@ -3215,6 +3459,10 @@
     <message>
         <source>try again later; check the network and the setting updates.url</source>
         <translation>versuche es später noch einmal; prüfe das Netz und die Einstellung updates.url</translation>
+    </message>
+    <message>
+        <source>try again later; it continues where it stopped</source>
+        <translation>versuche es später noch einmal; es geht dort weiter, wo es aufgehört hat</translation>
     </message>
     <message>
         <source>try again once this machine serves</source>
@@ -3251,6 +3499,10 @@
     <message>
         <source>type a name instead</source>
         <translation>gib stattdessen einen Namen ein</translation>
+    </message>
+    <message>
+        <source>unpacking</source>
+        <translation>wird ausgepackt</translation>
     </message>
     <message>
         <source>update Potluck, then try again</source>
@@ -3299,6 +3551,10 @@
     <message>
         <source>use up to 40 letters, digits, dashes and underscores, such as home-llama</source>
         <translation>nimm bis zu 40 Buchstaben, Ziffern, Binde- und Unterstriche, etwa home-llama</translation>
+    </message>
+    <message>
+        <source>used because the processor does not report its power</source>
+        <translation>genutzt, weil der Prozessor seine Leistung nicht meldet</translation>
     </message>
     <message>
         <source>uv, which fetches the engine&apos;s packages, is missing</source>
@@ -3371,6 +3627,10 @@
     <message>
         <source>watching the new version</source>
         <translation>die neue Version wird beobachtet</translation>
+    </message>
+    <message>
+        <source>what is booked of {name} is not what its receipt says</source>
+        <translation>was von {name} gebucht ist, entspricht nicht seinem Beleg</translation>
     </message>
     <message>
         <source>when Potluck is started again</source>
@@ -3573,6 +3833,14 @@
         <translation>{file} enthält {what}, das in der Konfiguration oder im Modell fehlt</translation>
     </message>
     <message>
+        <source>{file} could not be copied: {why}</source>
+        <translation>{file} ließ sich nicht kopieren: {why}</translation>
+    </message>
+    <message>
+        <source>{file} could not be moved: {why}</source>
+        <translation>{file} ließ sich nicht verschieben: {why}</translation>
+    </message>
+    <message>
         <source>{file} does not contain two matrices of rank {number} for {what}</source>
         <translation>{file} enthält keine zwei Matrizen vom Rang {number} für {what}</translation>
     </message>
@@ -3593,6 +3861,10 @@
         <translation>in {file} fehlt „model_type“</translation>
     </message>
     <message>
+        <source>{file} has version {theirs}; this Potluck knows version {ours}</source>
+        <translation>{file} hat Version {theirs}; dieses Potluck kennt Version {ours}</translation>
+    </message>
+    <message>
         <source>{file} is damaged: it does not map tensors to safetensors files beside it</source>
         <translation>{file} ist beschädigt: es nennt nicht, in welchen Safetensors-Dateien die Tensoren liegen</translation>
     </message>
@@ -3603,6 +3875,10 @@
     <message>
         <source>{file} is damaged: {why}</source>
         <translation>{file} ist beschädigt: {why}</translation>
+    </message>
+    <message>
+        <source>{file} is empty or missing; `version = {number}` in it would mean the defaults</source>
+        <translation>{file} ist leer oder fehlt; `version = {number}` darin hieße die Vorgaben</translation>
     </message>
     <message>
         <source>{file} is missing from the checkpoint</source>
@@ -3621,12 +3897,24 @@
         <translation>{file} ist nicht die Datei, mit der diese Version gemacht wurde</translation>
     </message>
     <message>
+        <source>{file} is not valid TOML: {why}</source>
+        <translation>{file} ist kein gültiges TOML: {why}</translation>
+    </message>
+    <message>
         <source>{file} lacks a tensor that the index lists: {what}</source>
         <translation>in {file} fehlt ein Tensor aus dem Verzeichnis: {what}</translation>
     </message>
     <message>
         <source>{file} was damaged and cannot be repaired</source>
         <translation>{file} ist beschädigt und lässt sich nicht reparieren</translation>
+    </message>
+    <message>
+        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; not taken over: {keys}; the newer one is kept as {copy}</source>
+        <translation>{file} war von einem neueren Potluck und ist nun wie davor, mit dem, was seither geändert wurde und hier bekannt ist; nicht übernommen: {keys}; die neuere liegt in {copy}</translation>
+    </message>
+    <message>
+        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; the newer one is kept as {copy}</source>
+        <translation>{file} war von einem neueren Potluck und ist nun wie davor, mit dem, was seither geändert wurde und hier bekannt ist; die neuere liegt in {copy}</translation>
     </message>
     <message>
         <source>{folder} has its weights in GGUF, which is not supported</source>
@@ -3677,12 +3965,12 @@
         <translation>{host} weigert sich, Pakete zu senden: {why}</translation>
     </message>
     <message>
-        <source>{method} failed inside the daemon</source>
-        <translation>{method} ist im Dienst gescheitert</translation>
-    </message>
-    <message>
         <source>{name} cannot name a swarm</source>
         <translation>{name} taugt nicht als Name eines Schwarms</translation>
+    </message>
+    <message>
+        <source>{name} does not answer</source>
+        <translation>{name} antwortet nicht</translation>
     </message>
     <message>
         <source>{name} does not name a peer</source>
@@ -3723,6 +4011,10 @@
     <message>
         <source>{name} is gated: its owner must grant you access</source>
         <translation>{name} ist nicht frei zugänglich: Sein Eigentümer muss dir Zugriff geben</translation>
+    </message>
+    <message>
+        <source>{name} is ignored: {why}</source>
+        <translation>{name} wird nicht beachtet: {why}</translation>
     </message>
     <message>
         <source>{name} is neither a folder nor a hub name</source>
@@ -3773,6 +4065,10 @@
         <translation>{name} mit {size}</translation>
     </message>
     <message>
+        <source>{number} W a busy core</source>
+        <translation>{number} W je beschäftigtem Kern</translation>
+    </message>
+    <message>
         <source>{number} of {all} addresses of {name} answer</source>
         <translation>{number} von {all} Adressen antworten: {name}</translation>
     </message>
@@ -3793,12 +4089,20 @@
         <translation>{path} gehört dem hier unbekannten Benutzer {number}</translation>
     </message>
     <message>
+        <source>{path} cannot be read: {why}</source>
+        <translation>{path} lässt sich nicht lesen: {why}</translation>
+    </message>
+    <message>
         <source>{path} cannot be written</source>
         <translation>in {path} kann nicht geschrieben werden</translation>
     </message>
     <message>
         <source>{path} has no model</source>
         <translation>in {path} liegt kein Modell</translation>
+    </message>
+    <message>
+        <source>{path} has {free} free, the models take {used}</source>
+        <translation>auf {path} sind {free} frei, die Modelle brauchen {used}</translation>
     </message>
     <message>
         <source>{path} is on a file system that does not run programs</source>
@@ -3815,6 +4119,18 @@
     <message>
         <source>{path}, where the engine was to be installed, does not exist</source>
         <translation>{path}, wo die Engine installiert werden sollte, gibt es nicht</translation>
+    </message>
+    <message>
+        <source>{place}: there is no setting {key}</source>
+        <translation>{place}: eine Einstellung {key} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>{place}: there is no setting {key}; did you mean {other}?</source>
+        <translation>{place}: eine Einstellung {key} gibt es nicht; ist {other} gemeint?</translation>
+    </message>
+    <message>
+        <source>{place}: {key}: {why}</source>
+        <translation>{place}: {key}: {why}</translation>
     </message>
     <message>
         <source>{text}</source>
@@ -3845,6 +4161,10 @@
         <translation>{what} ({number} von {all})</translation>
     </message>
     <message>
+        <source>{what} ({why})</source>
+        <translation>{what} ({why})</translation>
+    </message>
+    <message>
         <source>{what} has the shape {number} in the checkpoint, but the configuration says {other}</source>
         <translation>{what} hat im Modell die Form {number}, laut Konfiguration aber {other}</translation>
     </message>
@@ -3867,6 +4187,10 @@
     <message>
         <source>{what} is stored quantised, which is supported for blocks alone</source>
         <translation>{what} liegt quantisiert vor, was nur für Schichten unterstützt wird</translation>
+    </message>
+    <message>
+        <source>{what}, {other}</source>
+        <translation>{what}, {other}</translation>
     </message>
     <message>
         <source>{what}: {why}</source>
@@ -3903,14 +4227,6 @@
     <message>
         <source>{who} needs another build of torch than the machine&apos;s other GPUs</source>
         <translation>{who} braucht einen anderen Build von PyTorch als die übrigen GPUs des Computers</translation>
-    </message>
-    <message>
-        <source>{why} ({why2})</source>
-        <translation>{why} ({why2})</translation>
-    </message>
-    <message>
-        <source>{why}: variant {name}</source>
-        <translation>{why}: Variante {name}</translation>
     </message>
 </context>
 <context>

@@ -977,10 +977,6 @@
         <translation>Sesión de escritorio</translation>
     </message>
     <message>
-        <source>Downloaded checkpoints take {used} of {all} MiB</source>
-        <translation>Los modelos descargados ocupan {used} de {all} MiB</translation>
-    </message>
-    <message>
         <source>Finishing the open sessions, then shutting down</source>
         <translation>Termina las sesiones abiertas y luego se apaga</translation>
     </message>
@@ -1177,10 +1173,6 @@
         <translation>El servicio es de la versión {theirs} y este programa de la {ours}</translation>
     </message>
     <message>
-        <source>The disk is nearly full: {free} MiB are free, {least} must stay free</source>
-        <translation>El disco está casi lleno: {free} MiB libres, {least} deben quedar libres</translation>
-    </message>
-    <message>
         <source>The engine crashed with {name}</source>
         <translation>El motor falló con {name}</translation>
     </message>
@@ -1229,24 +1221,8 @@
         <translation>Vuelve a haber memoria; espera un momento</translation>
     </message>
     <message>
-        <source>This month&apos;s download limit is reached: {used} of {all} MiB</source>
-        <translation>Se alcanzó el límite de descarga de este mes: {used} de {all}</translation>
-    </message>
-    <message>
-        <source>This month&apos;s upload limit is reached: {used} of {all} MiB</source>
-        <translation>Se alcanzó el límite de subida de este mes: {used} de {all}</translation>
-    </message>
-    <message>
-        <source>Today&apos;s download limit is reached: {used} of {all} MiB</source>
-        <translation>Se alcanzó el límite de descarga de hoy: {used} de {all} MiB</translation>
-    </message>
-    <message>
         <source>Today&apos;s electricity budget is used up: {used} of {all}</source>
         <translation>El presupuesto de electricidad de hoy está agotado: {used} de {all}</translation>
-    </message>
-    <message>
-        <source>Today&apos;s upload limit is reached: {used} of {all} MiB</source>
-        <translation>Se alcanzó el límite de subida de hoy: {used} de {all} MiB</translation>
     </message>
     <message>
         <source>Too hot: {who}</source>
@@ -1269,8 +1245,96 @@
         <translation>Has vuelto al ordenador; espera un momento</translation>
     </message>
     <message>
-        <source>`potluck logs` has the details</source>
-        <translation>los detalles están en `potluck logs`</translation>
+        <source>Agents</source>
+        <translation>Agentes</translation>
+    </message>
+    <message>
+        <source>Battery</source>
+        <translation>Batería</translation>
+    </message>
+    <message>
+        <source>Downloaded checkpoints take {used} of {all}</source>
+        <translation>Los modelos descargados ocupan {used} de {all} MiB</translation>
+    </message>
+    <message>
+        <source>GPU use ({name})</source>
+        <translation>Uso de la tarjeta gráfica ({name})</translation>
+    </message>
+    <message>
+        <source>Importing</source>
+        <translation>Cargando programas</translation>
+    </message>
+    <message>
+        <source>Layer {number} is gone. Waiting for a server.</source>
+        <translation>La capa {number} no está. Esperando un servidor.</translation>
+    </message>
+    <message>
+        <source>Layers {number} and {last} are gone. Waiting for a server.</source>
+        <translation>Las capas {number} y {last} no están. Esperando un servidor.</translation>
+    </message>
+    <message>
+        <source>Layers {number} are gone. Waiting for a server.</source>
+        <translation>Las capas {number} no están. Esperando un servidor.</translation>
+    </message>
+    <message>
+        <source>Loading embeddings and head</source>
+        <translation>Cargando el principio y el final del modelo</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Memoria</translation>
+    </message>
+    <message>
+        <source>Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb</source>
+        <translation>Se agotó la memoria, así que el motor toma menos durante un día. Para elegir cuánta: serve.memory_limit_mb</translation>
+    </message>
+    <message>
+        <source>Potluck is paused, but forgets it when it restarts: {why}</source>
+        <translation>Potluck está en pausa, pero lo olvidará al reiniciarse: {why}</translation>
+    </message>
+    <message>
+        <source>Potluck serves again, but forgets it when it restarts: {why}</source>
+        <translation>Potluck vuelve a servir, pero lo olvidará al reiniciarse: {why}</translation>
+    </message>
+    <message>
+        <source>Power</source>
+        <translation>Potencia</translation>
+    </message>
+    <message>
+        <source>Sleep</source>
+        <translation>Suspensión</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatura</translation>
+    </message>
+    <message>
+        <source>The disk is nearly full: {free} are free, {least} must stay free</source>
+        <translation>El disco está casi lleno: {free} MiB libres, {least} deben quedar libres</translation>
+    </message>
+    <message>
+        <source>This computer returned wrong results: found by {name}</source>
+        <translation>Este equipo devolvió resultados incorrectos: lo detectó {name}</translation>
+    </message>
+    <message>
+        <source>This computer returned wrong results: found by {number} people</source>
+        <translation>Este equipo devolvió resultados incorrectos: lo detectaron {number} personas</translation>
+    </message>
+    <message>
+        <source>This month&apos;s download limit is reached: {used} of {all}</source>
+        <translation>Se alcanzó el límite de descarga de este mes: {used} de {all}</translation>
+    </message>
+    <message>
+        <source>This month&apos;s upload limit is reached: {used} of {all}</source>
+        <translation>Se alcanzó el límite de subida de este mes: {used} de {all}</translation>
+    </message>
+    <message>
+        <source>Today&apos;s download limit is reached: {used} of {all}</source>
+        <translation>Se alcanzó el límite de descarga de hoy: {used} de {all} MiB</translation>
+    </message>
+    <message>
+        <source>Today&apos;s upload limit is reached: {used} of {all}</source>
+        <translation>Se alcanzó el límite de subida de hoy: {used} de {all} MiB</translation>
     </message>
     <message>
         <source>`potluck programs always NAME` for a game that is missed</source>
@@ -1321,8 +1385,16 @@
         <translation>un nombre del hub tiene la forma propietario/modelo</translation>
     </message>
     <message>
+        <source>a link</source>
+        <translation>un enlace</translation>
+    </message>
+    <message>
         <source>a package</source>
         <translation>un paquete</translation>
+    </message>
+    <message>
+        <source>a package does not match its hash; it is downloaded again</source>
+        <translation>un paquete no coincide con su hash; se descarga de nuevo</translation>
     </message>
     <message>
         <source>a service on the {what} bus does not answer</source>
@@ -1365,6 +1437,10 @@
         <translation>un administrador hace que el servicio se inicie para todos</translation>
     </message>
     <message>
+        <source>an administrator starts it for all users</source>
+        <translation>un administrador lo inicia para todos los usuarios</translation>
+    </message>
+    <message>
         <source>an engine needs 2 GB; this machine can only use a swarm</source>
         <translation>un motor necesita 2 GB; este ordenador solo puede usar un enjambre</translation>
     </message>
@@ -1399,6 +1475,10 @@
     <message>
         <source>another update is running</source>
         <translation>ya hay otra actualización en marcha</translation>
+    </message>
+    <message>
+        <source>apt, pip, ... as the docs say</source>
+        <translation>apt, pip, ... como dice la documentación</translation>
     </message>
     <message>
         <source>are you logged in at the screen?</source>
@@ -1439,6 +1519,10 @@
     <message>
         <source>begin it with / or ~</source>
         <translation>empiézala con / o ~</translation>
+    </message>
+    <message>
+        <source>beginning</source>
+        <translation>empezando</translation>
     </message>
     <message>
         <source>blocks {blocks} are served by few</source>
@@ -1693,6 +1777,10 @@
         <translation>corrige HTTPS_PROXY, ALL_PROXY o NO_PROXY</translation>
     </message>
     <message>
+        <source>correct it with: potluck config edit</source>
+        <translation>corrígelo con: potluck config edit</translation>
+    </message>
+    <message>
         <source>correct or unset {name}</source>
         <translation>corrige o elimina {name}</translation>
     </message>
@@ -1719,6 +1807,10 @@
     <message>
         <source>desktop</source>
         <translation>escritorio</translation>
+    </message>
+    <message>
+        <source>did you mean {other}?</source>
+        <translation>¿querías decir {other}?</translation>
     </message>
     <message>
         <source>disk</source>
@@ -1765,12 +1857,20 @@
         <translation>ciérralo, o: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT</translation>
     </message>
     <message>
+        <source>end one of your invites, or ask the founder for more seats</source>
+        <translation>termina una de tus invitaciones o pide más plazas a quien fundó el enjambre</translation>
+    </message>
+    <message>
         <source>engine</source>
         <translation>motor</translation>
     </message>
     <message>
         <source>expected {one} or {other} beside config.json</source>
         <translation>junto a config.json se espera {one} u {other}</translation>
+    </message>
+    <message>
+        <source>fetching</source>
+        <translation>descargando</translation>
     </message>
     <message>
         <source>folder</source>
@@ -1795,6 +1895,10 @@
     <message>
         <source>give it a user</source>
         <translation>asígnale un usuario</translation>
+    </message>
+    <message>
+        <source>given wattage</source>
+        <translation>potencia indicada</translation>
     </message>
     <message>
         <source>going back to the earlier version</source>
@@ -1897,6 +2001,10 @@
         <translation>¿hay memoria suficiente?</translation>
     </message>
     <message>
+        <source>it did not finish</source>
+        <translation>no terminó</translation>
+    </message>
+    <message>
         <source>it did not free its memory</source>
         <translation>no liberó su memoria</translation>
     </message>
@@ -1907,6 +2015,14 @@
     <message>
         <source>it did not stop</source>
         <translation>no se detuvo</translation>
+    </message>
+    <message>
+        <source>it ended with code {number}</source>
+        <translation>terminó con el código {number}</translation>
+    </message>
+    <message>
+        <source>it ended with code {number}: {why}</source>
+        <translation>terminó con el código {number}: {why}</translation>
     </message>
     <message>
         <source>it has 14 groups of four letters</source>
@@ -1927,6 +2043,14 @@
     <message>
         <source>it stopped answering</source>
         <translation>dejó de responder</translation>
+    </message>
+    <message>
+        <source>it takes {used} of memory, more than {all}, which limits.ram_mb allows</source>
+        <translation>ocupa {used} de memoria, más de los {all} que permite limits.ram_mb</translation>
+    </message>
+    <message>
+        <source>it was ended by signal {name}</source>
+        <translation>lo cerró la señal {name}</translation>
     </message>
     <message>
         <source>it was trained for another model, or its files do not belong together</source>
@@ -1989,8 +2113,16 @@
         <translation>omite la revisión para usar main</translation>
     </message>
     <message>
+        <source>leave the swarm first, or delete it by force: it is downloaded again when it is needed</source>
+        <translation>deja primero el enjambre o bórralo a la fuerza: se descarga de nuevo cuando haga falta</translation>
+    </message>
+    <message>
         <source>leave those that you don&apos;t use</source>
         <translation>abandona los que no uses</translation>
+    </message>
+    <message>
+        <source>limits.serving_w is 0</source>
+        <translation>limits.serving_w es 0</translation>
     </message>
     <message>
         <source>log in with `hf auth login` or set HF_TOKEN</source>
@@ -2059,6 +2191,18 @@
     <message>
         <source>memory</source>
         <translation>memoria</translation>
+    </message>
+    <message>
+        <source>metrics.address {name} can be reached from other machines; nothing is shown there (set metrics.allow_remote if that is what you want)</source>
+        <translation>metrics.address {name} es accesible desde otros equipos; allí no se muestra nada (activa metrics.allow_remote si es lo que quieres)</translation>
+    </message>
+    <message>
+        <source>metrics.address {name} is not an IP address (127.0.0.1 is this machine only)</source>
+        <translation>metrics.address {name} no es una dirección IP (127.0.0.1 es solo este equipo)</translation>
+    </message>
+    <message>
+        <source>metrics.port {port} cannot be listened on: {why}</source>
+        <translation>no se puede escuchar en metrics.port {port}: {why}</translation>
     </message>
     <message>
         <source>models are being moved already</source>
@@ -2133,6 +2277,10 @@
         <translation>no hay pantalla X11</translation>
     </message>
     <message>
+        <source>no X11 display ({why})</source>
+        <translation>no hay pantalla X11 ({why})</translation>
+    </message>
+    <message>
         <source>no answer within {number} s</source>
         <translation>sin respuesta en {number} s</translation>
     </message>
@@ -2159,6 +2307,10 @@
     <message>
         <source>no desktop runs</source>
         <translation>no hay ningún escritorio en marcha</translation>
+    </message>
+    <message>
+        <source>no folder</source>
+        <translation>no es una carpeta</translation>
     </message>
     <message>
         <source>no game is running as far as Potluck can see</source>
@@ -2217,6 +2369,10 @@
         <translation>no hay bus {what} ({why})</translation>
     </message>
     <message>
+        <source>nobody</source>
+        <translation>nadie</translation>
+    </message>
+    <message>
         <source>nobody in the swarm is called {name}</source>
         <translation>nadie en el enjambre se llama {name}</translation>
     </message>
@@ -2231,6 +2387,10 @@
     <message>
         <source>nothing is lost: try again</source>
         <translation>no se ha perdido nada: inténtalo de nuevo</translation>
+    </message>
+    <message>
+        <source>nothing is reported about {name}</source>
+        <translation>no hay ningún aviso sobre {name}</translation>
     </message>
     <message>
         <source>nothing shows windows here: games that do not announce themselves are missed</source>
@@ -2263,6 +2423,10 @@
     <message>
         <source>only plain LoRA of linear layers inside blocks can be served</source>
         <translation>solo se puede ofrecer LoRA sencillo de capas lineales</translation>
+    </message>
+    <message>
+        <source>only root may read the processor&apos;s power meter; {what} allows it until the next start</source>
+        <translation>solo root puede leer el medidor de potencia del procesador; {what} lo permite hasta el próximo arranque</translation>
     </message>
     <message>
         <source>only the founder and admins of the swarm can do this</source>
@@ -2305,6 +2469,10 @@
         <translation>puerto</translation>
     </message>
     <message>
+        <source>port {number} is taken (gateway.port): this address is for now</source>
+        <translation>el puerto {number} está ocupado (gateway.port): esta dirección es solo por ahora</translation>
+    </message>
+    <message>
         <source>put the right file back</source>
         <translation>vuelve a poner el archivo correcto</translation>
     </message>
@@ -2319,6 +2487,10 @@
     <message>
         <source>reinstall the `hivemind` package for this kind of machine</source>
         <translation>reinstala el paquete `hivemind` para este tipo de equipo</translation>
+    </message>
+    <message>
+        <source>remove it if it is a link, and make room if the disk is full</source>
+        <translation>quítalo si es un enlace y haz sitio si el disco está lleno</translation>
     </message>
     <message>
         <source>remove it or choose another runtime folder</source>
@@ -2437,6 +2609,10 @@
         <translation>iniciando la versión nueva</translation>
     </message>
     <message>
+        <source>stopped before everything was moved</source>
+        <translation>se detuvo antes de moverlo todo</translation>
+    </message>
+    <message>
         <source>swarm</source>
         <translation>enjambre</translation>
     </message>
@@ -2471,6 +2647,10 @@
     <message>
         <source>the C library {version} is too old for torch</source>
         <translation>la biblioteca de C {version} es demasiado antigua para PyTorch</translation>
+    </message>
+    <message>
+        <source>the GPU</source>
+        <translation>la GPU</translation>
     </message>
     <message>
         <source>the NVIDIA driver does not answer</source>
@@ -2577,6 +2757,10 @@
         <translation>el ordenador</translation>
     </message>
     <message>
+        <source>the connection ended early</source>
+        <translation>la conexión terminó antes de tiempo</translation>
+    </message>
+    <message>
         <source>the daemon could not handle its message: {why}</source>
         <translation>el servicio no pudo tratar su mensaje: {why}</translation>
     </message>
@@ -2587,6 +2771,10 @@
     <message>
         <source>the daemon does not end: {why}</source>
         <translation>el servicio no termina: {why}</translation>
+    </message>
+    <message>
+        <source>the daemon is already running as process {number}</source>
+        <translation>el servicio ya está en marcha como proceso {number}</translation>
     </message>
     <message>
         <source>the daemon is not running</source>
@@ -2657,6 +2845,10 @@
         <translation>el motor sirve, pero nadie escucha en el puerto TCP {port}</translation>
     </message>
     <message>
+        <source>the engine uses no GPU that reports its power</source>
+        <translation>el motor no usa ninguna GPU que informe de su potencia</translation>
+    </message>
+    <message>
         <source>the engine&apos;s Python cannot be run: {why}</source>
         <translation>no se puede ejecutar el Python del motor: {why}</translation>
     </message>
@@ -2689,6 +2881,10 @@
         <translation>el archivo no contiene la versión {version}</translation>
     </message>
     <message>
+        <source>the file: {why}</source>
+        <translation>el archivo: {why}</translation>
+    </message>
+    <message>
         <source>the files of block {number} have changed since they were served</source>
         <translation>los archivos del bloque {number} han cambiado desde que se sirvieron</translation>
     </message>
@@ -2703,6 +2899,14 @@
     <message>
         <source>the founder may promote you anew</source>
         <translation>quien fundó el enjambre puede nombrarte de nuevo</translation>
+    </message>
+    <message>
+        <source>the gateway is not understood: {why}</source>
+        <translation>no se entiende la pasarela: {why}</translation>
+    </message>
+    <message>
+        <source>the gateway refused the request</source>
+        <translation>la pasarela rechazó la petición</translation>
     </message>
     <message>
         <source>the hub answered {number}</source>
@@ -2729,8 +2933,28 @@
         <translation>la respuesta del hub no se puede leer</translation>
     </message>
     <message>
-        <source>the index of packages</source>
-        <translation>el índice de paquetes</translation>
+        <source>this version of Potluck has no torch of variant {what} for this computer</source>
+        <translation>esta versión de Potluck no tiene PyTorch de la variante {what} para este equipo</translation>
+    </message>
+    <message>
+        <source>{key}: {why}</source>
+        <translation>{key}: {why}</translation>
+    </message>
+    <message>
+        <source>{who}&apos;s {what} returned wrong results: found by {name}</source>
+        <translation>{what} de {who} devolvió resultados incorrectos: lo detectó {name}</translation>
+    </message>
+    <message>
+        <source>{who}&apos;s {what} returned wrong results: found by {number} people</source>
+        <translation>{what} de {who} devolvió resultados incorrectos: lo detectaron {number} personas</translation>
+    </message>
+    <message>
+        <source>{why}: start it in another way, or let the tray app do so</source>
+        <translation>{why}: inícialo de otro modo o deja que lo haga la aplicación de la bandeja</translation>
+    </message>
+    <message>
+        <source>{why}: variant {what}</source>
+        <translation>{why}: variante {what}</translation>
     </message>
     <message>
         <source>the invite has been used up</source>
@@ -2757,12 +2981,20 @@
         <translation>la invitación se anuló o no la hizo alguien que pueda invitar</translation>
     </message>
     <message>
+        <source>the kernel knows no power meter of this processor</source>
+        <translation>el núcleo no conoce ningún medidor de potencia de este procesador</translation>
+    </message>
+    <message>
         <source>the last try was interrupted</source>
         <translation>el último intento se interrumpió</translation>
     </message>
     <message>
         <source>the ledger cannot be read: {why}</source>
         <translation>no se puede leer el libro de cuentas: {why}</translation>
+    </message>
+    <message>
+        <source>the ledger is not open yet</source>
+        <translation>el libro de cuentas aún no está abierto</translation>
     </message>
     <message>
         <source>the ledger {path} cannot be used: {why}</source>
@@ -2837,6 +3069,10 @@
         <translation>el procesador</translation>
     </message>
     <message>
+        <source>the processor&apos;s power meter does not answer</source>
+        <translation>el medidor de potencia del procesador no responde</translation>
+    </message>
+    <message>
         <source>the programs that run cannot be listed here</source>
         <translation>aquí no se pueden listar los programas en marcha</translation>
     </message>
@@ -2851,6 +3087,10 @@
     <message>
         <source>the quantised matrix {what} {why}</source>
         <translation>la matriz cuantizada {what} no se puede usar: {why}</translation>
+    </message>
+    <message>
+        <source>the receipt of {name}: {why}</source>
+        <translation>el recibo de {name}: {why}</translation>
     </message>
     <message>
         <source>the rest of what it joined for</source>
@@ -3061,12 +3301,20 @@
         <translation>este servicio es del propio equipo</translation>
     </message>
     <message>
+        <source>this daemon is the machine&apos;s own service, which only root can change</source>
+        <translation>este servicio es el del propio equipo y solo root puede cambiarlo</translation>
+    </message>
+    <message>
         <source>this desktop shows no windows: games of its menu are noticed when they are busy</source>
         <translation>este escritorio no muestra ventanas: los juegos de su menú se detectan cuando están activos</translation>
     </message>
     <message>
         <source>this desktop tells no program about its windows</source>
         <translation>este escritorio no informa a ningún programa de sus ventanas</translation>
+    </message>
+    <message>
+        <source>this installation is updated by the tool that installed it</source>
+        <translation>esta instalación la actualiza la herramienta que la instaló</translation>
     </message>
     <message>
         <source>this invite has expired</source>
@@ -3145,10 +3393,6 @@
         <translation>esta contraseña no abre la copia</translation>
     </message>
     <message>
-        <source>this version of Potluck has no torch of variant {name} for this computer</source>
-        <translation>esta versión de Potluck no tiene PyTorch de la variante {name} para este equipo</translation>
-    </message>
-    <message>
         <source>this works, but more slowly; for direct connections forward {port} in the router</source>
         <translation>funciona, pero más despacio; para conexiones directas redirige en el router: {port}</translation>
     </message>
@@ -3177,10 +3421,6 @@
         <translation>no hay PyTorch para procesadores {architecture}</translation>
     </message>
     <message>
-        <source>torch {torch}, variant {name}, for Python {python}: looked up during set-up, and kept with hashes</source>
-        <translation>torch {torch}, variante {name}, para Python {python}: se busca al instalar y se guarda con sus hashes</translation>
-    </message>
-    <message>
         <source>torch {version} has no build for this kind of Mac</source>
         <translation>torch {version} no tiene compilación para este tipo de Mac</translation>
     </message>
@@ -3191,6 +3431,10 @@
     <message>
         <source>torch {version}, variant {what}, for Python {python}</source>
         <translation>torch {version}, variante {what}, para Python {python}</translation>
+    </message>
+    <message>
+        <source>torch {version}, variant {what}, for Python {python}: looked up during set-up, and kept with hashes</source>
+        <translation>torch {version}, variante {what}, para Python {python}: se busca al instalar y se guarda con sus hashes</translation>
     </message>
     <message>
         <source>torch&apos;s build for AMD has no kernels for {who}</source>
@@ -3215,6 +3459,10 @@
     <message>
         <source>try again later; check the network and the setting updates.url</source>
         <translation>vuelve a intentarlo más tarde; comprueba la red y el ajuste updates.url</translation>
+    </message>
+    <message>
+        <source>try again later; it continues where it stopped</source>
+        <translation>vuelve a intentarlo más tarde; continúa donde se quedó</translation>
     </message>
     <message>
         <source>try again once this machine serves</source>
@@ -3251,6 +3499,10 @@
     <message>
         <source>type a name instead</source>
         <translation>escribe un nombre</translation>
+    </message>
+    <message>
+        <source>unpacking</source>
+        <translation>desempaquetando</translation>
     </message>
     <message>
         <source>update Potluck, then try again</source>
@@ -3299,6 +3551,10 @@
     <message>
         <source>use up to 40 letters, digits, dashes and underscores, such as home-llama</source>
         <translation>usa hasta 40 letras, cifras, guiones y guiones bajos, por ejemplo home-llama</translation>
+    </message>
+    <message>
+        <source>used because the processor does not report its power</source>
+        <translation>se usa porque el procesador no informa de su potencia</translation>
     </message>
     <message>
         <source>uv, which fetches the engine&apos;s packages, is missing</source>
@@ -3371,6 +3627,10 @@
     <message>
         <source>watching the new version</source>
         <translation>observando la versión nueva</translation>
+    </message>
+    <message>
+        <source>what is booked of {name} is not what its receipt says</source>
+        <translation>lo anotado de {name} no es lo que dice su recibo</translation>
     </message>
     <message>
         <source>when Potluck is started again</source>
@@ -3573,6 +3833,14 @@
         <translation>{file} contiene {what}, que falta en su configuración o en el modelo</translation>
     </message>
     <message>
+        <source>{file} could not be copied: {why}</source>
+        <translation>no se pudo copiar {file}: {why}</translation>
+    </message>
+    <message>
+        <source>{file} could not be moved: {why}</source>
+        <translation>no se pudo mover {file}: {why}</translation>
+    </message>
+    <message>
         <source>{file} does not contain two matrices of rank {number} for {what}</source>
         <translation>{file} no contiene dos matrices de rango {number} para {what}</translation>
     </message>
@@ -3593,6 +3861,10 @@
         <translation>a {file} le falta «model_type»</translation>
     </message>
     <message>
+        <source>{file} has version {theirs}; this Potluck knows version {ours}</source>
+        <translation>{file} tiene la versión {theirs}; este Potluck conoce la {ours}</translation>
+    </message>
+    <message>
         <source>{file} is damaged: it does not map tensors to safetensors files beside it</source>
         <translation>{file} está dañado: no indica en qué archivos safetensors están los tensores</translation>
     </message>
@@ -3603,6 +3875,10 @@
     <message>
         <source>{file} is damaged: {why}</source>
         <translation>{file} está dañado: {why}</translation>
+    </message>
+    <message>
+        <source>{file} is empty or missing; `version = {number}` in it would mean the defaults</source>
+        <translation>{file} está vacío o falta; `version = {number}` en él significaría los valores predeterminados</translation>
     </message>
     <message>
         <source>{file} is missing from the checkpoint</source>
@@ -3621,12 +3897,24 @@
         <translation>{file} no es el archivo con el que se hizo esta versión</translation>
     </message>
     <message>
+        <source>{file} is not valid TOML: {why}</source>
+        <translation>{file} no es TOML válido: {why}</translation>
+    </message>
+    <message>
         <source>{file} lacks a tensor that the index lists: {what}</source>
         <translation>a {file} le falta un tensor del índice: {what}</translation>
     </message>
     <message>
         <source>{file} was damaged and cannot be repaired</source>
         <translation>{file} está dañado y no se puede reparar</translation>
+    </message>
+    <message>
+        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; not taken over: {keys}; the newer one is kept as {copy}</source>
+        <translation>{file} era de un Potluck más nuevo y ahora está como antes, con lo cambiado desde entonces que aquí se conoce; no se ha tomado: {keys}; el más nuevo queda en {copy}</translation>
+    </message>
+    <message>
+        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; the newer one is kept as {copy}</source>
+        <translation>{file} era de un Potluck más nuevo y ahora está como antes, con lo cambiado desde entonces que aquí se conoce; el más nuevo queda en {copy}</translation>
     </message>
     <message>
         <source>{folder} has its weights in GGUF, which is not supported</source>
@@ -3677,12 +3965,12 @@
         <translation>{host} se niega a enviar paquetes: {why}</translation>
     </message>
     <message>
-        <source>{method} failed inside the daemon</source>
-        <translation>{method} ha fallado dentro del servicio</translation>
-    </message>
-    <message>
         <source>{name} cannot name a swarm</source>
         <translation>{name} no sirve como nombre de un enjambre</translation>
+    </message>
+    <message>
+        <source>{name} does not answer</source>
+        <translation>{name} no responde</translation>
     </message>
     <message>
         <source>{name} does not name a peer</source>
@@ -3723,6 +4011,10 @@
     <message>
         <source>{name} is gated: its owner must grant you access</source>
         <translation>{name} tiene acceso restringido: su propietario debe concederte acceso</translation>
+    </message>
+    <message>
+        <source>{name} is ignored: {why}</source>
+        <translation>se ignora {name}: {why}</translation>
     </message>
     <message>
         <source>{name} is neither a folder nor a hub name</source>
@@ -3773,6 +4065,10 @@
         <translation>{name} con {size}</translation>
     </message>
     <message>
+        <source>{number} W a busy core</source>
+        <translation>{number} W por núcleo ocupado</translation>
+    </message>
+    <message>
         <source>{number} of {all} addresses of {name} answer</source>
         <translation>{number} de {all} direcciones responden: {name}</translation>
     </message>
@@ -3793,12 +4089,20 @@
         <translation>{path} es del usuario {number}, desconocido aquí</translation>
     </message>
     <message>
+        <source>{path} cannot be read: {why}</source>
+        <translation>no se puede leer {path}: {why}</translation>
+    </message>
+    <message>
         <source>{path} cannot be written</source>
         <translation>no se puede escribir en {path}</translation>
     </message>
     <message>
         <source>{path} has no model</source>
         <translation>en {path} no hay ningún modelo</translation>
+    </message>
+    <message>
+        <source>{path} has {free} free, the models take {used}</source>
+        <translation>en {path} hay {free} libres; los modelos ocupan {used}</translation>
     </message>
     <message>
         <source>{path} is on a file system that does not run programs</source>
@@ -3815,6 +4119,18 @@
     <message>
         <source>{path}, where the engine was to be installed, does not exist</source>
         <translation>{path}, donde se iba a instalar el motor, no existe</translation>
+    </message>
+    <message>
+        <source>{place}: there is no setting {key}</source>
+        <translation>{place}: no existe el ajuste {key}</translation>
+    </message>
+    <message>
+        <source>{place}: there is no setting {key}; did you mean {other}?</source>
+        <translation>{place}: no existe el ajuste {key}; ¿quieres decir {other}?</translation>
+    </message>
+    <message>
+        <source>{place}: {key}: {why}</source>
+        <translation>{place}: {key}: {why}</translation>
     </message>
     <message>
         <source>{text}</source>
@@ -3845,6 +4161,10 @@
         <translation>{what} ({number} de {all})</translation>
     </message>
     <message>
+        <source>{what} ({why})</source>
+        <translation>{what} ({why})</translation>
+    </message>
+    <message>
         <source>{what} has the shape {number} in the checkpoint, but the configuration says {other}</source>
         <translation>{what} tiene en el modelo la forma {number}, pero la configuración dice {other}</translation>
     </message>
@@ -3867,6 +4187,10 @@
     <message>
         <source>{what} is stored quantised, which is supported for blocks alone</source>
         <translation>{what} está cuantizado, algo que solo se admite en las capas</translation>
+    </message>
+    <message>
+        <source>{what}, {other}</source>
+        <translation>{what}, {other}</translation>
     </message>
     <message>
         <source>{what}: {why}</source>
@@ -3903,14 +4227,6 @@
     <message>
         <source>{who} needs another build of torch than the machine&apos;s other GPUs</source>
         <translation>{who} necesita otra compilación de PyTorch que las demás GPU del equipo</translation>
-    </message>
-    <message>
-        <source>{why} ({why2})</source>
-        <translation>{why} ({why2})</translation>
-    </message>
-    <message>
-        <source>{why}: variant {name}</source>
-        <translation>{why}: variante {name}</translation>
     </message>
 </context>
 <context>
