@@ -83,7 +83,7 @@ def test_what_the_daemon_says_is_shown_in_the_language_of_the_user() -> None:
             sentence(
                 "{free} are free, {least} are needed at most", free=Size(1_500_000_000), least=Size(2_000_000_000)
             ),
-            "1,5 GB sind frei, höchstens 2,0 GB werden gebraucht",
+            "1,5 GB sind frei, höchstens 2,0 GB sind nötig",
         ),
         (verbatim("No such file"), "No such file"),
         (Sentence("{number} winds", {"number": 2.5}, "2.5 winds"), "2,5 winds"),

@@ -373,7 +373,7 @@ def test_home_leads_to_the_page_that_names_every_probe(qtbot: QtBot) -> None:
     assert lines[place : place + 2] == ["Detecting something now", "Listed programs"]
     assert "Not working\nGPU memory\nthe NVIDIA driver does not answer" in said(window.page)
     assert {"Steam, GameMode", "no battery"} <= set(lines)
-    assert all(any(probe.name in line for line in lines) for probe in PROBES)
+    assert all(any(str(probe.name) in line for line in lines) for probe in PROBES)
     window.show_status(structs.replace(SERVING, probes=PROBES[:2]))
     assert "Not working" not in said(window.page)
 
