@@ -20,6 +20,7 @@ from potluck_daemon.settings.store import load, parse, write
 from potluck_daemon.settings.values import entry_of, shown, value_of
 
 from potluck.errors import UsageError
+from potluck.sentences import Sentence
 from potluck_cli.connect import daemon, hello_or_none
 from potluck_cli.options import answer, folder_or_name
 from potluck_cli.terminal import Terminal, say
@@ -56,7 +57,7 @@ class ConfigPage:
 
     file: str
     settings: tuple[ConfigSetting, ...]
-    problems: tuple[str, ...]
+    problems: tuple[Sentence, ...]
 
 
 RESULT = ConfigPage
