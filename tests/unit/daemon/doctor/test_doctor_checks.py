@@ -15,6 +15,7 @@ from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.machine import Gpu, Vendor
 
 from potluck.protocol.swarm import new_swarm
+from potluck.sentences import NOTHING, verbatim
 
 GB = 10**9
 OK, NOTE, WARNING, ERROR = Severity.OK, Severity.NOTE, Severity.WARNING, Severity.ERROR
@@ -111,7 +112,7 @@ def test_a_check_that_fails_does_not_hide_the_others(places: Places, monkeypatch
 
 def test_gaps_are_known_from_the_daemon(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     known = SwarmStatus("s", "m", 4, coverage=(1, 0, 0, 1))
-    status = Status(State.SERVING, Reason.NONE, "", 1.0, "1", swarm=known)
+    status = Status(State.SERVING, Reason.NONE, NOTHING, 1.0, "1", swarm=known)
     scene = replace(read_scene(places, status), swarm=new_swarm("s", "m", 4))
     assert swarm.gather(scene).gaps == 2
 
@@ -127,7 +128,7 @@ def test_a_finding_is_a_line_and_its_advice_another_and_an_error_makes_the_exit_
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path))
     for severity, code in ((ERROR, 1), (WARNING, 0), (OK, 0)):
-        found = [Finding("x", severity, "broken", "mend it")]
+        found = [Finding(verbatim("x"), severity, verbatim("broken"), verbatim("mend it"))]
         monkeypatch.setattr("potluck_cli.doctor.examine", lambda _, found=found: found)
         assert main(["doctor"]) == code
         line, advice = capsys.readouterr().out.splitlines()[:2]

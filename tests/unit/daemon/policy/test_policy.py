@@ -28,7 +28,7 @@ from potluck_daemon.policy.standing_by import is_worth_a_start, stands_by
 from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
 
 from potluck.protocol.codes import Denial
-from potluck.sentences import verbatim
+from potluck.sentences import NOTHING, verbatim
 
 SETTINGS = Settings(yield_=YieldSettings(quiet_certain_s=15, quiet_likely_s=90, end_engine_after_s=30))
 IDLE_ONLY = Settings(when=WhenSettings(only_when_idle=True))
@@ -40,7 +40,7 @@ NOW = 110.0
 
 
 def inputs(phase: Phase = Phase.ONLINE, **more: object) -> Inputs:
-    engine = EngineView(phase, serving="blocks 0:4 of tiny")
+    engine = EngineView(phase, serving=verbatim("blocks 0:4 of tiny"))
     return Inputs(settings=SETTINGS, engine=engine, **more)  # type: ignore[arg-type]
 
 
@@ -49,7 +49,9 @@ def waiting(phase: Phase) -> Inputs:
 
 
 def changed_model(phase: Phase, sessions: int = 0) -> Inputs:
-    return Inputs(SETTINGS, EngineView(phase, "blocks 0:4 of tiny", is_outdated=True, sessions=sessions, drains=True))
+    return Inputs(
+        SETTINGS, EngineView(phase, verbatim("blocks 0:4 of tiny"), is_outdated=True, sessions=sessions, drains=True)
+    )
 
 
 LACKING = Inputs(SETTINGS, EngineView(Phase.JOINING, lacking="model.safetensors"))
@@ -167,7 +169,7 @@ def test_the_process_is_prepared_before_the_quiet_time_is_over_and_ended_when_th
 
 
 def test_a_failed_engine_waits_for_its_retry_and_says_why() -> None:
-    engine = EngineView(Phase.ENDED, failure="The engine ran out of memory", retry_at=NOW + 8)
+    engine = EngineView(Phase.ENDED, failure=verbatim("The engine ran out of memory"), retry_at=NOW + 8)
     decision = decide(Inputs(settings=SETTINGS, engine=engine), NOW)
     assert (decision.state, decision.order, decision.left_s) == (State.ERROR, EngineOrder.NOTHING, 8)
     assert decision.text == "The engine ran out of memory"
@@ -336,8 +338,8 @@ def test_a_game_on_another_gpu_is_left_alone_if_the_user_wants_it_and_both_are_k
         assert (decide(given, NOW).order is EngineOrder.OFFLOAD) is yields
 
 
-BAR = Obstacle(Reason.SCHEDULE, "Outside of the hours", "at ten", left_s=600.0)
-DISK = Obstacle(Reason.DISK, "The disk is full", "when there is room", only_before_start=True)
+BAR = Obstacle(Reason.SCHEDULE, verbatim("Outside of the hours"), verbatim("at ten"), left_s=600.0)
+DISK = Obstacle(Reason.DISK, verbatim("The disk is full"), verbatim("when there is room"), only_before_start=True)
 
 
 def test_hours_and_caps_end_the_engine_and_say_for_how_long() -> None:
@@ -383,7 +385,9 @@ def test_a_program_of_the_always_list_is_not_offered_to_be_ignored() -> None:
 
 # -- what follows: questions whether a program is a game, and who stays in the swarm -----------------------------------
 
-UNSURE = Decision(State.YIELDED, Reason.FULL_SCREEN, "Giving way", Rung.ENDED, app="hedgewars", app_title="Hedgewars")
+UNSURE = Decision(
+    State.YIELDED, Reason.FULL_SCREEN, verbatim("Giving way"), Rung.ENDED, app="hedgewars", app_title="Hedgewars"
+)
 OPEN = ProgramQuestion("hedgewars", "Hedgewars")
 CLOSED = structs.replace(OPEN, is_open=False)
 
@@ -424,7 +428,7 @@ def test_a_busy_program_in_a_window_is_asked_about_while_potluck_serves() -> Non
 
 
 def decided(reason: Reason, rung: Rung = Rung.ENDED) -> Decision:
-    return Decision(State.PAUSED, reason, "", rung)
+    return Decision(State.PAUSED, reason, NOTHING, rung)
 
 
 def test_a_member_who_pauses_or_plays_stays_in_the_swarm() -> None:
@@ -444,7 +448,7 @@ def test_an_engine_keeps_its_own_node_while_it_gives_back_the_device() -> None:
 
 
 def test_no_node_begins_before_an_engine_that_starts_in_a_moment() -> None:
-    retry = EngineView(Phase.ENDED, failure="killed", retry_at=NOW + 1)
+    retry = EngineView(Phase.ENDED, failure=verbatim("killed"), retry_at=NOW + 1)
     assert not is_worth_a_start(decide(Inputs(SETTINGS, retry), NOW))
     assert is_worth_a_start(decide(Inputs(SETTINGS, replace(retry, retry_at=NOW + 30)), NOW))
     assert not is_worth_a_start(decide(inputs(Phase.ENDED), NOW))

@@ -24,6 +24,7 @@ from potluck_daemon.presence.watch import Level, Watch
 from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
 
 from potluck.errors import UsageError
+from potluck.sentences import verbatim
 
 GAME = Sighting(Reason.GAME, "Hades", app="hades")
 LISTED = Sighting(Reason.EXCLUSIVE_APP, "hades", app="hades")
@@ -93,7 +94,7 @@ async def test_a_probe_that_cannot_work_is_shown_as_such_and_disturbs_no_other()
             broken.then((GAME,))
             await watched.until(lambda: bool(watched.watch.presence.evidence))
             broken.then(error)
-            shown = ProbeStatus("broken", state, detail)
+            shown = ProbeStatus(verbatim("broken"), state, verbatim(detail))
             await watched.until(lambda shown=shown: watched.state() == shown)
             assert watched.watch.presence.evidence == ()
         other.then((GAME,))
@@ -112,7 +113,7 @@ async def test_a_probe_that_failed_is_tried_again_after_a_while_or_when_a_deskto
             if retry_s > 1.0:
                 watched.watch.retry_now()
             await watched.until(lambda: bool(watched.watch.presence.evidence))
-            assert watched.state() == ProbeStatus("scripted", ProbeState.SEEN, "Hades")
+            assert watched.state() == ProbeStatus(verbatim("scripted"), ProbeState.SEEN, verbatim("Hades"))
 
 
 async def test_it_is_settled_when_each_probe_has_looked_or_cannot_or_time_is_up() -> None:

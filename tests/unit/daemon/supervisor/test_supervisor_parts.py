@@ -84,7 +84,7 @@ def test_each_end_has_a_sentence() -> None:
             Exit(1, failed=messages.Failed(verbatim("no checkpoint"), verbatim("download it"))),
             "no checkpoint (download it)",
         ),
-        (Exit(-9, killed_because="it stopped answering"), "it stopped answering"),
+        (Exit(-9, killed_because=verbatim("it stopped answering")), "it stopped answering"),
         (Exit(-signal.SIGKILL), "Memory ran out, so the engine starts again with less"),
         (Exit(-signal.SIGKILL, memory_kills=1), "Memory ran out, so the engine starts again with less"),
         (Exit(-signal.SIGKILL, memory_kills=0), "killed by another program"),

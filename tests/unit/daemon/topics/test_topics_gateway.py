@@ -28,6 +28,7 @@ from potluck_daemon.topics.gateway import GatewayTopic
 from potluck.membership.identity import Identity
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.swarm import new_swarm
+from potluck.sentences import NOTHING
 
 ADDRESS = f"/ip4/127.0.0.1/tcp/9/p2p/{Identity.generate().peer_id}"
 READY = 'echo \'{"url": "http://127.0.0.1:1/v1"}\''
@@ -164,7 +165,7 @@ async def test_one_that_is_started_during_a_game_goes_on(ask: Ask, daemon: Daemo
 
 
 def transition(state: State, reason: Reason) -> Transition:
-    return Transition(0.0, State.SERVING, state, reason, "")
+    return Transition(0.0, State.SERVING, state, reason, NOTHING)
 
 
 async def test_it_starts_with_the_daemon_until_somebody_stops_it(ask: Ask, daemon: Daemon, script: Path) -> None:

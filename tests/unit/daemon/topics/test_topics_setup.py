@@ -20,9 +20,10 @@ from potluck_daemon.topics import setup as topic
 
 from potluck.files import replace_link
 from potluck.protocol.codec import encode
+from potluck.sentences import verbatim
 
-FETCHING = SetupLine(SetupProgress(Step.FETCH, "torch (1 of 2)", 5, 10))
-FAILED = SetupLine(problem=Problem("the disk is full", "make room"))
+FETCHING = SetupLine(SetupProgress(Step.FETCH, verbatim("torch (1 of 2)"), 5, 10))
+FAILED = SetupLine(problem=Problem(verbatim("the disk is full"), verbatim("make room")))
 WAIT = "read line"  # until standard input ends, or a signal comes
 
 ENDS_IN_ORDER = f"trap 'touch {{folder}}/in-order; exit 1' TERM\necho x\n{WAIT}"

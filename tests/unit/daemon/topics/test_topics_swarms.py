@@ -20,6 +20,7 @@ from potluck_daemon.settings.desired_state import chosen_checkpoint
 
 from potluck.membership.invite import Invite, decode_invite, encode_invite
 from potluck.protocol.swarm import Swarm, new_swarm
+from potluck.sentences import verbatim
 
 HERE = "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
 ADDRESS = "/ip4/192.168.0.7/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
@@ -180,7 +181,9 @@ async def test_a_pause_that_is_not_on_the_disk_is_not_confirmed(ask: Ask, places
         await ask(schema.RESUME)
 
 
-GAME = Transition(100.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to SuperTux", "supertux2", "SuperTux")
+GAME = Transition(
+    100.0, State.SERVING, State.YIELDED, Reason.GAME, verbatim("Giving way to SuperTux"), "supertux2", "SuperTux"
+)
 
 
 def test_history_is_filtered() -> None:

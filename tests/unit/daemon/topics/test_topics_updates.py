@@ -21,6 +21,7 @@ from potluck_daemon.updates.notes import Notes, NotesFile
 from potluck_daemon.updates.versions import Versions
 
 from potluck.protocol.codec import encode
+from potluck.sentences import verbatim
 
 DAY = 86400.0
 ASKS = "-P -m potluck_cli.main update --json --check"
@@ -122,7 +123,9 @@ async def test_a_check_that_cannot_begin_comes_to_no_end_or_ends_without_a_word_
         if "sleep" in does:
             monkeypatch.setattr(topic, "_CHECK_S", 0.2)
         with file.lock():
-            file.write(Notes(progress=UpdateProgress("asking the publisher")))  # as one leaves them that is killed
+            file.write(
+                Notes(step=UpdateProgress(verbatim("asking the publisher")))
+            )  # as one leaves them that is killed
         state = await ask(updates.CHECK)
         assert state.error is not None
         assert text in state.error.text
@@ -135,7 +138,7 @@ async def test_a_check_that_cannot_begin_comes_to_no_end_or_ends_without_a_word_
 async def test_what_the_check_says_itself_counts_also_when_it_says_it_again(
     places: Places, ask: Ask, file: NotesFile, python: Callable[[str], None]
 ) -> None:
-    said = Problem("cannot fetch updates from example.org: no route", "is there a network?")
+    said = Problem(verbatim("cannot fetch updates from example.org: no route"), verbatim("is there a network?"))
     again = encode(Notes(asked_at=2.0, error=said)).decode()
     notes = places.state / "updates.json"
     python(f"rm {notes}.copy\necho '{again}' >{notes}\necho no route >&2\nexit 1")
@@ -162,16 +165,16 @@ async def test_progress_is_shown_while_somebody_works_and_an_end_without_a_word_
     ask: Ask, file: NotesFile
 ) -> None:
     with file.lock():
-        file.write(Notes(progress=UpdateProgress("fetching", 1, 2)))
+        file.write(Notes(step=UpdateProgress(verbatim("fetching"), 1, 2)))
         state = await ask(updates.STATE)
-        assert (state.progress, state.error) == (UpdateProgress("fetching", 1, 2), None)
+        assert (state.progress, state.error) == (UpdateProgress(verbatim("fetching"), 1, 2), None)
     state = await ask(updates.STATE)  # its process was killed: it did not say how it ended
     assert state.progress is None
     assert state.error is not None
     assert "interrupted" in state.error.text
     with file.lock():
-        file.write(Notes(error=Problem("the disk is full", "make room")))
-    assert (await ask(updates.STATE)).error == Problem("the disk is full", "make room")
+        file.write(Notes(problem=Problem(verbatim("the disk is full"), verbatim("make room"))))
+    assert (await ask(updates.STATE)).error == Problem(verbatim("the disk is full"), verbatim("make room"))
 
 
 async def test_a_daemon_at_rest_only_looks_whether_the_notes_or_the_settings_are_others(
