@@ -1509,6 +1509,10 @@
         <translation>bitte die Person, die dich eingeladen hat, um eine neue Einladung</translation>
     </message>
     <message>
+        <source>asking the publisher</source>
+        <translation>der Herausgeber wird gefragt</translation>
+    </message>
+    <message>
         <source>at midnight</source>
         <translation>um Mitternacht</translation>
     </message>

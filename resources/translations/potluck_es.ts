@@ -1509,6 +1509,10 @@
         <translation>pide una invitación nueva a quien te invitó</translation>
     </message>
     <message>
+        <source>asking the publisher</source>
+        <translation>preguntando al editor</translation>
+    </message>
+    <message>
         <source>at midnight</source>
         <translation>a medianoche</translation>
     </message>
