@@ -37,30 +37,30 @@ class Details:
     servers: tuple[str, ...] = ()
 
 
-class _Delta(Struct):
+class _Delta(Struct, frozen=True):
     content: str | None = None
 
 
-class _Hop(Struct):
+class _Hop(Struct, frozen=True):
     name: str | None = None
 
 
-class _Details(Struct):
+class _Details(Struct, frozen=True):
     tokens_per_s: float
     route: tuple[_Hop, ...]
 
 
-class _Choice(Struct):
+class _Choice(Struct, frozen=True):
     delta: _Delta
     potluck: _Details | None = None
 
 
-class _Error(Struct):
+class _Error(Struct, frozen=True):
     message: str
     potluck: Sentence = NOTHING  # the message as data; an older gateway has none
 
 
-class _Event(Struct):
+class _Event(Struct, frozen=True):
     """One event of the stream. `potluck`: why the answer has to wait."""
 
     choices: tuple[_Choice, ...] = ()
