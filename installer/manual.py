@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import shtab
 from potluck_cli import daemon, main
 from potluck_cli.parser import HelpText, Parser, actions_of
@@ -32,7 +33,9 @@ _SETTINGS = "Change settings with `potluck config` or in the file. POTLUCK_SECTI
 _JSON_RULES = """\
 With `--json`, a command prints one JSON object, or one per line if it keeps running. The fields are listed below.
 New fields may be added. None is renamed, removed or given another type while the first number of the version stays
-the same. Errors still go to standard error, and the exit code still tells what went wrong."""
+the same. A text for people is a [Sentence](#sentence): `text` in English, and the `id` and `arguments` from which a
+program can write it in another language. Errors still go to standard error, and the exit code still tells what went
+wrong."""
 
 
 def outputs() -> dict[str, str]:
@@ -149,13 +152,18 @@ def _with_inner(shapes: list[type]) -> Iterator[type]:
 def _markdown_shape(kind: type) -> list[str]:
     hints = typing.get_type_hints(kind)
     about = (kind.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
-    fields = dataclasses.fields(kind)
-    return ["", f"### {kind.__name__}", "", about, "", *(f"- `{f.name}`: {_type_words(hints[f.name])}" for f in fields)]
+    names = msgspec.structs.fields(kind) if issubclass(kind, msgspec.Struct) else dataclasses.fields(kind)
+    head = ["", f"### {kind.__name__}", "", *([about, ""] if about else [])]
+    return [*head, *(f"- `{f.name}`: {_type_words(hints[f.name])}" for f in names)]
+
+
+def _has_fields(kind: typing.Any) -> bool:
+    return isinstance(kind, type) and (dataclasses.is_dataclass(kind) or issubclass(kind, msgspec.Struct))
 
 
 def _classes(kind: typing.Any) -> Iterator[type]:
-    """Yield the dataclasses in a type hint."""
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+    """Yield the dataclasses and structs in a type hint."""
+    if _has_fields(kind):
         yield kind
     for inner in kind if isinstance(kind, tuple) else typing.get_args(kind):
         yield from _classes(inner)
@@ -168,7 +176,9 @@ def _type_words(kind: typing.Any) -> str:
     if origin is tuple:
         inner = parts[:1] if parts[-1] is Ellipsis else parts
         return f"list of {' and '.join(_type_words(part) for part in inner)}"
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+    if origin is dict:
+        return f"object, name to {_type_words(parts[1])}"
+    if _has_fields(kind):
         return f"[{kind.__name__}](#{kind.__name__.lower()})"
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return "one of " + ", ".join(f"`{item.value}`" for item in kind)
