@@ -7,7 +7,7 @@ import pytest
 from potluck_cli.main import main
 from potluck_control.network_report import NetworkReport
 from potluck_control.places import Places
-from potluck_control.schema import ProbeState, Status, SwarmStatus
+from potluck_control.schema import EngineStatus, ProbeState, Status, SwarmStatus
 from potluck_control.states import Reason, State
 from potluck_daemon.doctor import checks, clock, desktop, disk, gpu, memory, nat, packages, port, service, swarm
 from potluck_daemon.doctor.checks import CHECKS, examine, read_scene
@@ -29,15 +29,35 @@ WATCHED = {"Desktop session": ProbeState.WATCHING}
 def test_each_verdict_and_what_to_do() -> None:
     for judge, facts, severities, words in (
         (gpu.judge, gpu.GpuFacts(), [NOTE], "no GPU found"),
-        (gpu.judge, gpu.GpuFacts(runs_on="native kernels, fused"), [NOTE, OK], "native kernels, fused"),
-        (gpu.judge, gpu.GpuFacts(runs_on="plain: no gcc", hint="apt"), [NOTE, WARNING], "no gcc"),
-        (gpu.judge, gpu.GpuFacts(runs_on="plain: the processor lacks AVX2"), [NOTE, NOTE], "lacks AVX2"),
+        (
+            gpu.judge,
+            gpu.GpuFacts(engine=EngineStatus(runs_on=verbatim("native kernels, fused"))),
+            [NOTE, OK],
+            "native kernels, fused",
+        ),
+        (
+            gpu.judge,
+            gpu.GpuFacts(engine=EngineStatus(slow_why=verbatim("no gcc"), runs_on_hint=verbatim("apt"))),
+            [NOTE, WARNING],
+            "no gcc",
+        ),
+        (
+            gpu.judge,
+            gpu.GpuFacts(engine=EngineStatus(slow_why=verbatim("the processor lacks AVX2"))),
+            [NOTE, NOTE],
+            "lacks AVX2",
+        ),
         (gpu.judge, gpu.GpuFacts(wanted="cuda:1"), [ERROR], "serve.device is 'cuda:1'"),
         (gpu.judge, gpu.GpuFacts(has_other=True), [NOTE], "without NVIDIA's driver"),
         (gpu.judge, gpu.GpuFacts((APPLE,), torch="2.13.0"), [OK], "Apple M2 with 16.0 GB"),
         (gpu.judge, gpu.GpuFacts(problem="Driver Not Loaded"), [ERROR], "Driver Not Loaded"),
         (gpu.judge, gpu.GpuFacts((H200,), "580.65.06", torch="2.13.0+cu130"), [OK, OK], "H200 with 140 GB"),
-        (gpu.judge, gpu.GpuFacts((H200,), "580.1", runs_on="fused, graphs"), [OK, OK, OK], "fused, graphs"),
+        (
+            gpu.judge,
+            gpu.GpuFacts((H200,), "580.1", engine=EngineStatus(runs_on=verbatim("fused, graphs"))),
+            [OK, OK, OK],
+            "fused, graphs",
+        ),
         (gpu.judge, gpu.GpuFacts((H200,), "470.1", torch="2.13.0+cu130"), [OK, ERROR], "too old"),
         (gpu.judge, gpu.GpuFacts((H200,), "580.1", torch="2.13.0+cpu"), [OK, OK, WARNING], "the CPU only"),
         (gpu.judge, gpu.GpuFacts((replace(H200, capability=(3, 5)),), "580.1"), [WARNING, OK], "too old for torch"),
@@ -90,7 +110,7 @@ def test_each_verdict_and_what_to_do() -> None:
     ):
         found = judge(facts)
         assert [finding.severity for finding in found] == severities
-        assert any(words in finding.text for finding in found)
+        assert any(words in str(finding.text) for finding in found)
         assert all(finding.advice for finding in found if finding.severity in (WARNING, ERROR))
 
 
@@ -104,10 +124,10 @@ def test_a_check_that_fails_does_not_hide_the_others(places: Places, monkeypatch
     def broken(_: Scene) -> object:
         raise RuntimeError
 
-    monkeypatch.setattr(checks, "CHECKS", (("first", broken, memory.judge), *CHECKS[3:4]))
+    monkeypatch.setattr(checks, "CHECKS", ((verbatim("first"), broken, memory.judge), *CHECKS[3:4]))
     first, second = examine(read_scene(places, None))
-    assert (first.severity, first.text) == (NOTE, "could not be checked (RuntimeError)")
-    assert second.check == "memory"
+    assert (first.severity, str(first.text)) == (NOTE, "could not be checked (RuntimeError)")
+    assert second.check == memory.NAME
 
 
 def test_gaps_are_known_from_the_daemon(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,7 +144,7 @@ def test_a_meter_that_only_root_may_read_says_so(tmp_path: Path, monkeypatch: py
     meter = ProcessorMeter(tmp_path)
     monkeypatch.setattr(Path, "read_text", refuse)
     assert meter.watts(1.0) is None
-    assert "only root" in meter.problem
+    assert "only root" in str(meter.problem)
     assert "no power meter" in ProcessorMeter(tmp_path / "none").problem
 
 
