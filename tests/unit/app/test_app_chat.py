@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.app_texts import in_language
 from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, shown
 from helpers.words_model import TOKEN, WAITING, Words, running, server_of
 from msgspec import structs
+from potluck_app.pages import answer
 from potluck_app.pages.answer import Said
 from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.conversations import Conversations
@@ -27,6 +29,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import SwarmError, UsageError
+from potluck.protocol.codec import builtins, encode
 from potluck.sentences import NOTHING, sentence
 
 SERVING = Status(
@@ -191,6 +194,16 @@ def test_a_wrong_key_is_said_in_the_gateways_words(
     link.answers["gateway.start"] = GatewayStatus(GatewayState.READY, url=server.url, token="other")
     ask(page, "Hello")
     wait(lambda: any("wrong key" in said.lower() for said in shown(page)))
+
+
+def test_a_failure_of_the_gateway_is_said_in_the_language_of_the_user() -> None:
+    said = sentence("the gateway refused the request")
+    with in_language("de"):
+        for error, german in (
+            ({"message": said.text, "potluck": builtins(said)}, "Das Gateway hat die Anfrage abgelehnt."),
+            ({"message": "wrong key"}, "Wrong key."),  # of an older gateway
+        ):
+            assert answer._understand(encode({"error": error}))[1] == german
 
 
 def test_stop_ends_the_work_and_keeps_what_was_said(page: ChatPage, model: Words, wait: Wait) -> None:
