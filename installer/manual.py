@@ -19,7 +19,7 @@ import msgspec
 import shtab
 from potluck_cli import daemon, main
 from potluck_cli.parser import HelpText, Parser, actions_of
-from potluck_daemon.settings.schema import entries
+from potluck_control.settings import entries
 from potluck_daemon.settings.values import shown
 
 _DATE = "2026-11-21"  # of the last release; today's date would change the files every day
@@ -132,7 +132,7 @@ def _markdown() -> str:
 
 
 def result_of(words: list[str]) -> typing.Any:
-    """Return what `--json` of a command prints: a dataclass, or several; None if it has no `--json`."""
+    """Return what `--json` of a command prints: a class, or several; None if it has no `--json`."""
     if len(words) == 1:
         return None
     result = getattr(main.load(words[1]), "RESULT", None)
@@ -140,7 +140,7 @@ def result_of(words: list[str]) -> typing.Any:
 
 
 def _with_inner(shapes: list[type]) -> Iterator[type]:
-    """Yield each dataclass once, and those in its fields."""
+    """Yield each class once, and those in its fields."""
     done = set()
     for kind in shapes:  # grows while it is read
         if kind not in done:
@@ -152,18 +152,20 @@ def _with_inner(shapes: list[type]) -> Iterator[type]:
 def _markdown_shape(kind: type) -> list[str]:
     hints = typing.get_type_hints(kind)
     about = (kind.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
-    names = msgspec.structs.fields(kind) if issubclass(kind, msgspec.Struct) else dataclasses.fields(kind)
+    is_struct = issubclass(kind, msgspec.Struct)
+    names = kind.__struct_fields__ if is_struct else [item.name for item in dataclasses.fields(kind)]
     head = ["", f"### {kind.__name__}", "", *([about, ""] if about else [])]
-    return [*head, *(f"- `{f.name}`: {_type_words(hints[f.name])}" for f in names)]
+    return [*head, *(f"- `{name}`: {_type_words(hints[name])}" for name in names)]
 
 
-def _has_fields(kind: typing.Any) -> bool:
-    return isinstance(kind, type) and (dataclasses.is_dataclass(kind) or issubclass(kind, msgspec.Struct))
+def _is_shape(kind: typing.Any) -> typing.TypeGuard[type]:
+    """Return whether it is a class with fields: a message, or a plain dataclass."""
+    return isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind))
 
 
 def _classes(kind: typing.Any) -> Iterator[type]:
-    """Yield the dataclasses and structs in a type hint."""
-    if _has_fields(kind):
+    """Yield the classes with fields in a type hint."""
+    if _is_shape(kind):
         yield kind
     for inner in kind if isinstance(kind, tuple) else typing.get_args(kind):
         yield from _classes(inner)
@@ -178,7 +180,7 @@ def _type_words(kind: typing.Any) -> str:
         return f"list of {' and '.join(_type_words(part) for part in inner)}"
     if origin is dict:
         return f"object, name to {_type_words(parts[1])}"
-    if _has_fields(kind):
+    if _is_shape(kind):
         return f"[{kind.__name__}](#{kind.__name__.lower()})"
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return "one of " + ", ".join(f"`{item.value}`" for item in kind)

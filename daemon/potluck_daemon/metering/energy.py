@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from potluck_control.methods.contribution import EnergySource
+from potluck_control.settings import LimitSettings
 
 from potluck.sentences import NOTHING, Sentence, sentence
-from potluck_daemon.settings.schema import LimitSettings
 
 _ROOT = Path("/sys/class/powercap")
 _ALLOW = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj"

@@ -7,6 +7,7 @@ import pytest
 from msgspec import structs
 from potluck_control.engine_messages import Waiting
 from potluck_control.schema import ProgramQuestion
+from potluck_control.settings import Settings, WhenSettings, YieldSettings
 from potluck_control.states import Certainty, Reason, State
 from potluck_daemon.policy.decide import (
     CHECK_INTERVAL_S,
@@ -25,7 +26,6 @@ from potluck_daemon.policy.decide import (
 )
 from potluck_daemon.policy.questions import MAX_QUESTIONS, follow
 from potluck_daemon.policy.standing_by import is_worth_a_start, stands_by
-from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
 
 from potluck.protocol.codes import Denial
 from potluck.sentences import NOTHING, verbatim
