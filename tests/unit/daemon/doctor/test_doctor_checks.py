@@ -15,7 +15,7 @@ from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.machine import Gpu, Vendor
 
 from potluck.protocol.swarm import new_swarm
-from potluck.sentences import NOTHING, verbatim
+from potluck.sentences import NOTHING, sentence, verbatim
 
 GB = 10**9
 OK, NOTE, WARNING, ERROR = Severity.OK, Severity.NOTE, Severity.WARNING, Severity.ERROR
@@ -23,7 +23,11 @@ APPLE = Gpu(Vendor.APPLE, "Apple M2", 16 * GB)
 H200 = Gpu(Vendor.NVIDIA, "H200", 140 * GB, (9, 0))
 DISK = disk.DiskFacts("/s", GB, True, "/c", 100 * GB)
 NOW = clock.EARLIEST + 1.0
-WATCHED = {"Desktop session": ProbeState.WATCHING}
+WATCHED = {sentence("Desktop session"): ProbeState.WATCHING}
+
+FAST = EngineStatus(runs_on=verbatim("native kernels, fused"))
+SLOW = EngineStatus(slow_why=verbatim("no gcc"), runs_on_hint=verbatim("apt"))
+OLD = EngineStatus(slow_why=verbatim("the processor lacks AVX2"))
 
 
 def test_each_verdict_and_what_to_do() -> None:
@@ -31,19 +35,19 @@ def test_each_verdict_and_what_to_do() -> None:
         (gpu.judge, gpu.GpuFacts(), [NOTE], "no GPU found"),
         (
             gpu.judge,
-            gpu.GpuFacts(engine=EngineStatus(runs_on=verbatim("native kernels, fused"))),
+            gpu.GpuFacts(engine=FAST),
             [NOTE, OK],
             "native kernels, fused",
         ),
         (
             gpu.judge,
-            gpu.GpuFacts(engine=EngineStatus(slow_why=verbatim("no gcc"), runs_on_hint=verbatim("apt"))),
+            gpu.GpuFacts(engine=SLOW),
             [NOTE, WARNING],
             "no gcc",
         ),
         (
             gpu.judge,
-            gpu.GpuFacts(engine=EngineStatus(slow_why=verbatim("the processor lacks AVX2"))),
+            gpu.GpuFacts(engine=OLD),
             [NOTE, NOTE],
             "lacks AVX2",
         ),
@@ -54,7 +58,7 @@ def test_each_verdict_and_what_to_do() -> None:
         (gpu.judge, gpu.GpuFacts((H200,), "580.65.06", torch="2.13.0+cu130"), [OK, OK], "H200 with 140 GB"),
         (
             gpu.judge,
-            gpu.GpuFacts((H200,), "580.1", engine=EngineStatus(runs_on=verbatim("fused, graphs"))),
+            gpu.GpuFacts((H200,), "580.1", engine=FAST),
             [OK, OK, OK],
             "fused, graphs",
         ),
@@ -64,20 +68,30 @@ def test_each_verdict_and_what_to_do() -> None:
         (packages.judge, packages.PackageFacts("/p"), [OK], "installed"),
         (packages.judge, packages.PackageFacts("/p", ("torch",)), [ERROR], "needs torch"),
         (packages.judge, packages.PackageFacts("/p", problem="FileNotFoundError"), [ERROR], "/p cannot be run"),
-        (memory.judge, memory.MemoryFacts(16 * GB, 8 * GB), [OK], "8.0 of 16.0 GB"),
-        (memory.judge, memory.MemoryFacts(16 * GB, GB), [WARNING], "1.0 of 16.0"),
-        (memory.judge, memory.MemoryFacts(16 * GB, GB, is_engine_running=True), [OK], "1.0 of 16.0"),
-        (memory.judge, memory.MemoryFacts(GB, GB), [ERROR], "1.0 of 1.0"),
+        (memory.judge, memory.MemoryFacts(16 * GB, 8 * GB), [OK], "8.0 GB of 16.0 GB"),
+        (memory.judge, memory.MemoryFacts(16 * GB, GB), [WARNING], "1.0 GB of 16.0"),
+        (memory.judge, memory.MemoryFacts(16 * GB, GB, is_engine_running=True), [OK], "1.0 GB of 16.0"),
+        (memory.judge, memory.MemoryFacts(GB, GB), [ERROR], "1.0 GB of 1.0"),
         (disk.judge, DISK, [OK], "100 GB"),
         (disk.judge, replace(DISK, cache_free_bytes=GB), [WARNING], "1.0 GB"),
         (disk.judge, replace(DISK, cache_free_bytes=GB, needs_cache=False), [OK], "1.0 GB"),
         (disk.judge, replace(DISK, state_free_bytes=0), [ERROR], "0 B"),
         (disk.judge, replace(DISK, is_state_writable=False), [ERROR], "/s cannot be written"),
         (desktop.judge, {}, [OK], "no desktop"),
-        (desktop.judge, {"Desktop session": ProbeState.FAILED}, [ERROR], "cannot be seen"),
-        (desktop.judge, WATCHED | {"Full-screen windows": ProbeState.SEEN}, [OK], "can be seen"),
-        (desktop.judge, WATCHED | {"Full-screen windows (Wayland)": ProbeState.WATCHING}, [OK], "can be seen"),
-        (desktop.judge, WATCHED | {"Applications of the desktop": ProbeState.WATCHING}, [NOTE], "when they are busy"),
+        (desktop.judge, {sentence("Desktop session"): ProbeState.FAILED}, [ERROR], "cannot be seen"),
+        (desktop.judge, WATCHED | {sentence("Full-screen windows"): ProbeState.SEEN}, [OK], "can be seen"),
+        (
+            desktop.judge,
+            WATCHED | {sentence("Full-screen windows (Wayland)"): ProbeState.WATCHING},
+            [OK],
+            "can be seen",
+        ),
+        (
+            desktop.judge,
+            WATCHED | {sentence("Applications of the desktop"): ProbeState.WATCHING},
+            [NOTE],
+            "when they are busy",
+        ),
         (desktop.judge, WATCHED, [ERROR], "nothing shows windows"),
         (clock.judge, clock.ClockFacts(NOW, True), [OK], "2026"),
         (clock.judge, clock.ClockFacts(NOW, False), [WARNING], "not synchronised"),

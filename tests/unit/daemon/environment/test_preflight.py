@@ -22,7 +22,7 @@ def errors(machine: Hardware = MACHINE, site: Site = SITE) -> list[str]:
 def test_an_ordinary_machine_has_nothing_in_the_way() -> None:
     found = examine(MAC, choose_variant(MAC), SITE)
     assert [str(finding.check) for finding in found] == ["system", "Python", "folder", "disk", "GPU"]
-    assert found[0].text == "macOS 15.1, arm64"
+    assert str(found[0].text) == "macOS 15.1, arm64"
     foreign = replace(SITE, folder=Path("/home/jürgen müller/мои файлы"))
     assert errors() == errors(replace(MAC, macos=(14, 0))) == errors(site=foreign) == []
 

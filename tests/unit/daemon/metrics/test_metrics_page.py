@@ -127,7 +127,7 @@ def test_other_machines_see_the_page_only_if_that_was_said() -> None:
         assert refusal(MetricsSettings(port=9000, address=address))
         assert refusal(MetricsSettings(port=9000, address="127.0.0.1")) == NOTHING
         allowed = refusal(MetricsSettings(port=9000, address=address, allow_remote=True))
-        assert (allowed is None) == (address != "localhost")
+        assert (allowed == NOTHING) == (address != "localhost")
 
 
 def _families() -> Iterable[Family]:

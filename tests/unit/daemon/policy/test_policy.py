@@ -232,7 +232,7 @@ def test_who_was_told_to_finish_ends_as_soon_as_nothing_is_left_to_wait_for() ->
 def test_a_pause_says_how_long_it_lasts() -> None:
     decision = decide(inputs(is_paused=True, pause_left_s=60.0), NOW)
     assert (decision.reason, str(decision.text), decision.left_s) == (Reason.TIMER, "Paused by you", 60.0)
-    assert "until the game ends" in decide(inputs(Phase.ENDED, is_paused=True, is_pause_of_game=True), NOW).text
+    assert "until the game ends" in str(decide(inputs(Phase.ENDED, is_paused=True, is_pause_of_game=True), NOW).text)
 
 
 # --- evidence of every kind ------------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ def test_heat_slows_down_before_it_stops() -> None:
     warm = decide(inputs(presence=Presence((HOT,))), NOW)
     assert (warm.state, warm.reason, warm.order, warm.duty) == (State.SERVING, Reason.HEAT, EngineOrder.NOTHING, 0.7)
     assert "slowly" in str(warm.text)
-    assert "NVIDIA A" in warm.text
+    assert "NVIDIA A" in str(warm.text)
     far_too_hot = decide(inputs(presence=seen(Reason.HEAT, level=1.0)), NOW)
     assert (far_too_hot.reason, far_too_hot.order) == (Reason.HEAT, EngineOrder.OFFLOAD)
 

@@ -139,7 +139,7 @@ def test_the_list_of_what_is_over_stays_short() -> None:
 
 def test_a_probe_that_fails_takes_back_what_it_said() -> None:
     track = look(Track(), "gamemode", 10.0, GAME)
-    track = observe(track, "gamemode", None, 11.0, likely_interval_s=1.0)
+    track = observe(track, verbatim("gamemode"), None, 11.0, likely_interval_s=1.0)
     assert who(track) == []
     assert len(track.presence.over) == 1
 

@@ -145,7 +145,7 @@ def test_a_meter_that_only_root_may_read_says_so(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(Path, "read_text", refuse)
     assert meter.watts(1.0) is None
     assert "only root" in str(meter.problem)
-    assert "no power meter" in ProcessorMeter(tmp_path / "none").problem
+    assert "no power meter" in str(ProcessorMeter(tmp_path / "none").problem)
 
 
 def test_the_time_between_two_engines_uses_nothing() -> None:

@@ -113,7 +113,7 @@ async def test_what_audits_found_is_in_status_and_history(ask: Ask, script: Path
     assert status.audits == AuditStatus(7, 1, ("Eve",))
     assert tuple(map(str, status.notices)) == (text,)
     (kept,) = (await ask(schema.HISTORY, schema.HistoryParams(words="wrongly"))).transitions
-    assert (kept.text, kept.before, kept.state) == (text, status.state, status.state)
+    assert (str(kept.text), kept.before, kept.state) == (text, status.state, status.state)
     await ask(gateway.STOP)
     assert (await ask(schema.STATUS)).audits == AuditStatus(7, 1, ("Eve",))
     more = said(asked=True, audits={"checked": 2, "wrong": ["Mallory", "Eve"]})

@@ -122,7 +122,7 @@ async def test_what_cannot_be_switched_says_why(ask: Ask, monkeypatch: pytest.Mo
         monkeypatch.setattr(units, name, missing)
     now = await ask(machine.LOGIN)
     assert "no systemctl" in str(now.daemon_problem)
-    assert "not installed" in now.app_problem
+    assert "not installed" in str(now.app_problem)
     for params in (LoginParams(daemon=True), LoginParams(app=True)):
         with pytest.raises(ControlError):
             await ask(machine.SET_LOGIN, params)

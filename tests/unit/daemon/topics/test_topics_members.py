@@ -37,7 +37,6 @@ from potluck.membership.leadership import DAY_S, confirm, seats
 from potluck.membership.membership import Membership
 from potluck.membership.records import NOTHING, Record, WrongResults, read_all, write_report
 from potluck.protocol.swarm import new_swarm
-from potluck.sentences import NOTHING
 
 ADDRESS = "/ip4/192.0.2.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
 ANA, BOB, EVE = (Identity.generate() for _ in range(3))
@@ -167,7 +166,7 @@ async def test_a_leader_sees_who_reports_a_computer_until_they_dismiss_it(ask: A
     assert (await ask(members.LIST)).wrong_results == ()
     topic.tick(time.time())
     await topic.tasks.wait()
-    assert topic.notice is None
+    assert not topic.notice
     with pytest.raises(ControlError, match="nothing is reported about Eve"):
         await ask(members.DISMISS, MemberParams("Eve"))
     hear(daemon, [report(bob[0], machine.key, time.time() + 700).data])

@@ -143,7 +143,7 @@ async def test_what_the_check_says_itself_counts_also_when_it_says_it_again(
     notes = places.state / "updates.json"
     python(f"rm {notes}.copy\necho '{again}' >{notes}\necho no route >&2\nexit 1")
     with file.lock():
-        file.write(Notes(asked_at=1.0, error=said))
+        file.write(Notes(asked_at=1.0, problem=said))
     assert (await ask(updates.CHECK)).error == said
 
 
