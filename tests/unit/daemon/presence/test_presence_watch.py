@@ -34,7 +34,7 @@ class Scripted:
     """Reports, or raises, what it is given."""
 
     def __init__(self, name: str = "scripted") -> None:
-        self.name = name
+        self.name = verbatim(name)
         self.situation: Situation | None = None
         self._steps: asyncio.Queue[tuple[Sighting, ...] | Exception] = asyncio.Queue()
 
@@ -201,7 +201,7 @@ def test_agents_are_bounded_in_number_and_in_what_they_may_say() -> None:
 
 def names(settings: Settings) -> tuple[set[str], set[str]]:
     probes, off = probes_for(settings, Surroundings(environment={}), AgentReports(), NvmlReader())
-    return {probe.name for probe in probes}, set(off)
+    return {str(probe.name) for probe in probes}, set(map(str, off))
 
 
 def test_what_the_user_does_not_mind_is_not_looked_at_and_by_default_all_that_needs_no_list_and_no_cap() -> None:
@@ -217,7 +217,7 @@ def test_what_the_user_does_not_mind_is_not_looked_at_and_by_default_all_that_ne
 class Stubborn:
     """Answers a cancellation with an error or loses it, as a library does that connects or meets a result."""
 
-    name = "stubborn"
+    name = verbatim("stubborn")
 
     def __init__(self, fails: bool) -> None:
         self.fails = fails

@@ -41,7 +41,7 @@ def test_the_settings_before_a_mistake_stay_in_force_also_at_the_next_start(tmp_
             path.write_text(mistake)
         for now in (file.read(), accepted(path).read(), accepted(path).read()):
             assert (now.settings, now.is_valid) == (before, False)
-            assert any(said in problem for problem in now.problems)
+            assert any(said in str(problem) for problem in now.problems)
 
 
 def test_without_earlier_settings_the_defaults_hold_where_the_file_cannot_be_obeyed(path: Path) -> None:
@@ -50,7 +50,7 @@ def test_without_earlier_settings_the_defaults_hold_where_the_file_cannot_be_obe
     loaded = accepted(path).read()
     assert loaded.settings.serve.enabled is Settings().serve.enabled
     assert loaded.settings.serve.threads == 2
-    assert "defaults hold" in loaded.problems[-1]
+    assert "defaults hold" in str(loaded.problems[-1])
     for content in ("", "", "\n"):
         path.write_text(content)
         loaded = accepted(path).read()
@@ -110,7 +110,7 @@ def test_a_file_that_lost_its_last_lines_is_obeyed_and_named(path: Path) -> None
     file = accepted(path)
     for _ in range(2):
         (notice,) = file.read().notices
-        assert "serve.enabled" in notice
+        assert "serve.enabled" in str(notice)
     assert accepted(path).read().notices == ()
 
 
@@ -148,4 +148,4 @@ def test_after_a_way_back_the_daemon_obeys_what_it_knows_and_says_so(path: Path)
         loaded = file.read()
         assert loaded.is_valid
         assert (loaded.settings.serve.enabled, loaded.settings.serve.threads) == (False, 2)
-        assert "was of a newer Potluck" in loaded.notices[-1]
+        assert "was of a newer Potluck" in str(loaded.notices[-1])
