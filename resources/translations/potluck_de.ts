@@ -2185,10 +2185,6 @@
         <translation>mach die Sicherung auf dem Computer, der dem Schwarm zuerst beigetreten ist</translation>
     </message>
     <message>
-        <source>make the keys again: potluck gateway key NAME</source>
-        <translation>lege die Schlüssel neu an: potluck gateway key NAME</translation>
-    </message>
-    <message>
         <source>members in the same network reach it; others through a relay, unless {port} is forwarded</source>
         <translation>Mitglieder im selben Netz erreichen ihn; andere über ein Relais, wenn {port} nicht weitergeleitet wird</translation>
     </message>
@@ -2941,8 +2937,24 @@
         <translation>diese Version von Potluck hat kein PyTorch der Variante {what} für diesen Computer</translation>
     </message>
     <message>
+        <source>{file} is of a newer Potluck; what this one does not know stays in it and has no effect</source>
+        <translation>{file} stammt von einem neueren Potluck; was dieses nicht kennt, bleibt darin und wirkt nicht</translation>
+    </message>
+    <message>
+        <source>{folder} is not a local checkpoint of a decoder</source>
+        <translation>{folder} ist kein lokales Modell, das Text erzeugt</translation>
+    </message>
+    <message>
         <source>{key}: {why}</source>
         <translation>{key}: {why}</translation>
+    </message>
+    <message>
+        <source>{name} is not a section of the file</source>
+        <translation>{name} ist kein Abschnitt der Datei</translation>
+    </message>
+    <message>
+        <source>{place} has version {theirs}; this Potluck knows version {ours}</source>
+        <translation>{place} hat Version {theirs}; dieses Potluck kennt Version {ours}</translation>
     </message>
     <message>
         <source>{who}&apos;s {what} returned wrong results: found by {name}</source>
@@ -3319,6 +3331,10 @@
     <message>
         <source>this installation is updated by the tool that installed it</source>
         <translation>diese Installation aktualisiert das Werkzeug, das sie installiert hat</translation>
+    </message>
+    <message>
+        <source>this installation lacks {what}</source>
+        <translation>dieser Installation fehlt {what}</translation>
     </message>
     <message>
         <source>this invite has expired</source>
@@ -3865,10 +3881,6 @@
         <translation>in {file} fehlt „model_type“</translation>
     </message>
     <message>
-        <source>{file} has version {theirs}; this Potluck knows version {ours}</source>
-        <translation>{file} hat Version {theirs}; dieses Potluck kennt Version {ours}</translation>
-    </message>
-    <message>
         <source>{file} is damaged: it does not map tensors to safetensors files beside it</source>
         <translation>{file} ist beschädigt: es nennt nicht, in welchen Safetensors-Dateien die Tensoren liegen</translation>
     </message>
@@ -3911,14 +3923,6 @@
     <message>
         <source>{file} was damaged and cannot be repaired</source>
         <translation>{file} ist beschädigt und lässt sich nicht reparieren</translation>
-    </message>
-    <message>
-        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; not taken over: {keys}; the newer one is kept as {copy}</source>
-        <translation>{file} war von einem neueren Potluck und ist nun wie davor, mit dem, was seither geändert wurde und hier bekannt ist; nicht übernommen: {keys}; die neuere liegt in {copy}</translation>
-    </message>
-    <message>
-        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; the newer one is kept as {copy}</source>
-        <translation>{file} war von einem neueren Potluck und ist nun wie davor, mit dem, was seither geändert wurde und hier bekannt ist; die neuere liegt in {copy}</translation>
     </message>
     <message>
         <source>{folder} has its weights in GGUF, which is not supported</source>

@@ -2185,10 +2185,6 @@
         <translation>haz la copia en el ordenador que se unió primero al enjambre</translation>
     </message>
     <message>
-        <source>make the keys again: potluck gateway key NAME</source>
-        <translation>crea las claves de nuevo: potluck gateway key NAME</translation>
-    </message>
-    <message>
         <source>members in the same network reach it; others through a relay, unless {port} is forwarded</source>
         <translation>los miembros de la misma red llegan a él; los demás por un relé, salvo que se redirija {port}</translation>
     </message>
@@ -2941,8 +2937,24 @@
         <translation>esta versión de Potluck no tiene PyTorch de la variante {what} para este equipo</translation>
     </message>
     <message>
+        <source>{file} is of a newer Potluck; what this one does not know stays in it and has no effect</source>
+        <translation>{file} es de un Potluck más reciente; lo que este no conoce se queda en él y no tiene efecto</translation>
+    </message>
+    <message>
+        <source>{folder} is not a local checkpoint of a decoder</source>
+        <translation>{folder} no es un modelo local que genere texto</translation>
+    </message>
+    <message>
         <source>{key}: {why}</source>
         <translation>{key}: {why}</translation>
+    </message>
+    <message>
+        <source>{name} is not a section of the file</source>
+        <translation>{name} no es una sección del archivo</translation>
+    </message>
+    <message>
+        <source>{place} has version {theirs}; this Potluck knows version {ours}</source>
+        <translation>{place} tiene la versión {theirs}; este Potluck conoce la {ours}</translation>
     </message>
     <message>
         <source>{who}&apos;s {what} returned wrong results: found by {name}</source>
@@ -3319,6 +3331,10 @@
     <message>
         <source>this installation is updated by the tool that installed it</source>
         <translation>esta instalación la actualiza la herramienta que la instaló</translation>
+    </message>
+    <message>
+        <source>this installation lacks {what}</source>
+        <translation>a esta instalación le falta {what}</translation>
     </message>
     <message>
         <source>this invite has expired</source>
@@ -3865,10 +3881,6 @@
         <translation>a {file} le falta «model_type»</translation>
     </message>
     <message>
-        <source>{file} has version {theirs}; this Potluck knows version {ours}</source>
-        <translation>{file} tiene la versión {theirs}; este Potluck conoce la {ours}</translation>
-    </message>
-    <message>
         <source>{file} is damaged: it does not map tensors to safetensors files beside it</source>
         <translation>{file} está dañado: no indica en qué archivos safetensors están los tensores</translation>
     </message>
@@ -3911,14 +3923,6 @@
     <message>
         <source>{file} was damaged and cannot be repaired</source>
         <translation>{file} está dañado y no se puede reparar</translation>
-    </message>
-    <message>
-        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; not taken over: {keys}; the newer one is kept as {copy}</source>
-        <translation>{file} era de un Potluck más nuevo y ahora está como antes, con lo cambiado desde entonces que aquí se conoce; no se ha tomado: {keys}; el más nuevo queda en {copy}</translation>
-    </message>
-    <message>
-        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; the newer one is kept as {copy}</source>
-        <translation>{file} era de un Potluck más nuevo y ahora está como antes, con lo cambiado desde entonces que aquí se conoce; el más nuevo queda en {copy}</translation>
     </message>
     <message>
         <source>{folder} has its weights in GGUF, which is not supported</source>
