@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from potluck.sentences import NOTHING, Sentence
 from potluck_control.method import Empty, Method
+from potluck_control.states import OpenEnum
 
 
 class Severity(StrEnum):
@@ -17,6 +18,15 @@ class Severity(StrEnum):
     ERROR = "error"  # it does not work
 
 
+class Subject(OpenEnum):
+    """What a finding is about, as far as a page treats it on its own."""
+
+    FOLDER = "folder"  # for the engine's environment
+    ROOM = "room"  # on the disk of that folder
+    BUILD = "build"  # of PyTorch: says what the plan of the set-up says
+    UNKNOWN = "unknown"  # anything else
+
+
 class Finding(Struct, frozen=True):
     """One sentence about one thing. `advice`: what to do; empty: nothing."""
 
@@ -24,6 +34,7 @@ class Finding(Struct, frozen=True):
     severity: Severity
     text: Sentence
     advice: Sentence = NOTHING
+    subject: Subject = Subject.UNKNOWN
 
 
 class Examination(Struct, frozen=True):

@@ -7,6 +7,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import structs
+from potluck_control.methods.health import Subject
+
 from potluck.files import existing, free_bytes
 from potluck.sentences import Size, sentence, verbatim
 from potluck_daemon.doctor.finding import Finding, Severity
@@ -58,7 +61,9 @@ def _fetched_bytes(folder: Path) -> int:
 def examine(machine: Hardware, choice: Choice, site: Site) -> list[Finding]:
     """Check everything that may stand in the way; an error means that it cannot work."""
     variant = choice.variant
-    return [_system(machine, variant), _python(machine), _folder(site), _disk(variant, site), _gpu(choice)]
+    shown = {Subject.FOLDER: _folder(site), Subject.ROOM: _disk(variant, site), Subject.BUILD: _gpu(choice)}
+    told = (structs.replace(finding, subject=subject) for subject, finding in shown.items())
+    return [_system(machine, variant), _python(machine), *told]
 
 
 def _system(machine: Hardware, variant: TorchVariant) -> Finding:

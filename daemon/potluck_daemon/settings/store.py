@@ -76,12 +76,10 @@ class SettingsStore:
             return replace(loaded, notices=loaded.notices + self._lost)
         obeyed = self._obeyed or (earlier.settings if earlier.data and earlier.is_valid else None)
         if obeyed is None:
-            return replace(
-                loaded, problems=(*loaded.problems, sentence("the defaults hold where the file cannot be obeyed"))
-            )
-        return Loaded(
-            obeyed, (*loaded.problems, sentence("the settings before this mistake stay in force")), loaded.notices
-        )
+            said = sentence("the defaults hold where the file cannot be obeyed")
+            return replace(loaded, problems=(*loaded.problems, said))
+        said = sentence("the settings before this mistake stay in force")
+        return Loaded(obeyed, (*loaded.problems, said), loaded.notices)
 
     def in_force(self) -> bytes:
         """Return the last file without a mistake; empty if there is none or it cannot be read.
@@ -130,17 +128,17 @@ class SettingsStore:
                 repair(self._path, lambda file: file.write(kept), mode=self._path.stat().st_mode & 0o777)
                 return load(self._path, self._environment)
             except OSError:
-                problem = sentence("{file} was damaged and cannot be repaired", file=self._path)
+                problem = sentence("{file} was damaged and cannot be repaired", file=str(self._path))
                 return replace(loaded, problems=(problem, *loaded.problems))
         if loaded.is_valid and not loaded.data.strip():
             problem = sentence(
                 "{file} is empty or missing; `version = {number}` in it would mean the defaults",
-                file=self._path,
+                file=str(self._path),
                 number=SETTINGS_VERSION,
             )
             return replace(loaded, problems=(problem,))
         if loaded.is_valid and kept.startswith(loaded.data) and not loaded.data.endswith(b"\n"):
-            problem = sentence("{file} breaks off in the middle of a line", file=self._path)
+            problem = sentence("{file} breaks off in the middle of a line", file=str(self._path))
             return replace(loaded, problems=(problem,))
         return loaded
 
@@ -182,7 +180,7 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
         return parse(b"", path.name, environment)
     except OSError as error:
         settings = parse(b"", path.name, environment).settings
-        return Loaded(settings, (sentence("{path} cannot be read: {why}", path=path, why=error.strerror),))
+        return Loaded(settings, (sentence("{path} cannot be read: {why}", path=str(path), why=str(error.strerror)),))
 
 
 def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
@@ -211,15 +209,15 @@ def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
         try:
             settings = with_value(settings, known[key], convert(known[key], value))
         except ValueError as error:
-            mistake = sentence("{place}: {key}: {why}", place=place, key=key, why=error)
-            (notices if is_newer else problems).append(mistake)
+            problem = sentence("{place}: {key}: {why}", place=place, key=key, why=str(error))
+            (notices if is_newer else problems).append(problem)
     for entry in known.values():
         text = environment.get(entry.variable)
         if text is not None:
             try:
                 settings = with_value(settings, entry, convert(entry, text))
             except ValueError as error:
-                notices.append(sentence("{name} is ignored: {why}", name=entry.variable, why=error))
+                notices.append(sentence("{name} is ignored: {why}", name=entry.variable, why=str(error)))
     return Loaded(settings, tuple(problems), tuple(notices), data)
 
 
@@ -234,7 +232,7 @@ def _converted(entry: SettingEntry, value: object) -> Any:
     try:
         return None if value is None else convert(entry, value)
     except ValueError as error:
-        raise UsageError(sentence("{key}: {why}", key=entry.key, why=error), hint=entry.help) from None
+        raise UsageError(sentence("{key}: {why}", key=entry.key, why=str(error)), hint=entry.help) from None
 
 
 def _put(document: TOMLDocument, entry: SettingEntry, value: Any) -> None:
@@ -257,16 +255,17 @@ def _table(data: bytes, name: str) -> dict[str, Any]:
     try:
         table = tomllib.loads(data.decode(_ENCODING))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(sentence("{file} is not valid TOML: {why}", file=name, why=error), hint=EDIT_HINT) from None
+        problem = sentence("{file} is not valid TOML: {why}", file=name, why=str(error))
+        raise UsageError(problem, hint=EDIT_HINT) from None
     version = table.setdefault("version", SETTINGS_VERSION)
     if type(version) is not int or version < SETTINGS_VERSION:
-        text = sentence(
+        problem = sentence(
             "{place} has version {theirs}; this Potluck knows version {ours}",
             place=f"{name}{_line_of(data, 'version')}",
             theirs=repr(version),
             ours=SETTINGS_VERSION,
         )
-        raise UsageError(text, hint=EDIT_HINT)
+        raise UsageError(problem, hint=EDIT_HINT)
     sections = {key: value if isinstance(value, dict) else {"": value} for key, value in table.items()}
     return {f"{key}.{name}".removesuffix("."): item for key, value in sections.items() for name, item in value.items()}
 
@@ -287,6 +286,7 @@ def _lost(name: str, loaded: Loaded, earlier: Loaded) -> tuple[Sentence, ...]:
     """Return a notice for a file that has lost its end, as a full disk leaves it; nothing if it has not. Pure."""
     both = (loaded.settings, earlier.settings)
     gone = [entry.key for entry in entries() if len({value_of(settings, entry) for settings in both}) == 2]
-    has_lost = gone and earlier.data.startswith(loaded.data)
-    text = sentence("{file} has lost its last lines; back to the default: {keys}", file=name, keys=", ".join(gone))
-    return (text,) if has_lost else ()
+    if not gone or not earlier.data.startswith(loaded.data):
+        return ()
+    keys = ", ".join(gone)
+    return (sentence("{file} has lost its last lines; back to the default: {keys}", file=name, keys=keys),)
