@@ -215,7 +215,7 @@ class Daemon:
         self._history.append(kept)
 
     def _publish_status(self) -> None:
-        if self._broadcast.has_readers:
+        if self._broadcast.num_readers:
             self._broadcast.publish_status(self.view.status())
 
     def _notices(self) -> tuple[str, ...]:
