@@ -6,7 +6,6 @@ not what is measured.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import logging
 import os
@@ -48,7 +47,7 @@ def main(options: dict[str, Any]) -> None:
 
 
 def report(event: EngineEvent) -> None:
-    fields = {field.name: str(getattr(event, field.name)) for field in dataclasses.fields(event)}
+    fields = {name: str(getattr(event, name)) for name in event.__struct_fields__}
     print(json.dumps({"event": type(event).__name__, **fields}), flush=True)
 
 

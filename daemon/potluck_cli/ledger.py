@@ -7,10 +7,11 @@ import csv
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from msgspec import structs
 from potluck_control.methods import earnings
 from potluck_control.methods.earnings import Entry, LedgerCheck
 from potluck_control.places import find_places
@@ -93,8 +94,8 @@ def _entries() -> Iterator[Entry]:
 def _write(entries: Iterator[Entry], file: TextIO, *, as_json: bool) -> None:
     if not as_json:
         writer = csv.writer(file)
-        writer.writerow([field.name for field in fields(Entry)])
-        writer.writerows(map(astuple, entries))
+        writer.writerow(Entry.__struct_fields__)
+        writer.writerows(map(structs.astuple, entries))
         return
     for entry in entries:
         say(json.dumps(builtins(entry)), file=file)

@@ -6,6 +6,7 @@ import csv
 import json
 from pathlib import Path
 
+from msgspec import structs
 from potluck_control.methods import earnings
 from potluck_control.methods.earnings import Entries, Entry, ExportParams
 

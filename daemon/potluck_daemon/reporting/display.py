@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from itertools import groupby
 
 from msgspec import structs
@@ -67,7 +66,7 @@ def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -
     known = Served(swarm.model, swarm.name, swarm.num_blocks, swarm.span, loading=download(facts))
     if facts.placed is None or not is_running:
         return known
-    shown = (item.name for item in fields(facts.placed) if item.name != "summary")
+    shown = (name for name in facts.placed.__struct_fields__ if name != "summary")
     return structs.replace(known, **{name: getattr(facts.placed, name) for name in shown})
 
 

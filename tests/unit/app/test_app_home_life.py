@@ -1,7 +1,5 @@
 """What makes Home lively: the last hour drawn, and today in one sentence."""
 
-from dataclasses import replace
-
 import pytest
 from helpers.app_answers import ANSWERS, NOW, SERVING
 from helpers.screen import opened, shown
@@ -113,7 +111,7 @@ def test_home_shows_the_last_hour_and_today(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_needs_attention_comes_first() -> None:
     page, _ = opened(HomePage, ANSWERS)
-    page.show_status(replace(SERVING, notices=("The disk is full",)))
+    page.show_status(structs.replace(SERVING, notices=("The disk is full",)))
     page.resize(900, 700)
     page.grab()
     labels = [label for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]

@@ -1,6 +1,5 @@
 """Notifications are rare: each piece of news once."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,12 +9,13 @@ from potluck_app.pages.preferences import News
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, MISSING_S, Notifier
 from potluck_control.agreement import Agreement, Difference
-from potluck_control.codec import dumps, loads
 from potluck_control.methods.members import Member, MembersList
 from potluck_control.methods.setup import Plan, SetupState
 from potluck_control.methods.updates import Offered, UpdatesState
 from potluck_control.schema import Status, SwarmStatus, Transition
 from potluck_control.states import Reason, State
+
+from potluck.protocol.codec import decode, encode
 
 FAILED = Status(State.ERROR, Reason.ENGINE_FAILED, "The engine failed", since=100.0, version="1")
 PAUSED = structs.replace(FAILED, state=State.PAUSED, reason=Reason.USER, text="Paused by you")
@@ -84,7 +84,7 @@ def test_a_friend_who_joins_is_told_once_and_those_who_were_there_are_not() -> N
 
     def people(*names: str, swarm: str = "friday") -> MembersList:
         found = [Member(name, name, "member", 0.0, "", name == "me", False, ()) for name in names]
-        return replace(ANSWERS["members.list"], swarm=swarm, members=tuple(found))
+        return structs.replace(ANSWERS["members.list"], swarm=swarm, members=tuple(found))
 
     assert notifier.people(people("me", "ana")) is None
     told = notifier.people(people("me", "ana", "ben", "eva"))
@@ -94,14 +94,14 @@ def test_a_friend_who_joins_is_told_once_and_those_who_were_there_are_not() -> N
 
 
 def test_those_for_whom_the_user_has_to_decide_are_told_once() -> None:
-    notifier, before = Notifier(), replace(ANSWERS["members.list"], asking="")
+    notifier, before = Notifier(), structs.replace(ANSWERS["members.list"], asking="")
     guest = Member("Zoe", "ff", "guest", 0.0, "", False, True, ())
     assert notifier.people(before) is None
-    joined = replace(before, members=(*before.members, guest))
+    joined = structs.replace(before, members=(*before.members, guest))
     assert notifier.people(joined).text == "Zoe joined the swarm “friday”."
     waits = structs.replace(before, members=(*before.members, structs.replace(guest, waits=True)))
     assert notifier.people(waits).text == "Waiting to be let into the swarm “friday”: Zoe. Decide on the page People."
-    asks = replace(waits, asking="laptop")
+    asks = structs.replace(waits, asking="laptop")
     assert "laptop asks to be one of your computers." in notifier.people(asks).text
     assert notifier.people(asks) is None
 
@@ -136,7 +136,7 @@ YIELDED = Transition(1.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way
 
 
 def is_wanted(link: DaemonLink, event: object) -> bool:
-    return link._is_wanted(loads(dumps(event)))
+    return link._is_wanted(decode(object, encode(event)))
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -127,7 +126,7 @@ def test_an_export_takes_all_pages_or_says_why_it_cannot_be_written(name: str, t
 def test_an_open_question_about_a_game_is_shown_until_it_is_answered() -> None:
     for said, place in (("It is a game", ProgramPlace.ALWAYS), ("Not a game", ProgramPlace.NEVER)):
         page, link = opened(HomePage, ANSWERS)
-        page.show_status(replace(SERVING, questions=(ProgramQuestion("hedgewars", "Hedgewars"),)))
+        page.show_status(structs.replace(SERVING, questions=(ProgramQuestion("hedgewars", "Hedgewars"),)))
         question = "Is Hedgewars a game?"
         assert question in shown(page)
         press(page, said)
@@ -157,9 +156,9 @@ def test_the_history_is_asked_for_again_when_the_state_changes() -> None:
     page, link = opened(ActivityPage, ANSWERS | {"history": HistoryPage(())})
     assert "Nothing here yet" in shown(page)
     page.show_status(SERVING)
-    page.show_status(replace(SERVING, tokens_today=5))
+    page.show_status(structs.replace(SERVING, tokens_today=5))
     asked = len(link.named("history"))
-    page.show_status(replace(SERVING, since=6.0))
+    page.show_status(structs.replace(SERVING, since=6.0))
     assert len(link.named("history")) == asked + 1
 
 
@@ -199,7 +198,9 @@ def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
 
 def test_system_info_names_versions_and_no_folder_of_the_user() -> None:
     failure = f"cannot read {Path.home()}/models"
-    status = replace(SERVING, engine=EngineStatus(None, 0, 2, failure), probes=(ProbeStatus("Steam", ProbeState.SEEN),))
+    status = structs.replace(
+        SERVING, engine=EngineStatus(None, 0, 2, failure), probes=(ProbeStatus("Steam", ProbeState.SEEN),)
+    )
     said = describe(status)
     assert "daemon 1" in said
     assert "cannot read ~/models" in said
@@ -252,7 +253,7 @@ def test_opening_pages_opens_no_window_beside_the_one(qapp: QApplication, qtbot:
     qapp.installEventFilter(seen)
     window = MainWindow(FakeLink(ANSWERS))
     qtbot.addWidget(window)
-    window.show_status(replace(SERVING, reason=Reason.NO_SWARM, swarm=None))
+    window.show_status(structs.replace(SERVING, reason=Reason.NO_SWARM, swarm=None))
     window.show()
     for entry in SIDEBAR:
         window.show_status(SERVING)
@@ -309,10 +310,10 @@ def other_apps(status: GatewayStatus) -> tuple[OtherAppsPage, FakeLink]:
 def test_the_state_of_the_address_is_said_with_what_can_be_done() -> None:
     for status, said, offered in (
         (STOPPED, "It does not run.", "Start"),
-        (replace(STOPPED, state=GatewayState.STARTING, step="Importing"), "Getting ready: Importing…", "Stop"),
+        (structs.replace(STOPPED, state=GatewayState.STARTING, step="Importing"), "Getting ready: Importing…", "Stop"),
         (READY, "Ready: demo.", "Stop"),
-        (replace(READY, notice="port 8737 is taken"), "Ready: demo. Port 8737 is taken.", "Stop"),
-        (replace(STOPPED, state=GatewayState.FAILED, problem="it ended"), "It ended.", "Start"),
+        (structs.replace(READY, notice="port 8737 is taken"), "Ready: demo. Port 8737 is taken.", "Stop"),
+        (structs.replace(STOPPED, state=GatewayState.FAILED, problem="it ended"), "It ended.", "Start"),
     ):
         page, _ = other_apps(status)
         assert said in shown(page)

@@ -2,7 +2,6 @@
 
 import base64
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import segno
@@ -97,7 +96,7 @@ def test_a_person_is_shown_with_what_their_computers_do() -> None:
 
 
 def test_only_the_user_sees_the_game_that_their_computer_steps_aside_for() -> None:
-    aside = replace(SERVING, state=State.YIELDED, reason=Reason.GAME, app="doom", app_title="Doom")
+    aside = structs.replace(SERVING, state=State.YIELDED, reason=Reason.GAME, app="doom", app_title="Doom")
     found = lively(seen(ANA, 0, 4, "offline"), seen(BOB, 0, 4, "offline"))
     assert doing(ANA, found, aside) == "Stepped aside: Doom"
     assert doing(BOB, found, aside) == "Stepped aside"
@@ -207,7 +206,7 @@ def test_an_invite_is_copied_and_shown_as_a_code_with_the_swarms_link_until_the_
 
 def test_whether_others_reach_this_computer_is_said_before_an_invite_is_copied() -> None:
     page, link = page_of(FOUNDER)
-    page.show_status(replace(SERVING, ports=(31337,)))
+    page.show_status(structs.replace(SERVING, ports=(31337,)))
     link.fail("swarms.contact", PotluckError("the swarm cannot be found by others yet"))
     assert "The swarm cannot be found by others yet." in shown(page)
     for reach, words in (

@@ -115,9 +115,7 @@ def test_a_public_page_of_a_private_swarm_names_nobody() -> None:
 
 def test_a_large_swarm_has_a_page_of_bounded_size() -> None:
     many = replace(SWARM, num_blocks=10_000, replicas=(2, 0) * 5000, gaps=tuple(range(1, 10_000, 2)))
-    page = draw(
-        SwarmReading(structs.replace(many, servers=(structs.replace(SERVER, name="名" * 40),) * 3000), NOW), Readers()
-    )
+    page = draw(SwarmReading(replace(many, servers=(structs.replace(SERVER, name="名" * 40),) * 3000), NOW), Readers())
     assert b"and 2,000 servers more" in page
     assert len(page) < 400_000
 

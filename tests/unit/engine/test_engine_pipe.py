@@ -25,7 +25,7 @@ async def test_a_child_waits_for_its_launch_whatever_is_said_before(
 ) -> None:
     ours, theirs = socket.socketpair()
     pipe = await DaemonPipe.open(theirs.detach())
-    launch = LaunchSpec(Membership(SWARM), "checkpoint", tmp_path, "0:2")
+    launch = messages.Launch(LaunchSpec(Membership(SWARM), "checkpoint", tmp_path, "0:2"))
     last = {"launched": (launch,), "stopped": (messages.Stop(),), "gone": ()}[ends]
     ours.sendall(b"".join(map(messages.encode, (*before, *last))))
     ours.close()
@@ -47,7 +47,7 @@ async def test_an_engine_in_the_middle_of_a_load_ends_within_seconds_of_its_stop
     monkeypatch.setattr(pipe, "end_by_force", lambda after_s=None: forced.append(after_s))
     ours, theirs = socket.socketpair()
     daemon = await DaemonPipe.open(theirs.detach())
-    ours.sendall(messages.encode(LaunchSpec(Membership(SWARM), "checkpoint", tmp_path, "0:2")))
+    ours.sendall(messages.encode(messages.Launch(LaunchSpec(Membership(SWARM), "checkpoint", tmp_path, "0:2"))))
     ours.sendall(messages.encode(messages.Stop()))
     await pipe._Child(daemon).work()
     daemon.close()

@@ -12,7 +12,6 @@ from unittest.mock import Mock
 import pytest
 from msgspec import structs
 from potluck_control import engine_messages as messages
-from potluck_control.codec import CodecError
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.methods.members import SeenServer
 from potluck_control.network_report import NetworkReport
@@ -32,6 +31,7 @@ from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
 
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
+from potluck.protocol.codec import CodecError
 from potluck.protocol.swarm import Swarm
 
 SWARM = Swarm("s", "m", 4, "s", founder_key=b"k" * 32)
@@ -47,7 +47,7 @@ CRASH = (
 
 def test_each_message_survives_the_pipe() -> None:
     for message in (
-        LaunchSpec(Membership(SWARM), "/m", Path("/run"), "0:4", listen=("/ip4/127.0.0.1/tcp/0",)),
+        messages.Launch(LaunchSpec(Membership(SWARM), "/m", Path("/run"), "0:4", listen=("/ip4/127.0.0.1/tcp/0",))),
         messages.Stop(),
         messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
         messages.Servers((SeenServer("12D3", 0, 4, "online", 1.5, 0.02), SeenServer("12D4", 4, 8, "offline", 0.0))),
@@ -164,7 +164,7 @@ async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_
 def test_what_was_remembered_of_a_swarm_is_shown_for_that_one_and_its_model_alone() -> None:
     known = swarm_status(SWARM, EngineFacts(report=messages.EngineReport(coverage=(1, 1, 1, 1))), None, 0.0, 100.0)
     assert known is not None
-    assert swarm_status(structs.replace(SWARM, name="mine"), EngineFacts(), known, 0.0, 200.0) == structs.replace(
+    assert swarm_status(replace(SWARM, name="mine"), EngineFacts(), known, 0.0, 200.0) == structs.replace(
         known, name="mine"
     )
     for other in (replace(SWARM, prefix="s-2"), replace(SWARM, prefix="s-3", model="n")):
