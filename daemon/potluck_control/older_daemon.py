@@ -23,25 +23,25 @@ R = TypeVar("R")
 _METHODS = (schema.HELLO.name, schema.STATUS.name, schema.DRAIN.name, schema.SHUTDOWN.name)
 
 
-class _Hint(Struct):
+class _Hint(Struct, frozen=True):
     hint: str | None = None
 
 
-class _Error(Struct):
+class _Error(Struct, frozen=True):
     message: str
     data: _Hint = _Hint()
 
 
-class _Answer(Struct):
+class _Answer(Struct, frozen=True):
     result: Raw = Raw(b"{}")
     error: _Error | None = None
 
 
-class _Engine(Struct):
+class _Engine(Struct, frozen=True):
     pid: int | None = None
 
 
-class _Status(Struct):
+class _Status(Struct, frozen=True):
     state: State
     reason: Reason
     text: str

@@ -21,7 +21,7 @@ _REFUSED = -32000
 _TEXT, _HINT = "the daemon is newer than this program", "start this program again"
 
 
-class _Call(Struct):
+class _Call(Struct, frozen=True):
     method: str
     id: int | None = None
 
