@@ -76,7 +76,7 @@ class ControlServer:
         before = os.umask(0o117 if shared else 0o177)  # the file must never exist with wider rights
         try:
             self._server = await asyncio.start_unix_server(
-                self._accept, path=self._path, limit=lines.MAX_REQUEST_BYTES, backlog=64
+                self._accept, path=self._path, limit=lines.MAX_REQUEST_BYTES - 1, backlog=64
             )
         finally:
             os.umask(before)
