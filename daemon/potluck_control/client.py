@@ -23,7 +23,7 @@ from msgspec import Raw
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.codec import CodecError, decode, encode
 from potluck.sentences import Sentence, sentence
-from potluck_control import lines, schema
+from potluck_control import lines, older_daemon, schema
 from potluck_control.agreement import agree
 from potluck_control.schema import Empty, Event, Method
 
@@ -71,10 +71,8 @@ class ControlClient:
             with self._line.connection(self._timeout_s) as connection:
                 told = _ask(connection, method.name, given)
         except OlderDaemonError:
-            from potluck_control import older_daemon  # is seldom needed
-
             with self._line.connection(self._timeout_s) as connection:
-                return older_daemon.ask(connection, method, given)
+                told = older_daemon.ask(connection, method.name, given)
         return _understood(method.result, _result(told))
 
     def hello(self, client: str) -> schema.DaemonHello:

@@ -6,19 +6,13 @@ An update leaves such a daemon running beside the new programs.
 from __future__ import annotations
 
 import io
-from typing import TypeVar, cast
 
 from msgspec import Raw, Struct
 
 from potluck.protocol.codec import CodecError, decode, encode
-from potluck.sentences import sentence
+from potluck.sentences import Sentence, sentence, verbatim
 from potluck_control import lines, schema
-from potluck_control.client import ControlError
-from potluck_control.method import Method
 from potluck_control.states import Reason, State
-
-P = TypeVar("P")
-R = TypeVar("R")
 
 _METHODS = (schema.HELLO.name, schema.STATUS.name, schema.DRAIN.name, schema.SHUTDOWN.name)
 
@@ -52,17 +46,18 @@ class _Status(Struct, frozen=True):
     engine: _Engine = _Engine()
 
 
-def ask(connection: io.BufferedRWPair, method: Method[P, R], params: bytes) -> R:
-    """Call a method on a new connection. Of a status, only what a drain shows is there.
+def ask(connection: io.BufferedRWPair, method: str, params: bytes) -> lines.Told:
+    """Return the answer to a call on a new connection, as a daemon of this version would give it.
+
+    Methods that an older daemon is not asked are refused. Of a status, only what a drain shows is there.
 
     Raises:
-        ControlError: the daemon refused, or the method is not one of those that work with an older daemon.
         OSError: it does not answer.
     """
-    if method.name not in _METHODS:
+    if method not in _METHODS:
         hint = sentence("restart the daemon: potluck drain, then potluck start")
-        raise ControlError(sentence("The daemon is older than this program"), hint=hint)
-    body = encode({"jsonrpc": "2.0", "id": 1, "method": method.name, "params": Raw(params)})
+        return _refused(sentence("The daemon is older than this program"), hint)
+    body = encode({"jsonrpc": "2.0", "id": 1, "method": method, "params": Raw(params)})
     head = f"Host: potluckd.local\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close"
     connection.write(f"POST /rpc HTTP/1.1\r\n{head}\r\n\r\n".encode() + body)
     connection.flush()
@@ -70,12 +65,16 @@ def ask(connection: io.BufferedRWPair, method: Method[P, R], params: bytes) -> R
     try:
         answer = decode(_Answer, said.partition(b"\r\n\r\n")[2])
         if answer.error is not None:
-            raise ControlError(answer.error.message, hint=answer.error.data.hint)
-        if method.result is schema.Status:
-            return cast(R, _status(decode(_Status, answer.result)))
-        return decode(method.result, answer.result)
+            return _refused(verbatim(answer.error.message), verbatim(answer.error.data.hint or ""))
+        is_status = method in (schema.STATUS.name, schema.DRAIN.name)
+        result = _status(decode(_Status, answer.result)) if is_status else answer.result
     except CodecError as error:
         raise ConnectionError(f"its answer is cut or no answer ({error})") from error
+    return lines.Told(1, Raw(encode(result)))
+
+
+def _refused(message: Sentence, hint: Sentence) -> lines.Told:
+    return lines.Told(1, error=lines.Failure(lines.REFUSED, message, hint))
 
 
 def _status(told: _Status) -> schema.Status:
