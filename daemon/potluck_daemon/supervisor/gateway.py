@@ -175,7 +175,7 @@ class Gateway:
             )  # the next one would get the same answer
             child.kill()
             return
-        wanted = structs.replace(wanted, distrusted=tuple(sorted(self._distrusted)), port=self._port or wanted.port)
+        wanted = structs.replace(wanted, distrusted=tuple(sorted(self._distrusted)), port=self._port)
         await child.say(encode(wanted) + b"\n")
         self._child = child
 

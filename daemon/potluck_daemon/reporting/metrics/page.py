@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.schema import Status
+from potluck_control.settings import MetricsSettings
 
 from potluck.p2p.ports import is_loopback, names_this_computer
-from potluck_daemon.settings.schema import MetricsSettings
 
 if TYPE_CHECKING:
     from potluck_daemon.reporting.web_page import WebPageServer
