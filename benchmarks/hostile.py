@@ -112,6 +112,7 @@ def _wrong_lines() -> Iterator[tuple[str, bytes]]:
     yield "10 MB before it", b"x" * _HUGE_BYTES + b"\n" + _PAUSE
     yield "10 MB of blanks in it", _PAUSE.replace(b",", b"," + b" " * _HUGE_BYTES, 1)
     yield "a byte too long", _PAUSE[:-1] + b" " * (lines.MAX_REQUEST_BYTES - len(_PAUSE) + 2) + b"\n"
+    yield "10 MB of blank lines before it", b"\n" * _HUGE_BYTES + _PAUSE
     yield "without its end", _PAUSE[:-1]
     for name, wrong in (
         ("cut short", _PAUSE[:-3] + b"\n"),

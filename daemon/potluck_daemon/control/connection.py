@@ -17,6 +17,7 @@ from potluck.sentences import NOTHING, Sentence, sentence
 from potluck.tasks import cancel_and_wait
 from potluck_daemon.control.events import Broadcast, Subscription
 
+_MAX_BLANKS = 100  # bytes before a request
 _CLOSE_S = 0.5  # for a caller to read its answer: closing with unread input would reset the connection
 
 
@@ -61,8 +62,10 @@ class Connection:
         if self.is_stranger:
             quiet_s = min(limits.request_timeout_s, limits.idle_timeout_s)
         async with asyncio.timeout(quiet_s):
-            while (first := await self.reader.read(1)).isspace():
-                pass
+            for _ in range(_MAX_BLANKS):
+                first = await self.reader.read(1)
+                if not first.isspace():
+                    break
         if not first:
             return b""
         try:

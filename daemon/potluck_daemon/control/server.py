@@ -161,6 +161,7 @@ class ControlServer:
             except LineError as error:
                 told = lines.failure(error.code, error, request.id)
             await connection.write(told)
+            await asyncio.sleep(0)  # others get their turn, also if this caller sent many requests at once
 
     async def _answer(self, request: lines.Request, connection: Connection) -> object:
         """Return the result of a request. Raises LineError."""
