@@ -80,7 +80,7 @@ def _refused(message: Sentence, hint: Sentence) -> lines.Told:
 def _status(told: _Status) -> schema.Status:
     engine = schema.EngineStatus(told.engine.pid)
     return schema.Status(
-        *(told.state, told.reason, told.text, told.since, told.version),
+        *(told.state, told.reason, verbatim(told.text), told.since, told.version),
         until=told.until,
         sessions=told.sessions,
         engine=engine,
