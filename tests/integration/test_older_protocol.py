@@ -39,7 +39,11 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     source = checkout(VERSION_BESIDE, tmp_path_factory.mktemp("source"))
     if source is None:
         pytest.skip("this copy of the source has no history to make the version before from")
-    return {**os.environ, "PYTHONPATH": f"{source}:{source / 'daemon'}"}
+    return {
+        **os.environ,
+        "PYTHONPATH": f"{source}:{source / 'daemon'}",
+        "PYTHONSAFEPATH": "1",
+    }  # nothing of this folder
 
 
 @pytest.fixture
