@@ -192,7 +192,7 @@ class _Stranger:
 
     async def _provide_for_ever(self) -> None:
         """Say in p2pd's own Kademlia, if it is served, that this peer has things that nobody asks for."""
-        me, _ = await self._control.identify(timeout_s=_CALL_TIMEOUT_S)
+        me, _ = await self._control.identify()
         while True:
             try:
                 stream = await self._control.open_stream(

@@ -248,7 +248,7 @@ async def test_a_stranger_that_says_nothing_is_disconnected_and_a_members_client
         await stranger.connect(peer, [where], timeout_s=WAIT_S)
 
         async with asyncio.timeout(WAIT_S):
-            while await stranger.list_peers(timeout_s=WAIT_S):  # noqa: ASYNC110 (p2pd tells nobody)
+            while await stranger.list_peers():  # noqa: ASYNC110 (p2pd tells nobody)
                 await asyncio.sleep(0.1)
     await stream.send(b"still here")
     assert await stream.receive(timeout_s=WAIT_S) == b"still here"
