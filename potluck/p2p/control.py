@@ -20,13 +20,13 @@ from potluck.errors import NetworkError
 from potluck.membership.budgets import Lease
 from potluck.membership.gate import OpenGate
 from potluck.p2p.addresses import encoded, peer_id, raw_peer
-from potluck.p2p.answers import checked, delimited, failure, in_time
 from potluck.p2p.contention import stretched
 from potluck.p2p.daemon_process import DaemonProcess
 from potluck.p2p.frames import FrameStream
 from potluck.p2p.origins import Origins
 from potluck.p2p.reception import Handler, Reception, Terms
-from potluck.p2p.unary import UnaryConnection
+from potluck.p2p.unary import UnaryConnection, checked, failure, in_time
+from potluck.p2p.varint import delimited
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import BackgroundTasks, cancel_and_wait
@@ -242,7 +242,7 @@ class P2pdClient:
         try:
             async with asyncio.timeout(timeout_s):
                 await asyncio.get_running_loop().create_unix_connection(lambda: stream, self._control_path)
-                stream.write_raw(delimited(message))
+                stream.write_raw(delimited(message.SerializeToString()))
                 either: tuple[asyncio.Future[Any], ...] = (answered, stream.lost)
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not answered.done():

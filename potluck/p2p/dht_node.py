@@ -27,7 +27,6 @@ from hivemind.proto import dht_pb2
 from hivemind.utils.serializer import MSGPackSerializer
 
 from potluck.errors import NetworkError
-from potluck.p2p.answers import in_time
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.contention import MAX_STRETCH, stretched
 from potluck.p2p.control import P2pdClient
@@ -36,6 +35,7 @@ from potluck.p2p.joining import NOBODY_ANSWERS_HINT, TryAgainError
 from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue
 from potluck.p2p.reception import Handler
 from potluck.p2p.rules import MAX_HORIZON_S, MAX_RECORD_BYTES, is_plausible
+from potluck.p2p.unary import in_time
 from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_for_itself
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import cancel_and_wait

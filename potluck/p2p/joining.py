@@ -24,10 +24,6 @@ OnWaiting = Callable[[str], None]
 """Called with the reason each time that a node has to try again, and with an empty one when it no longer waits."""
 
 
-def ignore_waiting(reason: str) -> None:
-    """Do nothing with the reason for which a node waits."""
-
-
 class TryAgainError(NetworkError):
     """It does not work now, but the same may work later."""
 

@@ -46,7 +46,7 @@ from potluck.p2p.runtime_dir import RuntimeDir
 from potluck.p2p.silence import keep_out
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.tasks import cancel_and_wait, keep_running, start_task
+from potluck.tasks import BackgroundTasks, keep_running
 from potluck.wire.protocols import DIAL_BACK
 from potluck.wire.refusals import encode_refusal
 
@@ -107,7 +107,7 @@ class Libp2pHost:
         self._lost = asyncio.Event()
         self._control: P2pdClient | None = None
         self._dht: DhtNode | None = None
-        self._tasks: list[asyncio.Task[None]] = []  # that end with the node
+        self._tasks = BackgroundTasks()  # that end with the node
         self._nearby = NearbySearch(_nearby_key(config), identity.peer_id, on_change=config.on_nearby)
         self._strangers = itertools.count()
         self._closing = False
@@ -147,17 +147,17 @@ class Libp2pHost:
             else:
                 await self._patiently(self._enter_dht)
             if self._bootstrap:
-                self._tasks.append(start_task(keep_running("joining the swarm", self._rejoin_forever)))
+                self._tasks.start(keep_running("joining the swarm", self._rejoin_forever))
         except BaseException:
             await self.close()
             raise
-        self._tasks.append(start_task(keep_running("meeting members", self._meet_members)))
-        self._tasks.append(start_task(self._guard_directory()))
+        self._tasks.start(self._guard_directory())
         if self.members is not None:
             asked = self._look_at_neighbours, self.members.knows, self.disconnect, self._ask_seen
-            self._tasks.append(start_task(keep_running("watching for twins", partial(keep_out, *asked))))
+            self._tasks.start(keep_running("watching for twins", partial(keep_out, *asked)))
+            self._tasks.start(keep_running("meeting members", partial(self._meet, self.members)))
         self._nearby.is_joined = bool(self._bootstrap)
-        self._tasks.append(start_task(keep_running("meeting members nearby", self._greet_neighbours)))
+        self._tasks.start(keep_running("meeting members nearby", self._greet_neighbours))
         return self
 
     @property
@@ -281,7 +281,7 @@ class Libp2pHost:
         if self._closing:
             return
         self._closing = True
-        await cancel_and_wait(*self._tasks)
+        await self._tasks.cancel()
         await self._finder.close()
         await self._nearby.close()
         if self.members is not None:
@@ -427,12 +427,8 @@ class Libp2pHost:
             except PotluckError as error:
                 log.debug("still no bootstrap peer: %s", error)
 
-    async def _meet_members(self) -> None:
+    async def _meet(self, members: MembersGate) -> None:
         """Look for members that this node met in earlier runs, and remember those that it meets now."""
-        members = self.members
-        if members is None:
-            return
-
         if not self._bootstrap:
             await greet(met_before(self._config), self._dial, members.meet)
         await keep_meeting(members.computers, self._finder.where, self._config.on_met)
@@ -492,7 +488,7 @@ class Libp2pHost:
     async def _acquaintances(self) -> list[PeerId]:
         """Return the connected peers that accept this node's questions, bootstrap peers first."""
         asked = [peer for peer in await self.neighbours() if self._gate.is_presented(peer, WHERE)]
-        return order(asked, (peer for peer, _ in self._bootstrap))
+        return order(asked, dict(self._bootstrap))
 
     def _running(self) -> P2pdClient:
         if self._control is None or self._closing:

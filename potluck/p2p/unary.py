@@ -7,7 +7,9 @@ leaks an entry a cancelled request; this one answers every call, bounds every wa
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 from hivemind.proto import p2pd_pb2 as pb
@@ -17,11 +19,10 @@ from potluck.membership.budgets import Lease
 from potluck.membership.gate import OpenGate
 from potluck.membership.presentation import MAX_PRESENTATION_BYTES
 from potluck.p2p.addresses import peer_id
-from potluck.p2p.answers import checked, delimited, failure, in_time
 from potluck.p2p.peeking import PEEK_BYTES, peek_request
 from potluck.p2p.reception import Handler, Reception, Terms
 from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
-from potluck.p2p.varint import decode_varint
+from potluck.p2p.varint import decode_varint, delimited
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import start_task
@@ -29,6 +30,7 @@ from potluck.wire.refusals import decode_refusal, encode_refusal
 
 _WHOLE_BYTES = 2 * MAX_PRESENTATION_BYTES  # a message above it is not kept before it is known who calls
 _CALL_ID_BYTES = 16
+_UNKNOWN_PROTOCOL = "protocols not supported"  # p2pd's words
 
 
 class UnaryConnection(asyncio.Protocol):
@@ -63,7 +65,7 @@ class UnaryConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by inheritance
-        self._transport.write(delimited(pb.Request(type=pb.Request.PERSISTENT_CONN_UPGRADE)))
+        self._transport.write(delimited(pb.Request(type=pb.Request.PERSISTENT_CONN_UPGRADE).SerializeToString()))
 
     def connection_lost(self, error: Exception | None) -> None:
         gone = RemoteError(Code.UNREACHABLE, "the peer-to-peer process is gone")
@@ -188,4 +190,27 @@ class UnaryConnection(asyncio.Protocol):
 
     def _send(self, message: pb.PersistentConnectionRequest) -> None:
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(delimited(message))
+            self._transport.write(delimited(message.SerializeToString()))
+
+
+def checked(body: bytes) -> pb.Response:
+    """Return p2pd's answer. Raises NetworkError if it refuses."""
+    response = pb.Response.FromString(body)
+    if response.type == pb.Response.ERROR:
+        raise NetworkError(response.error.msg[:300])
+    return response
+
+
+def failure(text: str) -> RemoteError:
+    """Return p2pd's reason for a call or stream that did not begin; a peer without that protocol has answered."""
+    return RemoteError(Code.NOT_SERVED if _UNKNOWN_PROTOCOL in text else Code.UNREACHABLE, text)
+
+
+@contextlib.asynccontextmanager
+async def in_time(timeout_s: float) -> AsyncIterator[None]:
+    """Raise RemoteError UNREACHABLE when the time is over."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            yield
+    except TimeoutError as error:
+        raise RemoteError(Code.UNREACHABLE, f"no answer within {timeout_s:g} s") from error
