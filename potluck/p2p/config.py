@@ -16,12 +16,8 @@ from potluck.protocol.blocks import PersonOf
 RecordCheck = Callable[[DhtSubkey, object, float, PersonOf], bool]
 """subkey, decoded value, expiration (Unix seconds), whose node a peer is -> whether the record may be stored."""
 
-OnMet = Callable[[tuple[str, ...]], None]
-"""Called with full multiaddrs of members that answered, each time that they are others than before."""
-
-
-OnNearby = Callable[[tuple[str, ...]], None]
-"""Called with where a node that looks for members on the local network has heard some."""
+OnAddresses = Callable[[tuple[str, ...]], None]
+"""Called with addresses of members, each time that they are others than before."""
 
 
 def ignore(*told: object) -> None:
@@ -47,8 +43,8 @@ class HostConfig:
     finds_nearby: bool = False  # look for members on the local network, and be found there
     on_news: OnNews = ignore  # told what is new of the members, to be kept; must not wait
     on_leader: Callable[[], None] = ignore  # called when a leader's computer was heard; must not wait
-    on_met: OnMet = ignore  # told where members were found, to be kept; must not wait
-    on_nearby: OnNearby = ignore  # told when the search begins, and of changes; must not wait
+    on_met: OnAddresses = ignore  # told the full multiaddrs of members that answered, to be kept; must not wait
+    on_nearby: OnAddresses = ignore  # told whom the search of the local network has found; must not wait
     record_checks: Mapping[DhtKey, RecordCheck] = field(default_factory=dict)  # keys with rules of their own
     runtime_dir: Path | None = None  # where sockets live; None: the user's own runtime folder
     patience_s: float = 0.0  # how long to try again while no bootstrap peer answers; inf: as long as it takes

@@ -29,7 +29,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from potluck.membership.identity import base58_decode, base58_encode
-from potluck.p2p.config import OnNearby, ignore
+from potluck.p2p.config import OnAddresses, ignore
 from potluck.p2p.joining import delays_s
 from potluck.protocol.blocks import PeerId
 from potluck.tasks import cancel_and_wait, keep_running, start_task
@@ -162,7 +162,7 @@ class NearbySearch:
         swarm_key: bytes,
         peer: PeerId,
         clock: Callable[[], float] = time.time,
-        on_change: OnNearby = ignore,
+        on_change: OnAddresses = ignore,
     ) -> None:
         self.port = 0
         self.is_joined = False

@@ -85,9 +85,10 @@ async def test_beats_repeat_and_carry_the_newest_figures_while_the_record_stays(
     assert directory.has_left
 
 
-async def test_the_record_is_stored_again_in_its_interval() -> None:
+async def test_the_record_is_stored_again_in_its_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     directory = CountingDirectory()
-    announcer = make(directory, heartbeat_interval_s=0.005, record_interval_s=0.01)
+    monkeypatch.setattr("potluck.directory.announcer.RECORD_INTERVAL_S", 0.01)
+    announcer = make(directory, heartbeat_interval_s=0.005)
     announcer.start()
     await directory.until(lambda: len(directory.records) == 3)
     await announcer.stop()
