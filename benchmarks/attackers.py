@@ -252,7 +252,7 @@ async def _misuse_sessions(kind: str, invite: str, seconds: float) -> None:
                     async with asyncio.timeout(_VANISH_AFTER_S if kind == "vanishing" else None):
                         await _open_unread(host, membership.swarm, hidden)
                 except TimeoutError:
-                    os.kill(host.p2pd_pid, signal.SIGKILL)
+                    os.kill(host._running().process.pid, signal.SIGKILL)
                 finally:
                     await host.close()
 

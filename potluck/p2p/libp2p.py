@@ -165,11 +165,6 @@ class Libp2pHost:
         return self.identity.peer_id
 
     @property
-    def p2pd_pid(self) -> int:
-        """Process id of p2pd, for those who count processes and memory."""
-        return self._running().process.pid
-
-    @property
     def ticket(self) -> bytes:
         return b"" if self.members is None else self.members.ticket
 
@@ -304,13 +299,12 @@ class Libp2pHost:
         """Start, unless done, and get a bootstrap peer to accept this node. Raises NetworkError."""
         if self._dht is None:
             await self._start_p2pd()
-        await self._dial_any()
-        if not self._bootstrap:
-            return
-        await self._with_any(self._gate.present)
-        if checks_identity and await self._is_identity_taken():
-            await self._stop_p2pd()  # calls to the other node could arrive here
-            raise TryAgainError("another node already runs with this identity", hint=_OWN_IDENTITY_HINT)
+        if self._bootstrap:
+            await self._dial_any()
+            await self._with_any(self._gate.present)
+            if checks_identity and await self._is_identity_taken():
+                await self._stop_p2pd()  # calls to the other node could arrive here
+                raise TryAgainError("another node already runs with this identity", hint=_OWN_IDENTITY_HINT)
 
     async def _enter_dht(self) -> None:
         assert self._dht is not None
@@ -320,7 +314,7 @@ class Libp2pHost:
 
     async def _with_any(self, attempt: Callable[[PeerId], Coroutine[Any, Any, None]]) -> None:
         named = await self._connected()
-        heard = [_of_neighbour(attempt(peer)) for peer in self._neighbours() if peer not in named]
+        heard = [_of_neighbour(attempt(peer)) for peer in self._nearby.found.addresses if peer not in named]
         await any_of((*map(attempt, named), *heard), grace_s=self._grace_s)
 
     async def _connected(self) -> Collection[PeerId]:
@@ -328,15 +322,13 @@ class Libp2pHost:
         now, named = await self.neighbours(), dict.fromkeys(peer for peer, _ in self._bootstrap)
         return [peer for peer in named if peer in now] or named
 
-    def _neighbours(self) -> Mapping[PeerId, str]:
-        """Return where peers were heard on the local network; an invite may name them with addresses of the past."""
-        return self._nearby.found.addresses
-
     async def _dial_any(self) -> None:
-        """Dial the bootstrap peers side by side. Raises TryAgainError if there are some and none can be reached."""
-        if not self._bootstrap:
-            return
-        ways = (*self._bootstrap, *self._neighbours().items())
+        """Dial bootstrap peers side by side, and those heard nearby, as an invite may name addresses of the past.
+
+        Raises:
+            TryAgainError: none can be reached.
+        """
+        ways = (*self._bootstrap, *self._nearby.found.addresses.items())
         dials = (self._dial(peer, [addr]) for peer, addr in ways)
         await any_of(dials, grace_s=self._grace_s)
 

@@ -66,4 +66,4 @@ async def _ask_to_relay(stranger: Libp2pHost, relay: Libp2pHost, rng: random.Ran
 
 
 def _mb_of(host: Libp2pHost) -> float:
-    return psutil.Process(host.p2pd_pid).memory_full_info().uss / 1e6
+    return psutil.Process(host._running().process.pid).memory_full_info().uss / 1e6

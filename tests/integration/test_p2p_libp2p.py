@@ -71,7 +71,7 @@ class Starter:
         return await Libp2pHost.start(config)
 
     async def kill(self, host: Libp2pHost) -> None:
-        os.kill(host.p2pd_pid, signal.SIGKILL)
+        os.kill(host._running().process.pid, signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
@@ -394,7 +394,7 @@ async def test_a_killed_process_takes_its_p2pd_along_and_its_streams_end(
         await wait_gone(pid)
     monkeypatch.undo()
     host = await Libp2pHost.start(HostConfig(runtime_dir=runtime_dir))  # removes what the dead left
-    pid = host.p2pd_pid
+    pid = host._running().process.pid
     await host.close()
     assert not psutil.pid_exists(pid)
     assert not list(runtime_dir.iterdir())
