@@ -15,10 +15,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
+from msgspec import structs
 from potluck_app.pages.catalogue import FIRST_RUN, SIDEBAR
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets import theme
@@ -84,21 +84,25 @@ def small_screens(soak: bool) -> Measured:
 
 def statuses() -> dict[str, Status]:
     """Return one status for each way in which the pages differ."""
-    aside = replace(
+    aside = structs.replace(
         SERVING, state=State.YIELDED, reason=Reason.GAME, text="Giving way to Hades II", app="hades2",
         app_title="Hades II", ends="15 s after Hades II has ended", probes=PROBES, engine=EngineStatus(),
     )  # fmt: skip
     outlook = SwarmOutlook(907.0, ((1, 2),), 1200.0, (1, 2))
-    serving = replace(SERVING, text="Serving blocks 0:2 of demo", swarm=replace(SWARM, outlook=outlook), probes=PROBES)
+    serving = structs.replace(
+        SERVING, text="Serving blocks 0:2 of demo", swarm=structs.replace(SWARM, outlook=outlook), probes=PROBES
+    )
     return {
         "serving": serving,
-        "slow": replace(serving, text="Serving blocks 0:2 of demo slowly, while you use the computer", duty=0.5),
+        "slow": structs.replace(
+            serving, text="Serving blocks 0:2 of demo slowly, while you use the computer", duty=0.5
+        ),
         "aside": aside,
-        "paused": replace(aside, state=State.PAUSED, reason=Reason.TIMER, text="Paused by you", until=4e9),
-        "stopped": replace(
+        "paused": structs.replace(aside, state=State.PAUSED, reason=Reason.TIMER, text="Paused by you", until=4e9),
+        "stopped": structs.replace(
             aside, state=State.IDLE, reason=Reason.SWITCHED_OFF, text="Serving is switched off in the settings"
         ),
-        "finishing": replace(
+        "finishing": structs.replace(
             serving,
             state=State.DRAINING,
             reason=Reason.SHUTDOWN,
@@ -106,8 +110,10 @@ def statuses() -> dict[str, Status]:
             until=4e9,
             sessions=2,
         ),
-        "no engine": replace(aside, state=State.IDLE, reason=Reason.NO_ENGINE, text="The engine is not set up yet"),
-        "no swarm": replace(
+        "no engine": structs.replace(
+            aside, state=State.IDLE, reason=Reason.NO_ENGINE, text="The engine is not set up yet"
+        ),
+        "no swarm": structs.replace(
             aside, state=State.IDLE, reason=Reason.NO_SWARM, text="No swarm joined yet", swarm=None, app="", ends=""
         ),
     }

@@ -6,7 +6,6 @@ not what is measured.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import logging
 import os
@@ -16,20 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from potluck_control.engine_messages import EngineEvent
-from potluck_control.launch_spec import LaunchSpec, ServingLimits
+from potluck_control.launch_spec import ServingLimits
 from potluck_engine.main import run_engine
 
 from benchmarks.server import engine_modules
 from potluck.errors import PotluckError
 from potluck.membership.joined import JoinedSwarms
+from tests.helpers.launches import launch_of
 
 
 def main(options: dict[str, Any]) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    config = LaunchSpec(
-        membership=JoinedSwarms().find(options["swarm"]).for_client(),
-        checkpoint=options["checkpoint"],
-        runtime_dir=Path(options["runtime_dir"]),
+    config = launch_of(
+        options["checkpoint"],
+        Path(options["runtime_dir"]),
+        JoinedSwarms().find(options["swarm"]).for_client(),
         num_blocks=options["num_blocks"],
         link_mbps=options["link_mbps"],
         listen=("/ip4/127.0.0.1/tcp/0",),
@@ -48,7 +48,7 @@ def main(options: dict[str, Any]) -> None:
 
 
 def report(event: EngineEvent) -> None:
-    fields = {field.name: str(getattr(event, field.name)) for field in dataclasses.fields(event)}
+    fields = {name: str(getattr(event, name)) for name in event.__struct_fields__}
     print(json.dumps({"event": type(event).__name__, **fields}), flush=True)
 
 

@@ -87,6 +87,11 @@ def _modules() -> dict[str, Path]:
     return found
 
 
+def product_trees() -> dict[str, ast.Module]:
+    """Return the parsed modules of the product by their dotted names."""
+    return {module: _tree(path) for module, path in _modules().items()}
+
+
 @cache
 def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())

@@ -14,14 +14,15 @@ from typing import Any
 
 from potluck_control import schema
 from potluck_control.places import find_places
+from potluck_control.settings import SETTINGS_VERSION, entries, value_of
 from potluck_daemon.settings.accepted import accept, accepted_data, change_settings
-from potluck_daemon.settings.schema import SETTINGS_VERSION, entries
 from potluck_daemon.settings.store import load, parse, write
-from potluck_daemon.settings.values import entry_of, shown, value_of
+from potluck_daemon.settings.values import entry_of, shown
 
 from potluck.errors import UsageError
 from potluck_cli.connect import daemon, hello_or_none
-from potluck_cli.options import answer, folder_or_name
+from potluck_cli.options import answer
+from potluck_cli.setting_options import look_for
 from potluck_cli.terminal import Terminal, say
 
 DESCRIPTION = """\
@@ -35,8 +36,6 @@ EXAMPLES = """\
   potluck config set yield.always blender,Game.exe
   potluck config unset serve.num_blocks
   potluck config edit"""
-
-_FOLDERS = ("serve.checkpoint", "serve.adapters")  # looked for when they are set; a disk may be unplugged later
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +84,8 @@ def run(args: argparse.Namespace) -> int:
         _edit(path)
     elif args.action in ("set", "unset"):
         value = _typed(args.key, args.value) if args.action == "set" else None
-        if value is not None and args.key in _FOLDERS:
-            for folder in value.split(","):
-                folder_or_name(folder.strip())
+        if value is not None:
+            look_for(entry_of(args.key), value)
         change_settings(find_places(), {args.key: value})
         _have_read()
     chosen = [] if args.action == "edit" else list(entries()) if args.action == "list" else [entry_of(args.key)]

@@ -7,16 +7,17 @@ import csv
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from potluck_control.codec import to_json
+from msgspec import structs
 from potluck_control.methods import earnings
 from potluck_control.methods.earnings import Entry, LedgerCheck
 from potluck_control.places import find_places
 from potluck_daemon.ledger.backup import back_up, restore
 
+from potluck.protocol.codec import builtins
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer
 from potluck_cli.terminal import say
@@ -93,11 +94,11 @@ def _entries() -> Iterator[Entry]:
 def _write(entries: Iterator[Entry], file: TextIO, *, as_json: bool) -> None:
     if not as_json:
         writer = csv.writer(file)
-        writer.writerow([field.name for field in fields(Entry)])
-        writer.writerows(map(astuple, entries))
+        writer.writerow(Entry.__struct_fields__)
+        writer.writerows(map(structs.astuple, entries))
         return
     for entry in entries:
-        say(json.dumps(to_json(entry)), file=file)
+        say(json.dumps(builtins(entry)), file=file)
 
 
 def _check(args: argparse.Namespace) -> int:

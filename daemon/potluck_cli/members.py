@@ -11,9 +11,10 @@ import os
 import shlex
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import structs
 from potluck_control.methods import computers
 from potluck_control.methods import members as methods
 from potluck_control.places import find_places
@@ -286,7 +287,7 @@ def _promote(args: argparse.Namespace) -> int:
 def _demote(args: argparse.Namespace) -> int:
     """Show what would follow, and do it once the user agrees."""
     client, params = daemon(), methods.PromoteParams(args.name, is_admin=False, swarm=args.swarm, keep=args.keep)
-    effects = _effects(client.call(methods.PROMOTE, replace(params, is_trial=True)))
+    effects = _effects(client.call(methods.PROMOTE, structs.replace(params, is_trial=True)))
     if effects and not args.yes:
         say(*effects, sep="\n", file=sys.stderr)
         if args.json or not sys.stdin.isatty():

@@ -10,9 +10,8 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_control.codec import from_json, loads
-
 from potluck.checked_files import CheckedFile
+from potluck.protocol.codec import decode
 
 HOUR_S = 3600
 HOURS = 7 * 24
@@ -66,4 +65,4 @@ class PageHistory:
 def kept_page(folder: Path, prefix: str) -> CheckedFile[PageHistory]:
     """Return the file of the swarm with this prefix, which peers of an open swarm chose, so it names no file itself."""
     name = hashlib.sha256(prefix.encode()).hexdigest()[:16]
-    return CheckedFile(folder / f"page-{name}.json", lambda data: from_json(PageHistory, loads(data)))
+    return CheckedFile(folder / f"page-{name}.json", lambda data: decode(PageHistory, data))

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from potluck.errors import PotluckError, UsageError
+from potluck.protocol.codec import CodecError, builtins, decode, encode
 from potluck_control import schema
 from potluck_control.agreement import agree
-from potluck_control.codec import CodecError, dumps, from_json, loads, to_json
 from potluck_control.schema import Empty, Event, Method
 
 P = TypeVar("P")
@@ -58,8 +58,8 @@ class ControlClient:
 
     def call(self, method: Method[P, R], params: P | None = None) -> R:
         """Call `method` and return its result. Raises DaemonAwayError or ControlError."""
-        wanted = to_json(params if params is not None else Empty())
-        body = dumps({"jsonrpc": "2.0", "id": 1, "method": method.name, "params": wanted})
+        wanted = builtins(params if params is not None else Empty())
+        body = encode({"jsonrpc": "2.0", "id": 1, "method": method.name, "params": wanted})
         headers = {"Host": schema.HOST, "Content-Type": "application/json"}
         with self._line.connection(self._timeout_s) as connection:
             connection.request("POST", schema.RPC_PATH, body, headers)
@@ -163,12 +163,12 @@ def _result(method: Method[Any, R], status: int, body: bytes) -> R:
     if status != 200:
         raise ControlError(_refusal(body))
     try:
-        message = loads(body)
+        message = decode(object, body)
         if not isinstance(message, dict):
             raise CodecError("expected an object")
         if "error" in message:
             raise _control_error(message["error"])
-        return from_json(method.result, message.get("result"), "result")
+        return decode(method.result, encode(message.get("result")))
     except CodecError as error:
         raise ControlError(f"the daemon's answer is not understood: {error}") from error
 
@@ -186,7 +186,7 @@ def _control_error(error: object) -> ControlError:
 
 def _refusal(body: bytes) -> str:
     try:
-        message = loads(body)
+        message = decode(object, body)
     except CodecError:
         message = None
     text = message.get("error") if isinstance(message, dict) else None
@@ -203,8 +203,8 @@ def _read_events(answer: http.client.HTTPResponse, is_wanted: Callable[[object],
             kind = schema.EVENT_TYPES.get(name.decode("ascii", "replace"))
             if kind is not None:  # a newer daemon may send events that we do not know
                 try:
-                    content = loads(value)
+                    content = decode(object, value)
                     if is_wanted(content):
-                        yield from_json(kind, content, "event")
+                        yield decode(kind, value)
                 except CodecError as error:
                     raise ControlError(f"the daemon's event is not understood: {error}") from error

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from potluck.protocol.codes import Code
 
@@ -14,8 +15,7 @@ RECENT_WEIGHT = 0.1
 """Of the newest step in `StepCounts.recent_rows`."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageCounts:
+class PageCounts(Struct, frozen=True):
     """Pages of the KV cache; `free` ones include kept prefixes, `spilled` ones are in RAM or on disk."""
 
     total: int = 0
@@ -25,8 +25,7 @@ class PageCounts:
     kept: int = 0  # by prefixes that no session uses; counted as free
 
 
-@dataclass(frozen=True, slots=True)
-class EngineMetrics:
+class EngineMetrics(Struct, frozen=True):
     """Counts since the engine started or came back, and some figures of the present moment ("now")."""
 
     decode_tokens: int = 0
@@ -49,7 +48,7 @@ class EngineMetrics:
     streamed_blocks: int = 0  # now; fetched anew in each pass through the span
     streamed_bytes: int = 0  # now; in a pass
     fetch_seconds: float = 0.0  # now; what fetching them takes at least, which larger steps share
-    pages: PageCounts = field(default_factory=PageCounts)  # now
+    pages: PageCounts = PageCounts()  # now
 
     @property
     def done_tokens(self) -> int:

@@ -7,38 +7,35 @@ when its standard input does.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from potluck.membership.membership import Membership
+from potluck.protocol.codec import Confidential
 from potluck_control.schema import AuditStatus
+from potluck_control.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayOpening:
+class GatewayOpening(Confidential, frozen=True):
     """The swarm and model to open. `socket`: that of the daemon which records what others do."""
 
     membership: Membership
-    token: str = field(repr=False)
+    token: str
     checkpoint: str  # folder or hub name
-    max_tokens: int
+    settings: Settings
     socket: str
-    find_nearby: bool
-    port: int  # 0: any free one
-    at_once: int  # requests that are answered at the same time
-    audits: str  # one of AUDITS: who may recompute windows
     key_hashes: tuple[str, ...]
+    port: int = 0  # of the gateway before, where programs look for it; 0: that of the settings
     distrusted: tuple[str, ...] = ()  # people whose servers computed wrongly, as earlier gateways found
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayKeyHashes:
+class GatewayKeyHashes(Struct, frozen=True):
     """The keys that hold from now on, beside the token; sent whenever they change."""
 
     hashes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayReport:
+class GatewayReport(Struct, frozen=True):
     """A line from the gateway: the step it is at, its `url` once it is ready, that somebody asked, or why it ends.
 
     `audits`: what this process found so far, None if there is nothing new. `found`: a server that computed wrongly, in

@@ -19,8 +19,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Protocol
 
+from potluck.protocol.codec import encode
 from potluck.tasks import cancel_and_wait
-from potluck_control.codec import dumps
 
 log = logging.getLogger(__name__)
 
@@ -147,7 +147,7 @@ class HttpServer:
                 pass
         except HttpError as error:
             log.debug("request refused: %d %s", error.status, error.message)
-            answer = HttpAnswer(dumps({"error": error.message}), status=error.status)
+            answer = HttpAnswer(encode({"error": error.message}), status=error.status)
             await self._send(writer, _response(answer, keep_alive=False))
         writer.write_eof()
         with contextlib.suppress(TimeoutError):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from msgspec import Struct
+
 P = TypeVar("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Empty:
+class Empty(Struct, frozen=True):
     """No parameters, or nothing to say."""
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class NetworkCaps:
+
+class NetworkCaps(Struct, frozen=True):
     """Caps on serving and, separately, on downloads of files; 0 means no cap."""
 
     upload_mbps: float = 0.0
@@ -15,8 +15,7 @@ class NetworkCaps:
     may_measure: bool = True  # exchange bytes with others to measure speed
 
 
-@dataclass(frozen=True, slots=True)
-class Nearby:
+class Nearby(Struct, frozen=True, tag=True, tag_field="kind"):
     """The members heard lately on the local network. A node that looks there sends it each time that it changes."""
 
     found: tuple[str, ...] = ()  # host:port
@@ -30,8 +29,7 @@ class Reach(StrEnum):
     RELAYED = "relayed"
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkReport:
+class NetworkReport(Struct, frozen=True):
     """Reach, as peers reported who tried, and rates in Mbit/s; 0 means not known."""
 
     reach: Reach = Reach.UNKNOWN

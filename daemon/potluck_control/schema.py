@@ -8,8 +8,9 @@ change raises it. Times are Unix seconds, because they cross processes and are s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
+from potluck.protocol.codec import Confidential
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.method import Empty as Empty
 from potluck_control.method import Method as Method
@@ -27,8 +28,7 @@ EVENTS_PATH = "/events"
 # --- what is shown ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class EngineStatus:
+class EngineStatus(Struct, frozen=True):
     """The process that owns the device; `pid` is None while it is ended."""
 
     pid: int | None = None
@@ -39,8 +39,7 @@ class EngineStatus:
     runs_on_hint: str = ""  # how to make them faster; empty: nothing to do
 
 
-@dataclass(frozen=True, slots=True)
-class SwarmOutlook:
+class SwarmOutlook(Struct, frozen=True):
     """The capacity of the swarm, and what one more typical server would add."""
 
     tokens_per_s: float  # through all blocks; 0: a block is not served
@@ -49,8 +48,7 @@ class SwarmOutlook:
     one_more_span: tuple[int, int]  # the blocks that the server would take
 
 
-@dataclass(frozen=True, slots=True)
-class SwarmStatus:
+class SwarmStatus(Struct, frozen=True):
     """The swarm that this machine serves, as the engine last reported it."""
 
     name: str
@@ -64,8 +62,7 @@ class SwarmStatus:
     prefix: str = ""  # names the swarm and its model: another swarm, or model, has another one
 
 
-@dataclass(frozen=True, slots=True)
-class LoadStatus:
+class LoadStatus(Struct, frozen=True):
     """The load of the machine and the engine's share. Percentages are of the whole machine."""
 
     cpu_percent: float = 0.0
@@ -76,8 +73,7 @@ class LoadStatus:
     memory_total_bytes: int = 0  # of that device
 
 
-@dataclass(frozen=True, slots=True)
-class UseStatus:
+class UseStatus(Struct, frozen=True):
     """Traffic and energy of serving since midnight, and traffic since the month began."""
 
     sent_bytes: int = 0
@@ -88,8 +84,7 @@ class UseStatus:
     month_received_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class AuditStatus:
+class AuditStatus(Struct, frozen=True):
     """What this computer's own requests found about servers, through the gateway and since the daemon started."""
 
     checked: int = 0  # pieces of answers that another person's server computed again
@@ -107,15 +102,13 @@ class ProbeState(OpenEnum):
     UNKNOWN = "unknown"  # what a newer daemon says
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeStatus:
+class ProbeStatus(Struct, frozen=True):
     name: str
     state: ProbeState
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramQuestion:
+class ProgramQuestion(Struct, frozen=True):
     """Is this program a game? `programs.place` answers: always or never."""
 
     app: str
@@ -123,8 +116,7 @@ class ProgramQuestion:
     is_open: bool = True  # False: answered, and never asked again
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """Everything that a status page shows. `text` is the state and its reason in one sentence."""
 
     state: State
@@ -133,9 +125,9 @@ class Status:
     since: float
     version: str
     until: float | None = None  # when this state ends by itself; None: not known
-    engine: EngineStatus = field(default_factory=EngineStatus)
+    engine: EngineStatus = EngineStatus()
     swarm: SwarmStatus | None = None
-    load: LoadStatus = field(default_factory=LoadStatus)
+    load: LoadStatus = LoadStatus()
     tokens_per_s: float = 0.0
     sessions: int = 0
     tokens_today: int = 0
@@ -143,21 +135,20 @@ class Status:
     app: str = ""  # the program that it gives way to, for `programs.place`; empty if that would not help
     app_title: str = ""  # that program, by the name that people know
     duty: float = 1.0  # share of the time in which the engine computes
-    use: UseStatus = field(default_factory=UseStatus)
+    use: UseStatus = UseStatus()
     probes: tuple[ProbeStatus, ...] = ()
     notices: tuple[str, ...] = ()  # e.g. that the settings file cannot be read
     loading: Progress | None = None  # of blocks from the hub or the disk; None: nothing is loaded
-    network: NetworkReport = field(default_factory=NetworkReport)  # as the engine last reported it
+    network: NetworkReport = NetworkReport()  # as the engine last reported it
     questions: tuple[ProgramQuestion, ...] = ()  # that are open, the oldest first
     nearby: Nearby | None = None  # None: no node of this computer runs
     ports: tuple[int, ...] = ()  # TCP, at which others find this computer now
-    audits: AuditStatus = field(default_factory=AuditStatus)
+    audits: AuditStatus = AuditStatus()
     is_confirmed: bool = True  # False: a guest of the swarm, until a leader's computer was online
     leader_heard_at: float | None = None  # when a leader's computer was last heard; None: not since the start
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Struct, frozen=True):
     """One line of the history. `app` and `app_title`: as in Status, for "never yield for this program"."""
 
     at: float
@@ -172,15 +163,13 @@ class Transition:
 # --- methods ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class HelloParams:
+class HelloParams(Struct, frozen=True):
     client: str = ""  # name, for the log
     api: int = API_VERSION
     version: str = ""  # of the client's program
 
 
-@dataclass(frozen=True, slots=True)
-class DaemonHello:
+class DaemonHello(Struct, frozen=True):
     """`methods`: all that this daemon has; empty: it is older than this list. See `agreement`."""
 
     api: int
@@ -190,8 +179,7 @@ class DaemonHello:
     methods: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PauseParams:
+class PauseParams(Struct, frozen=True):
     """`seconds` None: until resumed, or until the running game ends."""
 
     seconds: float | None = None
@@ -202,8 +190,7 @@ class PauseParams:
             raise ValueError("a pause lasts between a second and a year")
 
 
-@dataclass(frozen=True, slots=True)
-class DrainParams:
+class DrainParams(Struct, frozen=True):
     """`seconds`: how long open sessions may take. The rest go on elsewhere."""
 
     seconds: float = 600.0
@@ -213,8 +200,7 @@ class DrainParams:
             raise ValueError("draining lasts at most a week")
 
 
-@dataclass(frozen=True, slots=True)
-class PresenceParams:
+class PresenceParams(Struct, frozen=True):
     """What an agent outside the daemon sees. It repeats this before it expires; 0 seconds take it back."""
 
     source: str  # the agent's name
@@ -231,11 +217,10 @@ class PresenceParams:
             raise ValueError("a report lasts at most 10 minutes")
 
 
-@dataclass(frozen=True, slots=True)
-class JoinParams:
+class JoinParams(Confidential, frozen=True):
     """`moves`: this computer serves the swarm from now on, even if it serves another one."""
 
-    invite: str = field(repr=False)  # lets its reader apply
+    invite: str  # lets its reader apply
     moves: bool = False
 
     def __post_init__(self) -> None:
@@ -243,8 +228,7 @@ class JoinParams:
             raise ValueError("an invite has between 1 and 16384 characters")
 
 
-@dataclass(frozen=True, slots=True)
-class CreateParams:
+class CreateParams(Struct, frozen=True):
     """A new swarm that is found through this machine.
 
     `name` empty: home, home-2 and so on. `model`: a checkpoint's folder or a name on the hub; empty: the demo model.
@@ -261,28 +245,25 @@ class CreateParams:
             raise ValueError("the name has at most 64 letters, the model 4096")
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Struct, frozen=True):
     name: str
     model: str
 
 
-@dataclass(frozen=True, slots=True)
-class SwarmInvite:
+class SwarmInvite(Confidential, frozen=True):
     """An invite to the served swarm: whoever has it may join until `expires_at`, up to `people` of them.
 
     That of an open or public swarm is no secret. `link` names the swarm and its key, and lets nobody in.
     """
 
     name: str
-    invite: str = field(repr=False)
+    invite: str
     expires_at: float = 0.0  # 0: of an open or public swarm
     people: int = 0
     link: str = ""  # empty: of an open swarm
 
 
-@dataclass(frozen=True, slots=True)
-class InviteParams:
+class InviteParams(Struct, frozen=True):
     """Says how many people may join with an invite, and for how many days.
 
     `is_public`: anybody may join from now on, another 10,000 people.
@@ -297,8 +278,7 @@ class InviteParams:
             raise ValueError("an invite is for 1 to 10,000 people and up to 3,650 days")
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryParams:
+class HistoryParams(Struct, frozen=True):
     """The newest `limit` transitions that pass all filters. An empty filter passes everything."""
 
     limit: int = 50
@@ -313,13 +293,11 @@ class HistoryParams:
             raise ValueError("at most 200 letters to look for")
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryPage:
+class HistoryPage(Struct, frozen=True):
     transitions: tuple[Transition, ...]  # oldest first
 
 
-@dataclass(frozen=True, slots=True)
-class LogsParams:
+class LogsParams(Struct, frozen=True):
     lines: int = 100
 
     def __post_init__(self) -> None:
@@ -327,14 +305,12 @@ class LogsParams:
             raise ValueError("lines is between 1 and 2000")
 
 
-@dataclass(frozen=True, slots=True)
-class Logs:
+class Logs(Struct, frozen=True):
     path: str
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Metrics:
+class Metrics(Struct, frozen=True):
     """The engine's counters since it started or was restored."""
 
     engine: EngineMetrics

@@ -16,6 +16,7 @@ from typing import Any
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.own_python import child_environment
 from potluck_control.places import Places
+from potluck_control.settings import Settings
 
 from potluck.checked_files import damage_notices
 from potluck.errors import PotluckError, UsageError
@@ -28,7 +29,6 @@ from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
 from potluck_daemon.settings.accepted import AcceptedSettings, change_settings
 from potluck_daemon.settings.desired_state import DesiredState, read_desired_state, stamps
-from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.state import LessMemory, StateFile
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.swarms.contact import free_port, no_network, peers_to_ask

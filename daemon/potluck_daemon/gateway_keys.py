@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from potluck_control.codec import dumps, from_json, loads
 from potluck_control.gateway_messages import key_hash
 from potluck_control.methods.gateway import KeyInfo
 
 from potluck.checked_files import CheckedFile, DamagedError
 from potluck.errors import UsageError
+from potluck.protocol.codec import decode, encode
 
 MAX_KEYS = 100
 _WRITE_EVERY_S = 60.0
@@ -50,7 +50,7 @@ class GatewayKeys:
     """The file of keys, readable by its user only. Every method raises UsageError if it cannot be read or written."""
 
     def __init__(self, path: Path) -> None:
-        self._file = CheckedFile(path, lambda data: from_json(_Content, loads(data), path.name))
+        self._file = CheckedFile(path, lambda data: decode(_Content, data))
         self._unwritten: list[tuple[str, int]] = []  # answers: hashes of their keys, and tokens
         self._written_at = 0.0  # monotonic
 
@@ -103,4 +103,4 @@ class GatewayKeys:
             raise UsageError(text, hint="make the keys again: potluck gateway key NAME") from error
 
     def _write(self, keys: tuple[_Key, ...]) -> None:
-        self._file.write(dumps(_Content(keys)))
+        self._file.write(encode(_Content(keys)))

@@ -17,11 +17,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from potluck_control import engine_messages as messages
-from potluck_control.codec import CodecError
 from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.p2p.config import HostConfig
+from potluck.protocol.codec import CodecError
 from potluck.tasks import first_of
 
 log = logging.getLogger(__name__)
@@ -97,10 +97,10 @@ class DaemonPipe:
 
     async def launch(self) -> LaunchSpec | None:
         """Wait for the launch; None: the daemon says Stop or is gone. It says everything else again later."""
-        while not isinstance(message := await self.read(), LaunchSpec):
+        while not isinstance(message := await self.read(), messages.Launch):
             if message is None or isinstance(message, messages.Stop):
                 return None
-        return message
+        return message.spec
 
     async def read(self) -> messages.Message | None:
         """Return the next known message; None when the daemon is gone."""

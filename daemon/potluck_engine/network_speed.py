@@ -15,9 +15,9 @@ import statistics
 import struct
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 
+from msgspec import structs
 from potluck_control.network_report import NetworkReport
 
 from potluck.checkpoint.fetching import FETCHING
@@ -108,7 +108,7 @@ class NetworkSpeed:
         return min(found, self.cap_mbps) if self.cap_mbps > 0 else found
 
     def completed(self, report: NetworkReport) -> NetworkReport:
-        return replace(
+        return structs.replace(
             report,
             link_mbps=round(self.link_mbps, 2),
             num_links=len(self._links),

@@ -9,7 +9,6 @@ import threading
 from functools import partial
 from pathlib import Path
 
-from potluck_control.codec import dumps, from_json, loads
 from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport, key_hash
 from potluck_control.record_work import record_work
 from potluck_control.redaction import RedactingFormatter
@@ -18,6 +17,7 @@ from potluck_control.schema import AuditStatus
 from potluck.errors import PotluckError
 from potluck.processes import confine
 from potluck.protocol.blocks import PersonId
+from potluck.protocol.codec import decode, encode
 from potluck_gateway.server import GatewayServer
 
 _lock = threading.Lock()
@@ -35,7 +35,7 @@ def main() -> None:
     line = sys.stdin.buffer.readline()
     if not line:  # nobody wants it any more
         return
-    wanted = from_json(GatewayOpening, loads(line))
+    wanted = decode(GatewayOpening, line)
     keys = _Keys(wanted)
     threading.Thread(target=_follow_daemon, args=(keys,), daemon=True).start()
     try:
@@ -70,7 +70,8 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
 
     quiet()
     limit_threads()
-    swarm = wanted.membership.swarm
+    swarm, settings = wanted.membership.swarm, wanted.settings
+    port = wanted.port or settings.gateway.port
     _tell(GatewayReport(step="Loading embeddings and head"))
     text = Text(open_checkpoint(wanted.checkpoint, revision=swarm.revision).folder)
 
@@ -85,8 +86,8 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
     config = ClientConfig(
         record=partial(record_work, socket=Path(wanted.socket)),
         on_waiting=show_joining,
-        finds_nearby=wanted.find_nearby,
-        audits=wanted.audits,
+        finds_nearby=settings.serve.find_nearby,
+        audits=settings.gateway.audits,
         distrusted=frozenset(map(PersonId, wanted.distrusted)),
         on_wrong=lambda text: _tell(
             GatewayReport(audits=found(), found=text, distrusted=tuple(model.audits().wrong_people))
@@ -100,26 +101,26 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
             chat,
             keys.has,
             lambda: _tell(GatewayReport(asked=True, audits=found())),
-            max_tokens=wanted.max_tokens,
-            at_once=wanted.at_once,
-            port=wanted.port,
+            max_tokens=settings.chat.max_tokens,
+            at_once=settings.gateway.at_once,
+            port=port,
             on_answered=lambda key, tokens: _tell(GatewayReport(asked=True, key_hash=key_hash(key), tokens=tokens)),
         )
-        is_elsewhere = wanted.port not in (0, server.port)
-        notice = f"port {wanted.port} is taken (gateway.port): this address is for now" if is_elsewhere else ""
+        is_elsewhere = port not in (0, server.port)
+        notice = f"port {port} is taken (gateway.port): this address is for now" if is_elsewhere else ""
         _tell(GatewayReport(url=server.url, notice=notice))
         server.run()
 
 
 def _tell(told: GatewayReport) -> None:
     with _lock:
-        os.write(1, dumps(told) + b"\n")
+        os.write(1, encode(told) + b"\n")
 
 
 def _follow_daemon(keys: _Keys) -> None:
     """Hear of changed keys. Exit at once when the daemon closes the input: a generation may be waiting for servers."""
     for line in sys.stdin.buffer:
-        keys.replace(from_json(GatewayKeyHashes, loads(line)).hashes)
+        keys.replace(decode(GatewayKeyHashes, line).hashes)
     os._exit(0)
 
 

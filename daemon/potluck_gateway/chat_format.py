@@ -8,8 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from potluck_control.codec import to_json
-
+from potluck.protocol.codec import builtins
 from potluck_gateway.answer_format import EVENTS, comment, error_body, event, new_id
 from potluck_gateway.answers import Answer, Answers, Part
 from potluck_gateway.requests import (
@@ -146,7 +145,7 @@ def _logprobs(scored: Answer | Part) -> dict[str, Any]:
 
 def details(answer: Answer) -> dict[str, Any]:
     """Return what a choice tells of the answer's tokens, speed and servers if that was asked for."""
-    return {} if answer.details is None else {"potluck": to_json(answer.details)}
+    return {} if answer.details is None else {"potluck": builtins(answer.details)}
 
 
 def usage(answers: Answers) -> dict[str, int]:

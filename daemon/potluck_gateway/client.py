@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from potluck_control.codec import CodecError, from_json
 from potluck_control.methods.gateway import GatewayStatus
 
 from potluck.errors import PotluckError, SwarmError, UsageError
+from potluck.protocol.codec import CodecError, decode, encode
 from potluck_gateway.answers import AnswerDetails
 from potluck_gateway.requests import COMMENT, ChatMessage
 
@@ -81,7 +81,7 @@ def complete(
             on_text(choice["text"])
             details = choice.get("potluck", details)
     try:
-        return from_json(AnswerDetails, details)
+        return decode(AnswerDetails, encode(details))
     except CodecError as error:
         raise PotluckError("the gateway is of another version", hint="potluck gateway stop, then try again") from error
 

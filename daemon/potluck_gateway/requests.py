@@ -9,9 +9,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from potluck_control.codec import CodecError, loads
-
 from potluck.errors import UsageError
+from potluck.protocol.codec import CodecError, decode
 from potluck_gateway.answers import ToolCall
 
 COMMENT = ": "  # begins a line for people in a stream of events
@@ -136,7 +135,7 @@ class ChatRequest:
 
 def parse_object(body: bytes) -> dict[str, Any]:
     try:
-        asked = loads(body)
+        asked = decode(object, body)
     except CodecError as error:
         raise BadRequestError(str(error)) from None
     if not isinstance(asked, dict):
@@ -248,7 +247,7 @@ def _parse_call(value: object) -> ToolCall:
         raise BadRequestError("a tool call needs a function with a name")
     arguments = function.get("arguments") or {}
     try:
-        read = loads(arguments.encode()) if isinstance(arguments, str) else arguments
+        read = decode(object, arguments) if isinstance(arguments, str) else arguments
     except CodecError:
         read = None
     if not isinstance(read, dict):

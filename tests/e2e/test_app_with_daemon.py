@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
 import pytest_asyncio
@@ -20,6 +19,7 @@ from helpers.daemon_process import DaemonProcess
 from helpers.desktop import Desktop, desktop, ended
 from helpers.screen import shown
 from helpers.tray_host import TrayHost, TrayItem, eventually
+from msgspec import structs
 from potluck_app.pages.page import Page
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.window import MainWindow
@@ -173,7 +173,7 @@ async def test_a_game_can_be_ignored_from_the_menu_with_the_keyboard(
     await tray.wait_tooltip("serving")
     assert "steam:4711" in daemon.command("config", "get", "yield.never").stdout
     await wait_menu(tray, {"Never step aside for SuperTuxKart…": None})
-    daemon.client.call(schema.PRESENCE, replace(game, lifetime_s=0))
+    daemon.client.call(schema.PRESENCE, structs.replace(game, lifetime_s=0))
 
 
 async def test_a_machine_that_finishes_counts_its_sessions_and_can_be_kept(

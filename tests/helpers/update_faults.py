@@ -23,7 +23,7 @@ _FILE = f"potluck-{NEW}.run"
 _PROVED_S = 3.0  # longer than a version lives that crashes soon
 _STORE = "potluck_daemon/settings/store.py"
 _NEWER_SETTINGS = (
-    ("potluck_daemon/settings/schema.py", "SETTINGS_VERSION: Final = 2", "SETTINGS_VERSION: Final = 3"),
+    ("potluck_control/settings.py", "SETTINGS_VERSION: Final = 2", "SETTINGS_VERSION: Final = 3"),
     (_STORE, "if version != SETTINGS_VERSION:", "if version not in (2, SETTINGS_VERSION):"),
     (
         _STORE,

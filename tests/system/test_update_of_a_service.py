@@ -30,10 +30,10 @@ HERE = ("127.0.0.1", "8000")
 CALL = """
 import sys
 from potluck_control.all_methods import METHODS
-from potluck_control.codec import dumps
+from potluck.protocol.codec import CodecError, builtins, decode, encode
 from potluck_control.client import ControlClient
 from potluck_control.places import find_socket
-print(dumps(ControlClient(find_socket()).call(METHODS[sys.argv[1]])).decode())
+print(encode(ControlClient(find_socket()).call(METHODS[sys.argv[1]])).decode())
 """
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import asdict, fields
 from pathlib import Path
 
+from msgspec import structs
 from potluck_control.methods import earnings
 from potluck_control.methods.earnings import Entries, Entry, ExportParams
 
@@ -70,13 +70,13 @@ def _done(path: Path, number: int) -> str:
 
 def _write(path: Path, entries: list[Entry]) -> None:
     """Write beside the file first, so that an existing one is replaced as a whole or not at all."""
-    rows = [asdict(entry) for entry in entries]
+    rows = [structs.asdict(entry) for entry in entries]
     beside = path.with_name(f".{path.name}.part")
     with beside.open("w", newline="", encoding="utf-8") as file:
         if path.suffix.lower() == ".json":
             json.dump(rows, file, indent=1)
         else:
-            writer = csv.DictWriter(file, [field.name for field in fields(Entry)])
+            writer = csv.DictWriter(file, Entry.__struct_fields__)
             writer.writeheader()
             writer.writerows(rows)
     beside.replace(path)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
+from msgspec import structs
 from potluck_control.methods import machine
 from potluck_control.methods.machine import LoginParams, LoginStart
 from PySide6.QtCore import QSignalBlocker
@@ -45,7 +45,7 @@ class Login(QWidget):
 
     def _show(self, start: LoginStart) -> None:
         if self._windows is not None:
-            start = replace(start, app=self._windows.is_on(), app_problem="")
+            start = structs.replace(start, app=self._windows.is_on(), app_problem="")
         shown = (
             (self._daemon, start.daemon, start.daemon_problem, start.daemon_by),
             (self._app, start.app, start.app_problem, start.app_by),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from functools import partial
 
+from msgspec import structs
 from potluck_control.methods import members
 from potluck_control.methods.members import (
     EndInviteParams,
@@ -56,7 +56,7 @@ class MembersCard(QWidget):
     def show_members(self, found: MembersList) -> None:
         before, self._shown = self._shown, found
         self._search.setVisible(len(found.members) > _MANY)
-        if before is None or replace(before, servers=found.servers, servers_at=found.servers_at) != found:
+        if before is None or structs.replace(before, servers=found.servers, servers_at=found.servers_at) != found:
             self._draw()
         else:
             self._update()  # the keyboard stays where it is

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeVar
 
+from msgspec import structs
 from potluck_control.methods import members
 from potluck_control.methods.members import MembersChanged, MembersList, SwarmParams
 from potluck_control.schema import Method, Status
@@ -97,7 +97,7 @@ class PeoplePage(Page):
             return
         self._wrong.show_members(found)
         self._members.show_members(found)
-        known = replace(found, servers=(), servers_at=None, leader_heard_at=None)
+        known = structs.replace(found, servers=(), servers_at=None, leader_heard_at=None)
         if known != self._shown:
             self._own.show_members(found)
             self._inviting.show_members(found)

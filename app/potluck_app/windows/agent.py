@@ -10,8 +10,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
+from msgspec import structs
 from potluck_control import schema
 from potluck_control.client import ControlClient
 from potluck_control.methods import settings
@@ -57,7 +57,7 @@ class PresenceAgent:
             self._wishes, self._wished_at = wishes_of(self._client.call(settings.GET)), now
         holds = {report.reason: report for report in judge(self._look(), self._wishes)}
         for reason in self._told.keys() - holds.keys():
-            self._client.call(schema.PRESENCE, replace(self._told[reason][0], lifetime_s=0.0))
+            self._client.call(schema.PRESENCE, structs.replace(self._told[reason][0], lifetime_s=0.0))
             del self._told[reason]
         for reason, report in holds.items():
             before, told_at = self._told.get(reason, (None, now))

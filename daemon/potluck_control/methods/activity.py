@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from potluck_control.method import Empty, Method
 
@@ -10,8 +10,7 @@ MINUTE_S = 60.0
 MINUTES = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Minute:
+class Minute(Struct, frozen=True):
     """The means over a minute. Percentages are of the whole machine, whoever uses it."""
 
     at: float  # its end, Unix
@@ -20,8 +19,7 @@ class Minute:
     gpu_percent: float | None  # None: no GPU told, as while no engine runs
 
 
-@dataclass(frozen=True, slots=True)
-class LastHour:
+class LastHour(Struct, frozen=True):
     """Has at most 60 minutes, oldest first, and none for the time in which the computer slept."""
 
     minutes: tuple[Minute, ...]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
+from potluck.protocol.codec import Confidential
 from potluck_control.method import Method
 from potluck_control.methods.members import MembersChanged, SwarmParams
 
@@ -11,17 +12,15 @@ MIN_PASSWORD_CHARS = 10  # as `potluck.membership.sealing` demands
 _MAX_NAME, _MAX_PASSWORD, _MAX_DATA = 64, 1024, 352 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class MachineInvite:
+class MachineInvite(Confidential, frozen=True):
     """An invite with which one more computer of yours may ask to be listed, once, until `expires_at`."""
 
     swarm: str
-    invite: str = field(repr=False)
+    invite: str
     expires_at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ConfirmParams:
+class ConfirmParams(Struct, frozen=True):
     """The name of the computer that asks, as `members.list` shows it."""
 
     name: str
@@ -32,34 +31,30 @@ class ConfirmParams:
             raise ValueError("names have between 1 and 64 letters")
 
 
-@dataclass(frozen=True, slots=True)
-class BackupParams:
-    password: str = field(repr=False)
+class BackupParams(Confidential, frozen=True):
+    password: str
 
     def __post_init__(self) -> None:
         if len(self.password) > _MAX_PASSWORD:
             raise ValueError("a password has at most 1024 letters")
 
 
-@dataclass(frozen=True, slots=True)
-class Backup:
+class Backup(Confidential, frozen=True):
     """The keys of a person, encrypted with a password, in base64."""
 
-    data: str = field(repr=False)
+    data: str
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreParams:
-    data: str = field(repr=False)
-    password: str = field(repr=False)
+class RestoreParams(Confidential, frozen=True):
+    data: str
+    password: str
 
     def __post_init__(self) -> None:
         if len(self.data) > _MAX_DATA or len(self.password) > _MAX_PASSWORD:
             raise ValueError("this is not a backup of Potluck")
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(Struct, frozen=True):
     swarms: tuple[str, ...]
 
 

@@ -6,14 +6,13 @@ electricity at the user's price (limits.price_kwh).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from potluck_control.method import Empty, Method
 from potluck_control.methods.periods import Period, SeriesParams
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
+class Contribution(Struct, frozen=True):
     """Sums over [start, end), in Unix seconds. Longer periods are sums of hours."""
 
     start: float
@@ -27,8 +26,7 @@ class Contribution:
     people: int | None = None  # different clients who signed for work; None: not known
 
 
-@dataclass(frozen=True, slots=True)
-class EnergySource:
+class EnergySource(Struct, frozen=True):
     """One meter. `kind`: nvml (the GPU's own), rapl (the processor's own), given (limits.serving_w), estimate."""
 
     kind: str
@@ -38,8 +36,7 @@ class EnergySource:
     problem: str = ""  # why it cannot be used, and what to do about it
 
 
-@dataclass(frozen=True, slots=True)
-class ContributionNow:
+class ContributionNow(Struct, frozen=True):
     today: Contribution
     total: Contribution  # since the first day that was counted
     streak_days: int  # days in a row, up to today or yesterday, with at least a minute served
@@ -49,8 +46,7 @@ class ContributionNow:
     sources: tuple[EnergySource, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ContributionSeries:
+class ContributionSeries(Struct, frozen=True):
     """Periods without gaps, oldest first. One in which nothing was served has zeros."""
 
     period: Period

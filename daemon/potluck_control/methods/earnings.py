@@ -6,8 +6,9 @@ backward twice. Points aren't money. They move requests up the queues of those w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from potluck.protocol.receipts import Booking
 from potluck_control.method import Empty, Method
@@ -16,8 +17,7 @@ from potluck_control.methods.periods import Period, SeriesParams
 MAX_RECORDED = 64  # receipts in one call
 
 
-@dataclass(frozen=True, slots=True)
-class Earned:
+class Earned(Struct, frozen=True):
     """Sums over [start, end), Unix seconds; `start` 0 in a sum of everything."""
 
     start: float
@@ -28,8 +28,7 @@ class Earned:
     people: int = 0  # that were served; in an open swarm each program counts anew at each start
 
 
-@dataclass(frozen=True, slots=True)
-class Earnings:
+class Earnings(Struct, frozen=True):
     """`total` counts from the first receipt on."""
 
     today: Earned
@@ -38,16 +37,14 @@ class Earnings:
     total: Earned
 
 
-@dataclass(frozen=True, slots=True)
-class EarningsSeries:
+class EarningsSeries(Struct, frozen=True):
     """Periods without gaps, oldest first. Hours are kept for 92 days, days for good."""
 
     period: Period
     periods: tuple[Earned, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupParams:
+class GroupParams(Struct, frozen=True):
     """`days`: how many, today included; 0: all. `limit`: how many groups, those with the largest amounts."""
 
     days: int = 30
@@ -60,21 +57,18 @@ class GroupParams:
             raise ValueError("limit is between 1 and 1000")
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """`name`: a model, or a person: a member's key in hexadecimal text, in an open swarm a peer id."""
 
     name: str
     sums: Earned
 
 
-@dataclass(frozen=True, slots=True)
-class EarningsGroups:
+class EarningsGroups(Struct, frozen=True):
     groups: tuple[Group, ...]  # largest earned plus received first
 
 
-@dataclass(frozen=True, slots=True)
-class ExportParams:
+class ExportParams(Struct, frozen=True):
     """A page of at most `limit` entries, which begins after the number `after`."""
 
     after: int = 0
@@ -92,8 +86,7 @@ class Direction(StrEnum):
     RECEIVED = "received"  # a computer of the person worked for this one's owner
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """Points of one session's receipts within an hour."""
 
     number: int
@@ -106,16 +99,14 @@ class Entry:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Entries:
+class Entries(Struct, frozen=True):
     """`next`: the next page's `after`; None: this is the last page."""
 
     entries: tuple[Entry, ...]
     next: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerCheck:
+class LedgerCheck(Struct, frozen=True):
     """`problems` empty: all receipts verify, and the entries of each session add up to its last receipt."""
 
     people: int
@@ -124,8 +115,7 @@ class LedgerCheck:
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RecordParams:
+class RecordParams(Struct, frozen=True):
     """Receipts that the owner's own program signed for the work of others on the model of this name."""
 
     bookings: tuple[Booking, ...]

@@ -7,8 +7,9 @@ has used it for `chat.end_after_s`, and when a game starts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
+from potluck.protocol.codec import Confidential
 from potluck_control.method import Empty, Method
 from potluck_control.states import OpenEnum
 
@@ -21,21 +22,19 @@ class GatewayState(OpenEnum):
     UNKNOWN = "unknown"  # what a newer daemon says
 
 
-@dataclass(frozen=True, slots=True)
-class StartParams:
+class StartParams(Struct, frozen=True):
     """`swarm`: a joined one; empty: the one that is served. `stays`: it doesn't end by itself."""
 
     swarm: str = ""
     stays: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayStatus:
+class GatewayStatus(Confidential, frozen=True):
     """`token` is new at each `gateway.start` and known only to those who may call this daemon."""
 
     state: GatewayState
     url: str = ""  # http://127.0.0.1:PORT/v1 while it is ready
-    token: str = field(default="", repr=False)
+    token: str = ""
     swarm: str = ""
     model: str = ""
     step: str = ""  # of its start, for people
@@ -45,13 +44,11 @@ class GatewayStatus:
     notice: str = ""  # what its user should know, such as that its port was taken
 
 
-@dataclass(frozen=True, slots=True)
-class KeyName:
+class KeyName(Struct, frozen=True):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class KeyInfo:
+class KeyInfo(Struct, frozen=True):
     """A key without what is secret about it."""
 
     name: str
@@ -61,17 +58,15 @@ class KeyInfo:
     used_at: float | None = None  # Unix; None: never
 
 
-@dataclass(frozen=True, slots=True)
-class KeyList:
+class KeyList(Struct, frozen=True):
     keys: tuple[KeyInfo, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MadeKey:
+class MadeKey(Confidential, frozen=True):
     """A new key, which nobody can read again."""
 
     name: str
-    key: str = field(repr=False)
+    key: str
 
 
 START = Method("gateway.start", StartParams, GatewayStatus)  # returns at once; ask `gateway.status` until it is ready

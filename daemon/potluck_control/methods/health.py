@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from potluck_control.method import Empty, Method
 
@@ -15,8 +16,7 @@ class Severity(StrEnum):
     ERROR = "error"  # it does not work
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One sentence about one thing. `advice`: what to do; empty: nothing."""
 
     check: str
@@ -25,8 +25,7 @@ class Finding:
     advice: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+class Examination(Struct, frozen=True):
     """The findings so far, of `num_done` out of `num_checks` checks. `at`: when it began, in Unix seconds; 0: never."""
 
     findings: tuple[Finding, ...] = ()
@@ -36,8 +35,7 @@ class Examination:
     at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class BundleParams:
+class BundleParams(Struct, frozen=True):
     """`path`: absolute, of a file that does not exist yet."""
 
     path: str
@@ -47,8 +45,7 @@ class BundleParams:
             raise ValueError("the path must be absolute")
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """The bundle that was written. `parts`: names of the files in it."""
 
     file: str

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from potluck_control.method import Empty, Method
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """A device, named as in serve.device: cpu, cuda:0, ..."""
 
     name: str
@@ -19,8 +18,7 @@ class Device:
     power_w: float | None = None  # that it draws now
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceList:
+class DeviceList(Struct, frozen=True):
     """`best`: the device that the engine chooses.
 
     `has_engine` False: there is no environment to compute in; `potluck setup` makes one.
@@ -31,8 +29,7 @@ class DeviceList:
     has_engine: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class LoginStart:
+class LoginStart(Struct, frozen=True):
     """What the system does at log-in, read each time.
 
     `*_problem`: why it cannot be switched; empty: it can. `*_by`: the file that starts it; empty: none.
@@ -46,8 +43,7 @@ class LoginStart:
     daemon_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LoginParams:
+class LoginParams(Struct, frozen=True):
     """None: no change."""
 
     app: bool | None = None

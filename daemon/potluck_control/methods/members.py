@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
+from potluck.protocol.codec import Confidential
 from potluck_control.method import Method
 
 _MAX_NAME = 64
 
 
-@dataclass(frozen=True, slots=True)
-class SwarmParams:
+class SwarmParams(Struct, frozen=True):
     """The swarm's name; empty: the one that this machine serves, or would."""
 
     swarm: str = ""
@@ -20,14 +20,12 @@ class SwarmParams:
             raise ValueError("a swarm's name has at most 64 letters")
 
 
-@dataclass(frozen=True, slots=True)
-class MemberMachine:
+class MemberMachine(Struct, frozen=True):
     name: str
     peer_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A person. `id` tells people of the same name apart, `invite` is the id of the invite they joined with.
 
     Attributes:
@@ -49,8 +47,7 @@ class Member:
     waits: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OpenInvite:
+class OpenInvite(Struct, frozen=True):
     """An invite that nobody ended; it is over if it expired or `used` reached `people`.
 
     `is_public`: it is that of a public swarm, which anybody may read.
@@ -63,8 +60,7 @@ class OpenInvite:
     is_public: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SeenServer:
+class SeenServer(Struct, frozen=True):
     """A computer that serves blocks [start, end), as the swarm's directory has it.
 
     `state`: joining, online, or offline: it steps aside.
@@ -86,8 +82,7 @@ class SeenServer:
     using_relay: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WrongResults:
+class WrongResults(Struct, frozen=True):
     """A computer that returned wrong results, as programs of other people report.
 
     Attributes:
@@ -111,8 +106,7 @@ class WrongResults:
     damaged: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MembersList:
+class MembersList(Struct, frozen=True):
     """`may_lead`: you may invite and remove; `is_founder`: this computer has the founder's key.
 
     `is_open`: the swarm is open to everybody, so it has no members. `has_key`: your own key is on this computer, which
@@ -137,8 +131,7 @@ class MembersList:
     wrong_results: tuple[WrongResults, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MemberParams:
+class MemberParams(Struct, frozen=True):
     """A person by name or id, and one of their computers by name or peer id; no computer: the person."""
 
     name: str
@@ -150,8 +143,7 @@ class MemberParams:
             raise ValueError("names have between 1 and 64 letters")
 
 
-@dataclass(frozen=True, slots=True)
-class PromoteParams:
+class PromoteParams(Struct, frozen=True):
     """A person's new rank: an admin, an enroller, or an ordinary member.
 
     Attributes:
@@ -174,25 +166,22 @@ class PromoteParams:
             raise ValueError("an admin's invites let in at most 10,000 people")
 
 
-@dataclass(frozen=True, slots=True)
-class EndInviteParams:
+class EndInviteParams(Struct, frozen=True):
     """`invite`: an id from the list, or its beginning."""
 
     invite: str
     swarm: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveryCode:
+class RecoveryCode(Confidential, frozen=True):
     """The founder's key as letters to write down. Whoever has it is the founder."""
 
     swarm: str
-    code: str = field(repr=False)
+    code: str
 
 
-@dataclass(frozen=True, slots=True)
-class RecoverParams:
-    code: str = field(repr=False)
+class RecoverParams(Confidential, frozen=True):
+    code: str
     swarm: str = ""
 
     def __post_init__(self) -> None:
@@ -200,8 +189,7 @@ class RecoverParams:
             raise ValueError("a recovery code has 14 groups of four letters")
 
 
-@dataclass(frozen=True, slots=True)
-class MembersChanged:
+class MembersChanged(Struct, frozen=True):
     """What was done; `is_known`: an engine of this machine tells the others now, otherwise when it serves again.
 
     `lost`, `returned`: who lost their place by it (they are guests again), and who has it again.
@@ -214,8 +202,7 @@ class MembersChanged:
     returned: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What a leader decided, and about whom or what.
 
     `kind`: confirm, remove, remove_machine, invite, end_invite or model; other: this version doesn't know it.
@@ -225,8 +212,7 @@ class Decision:
     about: str
 
 
-@dataclass(frozen=True, slots=True)
-class Decisions:
+class Decisions(Struct, frozen=True):
     """A leader's decisions in order, so that the founder can choose up to which they count."""
 
     swarm: str

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from potluck_control.method import Empty, Method
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """Progress of a transfer. `total_bytes` 0: not known yet. `bytes_per_s`: over the last seconds."""
 
     done_bytes: int
@@ -16,8 +15,7 @@ class Progress:
     bytes_per_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """The served span and the place of its weights. Zeros and empty texts are not known yet."""
 
     model: str
@@ -34,8 +32,7 @@ class Served:
     loading: Progress | None = None  # None: nothing is being loaded
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """Blocks [start, end), each of which `replicas` servers serve."""
 
     start: int
@@ -43,8 +40,7 @@ class Need:
     replicas: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoredModel:
+class StoredModel(Struct, frozen=True):
     """A downloaded model, by its name on the hub. Models of joined swarms are deleted only by force."""
 
     name: str
@@ -55,8 +51,7 @@ class StoredModel:
     is_served: bool  # by the engine that runs now
 
 
-@dataclass(frozen=True, slots=True)
-class ModelsFolder:
+class ModelsFolder(Struct, frozen=True):
     """The folder of downloads. `prepared_bytes`: size of converted blocks, which can be made again."""
 
     path: str
@@ -67,8 +62,7 @@ class ModelsFolder:
     limit_bytes: int  # limits.disk_mb; 0: none
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """A move of downloads to another folder. `problem`: why it stopped; the rest is where it was."""
 
     target: str
@@ -77,8 +71,7 @@ class Move:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Models:
+class Models(Struct, frozen=True):
     """`needs`: runs of blocks with few replicas, fewest first; empty while the coverage is not known."""
 
     served: Served | None
@@ -89,8 +82,7 @@ class Models:
     move: Move | None  # the last move since the daemon started
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteParams:
+class DeleteParams(Struct, frozen=True):
     """`name`: of a stored model; empty: prepared blocks. `force`: even if a joined swarm runs it."""
 
     name: str
@@ -101,14 +93,12 @@ class DeleteParams:
             raise ValueError("a model's name has at most 256 letters")
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
+class Deleted(Struct, frozen=True):
     name: str
     freed_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class MoveParams:
+class MoveParams(Struct, frozen=True):
     """`folder`: absolute; empty: the default."""
 
     folder: str
@@ -118,8 +108,7 @@ class MoveParams:
             raise ValueError("a folder's path has at most 4096 letters")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
+class ModelChoice(Struct, frozen=True):
     """A model that a swarm could have. Zeros and empty texts are not known.
 
     `model`: what `create` and `swarms.choose_model` take for it. `num_computers`: how many computers like this one hold
@@ -135,16 +124,14 @@ class ModelChoice:
     is_gated: bool = False  # its owner decides who may download it
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(Struct, frozen=True):
     """`lent_bytes`: what this computer lends to a model, by which `num_computers` are counted."""
 
     models: tuple[ModelChoice, ...]
     lent_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class DiskParams:
+class DiskParams(Struct, frozen=True):
     """`folder`: absolute, a checkpoint or a folder of them; empty: the downloads, and what comes with Potluck."""
 
     folder: str = ""
@@ -154,8 +141,7 @@ class DiskParams:
             raise ValueError("a folder's path has at most 4096 letters")
 
 
-@dataclass(frozen=True, slots=True)
-class SearchParams:
+class SearchParams(Struct, frozen=True):
     words: str
 
     def __post_init__(self) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 MAX_PERIODS = 1000
 
@@ -17,8 +18,7 @@ class Period(StrEnum):
     MONTH = "month"
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesParams:
+class SeriesParams(Struct, frozen=True):
     """The last `count` periods, of which the present one is the last."""
 
     period: Period = Period.DAY

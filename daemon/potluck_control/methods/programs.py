@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from potluck_control.method import Empty, Method
 
@@ -16,8 +17,7 @@ class ProgramPlace(StrEnum):
     NEVER = "never"  # never given way to: setting yield.never
 
 
-@dataclass(frozen=True, slots=True)
-class RunningProgram:
+class RunningProgram(Struct, frozen=True):
     """All processes of the user with one name."""
 
     app: str  # the executable's name in lower case, as `programs.place` takes it
@@ -28,8 +28,7 @@ class RunningProgram:
     place: ProgramPlace
 
 
-@dataclass(frozen=True, slots=True)
-class Programs:
+class Programs(Struct, frozen=True):
     """`running`: programs of the menu first, then by memory, at most 200. `always` and `never`: as in the settings."""
 
     running: tuple[RunningProgram, ...]
@@ -37,8 +36,7 @@ class Programs:
     never: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceParams:
+class PlaceParams(Struct, frozen=True):
     app: str
     place: ProgramPlace
 
@@ -46,8 +44,7 @@ class PlaceParams:
         check_app(self.app)
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedProgram:
+class PlacedProgram(Struct, frozen=True):
     """`before`: its earlier place, for the undo."""
 
     app: str

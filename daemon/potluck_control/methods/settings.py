@@ -1,11 +1,11 @@
 """`settings.*`: settings as a window shows them, with kinds, ranges, help and values, and changes to them.
 
-This is no second list of settings. The daemon fills these classes from the declarations in its `settings.schema`.
+This is no second list of settings. The daemon fills these classes from the declarations in `potluck_control.settings`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from potluck_control.method import Empty, Method
 from potluck_control.states import OpenEnum
@@ -24,8 +24,7 @@ class SettingKind(OpenEnum):
     UNKNOWN = "unknown"  # what a newer daemon says
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One setting with the value in force. `low` and `high` belong to its range and are in its `unit`."""
 
     key: str  # such as limits.ram_mb
@@ -41,8 +40,7 @@ class Setting:
     overridden_by: str = ""  # environment variable that overrides it; empty: none
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """Settings of one topic in order. `title` is for people."""
 
     name: str
@@ -50,8 +48,7 @@ class Section:
     settings: tuple[Setting, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsPage:
+class SettingsPage(Struct, frozen=True):
     """`problems`: mistakes in the file with their lines. While there are any, the earlier settings stay in force."""
 
     file: str
@@ -60,16 +57,14 @@ class SettingsPage:
     notices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """`value` None: the default. A text is converted as `potluck config set` does it."""
 
     key: str
     value: Value | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SetParams:
+class SetParams(Struct, frozen=True):
     """Changes, of which all or none are made. A refusal begins with the key, and its hint suggests another."""
 
     changes: tuple[Change, ...]
@@ -79,8 +74,7 @@ class SetParams:
             raise ValueError(f"between 1 and {MAX_CHANGES} changes at a time")
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Struct, frozen=True):
     """`undo`: the changes that take it back."""
 
     page: SettingsPage

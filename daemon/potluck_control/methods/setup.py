@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from potluck_control.method import Empty, Method
 from potluck_control.methods.health import Finding
@@ -20,8 +21,7 @@ class Step(StrEnum):
     SWITCH = "switch"
 
 
-@dataclass(frozen=True, slots=True)
-class SetupProgress:
+class SetupProgress(Struct, frozen=True):
     """`done` and `total`: bytes while fetching, else 0 and 0."""
 
     step: Step
@@ -30,16 +30,14 @@ class SetupProgress:
     total: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One plain sentence, and what to do about it."""
 
     text: str
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The environment to make. `advice`: how more of the hardware could be used; empty: nothing to do.
 
     `download_bytes` and `disk_bytes`: at most. `is_verified`: Potluck's own tests install and run this variant.
@@ -53,8 +51,7 @@ class Plan:
     is_verified: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SetupState:
+class SetupState(Struct, frozen=True):
     """`ready`: an engine can run; without a `variant` it uses the user's own Python environment.
 
     `folder`: where environments lie, or would. `findings`: as the doctor's; an error among them blocks the set-up.
@@ -74,8 +71,7 @@ class SetupState:
     error: Problem | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BeginParams:
+class BeginParams(Struct, frozen=True):
     """`variant` empty: the best fit. `folder`: absolute, for all later environments; empty: no change."""
 
     variant: str = ""

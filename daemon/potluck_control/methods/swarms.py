@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from potluck_control.method import Empty, Method
 
 
-@dataclass(frozen=True, slots=True)
-class JoinedSwarm:
+class JoinedSwarm(Struct, frozen=True):
     name: str
     model: str
     num_blocks: int
@@ -18,15 +18,13 @@ class JoinedSwarm:
     may_lead: bool = False  # the user founded it or is an admin, and may change its model
 
 
-@dataclass(frozen=True, slots=True)
-class Swarms:
+class Swarms(Struct, frozen=True):
     """The joined swarms, oldest first. To serve another one, set serve.swarm to its name."""
 
     swarms: tuple[JoinedSwarm, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LeaveParams:
+class LeaveParams(Struct, frozen=True):
     """`is_sure`: also if the founder's key would be lost."""
 
     name: str
@@ -37,8 +35,7 @@ class LeaveParams:
             raise ValueError("a swarm's name has between 1 and 64 letters")
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(Struct, frozen=True):
     """The swarm that was forgotten with the keys to it, so only a new invite brings it back. Its points stay."""
 
     name: str
@@ -56,8 +53,7 @@ class Reach(StrEnum):
     NOWHERE = "nowhere"  # likewise, because this computer has no network
 
 
-@dataclass(frozen=True, slots=True)
-class Contact:
+class Contact(Struct, frozen=True):
     """Tells where the served swarm is found: addresses of members, this machine included."""
 
     name: str
@@ -66,8 +62,7 @@ class Contact:
     reach: Reach = Reach.UNTRIED
 
 
-@dataclass(frozen=True, slots=True)
-class ChooseModelParams:
+class ChooseModelParams(Struct, frozen=True):
     """`model`: an absolute folder, a name on the hub, or nothing for the demo model. `swarm` empty: the served one."""
 
     model: str
@@ -78,8 +73,7 @@ class ChooseModelParams:
             raise ValueError("a model is a folder or a name on the hub")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChange:
+class ModelChange(Struct, frozen=True):
     """The last change of a swarm's model that was asked for here; an empty `swarm`: none.
 
     `is_pinned`: the files are known by their SHA-256, so members get them from each other. `problem`: why it failed.

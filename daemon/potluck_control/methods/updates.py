@@ -6,14 +6,13 @@ then the new one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from potluck_control.method import Empty, Method
 from potluck_control.methods.setup import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
+class Offered(Struct, frozen=True):
     """A newer version. `issued_at`: when the publisher signed it, in Unix seconds."""
 
     version: str
@@ -21,8 +20,7 @@ class Offered:
     issued_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateProgress:
+class UpdateProgress(Struct, frozen=True):
     """Progress of a check or an update. `done` and `total` are bytes, 0 if nothing is fetched."""
 
     text: str
@@ -30,8 +28,7 @@ class UpdateProgress:
     total: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class UpdatesState:
+class UpdatesState(Struct, frozen=True):
     """`checked_at`: when the publisher last answered, in Unix seconds. `error`: of the last try."""
 
     running: str  # version

@@ -9,8 +9,9 @@ import asyncio
 from collections import OrderedDict
 from types import TracebackType
 
-from potluck_control.codec import dumps
 from potluck_control.schema import STATUS_EVENT, TRANSITION_EVENT, Status, Transition
+
+from potluck.protocol.codec import encode
 
 MAX_WAITING = 64
 
@@ -51,7 +52,7 @@ class Broadcast:
 
     def publish(self, name: str, value: object) -> None:
         """Publish an event of `schema.EVENT_TYPES`."""
-        data = dumps(value)
+        data = encode(value)
         for subscription in self._subscriptions:
             subscription.put(name, data)
 

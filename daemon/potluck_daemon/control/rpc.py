@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from potluck_control import schema
 from potluck_control.all_methods import METHODS
-from potluck_control.codec import CodecError, dumps, from_json, loads, to_json
+
+from potluck.protocol.codec import CodecError, builtins, decode, encode
 
 
 class RpcError(Exception):
@@ -36,7 +37,7 @@ class RpcCall:
 def parse_call(body: bytes) -> RpcCall:
     """Parse and check a call. Raises RpcError with the number that the specification asks for."""
     try:
-        message = loads(body)
+        message = decode(object, body)
     except CodecError as error:
         raise RpcError(schema.PARSE_ERROR, str(error)) from None
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
@@ -51,18 +52,18 @@ def parse_call(body: bytes) -> RpcCall:
     if method is None:
         raise RpcError(schema.METHOD_NOT_FOUND, f"no method {name[:60]!r}", call_id=call_id)
     try:
-        params = from_json(method.params, message.get("params", {}), "params")
+        params = decode(method.params, encode(message.get("params", {})))
     except CodecError as error:
         raise RpcError(schema.INVALID_PARAMS, str(error), call_id=call_id) from None
     return RpcCall(name, params, call_id, wants_answer="id" in message)
 
 
 def result_body(call: RpcCall, result: object) -> bytes:
-    return dumps({"jsonrpc": "2.0", "id": call.call_id, "result": to_json(result)})
+    return encode({"jsonrpc": "2.0", "id": call.call_id, "result": builtins(result)})
 
 
 def error_body(error: RpcError) -> bytes:
     detail: dict[str, object] = {"code": error.number, "message": error.message}
     if error.hint is not None:
         detail["data"] = {"hint": error.hint}
-    return dumps({"jsonrpc": "2.0", "id": error.call_id, "error": detail})
+    return encode({"jsonrpc": "2.0", "id": error.call_id, "error": detail})

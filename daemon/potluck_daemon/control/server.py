@@ -17,7 +17,6 @@ from typing import Any
 from potluck_control import schema
 from potluck_control.all_methods import METHODS
 from potluck_control.client import require_short
-from potluck_control.codec import dumps
 from potluck_control.http_server import (
     HttpAnswer,
     HttpError,
@@ -30,6 +29,7 @@ from potluck_control.http_server import (
 )
 
 from potluck.errors import PotluckError, explained
+from potluck.protocol.codec import encode
 from potluck.tasks import cancel_and_wait
 from potluck_daemon.control import rpc
 from potluck_daemon.control.events import Broadcast, Subscription
@@ -149,7 +149,7 @@ class ControlServer:
         try:
             with self._broadcast.subscribe() as subscription:
                 await self._write(writer, stream_head("text/event-stream"))
-                subscription.put(schema.STATUS_EVENT, dumps(await self._handlers[schema.STATUS.name](schema.Empty())))
+                subscription.put(schema.STATUS_EVENT, encode(await self._handlers[schema.STATUS.name](schema.Empty())))
                 await self._pump(subscription, writer, gone)
         finally:
             self._num_streams -= 1

@@ -13,10 +13,10 @@ import sys
 import threading
 from pathlib import Path
 
-from potluck_control.codec import dumps
 from potluck_control.methods.setup import Problem, SetupProgress
 
 from potluck.errors import PotluckError
+from potluck.protocol.codec import encode
 from potluck_daemon.environment.machine import look
 from potluck_daemon.environment.plan import make_plan
 from potluck_daemon.environment.setup import roll_back, set_up
@@ -59,7 +59,7 @@ def _tell_progress(progress: SetupProgress) -> None:
 
 
 def _tell(told: SetupLine) -> None:
-    sys.stdout.buffer.write(dumps(told) + b"\n")
+    sys.stdout.buffer.write(encode(told) + b"\n")
     sys.stdout.buffer.flush()
 
 

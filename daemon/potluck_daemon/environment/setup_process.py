@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from potluck_control.codec import CodecError, from_json, loads
 from potluck_control.methods.setup import Problem, SetupProgress, Step
 from potluck_control.own_python import python_command
 
+from potluck.protocol.codec import CodecError, decode
 from potluck_daemon.child import Child, started
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class SetupProcess:
         problem = None
         while line := await child.line():
             try:
-                told = from_json(SetupLine, loads(line))
+                told = decode(SetupLine, line)
             except CodecError:
                 log.debug("the set-up printed something else: %.100r", line)
                 continue

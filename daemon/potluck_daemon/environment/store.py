@@ -16,11 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_control.codec import CodecError, dumps, from_json, loads
-
 from potluck.errors import PotluckError, UsageError
 from potluck.files import replace_link, write_atomically
 from potluck.locks import open_locked
+from potluck.protocol.codec import CodecError, decode, encode
 
 _MANIFEST = "environment.json"
 _CURRENT, _PREVIOUS = "current", "previous"
@@ -96,7 +95,7 @@ class Store:
         Everything else is on the disk before: a power cut must not leave a manifest without its environment.
         """
         os.sync()
-        write_atomically(folder / _MANIFEST, dumps(manifest), mode=0o644)
+        write_atomically(folder / _MANIFEST, encode(manifest), mode=0o644)
 
     def switch(self, folder: Path) -> None:
         """Switch to the environment in `folder`, keep the one before it, and remove everything else."""
@@ -146,7 +145,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 def _manifest(folder: Path) -> Manifest | None:
     try:
-        return from_json(Manifest, loads((folder / _MANIFEST).read_bytes()))
+        return decode(Manifest, (folder / _MANIFEST).read_bytes())
     except (OSError, CodecError):
         return None
 

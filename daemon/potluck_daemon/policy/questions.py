@@ -7,8 +7,8 @@ that is taken back, so that it is never asked again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
+from msgspec import structs
 from potluck_control.methods.programs import check_app
 from potluck_control.schema import ProgramQuestion
 from potluck_control.states import Reason, State
@@ -32,7 +32,7 @@ def follow(
         unsure: the programs in windows that are busy, and for which nothing was given back.
     """
     answered = {name.lower() for name in listed}
-    kept = tuple(replace(item, is_open=item.is_open and item.app.lower() not in answered) for item in questions)
+    kept = tuple(structs.replace(item, is_open=item.is_open and item.app.lower() not in answered) for item in questions)
     stepped_aside = decision.state is State.YIELDED and decision.reason is Reason.FULL_SCREEN
     programs = [(decision.app, decision.app_title or decision.app)] if stepped_aside else []
     for app, title in (*programs, *((item.app, item.who) for item in unsure)):

@@ -11,29 +11,27 @@ import pwd
 import socket
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from potluck_control.codec import to_json
+from msgspec import structs
 from potluck_control.log_tail import tail
 from potluck_control.methods.health import Bundle
 from potluck_control.places import Places
 from potluck_control.redaction import OwnNames, redact_person
 from potluck_control.schema import Status
+from potluck_control.settings import entries, value_of
 
 from potluck.errors import PotluckError
+from potluck.protocol.codec import builtins
 from potluck_daemon.doctor.checks import examine
 from potluck_daemon.doctor.finding import Scene
 from potluck_daemon.reporting.history import HistoryFile
-from potluck_daemon.settings.schema import entries
-from potluck_daemon.settings.values import value_of
 
 _LOG_LINES = 2000
 _TRANSITIONS = 200
 _PACKAGES = ("potluck", "torch", "transformers", "hivemind", "psutil", "PySide6-Essentials")
-_PRIVATE = ("serve.swarm", "serve.name", "serve.listen")  # settings that tell who and where this is
 
 
 def write_bundle(path: Path, scene: Scene, person: OwnNames, *, replaces: bool) -> Bundle:
@@ -76,19 +74,19 @@ def this_person() -> OwnNames:
 
 def _texts(scene: Scene) -> Iterator[tuple[str, str]]:
     yield "versions.json", _json(_versions())
-    yield "doctor.json", _json(to_json(examine(scene)))
-    settings = {entry.key: value_of(scene.loaded.settings, entry) for entry in entries() if entry.key not in _PRIVATE}
+    yield "doctor.json", _json(builtins(examine(scene)))
+    settings = {entry.key: value_of(scene.loaded.settings, entry) for entry in entries() if not entry.is_private}
     notes = {"problems": scene.loaded.problems, "notices": scene.loaded.notices}
-    yield "settings.json", _json(to_json({**settings, **notes}))
+    yield "settings.json", _json(builtins({**settings, **notes}))
     if scene.status is not None:
-        yield "status.json", _json(to_json(_public(scene.status)))
-    yield "history.jsonl", "\n".join(_json(to_json(item), indent=None) for item in _history(scene.places))
+        yield "status.json", _json(builtins(_public(scene.status)))
+    yield "history.jsonl", "\n".join(_json(builtins(item), indent=None) for item in _history(scene.places))
     yield "log.txt", "\n".join(tail(scene.places.log_file, _LOG_LINES))
 
 
 def _public(status: Status) -> Status:
-    swarm = status.swarm and replace(status.swarm, name="", peer_id=None)
-    return replace(status, swarm=swarm)
+    swarm = status.swarm and structs.replace(status.swarm, name="", peer_id=None)
+    return structs.replace(status, swarm=swarm)
 
 
 def _private_words(scene: Scene) -> list[str]:

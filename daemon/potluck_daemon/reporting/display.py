@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
 from itertools import groupby
 
+from msgspec import structs
 from potluck_control.engine_messages import EngineReport
 from potluck_control.methods.models import Need, Progress, Served
 from potluck_control.schema import LoadStatus, SwarmStatus
@@ -31,15 +31,15 @@ def swarm_status(
         return None
     known = SwarmStatus(swarm.name, swarm.model, swarm.num_blocks, prefix=swarm.prefix)
     if remembered is not None and remembered.prefix == swarm.prefix:
-        known = replace(remembered, name=swarm.name, span=None)
+        known = structs.replace(remembered, name=swarm.name, span=None)
     if facts.span is not None:
-        known = replace(known, span=(facts.span.start, facts.span.end))
+        known = structs.replace(known, span=(facts.span.start, facts.span.end))
     if facts.peer_id is not None:
-        known = replace(known, peer_id=facts.peer_id)
+        known = structs.replace(known, peer_id=facts.peer_id)
     if facts.report.coverage:
         read_at = now - age_s - facts.report.coverage_age_s
         report = facts.report
-        known = replace(known, coverage=report.coverage, coverage_at=round(read_at), outlook=report.outlook)
+        known = structs.replace(known, coverage=report.coverage, coverage_at=round(read_at), outlook=report.outlook)
     return known
 
 
@@ -66,8 +66,8 @@ def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -
     known = Served(swarm.model, swarm.name, swarm.num_blocks, swarm.span, loading=download(facts))
     if facts.placed is None or not is_running:
         return known
-    shown = (item.name for item in fields(facts.placed) if item.name != "summary")
-    return replace(known, **{name: getattr(facts.placed, name) for name in shown})
+    shown = (name for name in facts.placed.__struct_fields__ if name != "summary")
+    return structs.replace(known, **{name: getattr(facts.placed, name) for name in shown})
 
 
 def needs(coverage: Sequence[int], *, most: int = 8) -> tuple[Need, ...]:

@@ -10,10 +10,10 @@ import logging
 from collections import deque
 from pathlib import Path
 
-from potluck_control.codec import CodecError, dumps, from_json, loads
 from potluck_control.schema import HistoryParams, Transition
 
 from potluck.checked_files import CheckedLog
+from potluck.protocol.codec import CodecError, decode, encode
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class HistoryFile:
         try:
             for line in self._log.read():
                 with contextlib.suppress(CodecError):  # of a version that this one can't read
-                    self._recent.append(from_json(Transition, loads(line)))
+                    self._recent.append(decode(Transition, line))
         except OSError as error:
             log.warning("cannot read the history: %s", error)
         self._num_lines = len(self._recent)
@@ -44,7 +44,7 @@ class HistoryFile:
             if self._num_lines >= self._max_lines:
                 self._shorten()
             else:
-                self._log.append(dumps(transition))
+                self._log.append(encode(transition))
                 self._num_lines += 1
         except OSError as error:
             log.warning("cannot write the history: %s", error)
@@ -59,7 +59,7 @@ class HistoryFile:
 
     def _shorten(self) -> None:
         kept = tuple(self._recent)[-(self._max_lines // 2) :]
-        self._log.write([dumps(transition) for transition in kept])
+        self._log.write([encode(transition) for transition in kept])
         self._recent = deque(kept, maxlen=self._max_lines)
         self._num_lines = len(kept)
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from potluck_control.places import Places
+from potluck_control.settings import SETTINGS_VERSION, Settings
 
 from potluck.checked_files import read_copy, repair, write_copy
 from potluck_daemon.settings.owner import files_as_owner, owner_of
-from potluck_daemon.settings.schema import SETTINGS_VERSION, Settings
 from potluck_daemon.settings.store import Loaded, change, keys_in, load, parse, take_back
 
 log = logging.getLogger(__name__)

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from potluck_control.codec import dumps, from_json, loads
 from potluck_control.schema import ProgramQuestion, SwarmStatus
 
 from potluck.checked_files import CheckedFile, DamagedError
 from potluck.errors import PotluckError, explained
+from potluck.protocol.codec import decode, encode
 from potluck_daemon.metering.usage import DayUse
 
 log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class StateFile:
     """The remembered state and its checked file. Call `load` first."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self._file = CheckedFile(path, lambda data: from_json(RememberedState, loads(data), path.name))
+        self._file = CheckedFile(path, lambda data: decode(RememberedState, data))
         self._clock = clock
         self._saved_at = -math.inf
         self._saved = RememberedState()
@@ -107,7 +107,7 @@ class StateFile:
             return
         self._saved_at = self._clock()
         try:
-            self._file.write(dumps(self.state))
+            self._file.write(encode(self.state))
         except OSError as error:
             raise (explained(error, self._file.path) or error) from error
         self._saved = self.state

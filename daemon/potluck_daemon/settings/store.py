@@ -11,14 +11,15 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from potluck_control.settings import SETTINGS_VERSION, SettingEntry, Settings, entries, with_value
 
 from potluck.errors import UsageError
 from potluck.files import write_atomically
 from potluck.locks import alone
-from potluck_daemon.settings.schema import SETTINGS_VERSION, SettingEntry, Settings, entries
 from potluck_daemon.settings.values import convert, entry_of, suggestion
 
 if TYPE_CHECKING:
@@ -66,14 +67,14 @@ def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
             notices.append(f"{place}: there is no setting {key}{meant and '; '}{meant}")
             continue
         try:
-            settings = _with(settings, known[key], convert(known[key], value))
+            settings = with_value(settings, known[key], convert(known[key], value))
         except ValueError as error:
             problems.append(f"{place}: {key}: {error}")
     for entry in known.values():
         text = environment.get(entry.variable)
         if text is not None:
             try:
-                settings = _with(settings, entry, convert(entry, text))
+                settings = with_value(settings, entry, convert(entry, text))
             except ValueError as error:
                 notices.append(f"{entry.variable} is ignored: {error}")
     return Loaded(settings, tuple(problems), tuple(notices), data)
@@ -251,8 +252,3 @@ def _line_of(data: bytes, key: str) -> str:
         if here == section and re.match(rf"\s*{re.escape(name)}\s*=", line):
             return f" line {number}"
     return ""
-
-
-def _with(settings: Settings, entry: SettingEntry, value: object) -> Settings:
-    section = getattr(settings, entry.attribute)
-    return replace(settings, **{entry.attribute: replace(section, **{entry.name: value})})

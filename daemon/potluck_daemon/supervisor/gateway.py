@@ -10,11 +10,10 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from urllib.parse import urlsplit
 
-from potluck_control.codec import dumps, from_json, loads
+from msgspec import structs
 from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.own_python import python_command
@@ -22,6 +21,7 @@ from potluck_control.schema import AuditStatus
 
 from potluck.errors import PotluckError
 from potluck.p2p.runtime_dir import remove_dead
+from potluck.protocol.codec import decode, encode
 from potluck.protocol.swarm import Swarm
 from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.child import Child, started
@@ -95,12 +95,12 @@ class Gateway:
     def stay(self) -> None:
         """Keep the process that runs, even if nobody uses it."""
         self._stays = True
-        self._status = replace(self._status, ends_at=None)
+        self._status = structs.replace(self._status, ends_at=None)
 
     async def tell_keys(self, hashes: tuple[str, ...]) -> None:
         """Let in only those with one of these keys, and those with the token."""
         if self._child is not None:
-            await self._child.say(dumps(GatewayKeyHashes(hashes)) + b"\n")
+            await self._child.say(encode(GatewayKeyHashes(hashes)) + b"\n")
 
     @property
     def is_over(self) -> bool:
@@ -124,13 +124,13 @@ class Gateway:
             ended = self._status = GatewayStatus(GatewayState.STOPPED, swarm=old.swarm, model=old.model)
             if not problem:
                 return
-            self._status = replace(ended, state=GatewayState.FAILED, is_waiting=old.is_waiting, problem=problem)
+            self._status = structs.replace(ended, state=GatewayState.FAILED, is_waiting=old.is_waiting, problem=problem)
             log.warning("the chat gateway ended: %s", problem)
             if not self._port:
                 return
             failures = 1 if time.monotonic() - begin >= STABLE_S else failures + 1
             await asyncio.sleep(delay_s(failures, explained=False))
-            self._status = replace(ended, state=GatewayState.STARTING, step="Starting")
+            self._status = structs.replace(ended, state=GatewayState.STARTING, step="Starting")
 
     async def _run(
         self,
@@ -170,13 +170,13 @@ class Gateway:
         except PotluckError as error:
             problem = f"{error.message} ({error.hint})" if error.hint else error.message
             self._status, self._port = (
-                replace(self._status, problem=problem),
+                structs.replace(self._status, problem=problem),
                 0,
             )  # the next one would get the same answer
             child.kill()
             return
-        wanted = replace(wanted, distrusted=tuple(sorted(self._distrusted)), port=self._port or wanted.port)
-        await child.say(dumps(wanted) + b"\n")
+        wanted = structs.replace(wanted, distrusted=tuple(sorted(self._distrusted)), port=self._port)
+        await child.say(encode(wanted) + b"\n")
         self._child = child
 
     async def _follow(self, child: Child) -> bool:
@@ -191,14 +191,14 @@ class Gateway:
                 if is_ready and self._stays:
                     continue
                 if not is_ready:
-                    self._status = replace(self._status, problem="it did not start in time")
+                    self._status = structs.replace(self._status, problem="it did not start in time")
                 return is_ready
             if not line:
                 return False
-            self._hear(from_json(GatewayReport, loads(line)))
+            self._hear(decode(GatewayReport, line))
             if self._status.state is GatewayState.READY:
                 wait_s = self._end_after_s
-                self._status = replace(self._status, ends_at=None if self._stays else time.time() + wait_s)
+                self._status = structs.replace(self._status, ends_at=None if self._stays else time.time() + wait_s)
 
     def _hear(self, report: GatewayReport) -> None:
         if report.audits is not None:
@@ -208,7 +208,7 @@ class Gateway:
             self._on_found(report.found)
         if report.url:
             ready, self._port = GatewayState.READY, urlsplit(report.url).port or 0
-            self._status = replace(
+            self._status = structs.replace(
                 self._status,
                 state=ready,
                 url=report.url,
@@ -220,9 +220,9 @@ class Gateway:
         elif report.key_hash:
             self._on_answered(report.key_hash, report.tokens)
         elif report.problem:
-            self._status = replace(self._status, problem=report.problem)
+            self._status = structs.replace(self._status, problem=report.problem)
         elif report.step:
-            self._status = replace(self._status, step=report.step, is_waiting=report.is_waiting)
+            self._status = structs.replace(self._status, step=report.step, is_waiting=report.is_waiting)
 
 
 def _reason(code: int, last_words: str) -> str:

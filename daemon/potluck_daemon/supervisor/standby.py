@@ -107,7 +107,7 @@ class Standby:
     def _heard(self, launch: LaunchSpec, message: messages.Message) -> None:
         match message:
             case messages.Hello(_, messages.PIPE_VERSION) if self._process is not None:
-                self._process.send(launch)
+                self._process.send(messages.Launch(launch))
             case messages.Hello(_, version) if self._process is not None:
                 self._process.kill(f"it speaks pipe version {version}, the daemon {messages.PIPE_VERSION}")
             case messages.Reachable(_, addresses):

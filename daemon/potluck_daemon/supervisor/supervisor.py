@@ -30,6 +30,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from msgspec import structs
 from potluck_control import engine_messages as messages
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.liveness import STOPPED, read_pulse
@@ -327,7 +328,9 @@ class Supervisor:
         ran_s = self._clock() - (self._online_at or self._clock())
         self._engine = self._task = None
         self._phase = Phase.ENDED
-        quiet = replace(self.facts.report, sessions=0, memory_used_bytes=0, fetched_bytes=0, fetch_total_bytes=0)
+        quiet = structs.replace(
+            self.facts.report, sessions=0, memory_used_bytes=0, fetched_bytes=0, fetch_total_bytes=0
+        )
         gone = replace(self.facts, placed=None, moving=None, nearby=None, changed_file=None)
         self.facts = replace(gone, report=quiet, fetch_bytes_per_s=0.0, waiting="")
         if was_told:
@@ -421,7 +424,7 @@ class Supervisor:
     async def _hand_over(self, engine: EngineProcess, launch: LaunchSpec) -> None:
         """Send the launch when the standby node has left identity and port to the engine."""
         await self._standby.leave()
-        engine.send(launch)
+        engine.send(messages.Launch(launch))
 
     def _advance(self, moves: Mapping[Phase, Phase]) -> None:
         self._phase = moves.get(self._phase, self._phase)

@@ -11,9 +11,9 @@ import os
 import shutil
 import threading
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
 from potluck_control.methods.models import Move, Progress, StoredModel
 
 from potluck.errors import PotluckError, UsageError
@@ -112,7 +112,7 @@ class ModelMover:
             problem = f"{error.filename or self._source} could not be moved: {error.strerror}"
         if problem and self._stopped.is_set():
             problem = "stopped before everything was moved"
-        self.state = replace(self.state, is_done=True, problem=problem)
+        self.state = structs.replace(self.state, is_done=True, problem=problem)
 
     def _move(self, path: Path) -> None:
         target = self._target / path.name
@@ -151,7 +151,9 @@ class ModelMover:
 
     def _add(self, num_bytes: int) -> None:
         progress = self.state.progress
-        self.state = replace(self.state, progress=replace(progress, done_bytes=progress.done_bytes + num_bytes))
+        self.state = structs.replace(
+            self.state, progress=structs.replace(progress, done_bytes=progress.done_bytes + num_bytes)
+        )
 
 
 def _folders(folder: Path) -> list[Path]:

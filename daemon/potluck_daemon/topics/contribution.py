@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
+from msgspec import structs
 from potluck_control.method import Empty
 from potluck_control.methods import contribution
 from potluck_control.methods.contribution import Contribution
@@ -55,7 +55,7 @@ class ContributionTopic(Topic):
         people = await self._people(lambda history: history.series(params.period, params.count, now).periods)
         numbers = people or (None,) * len(found.periods)
         periods = tuple(self._with_cost(item, number) for item, number in zip(found.periods, numbers, strict=True))
-        return replace(found, periods=periods)
+        return structs.replace(found, periods=periods)
 
     async def _count(self) -> float:
         """Bring the account up to date. Return the time, in Unix seconds."""
@@ -74,7 +74,7 @@ class ContributionTopic(Topic):
     def _with_cost(self, item: Contribution, people: int | None) -> Contribution:
         price = self._configuration.settings.limits.price_kwh
         cost = round(item.energy_wh / 1000 * price, 6) if price else None
-        return replace(item, cost=cost, people=people)
+        return structs.replace(item, cost=cost, people=people)
 
 
 def swarm_share(span: tuple[int, int] | None, coverage: Sequence[int]) -> float | None:

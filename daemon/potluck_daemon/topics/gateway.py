@@ -131,20 +131,15 @@ class GatewayTopic(Topic):
             swarm = configuration.invited_swarm(self._supervisor.facts_of(swarm).addresses)
         if not swarm.bootstrap_peers:
             raise UsageError(f"the swarm {swarm.name} cannot be found", hint="serve it, or ask a member for an invite")
-        settings = configuration.settings
-        folder = chosen_checkpoint(settings.serve.checkpoint, swarm) if is_served else ""
+        folder = chosen_checkpoint(configuration.settings.serve.checkpoint, swarm) if is_served else ""
         if not folder and (found := downloaded(swarm, configuration.models_folder)) is not None:
             folder = str(found)
         return GatewayOpening(
             membership=replace(membership.for_client(), swarm=swarm),
             token=token,
             checkpoint=folder or str(bundled_checkpoint(swarm.model) or swarm.model),
-            max_tokens=settings.chat.max_tokens,
+            settings=configuration.settings,
             socket=str(configuration.places.socket),
-            find_nearby=settings.serve.find_nearby,
-            port=settings.gateway.port,
-            at_once=settings.gateway.at_once,
-            audits=settings.gateway.audits,
             key_hashes=self._keys.hashes(),
         )
 

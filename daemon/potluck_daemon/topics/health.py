@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
 from potluck_control.method import Empty
 from potluck_control.methods import health
 from potluck_control.places import Places
@@ -42,9 +42,9 @@ class HealthTopic(Topic):
             checks = examine_each(await asyncio.to_thread(read_scene, self._places, self._view.status()))
             while (found := await asyncio.to_thread(next, checks, None)) is not None:
                 now = self._examination
-                self._examination = replace(now, findings=(*now.findings, *found), num_done=now.num_done + 1)
+                self._examination = structs.replace(now, findings=(*now.findings, *found), num_done=now.num_done + 1)
         finally:
-            self._examination = replace(self._examination, is_running=False)
+            self._examination = structs.replace(self._examination, is_running=False)
 
     @answers(health.EXPORT)
     async def _export(self, params: health.BundleParams) -> health.Bundle:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from msgspec import structs
 from potluck_control.methods import members as methods
 
 from potluck.errors import UsageError
@@ -163,7 +164,7 @@ class MembersTopic(Topic):
         else:
             changed = await self._lead(params.swarm, decide, f"{params.name} is {_RANKS[rank]} now")
         lost, returned = (tuple(person.name for person in people) for people in found)
-        return replace(changed, lost=lost, returned=returned)
+        return structs.replace(changed, lost=lost, returned=returned)
 
     @answers(methods.DECISIONS)
     async def _decisions(self, params: methods.MemberParams) -> methods.Decisions:
@@ -205,11 +206,11 @@ class MembersTopic(Topic):
     def _with_news(self, found: methods.MembersList, membership: Membership) -> methods.MembersList:
         """Add what this computer's node has seen, if it is in that swarm."""
         facts = self._supervisor.facts_of(membership.swarm)
-        found = replace(found, leader_heard_at=self._keeper.leader_heard_at(membership.swarm))
+        found = structs.replace(found, leader_heard_at=self._keeper.leader_heard_at(membership.swarm))
         if facts.servers is None:
             return found
         at = round(time.time() - (time.monotonic() - facts.servers_at))
-        return replace(found, servers=facts.servers.servers, servers_at=float(at))
+        return structs.replace(found, servers=facts.servers.servers, servers_at=float(at))
 
     async def _lead(self, swarm: str, decide: _Decide, done: str) -> methods.MembersChanged:
         """Write a leader's decision, and have a running node tell the others."""

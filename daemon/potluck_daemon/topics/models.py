@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
 from potluck_control.method import Empty
 from potluck_control.methods import models
 from potluck_control.methods.models import ModelsFolder, StoredModel
@@ -55,7 +55,7 @@ class ModelsTopic(Topic):
         if self._moving is None or self._task is None:
             return None
         state = self._moving.state
-        return replace(state, is_done=state.is_done and self._task.done())
+        return structs.replace(state, is_done=state.is_done and self._task.done())
 
     def _look(self) -> tuple[ModelsFolder, tuple[StoredModel, ...]]:
         path, settings = self._configuration.models_folder, self._configuration.settings

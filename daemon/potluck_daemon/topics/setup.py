@@ -7,8 +7,8 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
+from msgspec import structs
 from potluck_control.method import Empty
 from potluck_control.methods import setup
 from potluck_control.methods.setup import BeginParams, SetupState
@@ -126,7 +126,7 @@ class SetupTopic(Topic):
         return self._state
 
     def _with_progress(self, state: SetupState) -> SetupState:
-        return replace(state, progress=self._making.progress, error=self._making.problem)
+        return structs.replace(state, progress=self._making.progress, error=self._making.problem)
 
     def _tell_soon(self) -> None:
         """Publish at most twice a second, and the last state in any case."""

@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
 from potluck_control import schema
 from potluck_control.method import Empty
 from potluck_control.methods import swarms
@@ -97,11 +98,11 @@ class SwarmsTopic(Topic):
             if configuration.swarm is not None and configuration.swarm.name == change.swarm:
                 await configuration.change({"serve.checkpoint": model.folder or None})
             log.info("the swarm %s changes to another model", change.swarm)
-            self._change = replace(change, is_done=True, is_pinned=bool(learned.swarm.weights))
+            self._change = structs.replace(change, is_done=True, is_pinned=bool(learned.swarm.weights))
         except PotluckError as error:
-            self._change = replace(change, is_done=True, problem=error.message)
+            self._change = structs.replace(change, is_done=True, problem=error.message)
         except BaseException:
-            self._change = replace(change, is_done=True, problem="it did not finish")
+            self._change = structs.replace(change, is_done=True, problem="it did not finish")
             raise
 
     async def _pin(self, membership: Membership, model: NewModel) -> Membership:

@@ -22,11 +22,11 @@ from potluck_control.methods import updates
 from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesState
 from potluck_control.own_python import python_command
+from potluck_control.settings import UpdateSettings
 
 from potluck.errors import PotluckError, UsageError
 from potluck_daemon.child import started
 from potluck_daemon.configuration import Configuration
-from potluck_daemon.settings.schema import UpdateSettings
 from potluck_daemon.topics.topic import Topic, answers
 from potluck_daemon.updates.manifest import is_newer, require_publisher
 from potluck_daemon.updates.notes import Notes, NotesFile

@@ -13,10 +13,10 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
+from potluck_control.settings import UpdateSettings
 
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.signatures import is_by
-from potluck_daemon.settings.schema import UpdateSettings
 
 MAX_BYTES = 1 << 16
 _KEY_BYTES = 32

@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from potluck_control.codec import dumps, from_json, loads
 from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import UpdateProgress
 from potluck_control.places import Places
@@ -19,6 +18,7 @@ from potluck_control.places import Places
 from potluck.checked_files import CheckedFile, DamagedError
 from potluck.errors import PotluckError
 from potluck.locks import LOOKED_AT_S, is_locked, open_locked
+from potluck.protocol.codec import decode, encode
 from potluck_daemon.updates.freshness import KnownPublisher
 
 
@@ -37,7 +37,7 @@ class NotesFile:
     """The notes of the daemon that has these places."""
 
     def __init__(self, places: Places) -> None:
-        self._file = CheckedFile(places.state / "updates.json", lambda data: from_json(Notes, loads(data), "updates"))
+        self._file = CheckedFile(places.state / "updates.json", lambda data: decode(Notes, data))
         self._lock = places.state / "updates.lock"
         self._known: tuple[object, Notes] = ("", Notes())  # the stamp of the file, and its content then
 
@@ -54,7 +54,7 @@ class NotesFile:
 
     def write(self, notes: Notes) -> None:
         """Replace the notes; the caller holds the lock. Raises OSError."""
-        self._file.write(dumps(notes))
+        self._file.write(encode(notes))
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[Notes]:

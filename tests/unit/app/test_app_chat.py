@@ -3,7 +3,6 @@
 import json
 import stat
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, shown
 from helpers.words_model import TOKEN, WAITING, Words, running, server_of
+from msgspec import structs
 from potluck_app.pages.answer import Said
 from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.conversations import Conversations
@@ -121,16 +121,20 @@ def test_a_question_asked_while_the_engine_is_set_up_is_answered_when_this_compu
 ) -> None:
     ready = link.answers.pop("gateway.start")
     model.may_end.set()
-    no_engine = replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE)
+    no_engine = structs.replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE)
     page.show_status(no_engine)
     link.answers["setup.state"] = FETCHING
     ask(page, "Hello")
     assert "Downloading torch (3 of 40)" in shown(page)
-    link.answers["setup.state"] = replace(FETCHING, progress=SetupProgress(Step.TRY, "testing"))
+    link.answers["setup.state"] = structs.replace(FETCHING, progress=SetupProgress(Step.TRY, "testing"))
     wait(lambda: "Testing on this computer…" in shown(page))
     assert link.named("gateway.start") == []
-    link.answers["setup.state"] = replace(FETCHING, progress=None, ready=True)
-    for status in (no_engine, replace(SERVING, state=State.STARTING), replace(SERVING, state=State.JOINING)):
+    link.answers["setup.state"] = structs.replace(FETCHING, progress=None, ready=True)
+    for status in (
+        no_engine,
+        structs.replace(SERVING, state=State.STARTING),
+        structs.replace(SERVING, state=State.JOINING),
+    ):
         page.show_status(status)
         wait(lambda: "gateway.start" in link._waiting)
         link.fail("gateway.start", UsageError("the swarm home cannot be found", hint="serve it"))
@@ -140,12 +144,12 @@ def test_a_question_asked_while_the_engine_is_set_up_is_answered_when_this_compu
 
 
 def test_a_question_without_an_engine_is_not_left_waiting(page: ChatPage, link: FakeLink) -> None:
-    page.show_status(replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE))
+    page.show_status(structs.replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE))
     for error, said in (
         (None, "The compute engine is not set up yet. Set it up on the page Installation."),
         (Problem("the disk is full", "make room"), "The disk is full. Make room."),
     ):
-        link.answers["setup.state"] = replace(FETCHING, progress=None, error=error)
+        link.answers["setup.state"] = structs.replace(FETCHING, progress=None, error=error)
         ask(page, "Hello")
         assert said in shown(page)
         assert button(page, "Ask again").isVisibleTo(page)
@@ -233,7 +237,7 @@ def test_a_suggestion_is_asked_and_the_demo_model_gets_its_own(page: ChatPage, m
     button(page, "Write a haiku about sharing.").click()
     wait(lambda: "Good day" in shown(page))
     assert model.asked[0].messages[0].content == "Write a haiku about sharing."
-    page.show_status(replace(SERVING, swarm=SwarmStatus("demo", "demo-model", 12)))
+    page.show_status(structs.replace(SERVING, swarm=SwarmStatus("demo", "demo-model", 12)))
     button(page, "New conversation").click()
     assert button(page, "What is Potluck?").isVisibleTo(page)
 

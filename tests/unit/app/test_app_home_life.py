@@ -1,10 +1,9 @@
 """What makes Home lively: the last hour drawn, and today in one sentence."""
 
-from dataclasses import replace
-
 import pytest
 from helpers.app_answers import ANSWERS, NOW, SERVING
 from helpers.screen import opened, shown
+from msgspec import structs
 from potluck_app.pages.home import HomePage
 from potluck_app.widgets.chart import Sparkline
 from potluck_app.words import hour
@@ -33,8 +32,8 @@ NOTHING = Contribution(0, 0)
 def test_today_is_one_sentence() -> None:
     for given, transitions, said in (
         (GIVEN, (), "Today: you helped 3 people with 12,400 tokens."),
-        (replace(GIVEN, people=1, tokens=1), (), "Today: you helped 1 person with 1 token."),
-        (replace(GIVEN, people=None), (), "Today: you served 12,400 tokens."),
+        (structs.replace(GIVEN, people=1, tokens=1), (), "Today: you helped 1 person with 1 token."),
+        (structs.replace(GIVEN, people=None), (), "Today: you served 12,400 tokens."),
         (
             GIVEN,
             (GAME, BACK),
@@ -43,14 +42,14 @@ def test_today_is_one_sentence() -> None:
         (NOTHING, (GAME,), "Today: you stepped aside for 3 h 0 min of Elden Ring."),  # and still does
         (
             NOTHING,
-            (DOOM, replace(GAME, at=H), replace(DOOM, at=2.2 * H)),
+            (DOOM, structs.replace(GAME, at=H), structs.replace(DOOM, at=2.2 * H)),
             "Today: you stepped aside for 1 h 48 min of doom.",  # the longest in sum
         ),
         (NOTHING, (), ""),
         (NOTHING, (went(0.0, State.YIELDED, Reason.BATTERY),), ""),
         (NOTHING, (went(0.0, State.YIELDED, Reason.QUIET_TIME, "doom", "Doom"),), ""),
         (NOTHING, (went(0.0, State.PAUSED, Reason.USER),), ""),
-        (NOTHING, (replace(GAME, at=3 * H - 30),), ""),  # only a moment
+        (NOTHING, (structs.replace(GAME, at=3 * H - 30),), ""),  # only a moment
     ):
         assert sentence(given, transitions, 3 * H) == said
 
@@ -112,7 +111,7 @@ def test_home_shows_the_last_hour_and_today(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_needs_attention_comes_first() -> None:
     page, _ = opened(HomePage, ANSWERS)
-    page.show_status(replace(SERVING, notices=("The disk is full",)))
+    page.show_status(structs.replace(SERVING, notices=("The disk is full",)))
     page.resize(900, 700)
     page.grab()
     labels = [label for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]

@@ -1,11 +1,10 @@
 """What computes and newer versions: the page Installation and the first run, with a daemon that answers as told."""
 
-from dataclasses import replace
-
 import pytest
 from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, opened, press, shown
+from msgspec import structs
 from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
@@ -31,14 +30,18 @@ GIB = 1 << 30
 PLAN = Plan("cu130", "RTX 3090 can be used", "", 3 * GIB, 7 * GIB, False)
 DISK = Finding("disk", Severity.ERROR, "1.0 GB are free, 10.0 GB are needed at most", "free some, or use --folder")
 MISSING = SetupState(False, "/home/me/engines", PLAN, variants=("cpu", "cu130"))
-FETCHING = replace(MISSING, progress=SetupProgress(Step.FETCH, "torch (3 of 40)", GIB, 3 * GIB))
-READY = replace(MISSING, ready=True, variant="cu130", devices=("cuda:0", "cpu"))
-FAILED = replace(MISSING, error=Problem("torch cannot be fetched from example.org: no route", "check the network"))
+FETCHING = structs.replace(MISSING, progress=SetupProgress(Step.FETCH, "torch (3 of 40)", GIB, 3 * GIB))
+READY = structs.replace(MISSING, ready=True, variant="cu130", devices=("cuda:0", "cpu"))
+FAILED = structs.replace(
+    MISSING, error=Problem("torch cannot be fetched from example.org: no route", "check the network")
+)
 UPDATES = UpdatesState("0.1.0", False, True, True)
 OFFERED = Offered("0.2.0", ("Faster <b>starts</b>", "Less memory"), 1_700_000_000)
 NO_SWARM = Status(State.IDLE, Reason.NO_SWARM, "No swarm joined yet", since=1.0, version="1")
-NO_ENGINE = replace(NO_SWARM, reason=Reason.NO_ENGINE, text="The engine is not set up yet", ends="when you set it up")
-MEMBER = replace(NO_ENGINE, swarm=SwarmStatus("friday", "demo", 4))
+NO_ENGINE = structs.replace(
+    NO_SWARM, reason=Reason.NO_ENGINE, text="The engine is not set up yet", ends="when you set it up"
+)
+MEMBER = structs.replace(NO_ENGINE, swarm=SwarmStatus("friday", "demo", 4))
 
 
 def installation(setup: SetupState = READY, updates: UpdatesState = UPDATES) -> tuple[InstallationPage, FakeLink]:
@@ -49,7 +52,7 @@ def installation(setup: SetupState = READY, updates: UpdatesState = UPDATES) -> 
 
 
 def test_it_says_what_was_found_what_is_fetched_and_where_before_anything_happens() -> None:
-    page, link = installation(replace(MISSING, findings=(DISK,)))
+    page, link = installation(structs.replace(MISSING, findings=(DISK,)))
     said = shown(page)
     assert "RTX 3090 can be used." in said
     assert "/home/me/engines" in said
@@ -62,7 +65,7 @@ def test_it_says_what_was_found_what_is_fetched_and_where_before_anything_happen
 
 
 def test_another_folder_and_another_build_are_taken_if_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    page, link = installation(replace(MISSING, findings=(DISK,)))
+    page, link = installation(structs.replace(MISSING, findings=(DISK,)))
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "/big/disk")
     press(page, "Another folder…")
     assert "/big/disk" in shown(page)
@@ -73,7 +76,7 @@ def test_another_folder_and_another_build_are_taken_if_chosen(monkeypatch: pytes
     assert "cpu, for the processor" in shown(page)
     press(page, "Download and install")
     assert link.named("setup.begin") == [BeginParams("cpu", "/big/disk")]
-    page, link = installation(replace(MISSING, variants=("cpu",)))
+    page, link = installation(structs.replace(MISSING, variants=("cpu",)))
     assert any("lacks the packages" in text for text in shown(page))
     press(page, "Download and install")
     assert link.named("setup.begin") == [BeginParams("cpu")], "a build whose packages are missing is not offered"
@@ -102,7 +105,7 @@ def test_one_that_is_there_can_be_moved_renewed_or_exchanged_for_the_one_before(
     press(page, "Download and install")
     link.fail("setup.begin", UsageError("the environment lies elsewhere already", hint="remove that first"))
     assert "The environment lies elsewhere already. Remove that first." in shown(page)
-    page, link = installation(replace(READY, outdated=True, can_roll_back=True))
+    page, link = installation(structs.replace(READY, outdated=True, can_roll_back=True))
     assert any("Newer packages are available" in text for text in shown(page))
     press(page, "Update")
     assert link.named("setup.begin") == [BeginParams()]
@@ -167,11 +170,11 @@ def test_one_click_sets_the_engine_up_and_then_opens_the_chat(qtbot: QtBot) -> N
     link.answer("setup.begin", FETCHING)
     assert "Downloading torch (3 of 40)" in shown(page)
     link.answers["setup.state"] = READY
-    page.show_status(replace(MEMBER, reason=Reason.NO_ENGINE))  # the daemon is about to start the engine
+    page.show_status(structs.replace(MEMBER, reason=Reason.NO_ENGINE))  # the daemon is about to start the engine
     page.refresh()
     assert "Compute engine" in shown(page)
     with qtbot.waitSignals([page.chat_wanted, page.finished], order="strict"):
-        page.show_status(replace(MEMBER, reason=Reason.NONE))
+        page.show_status(structs.replace(MEMBER, reason=Reason.NONE))
 
 
 def test_the_window_opens_the_chat_once_the_engine_that_is_tried_is_there_or_is_not_waited_for(
@@ -189,7 +192,7 @@ def test_the_window_opens_the_chat_once_the_engine_that_is_tried_is_there_or_is_
         if waits:
             link.answers["setup.state"] = READY
             window.currentWidget().refresh()
-            window.show_status(replace(MEMBER, state=State.STARTING, reason=Reason.NONE))
+            window.show_status(structs.replace(MEMBER, state=State.STARTING, reason=Reason.NONE))
         else:
             press(window.currentWidget(), "Continue")
         wait(lambda window=window: isinstance(window.page, ChatPage))
@@ -235,24 +238,26 @@ def test_looking_for_updates_is_off_until_it_is_switched_on() -> None:
 def test_an_offer_is_told_with_its_changes_and_installed_when_wanted() -> None:
     page, link = installation()
     press(page, "Check now")
-    link.answer("updates.check", replace(UPDATES, offered=OFFERED, checked_at=1.0))
+    link.answer("updates.check", structs.replace(UPDATES, offered=OFFERED, checked_at=1.0))
     assert "• Faster <b>starts</b>\n• Less memory" in shown(page)
     assert any("returns to this one" in text for text in shown(page))
     press(page, "Install version 0.2.0")
-    running = replace(UPDATES, offered=OFFERED, progress=UpdateProgress("fetching", GIB, 2 * GIB))
+    running = structs.replace(UPDATES, offered=OFFERED, progress=UpdateProgress("fetching", GIB, 2 * GIB))
     link.answer("updates.install", running)
     assert "1.1 GB of 2.1 GB" in shown(page)
     assert "Install version 0.2.0" not in buttons(page)
 
 
 def test_what_a_package_manager_looks_after_is_not_installed_here() -> None:
-    page, _ = installation(updates=replace(UPDATES, can_install=False, offered=OFFERED))
+    page, _ = installation(updates=structs.replace(UPDATES, can_install=False, offered=OFFERED))
     assert any("apt, or pip" in text for text in shown(page))
     assert "Install version 0.2.0" not in buttons(page)
 
 
 def test_an_update_that_failed_says_what_runs_now() -> None:
-    page, link = installation(updates=replace(UPDATES, error=Problem("version 0.2.0 did not come up; 0.1.0 runs")))
+    page, link = installation(
+        updates=structs.replace(UPDATES, error=Problem("version 0.2.0 did not come up; 0.1.0 runs"))
+    )
     assert "Version 0.2.0 did not come up; 0.1.0 runs." in shown(page)
     press(page, "Try again")
     link.fail("updates.check", PotluckError("updates cannot be looked up", hint="try again later"))
@@ -262,8 +267,8 @@ def test_an_update_that_failed_says_what_runs_now() -> None:
 
 def test_home_and_the_menu_tell_of_an_offer_and_lead_to_it() -> None:
     window, tray = MainWindow(FakeLink({"updates.state": UPDATES})), Tray()
-    window.show_updates(replace(UPDATES, offered=OFFERED))
-    window.show_status(replace(MEMBER, state=State.SERVING, reason=Reason.NONE))
+    window.show_updates(structs.replace(UPDATES, offered=OFFERED))
+    window.show_status(structs.replace(MEMBER, state=State.SERVING, reason=Reason.NONE))
     assert "Potluck 0.2.0 is available." in shown(window.page)
     press(window.page, "What's new")
     assert isinstance(window.page, InstallationPage)
@@ -276,7 +281,7 @@ def test_home_and_the_menu_tell_of_an_offer_and_lead_to_it() -> None:
 def test_a_daemon_that_is_away_because_it_is_updated_is_not_to_be_started() -> None:
     window = MainWindow(FakeLink({}))
     window.show_status(MEMBER)
-    window.show_updates(replace(UPDATES, offered=OFFERED, progress=UpdateProgress("starting the new version")))
+    window.show_updates(structs.replace(UPDATES, offered=OFFERED, progress=UpdateProgress("starting the new version")))
     window.show_away("The daemon has ended.")
     away = window.findChild(AwayPage)
     assert "Potluck is being updated" in shown(away)

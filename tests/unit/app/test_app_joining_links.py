@@ -7,6 +7,7 @@ from helpers.app_answers import ANSWERS, SERVING
 from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
 from helpers.screen import button, control, press, shown
+from msgspec import structs
 from potluck_app import main
 from potluck_app.shell.instance import SingleInstance
 from potluck_app.shell.window import MainWindow
@@ -51,7 +52,7 @@ def test_a_link_leads_to_where_the_invite_is_entered() -> None:
 
 def test_a_link_leads_those_without_a_swarm_past_the_welcome() -> None:
     window = MainWindow(FakeLink(ANSWERS))
-    window.show_status(replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, swarm=None))
+    window.show_status(structs.replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, swarm=None))
     window.show_joining("friends")
     assert {"Choose a swarm", INVITED} <= set(shown(window.page))
 

@@ -2,13 +2,13 @@
 
 import ast
 import re
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 from helpers.app_answers import ANSWERS, PROBES, SERVING
 from helpers.app_texts import english_left, in_language, is_english, window_texts
 from helpers.fake_link import FakeLink
+from msgspec import structs
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.shell import window
 from potluck_app.shell.window import MainWindow
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_no_page_says_anything_in_english() -> None:
-    status = replace(GAME, probes=PROBES)
+    status = structs.replace(GAME, probes=PROBES)
     english = window_texts("en", status, ANSWERS)
     for language in ("de", "es"):
         assert english_left(english, window_texts(language, status, ANSWERS)) == []
@@ -35,7 +35,7 @@ def test_every_page_fits_the_smallest_window() -> None:
             small = MainWindow(FakeLink(ANSWERS))
             small.resize(small.minimumSize())
             small.show()
-            small.show_status(replace(SERVING, load=LoadStatus(45.0, 30.0, 72.0, 4 << 30, 8 << 30, 8 << 30)))
+            small.show_status(structs.replace(SERVING, load=LoadStatus(45.0, 30.0, 72.0, 4 << 30, 8 << 30, 8 << 30)))
             too_wide = []
             for entry in SIDEBAR:
                 small.open(entry.key)

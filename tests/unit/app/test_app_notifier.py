@@ -1,23 +1,24 @@
 """Notifications are rare: each piece of news once."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from helpers.app_answers import ANSWERS
+from msgspec import structs
 from potluck_app.pages.preferences import News
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, MISSING_S, Notifier
 from potluck_control.agreement import Agreement, Difference
-from potluck_control.codec import dumps, loads
 from potluck_control.methods.members import Member, MembersList
 from potluck_control.methods.setup import Plan, SetupState
 from potluck_control.methods.updates import Offered, UpdatesState
 from potluck_control.schema import Status, SwarmStatus, Transition
 from potluck_control.states import Reason, State
 
+from potluck.protocol.codec import decode, encode
+
 FAILED = Status(State.ERROR, Reason.ENGINE_FAILED, "The engine failed", since=100.0, version="1")
-PAUSED = replace(FAILED, state=State.PAUSED, reason=Reason.USER, text="Paused by you")
+PAUSED = structs.replace(FAILED, state=State.PAUSED, reason=Reason.USER, text="Paused by you")
 OLDER = Agreement(Difference.OLDER_DAEMON, "The daemon runs version 1, this program is 2", "restart the daemon")
 
 
@@ -26,15 +27,15 @@ def test_an_engine_that_fails_again_and_again_is_told_once_an_hour() -> None:
     assert notifier.status(FAILED, 100.0) is not None
     assert notifier.status(FAILED, 101.0) is None
     for later, is_told in ((200.0, False), (100.0 + ERRORS_APART_S, True)):
-        assert (notifier.status(replace(FAILED, since=later), later) is not None) is is_told
+        assert (notifier.status(structs.replace(FAILED, since=later), later) is not None) is is_told
 
 
 def test_only_a_pause_without_an_end_is_called_to_mind() -> None:
     for status, is_told in (
         (PAUSED, True),
-        (replace(PAUSED, until=1e9), False),
-        (replace(PAUSED, reason=Reason.TIMER), False),
-        (replace(PAUSED, state=State.SERVING), False),
+        (structs.replace(PAUSED, until=1e9), False),
+        (structs.replace(PAUSED, reason=Reason.TIMER), False),
+        (structs.replace(PAUSED, state=State.SERVING), False),
     ):
         notifier, late = Notifier(), status.since + FORGOTTEN_S
         assert notifier.status(status, late - 1) is None
@@ -53,7 +54,7 @@ def test_a_milestone_is_told_when_it_is_passed_and_not_when_the_app_starts() -> 
 
 def seen(*coverage: int, swarm: str = "friday") -> Status:
     shown = SwarmStatus(swarm, "a/llama", len(coverage), coverage=coverage)
-    return replace(FAILED, state=State.SERVING, swarm=shown)
+    return structs.replace(FAILED, state=State.SERVING, swarm=shown)
 
 
 def test_a_layer_that_stays_missing_is_told_and_so_is_the_complete_model() -> None:
@@ -74,7 +75,7 @@ def test_another_swarm_begins_without_news_and_an_unknown_coverage_tells_nothing
     notifier = Notifier()
     assert notifier.coverage(seen(0, 1), 0.0) is None
     assert notifier.coverage(seen(0, 1), MISSING_S) is not None
-    for later, status in enumerate((replace(FAILED, swarm=None), seen(), seen(1, 1, swarm="saturday")), 1):
+    for later, status in enumerate((structs.replace(FAILED, swarm=None), seen(), seen(1, 1, swarm="saturday")), 1):
         assert notifier.coverage(status, MISSING_S + later) is None
 
 
@@ -83,7 +84,7 @@ def test_a_friend_who_joins_is_told_once_and_those_who_were_there_are_not() -> N
 
     def people(*names: str, swarm: str = "friday") -> MembersList:
         found = [Member(name, name, "member", 0.0, "", name == "me", False, ()) for name in names]
-        return replace(ANSWERS["members.list"], swarm=swarm, members=tuple(found))
+        return structs.replace(ANSWERS["members.list"], swarm=swarm, members=tuple(found))
 
     assert notifier.people(people("me", "ana")) is None
     told = notifier.people(people("me", "ana", "ben", "eva"))
@@ -93,14 +94,14 @@ def test_a_friend_who_joins_is_told_once_and_those_who_were_there_are_not() -> N
 
 
 def test_those_for_whom_the_user_has_to_decide_are_told_once() -> None:
-    notifier, before = Notifier(), replace(ANSWERS["members.list"], asking="")
+    notifier, before = Notifier(), structs.replace(ANSWERS["members.list"], asking="")
     guest = Member("Zoe", "ff", "guest", 0.0, "", False, True, ())
     assert notifier.people(before) is None
-    joined = replace(before, members=(*before.members, guest))
+    joined = structs.replace(before, members=(*before.members, guest))
     assert notifier.people(joined).text == "Zoe joined the swarm “friday”."
-    waits = replace(before, members=(*before.members, replace(guest, waits=True)))
+    waits = structs.replace(before, members=(*before.members, structs.replace(guest, waits=True)))
     assert notifier.people(waits).text == "Waiting to be let into the swarm “friday”: Zoe. Decide on the page People."
-    asks = replace(waits, asking="laptop")
+    asks = structs.replace(waits, asking="laptop")
     assert "laptop asks to be one of your computers." in notifier.people(asks).text
     assert notifier.people(asks) is None
 
@@ -109,13 +110,13 @@ def test_an_update_is_told_once_for_each_version() -> None:
     notifier = Notifier()
     state = UpdatesState("1.0", True, True, True)
     assert notifier.updates(state) is None
-    offered = replace(state, offered=Offered("1.1", (), 0))
+    offered = structs.replace(state, offered=Offered("1.1", (), 0))
     told = notifier.updates(offered)
     assert (told.text, told.news) == ("Potluck 1.1 is available.", News.UPDATE)
     assert notifier.updates(offered) is None
     assert notifier.updates(state) is None
     assert notifier.updates(offered) is None
-    assert notifier.updates(replace(state, offered=Offered("1.2", (), 0))) is not None
+    assert notifier.updates(structs.replace(state, offered=Offered("1.2", (), 0))) is not None
 
 
 def test_a_daemon_of_another_version_is_told_once() -> None:
@@ -135,7 +136,7 @@ YIELDED = Transition(1.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way
 
 
 def is_wanted(link: DaemonLink, event: object) -> bool:
-    return link._is_wanted(loads(dumps(event)))
+    return link._is_wanted(decode(object, encode(event)))
 
 
 @pytest.fixture

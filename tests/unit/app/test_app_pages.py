@@ -2,7 +2,6 @@
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from helpers.app_answers import ANSWERS, EARNINGS, SERVING
 from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, confirm, control, opened, press, shown
+from msgspec import structs
 from potluck_app.pages.activity import ActivityPage, worth_showing
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.pages.diagnostics import DiagnosticsPage
@@ -108,7 +108,7 @@ def test_an_export_takes_all_pages_or_says_why_it_cannot_be_written(name: str, t
     export = Export(page)
     export.write(tmp_path / name)
     link.answer("earnings.export", Entries((ENTRY,), 1))
-    link.answer("earnings.export", Entries((replace(ENTRY, number=2),), None))
+    link.answer("earnings.export", Entries((structs.replace(ENTRY, number=2),), None))
     assert link.named("earnings.export") == [ExportParams(0, 1000), ExportParams(1, 1000)]
     assert f"2 entries written to {tmp_path / name}." in shown(page)
     with (tmp_path / name).open() as file:
@@ -126,7 +126,7 @@ def test_an_export_takes_all_pages_or_says_why_it_cannot_be_written(name: str, t
 def test_an_open_question_about_a_game_is_shown_until_it_is_answered() -> None:
     for said, place in (("It is a game", ProgramPlace.ALWAYS), ("Not a game", ProgramPlace.NEVER)):
         page, link = opened(HomePage, ANSWERS)
-        page.show_status(replace(SERVING, questions=(ProgramQuestion("hedgewars", "Hedgewars"),)))
+        page.show_status(structs.replace(SERVING, questions=(ProgramQuestion("hedgewars", "Hedgewars"),)))
         question = "Is Hedgewars a game?"
         assert question in shown(page)
         press(page, said)
@@ -156,16 +156,16 @@ def test_the_history_is_asked_for_again_when_the_state_changes() -> None:
     page, link = opened(ActivityPage, ANSWERS | {"history": HistoryPage(())})
     assert "Nothing here yet" in shown(page)
     page.show_status(SERVING)
-    page.show_status(replace(SERVING, tokens_today=5))
+    page.show_status(structs.replace(SERVING, tokens_today=5))
     asked = len(link.named("history"))
-    page.show_status(replace(SERVING, since=6.0))
+    page.show_status(structs.replace(SERVING, since=6.0))
     assert len(link.named("history")) == asked + 1
 
 
 def test_the_way_to_a_state_is_not_told_twice() -> None:
     aside = Transition(10.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to Doom", "doom", "Doom")
-    leaving = replace(aside, state=State.DRAINING)
-    other = replace(leaving, text="Shutting down", reason=Reason.SHUTDOWN)
+    leaving = structs.replace(aside, state=State.DRAINING)
+    other = structs.replace(leaving, text="Shutting down", reason=Reason.SHUTDOWN)
     assert worth_showing((other, leaving, aside)) == [other, aside]
     assert worth_showing((leaving,)) == [leaving]
     grown = [Transition(at, State.SERVING, State.SERVING, Reason.NONE, f"at {at}") for at in (10.0, 20.0, 500.0)]
@@ -198,7 +198,9 @@ def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
 
 def test_system_info_names_versions_and_no_folder_of_the_user() -> None:
     failure = f"cannot read {Path.home()}/models"
-    status = replace(SERVING, engine=EngineStatus(None, 0, 2, failure), probes=(ProbeStatus("Steam", ProbeState.SEEN),))
+    status = structs.replace(
+        SERVING, engine=EngineStatus(None, 0, 2, failure), probes=(ProbeStatus("Steam", ProbeState.SEEN),)
+    )
     said = describe(status)
     assert "daemon 1" in said
     assert "cannot read ~/models" in said
@@ -251,7 +253,7 @@ def test_opening_pages_opens_no_window_beside_the_one(qapp: QApplication, qtbot:
     qapp.installEventFilter(seen)
     window = MainWindow(FakeLink(ANSWERS))
     qtbot.addWidget(window)
-    window.show_status(replace(SERVING, reason=Reason.NO_SWARM, swarm=None))
+    window.show_status(structs.replace(SERVING, reason=Reason.NO_SWARM, swarm=None))
     window.show()
     for entry in SIDEBAR:
         window.show_status(SERVING)
@@ -308,10 +310,10 @@ def other_apps(status: GatewayStatus) -> tuple[OtherAppsPage, FakeLink]:
 def test_the_state_of_the_address_is_said_with_what_can_be_done() -> None:
     for status, said, offered in (
         (STOPPED, "It does not run.", "Start"),
-        (replace(STOPPED, state=GatewayState.STARTING, step="Importing"), "Getting ready: Importing…", "Stop"),
+        (structs.replace(STOPPED, state=GatewayState.STARTING, step="Importing"), "Getting ready: Importing…", "Stop"),
         (READY, "Ready: demo.", "Stop"),
-        (replace(READY, notice="port 8737 is taken"), "Ready: demo. Port 8737 is taken.", "Stop"),
-        (replace(STOPPED, state=GatewayState.FAILED, problem="it ended"), "It ended.", "Start"),
+        (structs.replace(READY, notice="port 8737 is taken"), "Ready: demo. Port 8737 is taken.", "Stop"),
+        (structs.replace(STOPPED, state=GatewayState.FAILED, problem="it ended"), "It ended.", "Start"),
     ):
         page, _ = other_apps(status)
         assert said in shown(page)

@@ -2,13 +2,13 @@
 
 import base64
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import segno
 from helpers.app_answers import SERVING
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, confirm, control, opened, picture, press, said, shown
+from msgspec import structs
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.members_card import may_remove
 from potluck_app.pages.other_computer import OtherComputer
@@ -55,8 +55,11 @@ BOB = Member(
 EVE = Member("Eve", "ee33ee33", "admin", MAY, "3fa9c2d1", False, False, (), "Ana")
 INVITE = OpenInvite("3fa9c2d1", time.time() + 9 * DAY_S, 10, 2)
 FOUNDER = MembersList("friends", (ANA, BOB, EVE), (INVITE,), may_lead=True, is_founder=True)
-MEMBER = replace(
-    FOUNDER, members=(replace(ANA, is_you=False), replace(BOB, is_you=True), EVE), may_lead=False, is_founder=False
+MEMBER = structs.replace(
+    FOUNDER,
+    members=(structs.replace(ANA, is_you=False), structs.replace(BOB, is_you=True), EVE),
+    may_lead=False,
+    is_founder=False,
 )
 DONE = MembersChanged("friends", "done", True)
 
@@ -77,7 +80,7 @@ def seen(member: Member, start: int, end: int, state: str = "online", ping_s: fl
 
 
 def lively(*servers: SeenServer) -> MembersList:
-    return replace(FOUNDER, servers=servers, servers_at=time.time())
+    return structs.replace(FOUNDER, servers=servers, servers_at=time.time())
 
 
 def test_a_person_is_shown_with_what_their_computers_do() -> None:
@@ -93,7 +96,7 @@ def test_a_person_is_shown_with_what_their_computers_do() -> None:
 
 
 def test_only_the_user_sees_the_game_that_their_computer_steps_aside_for() -> None:
-    aside = replace(SERVING, state=State.YIELDED, reason=Reason.GAME, app="doom", app_title="Doom")
+    aside = structs.replace(SERVING, state=State.YIELDED, reason=Reason.GAME, app="doom", app_title="Doom")
     found = lively(seen(ANA, 0, 4, "offline"), seen(BOB, 0, 4, "offline"))
     assert doing(ANA, found, aside) == "Stepped aside: Doom"
     assert doing(BOB, found, aside) == "Stepped aside"
@@ -104,7 +107,7 @@ def test_layers_are_shown_with_the_people_who_serve_them() -> None:
     found = lively(seen(ANA, 0, 2), seen(BOB, 1, 3), stranger, seen(BOB, 3, 4, "offline"))
     ana, bob = places_of(found)[ANA.id], places_of(found)[BOB.id]
     assert served_by(found, 4) == [(ana,), (ana, bob), (-1, bob), ()]
-    page, link = page_of(replace(found, swarm="friday"))
+    page, link = page_of(structs.replace(found, swarm="friday"))
     page.show_status(SERVING)
     assert "Nobody serves layer 4. Served by Bob and 2 others." in shown(page)
     link.answers["members.list"] = FOUNDER
@@ -156,7 +159,7 @@ def test_names_stand_in_a_sentence() -> None:
 def test_a_swarm_without_others_says_so() -> None:
     for found, words in (
         (MembersList("all", (), (), may_lead=True, is_founder=False, is_open=True), "all is open to everybody"),
-        (replace(FOUNDER, members=(ANA,)), "Nobody else has joined yet."),
+        (structs.replace(FOUNDER, members=(ANA,)), "Nobody else has joined yet."),
     ):
         page, _ = page_of(found)
         assert words in shown(page)
@@ -164,8 +167,8 @@ def test_a_swarm_without_others_says_so() -> None:
 
 
 def test_many_people_are_found_by_name() -> None:
-    crowd = tuple(replace(BOB, name=f"Member {number}", id=f"{number:08x}") for number in range(80))
-    page, _ = page_of(replace(FOUNDER, members=(ANA, *crowd)))
+    crowd = tuple(structs.replace(BOB, name=f"Member {number}", id=f"{number:08x}") for number in range(80))
+    page, _ = page_of(structs.replace(FOUNDER, members=(ANA, *crowd)))
     assert "31 more. Search for a name." in shown(page)
     search = control(page, "Search people by name")
     search.setText("member 77")
@@ -203,7 +206,7 @@ def test_an_invite_is_copied_and_shown_as_a_code_with_the_swarms_link_until_the_
 
 def test_whether_others_reach_this_computer_is_said_before_an_invite_is_copied() -> None:
     page, link = page_of(FOUNDER)
-    page.show_status(replace(SERVING, ports=(31337,)))
+    page.show_status(structs.replace(SERVING, ports=(31337,)))
     link.fail("swarms.contact", PotluckError("the swarm cannot be found by others yet"))
     assert "The swarm cannot be found by others yet." in shown(page)
     for reach, words in (
@@ -224,16 +227,18 @@ def test_an_invite_is_ended_after_a_question() -> None:
     assert link.named("members.end_invite") == []
     confirm(page, "End the invite")
     assert link.named("members.end_invite") == [EndInviteParams("3fa9c2d1")]
-    page, _ = page_of(replace(FOUNDER, invites=(replace(INVITE, used=10), replace(INVITE, expires_at=1.0))))
+    page, _ = page_of(
+        structs.replace(FOUNDER, invites=(structs.replace(INVITE, used=10), structs.replace(INVITE, expires_at=1.0)))
+    )
     assert "End…" not in buttons(page), "they are over"
 
 
 def test_a_guest_is_shown_as_such_and_let_in_where_that_takes_a_decision() -> None:
-    guest = replace(BOB, rank="guest", is_on_probation=True)
-    page, _ = page_of(replace(FOUNDER, members=(ANA, guest)))
+    guest = structs.replace(BOB, rank="guest", is_on_probation=True)
+    page, _ = page_of(structs.replace(FOUNDER, members=(ANA, guest)))
     assert any("\nNot confirmed yet · known since 12 May 2026 · invited by Ana" in text for text in shown(page))
     assert not {"Let Bob in", "Make Bob an admin"} & {item.accessibleName() for item in page.findChildren(QPushButton)}
-    page, link = page_of(replace(FOUNDER, members=(ANA, replace(guest, waits=True))))
+    page, link = page_of(structs.replace(FOUNDER, members=(ANA, structs.replace(guest, waits=True))))
     assert any("\nWaits to be let in · " in text for text in shown(page))
     press(page, "Let Bob in")
     assert link.named("members.confirm") == [MemberParams("bb22bb22")]
@@ -253,7 +258,7 @@ def test_removing_a_person_says_what_happens_and_ends_their_invite_too() -> None
         confirm(page, "Remove")
         assert link.named("members.remove") == [MemberParams("bb22bb22")]
         assert link.named("members.end_invite") == ended
-        link.answers["members.list"] = replace(FOUNDER, members=(ANA, EVE))
+        link.answers["members.list"] = structs.replace(FOUNDER, members=(ANA, EVE))
         link.answer("members.remove", DONE)
         assert "Bob was removed." in shown(page)
         assert "Bob" not in shown(page)
@@ -263,7 +268,7 @@ def test_a_removal_that_nobody_knows_yet_says_so() -> None:
     page, link = page_of(FOUNDER)
     press(page, "Make Bob an admin")
     assert link.named("members.promote") == [PromoteParams("bb22bb22", is_admin=True)]
-    link.answer("members.promote", replace(DONE, is_known=False))
+    link.answer("members.promote", structs.replace(DONE, is_known=False))
     assert "Bob is an admin now. The others learn of it when this computer serves again." in shown(page)
     press(page, "Make Eve an ordinary member")
     assert link.named("members.promote")[-1] == PromoteParams("ee33ee33", is_admin=False)
@@ -281,8 +286,8 @@ def test_members_see_whom_to_ask_and_remove_only_their_own_computers() -> None:
 
 
 def test_only_the_founder_removes_admins() -> None:
-    others = ANA, replace(BOB, is_you=False), EVE
-    assert [may_remove(member, replace(MEMBER, may_lead=True)) for member in others] == [False, True, False]
+    others = ANA, structs.replace(BOB, is_you=False), EVE
+    assert [may_remove(member, structs.replace(MEMBER, may_lead=True)) for member in others] == [False, True, False]
     assert may_remove(EVE, FOUNDER)
 
 
@@ -305,11 +310,11 @@ def test_home_offers_an_invite_only_to_those_who_can_make_one() -> None:
     page, link = opened(HomePage)
     page.show_status(SERVING)
     assert link.named("members.list") == [SwarmParams("friday")]
-    link.answer("members.list", replace(MEMBER, swarm="friday"))
+    link.answer("members.list", structs.replace(MEMBER, swarm="friday"))
     assert "Invite someone" not in buttons(page)
     assert "Only the founder and admins can invite people. Ask Ana, Eve." in shown(page)
     page.refresh()
-    link.answer("members.list", replace(FOUNDER, swarm="friday"))
+    link.answer("members.list", structs.replace(FOUNDER, swarm="friday"))
     assert button(page, "Invite someone").isVisibleTo(page)
     assert "Only the founder and admins" not in said(page)
 
@@ -325,7 +330,7 @@ def test_an_invite_for_one_machine_is_shown_until_the_computer_that_used_it_is_c
     assert invite.text() == "potluck4:abc"
     assert control(page, "Invite for the other computer as a QR code").isVisibleTo(page)
     assert "Add a computer…" not in buttons(page)
-    link.answers["members.list"] = replace(FOUNDER, asking="laptop")
+    link.answers["members.list"] = structs.replace(FOUNDER, asking="laptop")
     computers._look()
     assert "laptop asks to be one of your computers" in shown(page)
     press(page, "Confirm laptop")
@@ -354,7 +359,7 @@ def test_an_invite_for_one_machine_is_gone_when_it_expired_or_the_page_is_left()
 
 
 def test_a_computer_without_the_persons_key_offers_nothing_that_needs_it() -> None:
-    page, _ = page_of(replace(MEMBER, has_key=False))
+    page, _ = page_of(structs.replace(MEMBER, has_key=False))
     assert "tower" in shown(page)
     assert not {"Add a computer…", "Save backup…", "Remove…"} & set(buttons(page))
 
@@ -407,10 +412,10 @@ WRONG = WrongResults("bb22bb22", "Bob", "tower", "12D3KooWbob", ("Cem", "Dora"))
 
 
 def test_wrong_results_are_shown_with_who_found_them_and_a_leader_removes_or_dismisses() -> None:
-    page, link = page_of(replace(FOUNDER, wrong_results=(WRONG,)))
+    page, link = page_of(structs.replace(FOUNDER, wrong_results=(WRONG,)))
     assert "Bob's tower returned wrong results" in shown(page)
     assert "Found by Cem and Dora, not confirmed by your server." in shown(page)
-    link.answers["members.list"] = replace(FOUNDER, wrong_results=(replace(WRONG, is_confirmed=True),))
+    link.answers["members.list"] = structs.replace(FOUNDER, wrong_results=(structs.replace(WRONG, is_confirmed=True),))
     page.refresh()
     assert "Found by Cem and Dora, confirmed by your server." in shown(page)
     link.answers |= {"members.remove": DONE, "members.dismiss": DONE}
@@ -425,14 +430,14 @@ def test_wrong_results_are_shown_with_who_found_them_and_a_leader_removes_or_dis
 
 
 def test_the_accused_sees_what_was_checked_and_can_stop() -> None:
-    own = replace(WRONG, is_here=True)
-    page, link = page_of(replace(MEMBER, wrong_results=(own,)))
+    own = structs.replace(WRONG, is_here=True)
+    page, link = page_of(structs.replace(MEMBER, wrong_results=(own,)))
     assert "This computer returned wrong results" in shown(page)
     for found, words in (
-        (replace(own, checked_at=MAY), "found nothing wrong in its memory"),
-        (replace(own, checked_at=MAY, damaged="mlp.weight"), "Its memory was damaged"),
+        (structs.replace(own, checked_at=MAY), "found nothing wrong in its memory"),
+        (structs.replace(own, checked_at=MAY, damaged="mlp.weight"), "Its memory was damaged"),
     ):
-        link.answers["members.list"] = replace(MEMBER, wrong_results=(found,))
+        link.answers["members.list"] = structs.replace(MEMBER, wrong_results=(found,))
         page.refresh()
         assert any(words in text for text in shown(page))
     link.answers["pause"] = SERVING

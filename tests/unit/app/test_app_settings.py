@@ -1,7 +1,6 @@
 """The pages that change settings, with a daemon that answers as the test says."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ from helpers import app_answers
 from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import buttons, confirm, control, opened, picture, press, shown
+from msgspec import structs
 from potluck_app.pages.devices import Devices, choice, toggled
 from potluck_app.pages.limits import LimitsPage
 from potluck_app.pages.login import Login
@@ -42,9 +42,9 @@ from potluck_control.methods.programs import PlacedProgram, PlaceParams, Program
 from potluck_control.methods.settings import Change, Changed, SetParams, SettingsPage
 from potluck_control.methods.swarms import ChooseModelParams, JoinedSwarm, LeaveParams, ModelChange, Swarms
 from potluck_control.schema import EngineStatus, LoadStatus, Status, UseStatus
+from potluck_control.settings import ServeSettings, Settings
 from potluck_control.states import Reason, State
 from potluck_daemon.settings.page import settings_page
-from potluck_daemon.settings.schema import ServeSettings, Settings
 from potluck_daemon.settings.store import Loaded
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QWheelEvent
@@ -234,20 +234,24 @@ def test_graphics_cards_compute_together_and_the_processor_alone() -> None:
 
 
 def test_the_card_of_a_device_says_what_it_does_and_what_potluck_takes_of_it() -> None:
-    hot = replace(GPUS[0], temperature_c=61.4, power_w=180.2)
-    page, link = opened(LimitsPage, ANSWERS | {"machine.get": replace(MACHINE, devices=(hot, *MACHINE.devices[1:]))})
+    hot = structs.replace(GPUS[0], temperature_c=61.4, power_w=180.2)
+    page, link = opened(
+        LimitsPage, ANSWERS | {"machine.get": structs.replace(MACHINE, devices=(hot, *MACHINE.devices[1:]))}
+    )
     load = LoadStatus(memory_used_bytes=3 * GIB, memory_limit_bytes=12 * GIB, memory_total_bytes=24 * GIB)
     running = Status(State.SERVING, Reason.NONE, "", 0.0, "1", engine=EngineStatus(pid=7), load=load)
     page.show_status(running)
     assert {"61 °C", "180 W"} <= set(shown(page))
     assert "Potluck 3.2 GB of 12.9 GB · other programs 1.1 GB · 21.5 GB of 25.8 GB free" in shown(page)
     assert shown(page).count("Memory for Potluck") == 1, "a device that is not in use has no limits"
-    page.show_status(replace(running, engine=EngineStatus()))
+    page.show_status(structs.replace(running, engine=EngineStatus()))
     assert "Other programs 4.3 GB · 21.5 GB of 25.8 GB free" in shown(page)
     link.answers["machine.get"] = MACHINE
     page.refresh()
     assert "61 °C" not in shown(page), "a sensor that is gone leaves no number behind"
-    page.show_status(replace(running, use=UseStatus(month_sent_bytes=12 * 10**9, month_received_bytes=3 * 10**9)))
+    page.show_status(
+        structs.replace(running, use=UseStatus(month_sent_bytes=12 * 10**9, month_received_bytes=3 * 10**9))
+    )
     assert "This month so far: 12.0 GB sent, 3.0 GB received" in shown(page)
 
 
@@ -322,7 +326,7 @@ def test_the_wheel_does_not_move_a_slider() -> None:
 def test_a_machine_without_an_engine_leads_to_where_one_is_made(qtbot: QtBot) -> None:
     link = FakeLink(ANSWERS)
     devices = Devices(Page(link, ""))
-    devices.show_machine(replace(MACHINE, has_engine=False))
+    devices.show_machine(structs.replace(MACHINE, has_engine=False))
     assert "The compute engine is not installed yet." in shown(devices)
     with qtbot.waitSignal(devices.setup_wanted):
         press(devices, "Set up…")
@@ -403,10 +407,10 @@ def test_another_swarm_is_served_and_one_is_left_after_a_question() -> None:
     press(page, "Serve sunday")
     assert link.named("settings.set") == [SetParams((Change("serve.swarm", "sunday"),))]
     for people, lost in (
-        (replace(FOUNDED, is_founder=False), ""),
+        (structs.replace(FOUNDED, is_founder=False), ""),
         (FOUNDED, "the founder's key on this computer is deleted"),
         (
-            replace(FOUNDED, members=FOUNDED.members[:2]),
+            structs.replace(FOUNDED, members=FOUNDED.members[:2]),
             "It has no admin, so nobody can invite, confirm or remove people either.",
         ),
     ):

@@ -1,13 +1,13 @@
 """What the window and the menu offer in each state; widgets are known by what is written on them."""
 
 import itertools
-from dataclasses import replace
 
 import pytest
 from helpers import app_answers
 from helpers.app_answers import PROBES
 from helpers.fake_link import FakeLink
 from helpers.screen import button, said, shown
+from msgspec import structs
 from potluck_app.pages.diagnostics import DiagnosticsPage
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
@@ -19,7 +19,6 @@ from potluck_app.widgets.icons import icon, name_of
 from potluck_app.widgets.strip import LayerStrip
 from potluck_app.widgets.theme import DARK, LIGHT
 from potluck_control import schema
-from potluck_control.codec import from_json
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.states import Reason, State
 from PySide6.QtCore import Qt
@@ -28,19 +27,22 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QW
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError, UsageError
+from potluck.protocol.codec import decode, encode
 
 SWARM = schema.SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(2, 1, 0, 0), coverage_at=0.0)
-SERVING = replace(app_answers.SERVING, text="Serving blocks 0:2 of demo", swarm=SWARM, tokens_per_s=12.5)
-PAUSED = replace(
+SERVING = structs.replace(app_answers.SERVING, text="Serving blocks 0:2 of demo", swarm=SWARM, tokens_per_s=12.5)
+PAUSED = structs.replace(
     SERVING, state=State.PAUSED, reason=Reason.TIMER, text="Paused by you", until=4e9, engine=schema.EngineStatus()
 )
-NO_SWARM = replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, text="No swarm joined yet", swarm=None)
-YIELDED = replace(SERVING, state=State.YIELDED, reason=Reason.GAME, text="Giving way to hades2")
-GAME = replace(
+NO_SWARM = structs.replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, text="No swarm joined yet", swarm=None)
+YIELDED = structs.replace(SERVING, state=State.YIELDED, reason=Reason.GAME, text="Giving way to hades2")
+GAME = structs.replace(
     YIELDED, text="Giving way to Hades II", ends="15 s after Hades II has ended", app="hades2", app_title="Hades II"
 )
-FINISHING = replace(SERVING, state=State.DRAINING, reason=Reason.SHUTDOWN, text="Finishing", until=4e9, sessions=2)
-STOPPED = replace(PAUSED, state=State.IDLE, reason=Reason.SWITCHED_OFF, text="Switched off", until=None)
+FINISHING = structs.replace(
+    SERVING, state=State.DRAINING, reason=Reason.SHUTDOWN, text="Finishing", until=4e9, sessions=2
+)
+STOPPED = structs.replace(PAUSED, state=State.IDLE, reason=Reason.SWITCHED_OFF, text="Switched off", until=None)
 STOP = "Stop donating"
 NEVER = "Never step aside for Hades II…"
 PAUSES = {"Pause for an hour", "Pause until tomorrow, 08:00", "Pause until I resume"}
@@ -73,7 +75,7 @@ def test_home_shows_state_reason_speed_gaps_and_what_the_day_has_used() -> None:
     assert "12.5" in text.splitlines()
     assert "Nobody serves layers 3–4. You serve 1–2." in text
     assert "Today:" not in text
-    page.show_status(replace(SERVING, use=schema.UseStatus(5 << 20, 1 << 20, 12.4)))
+    page.show_status(structs.replace(SERVING, use=schema.UseStatus(5 << 20, 1 << 20, 12.4)))
     assert "Today: 5.2 MB sent, 1.0 MB received, 12 Wh" in said(page)
     page.show_status(YIELDED)
     assert "0.0" in said(page).splitlines(), "the speed of before is no longer true"
@@ -109,7 +111,7 @@ def test_home_offers_no_pause_but_to_go_on_where_serving_ends() -> None:
 
 
 def test_names_of_programs_are_never_read_as_markup() -> None:
-    page, _ = home(replace(GAME, text="Giving way to <b>x</b>"))
+    page, _ = home(structs.replace(GAME, text="Giving way to <b>x</b>"))
     (reason,) = [label for label in page.findChildren(QLabel) if "<b>" in label.text()]
     assert reason.textFormat() is Qt.TextFormat.PlainText
 
@@ -202,7 +204,7 @@ def test_the_window_keeps_the_first_run_open_after_joining() -> None:
 
 
 def test_the_strip_draws_any_swarm() -> None:
-    for swarm in (None, SWARM, replace(SWARM, coverage=()), replace(SWARM, num_blocks=500)):
+    for swarm in (None, SWARM, structs.replace(SWARM, coverage=()), structs.replace(SWARM, num_blocks=500)):
         strip = LayerStrip()
         strip.resize(400, 34)
         blank = strip.grab().toImage()
@@ -215,7 +217,7 @@ def test_the_strip_frames_what_holds_the_swarm_back_unless_that_is_everything() 
     strip.resize(400, 34)
     pictures = []
     for runs in ((), ((0, 2),), ((0, 4),)):
-        strip.show_swarm(replace(SWARM, outlook=schema.SwarmOutlook(1.0, runs, 2.0, (0, 2))), "")
+        strip.show_swarm(structs.replace(SWARM, outlook=schema.SwarmOutlook(1.0, runs, 2.0, (0, 2))), "")
         pictures.append(strip.grab().toImage())
     assert pictures[0] == pictures[2] != pictures[1]
 
@@ -259,7 +261,7 @@ def test_the_window_and_the_menu_show_daemons_of_other_versions() -> None:
         OLDEST,
         OLDEST | {"state": "dancing", "reason": "music", "probes": [{"name": "Ears", "state": "deaf"}]},
     ):
-        status = from_json(schema.Status, told)
+        status = decode(schema.Status, encode(told))
         window, tray = MainWindow(FakeLink()), Tray()
         window.show_status(status)
         tray.show_status(status)
@@ -299,10 +301,10 @@ def test_the_window_has_the_chat_made_ready_once_each_time_it_is_shown(qtbot: Qt
 
 def test_a_computer_that_does_not_serve_makes_the_chat_ready_only_on_its_page_if_at_all(qtbot: QtBot) -> None:
     for status, on_its_page in (
-        (replace(SERVING, state=State.PAUSED), 1),
-        (replace(SERVING, state=State.STARTING), 1),
+        (structs.replace(SERVING, state=State.PAUSED), 1),
+        (structs.replace(SERVING, state=State.STARTING), 1),
         (YIELDED, 0),
-        (replace(SERVING, swarm=None), 0),
+        (structs.replace(SERVING, swarm=None), 0),
     ):
         link = link_with()
         window = visible_window(link, qtbot)
@@ -316,11 +318,11 @@ def test_the_chat_is_made_ready_as_soon_as_a_computer_that_starts_can_be_found(q
     link = link_with()
     window = visible_window(link, qtbot)
     window.open("chat")
-    window.show_status(replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE))
+    window.show_status(structs.replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE))
     assert started(link) == 0  # nothing could run it
-    window.show_status(replace(SERVING, state=State.STARTING))
+    window.show_status(structs.replace(SERVING, state=State.STARTING))
     link.fail("gateway.start", UsageError("the swarm cannot be found by others yet"))
-    window.show_status(replace(SERVING, state=State.JOINING))
+    window.show_status(structs.replace(SERVING, state=State.JOINING))
     link.answer("gateway.start", GatewayStatus(GatewayState.STARTING))
     window.show_status(SERVING)
     assert started(link) == 2
@@ -336,7 +338,7 @@ def test_a_gateway_that_runs_or_failed_is_left_alone(qtbot: QtBot) -> None:
 
 def test_home_leads_to_the_page_that_names_every_probe(qtbot: QtBot) -> None:
     window = MainWindow(FakeLink())
-    window.show_status(replace(SERVING, probes=PROBES))
+    window.show_status(structs.replace(SERVING, probes=PROBES))
     button(window, "Watching for games and activity (1 detector not working)").click()
     assert isinstance(window.page, DiagnosticsPage)
     lines = shown(window.page)
@@ -345,7 +347,7 @@ def test_home_leads_to_the_page_that_names_every_probe(qtbot: QtBot) -> None:
     assert "Not working\nGPU memory\nthe NVIDIA driver does not answer" in said(window.page)
     assert {"Steam, GameMode", "no battery"} <= set(lines)
     assert all(any(probe.name in line for line in lines) for probe in PROBES)
-    window.show_status(replace(SERVING, probes=PROBES[:2]))
+    window.show_status(structs.replace(SERVING, probes=PROBES[:2]))
     assert "Not working" not in said(window.page)
 
 
@@ -365,7 +367,7 @@ def asking(qtbot: QtBot) -> NeverYield:
 
 
 def test_never_step_aside_is_asked_back_before_it_is_done(asking: NeverYield, qtbot: QtBot) -> None:
-    asking.show_status(replace(GAME, tokens_today=7))  # nothing new about the program
+    asking.show_status(structs.replace(GAME, tokens_today=7))  # nothing new about the program
     with qtbot.waitSignal(asking.never_wanted) as wanted:
         button(asking, "Never step aside").click()
     assert wanted.args == ["hades2"]
@@ -393,7 +395,7 @@ def test_the_keyboard_goes_back_to_the_big_button_when_the_question_vanishes(qtb
 
 
 def test_the_question_is_not_asked_about_another_program_than_it_was_opened_for(asking: NeverYield) -> None:
-    asking.show_status(replace(GAME, app="doom", app_title="Doom & Co"))
+    asking.show_status(structs.replace(GAME, app="doom", app_title="Doom & Co"))
     assert not button(asking, "Never step aside for Doom && Co…").isHidden()
     asking.show_status(SERVING)
     assert asking.isHidden()

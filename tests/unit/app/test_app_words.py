@@ -2,9 +2,9 @@
 
 import datetime
 import re
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
 from potluck_app.words import detectors, layers, states
 from potluck_app.words.daemon_failures import FAILURES
 from potluck_app.words.pauses import PauseChoice
@@ -42,7 +42,7 @@ def test_a_state_is_named_with_what_would_end_it() -> None:
         ),
         ({"state": State.UNKNOWN, "reason": Reason.UNKNOWN}, "Running", ""),
     ):
-        status = replace(_status(State.IDLE, "x"), **given)  # type: ignore[arg-type]
+        status = structs.replace(_status(State.IDLE, "x"), **given)  # type: ignore[arg-type]
         assert states.title(status) == title
         assert states.ending(status).startswith(ending)
         assert bool(states.ending(status)) is bool(ending)
@@ -58,13 +58,13 @@ def test_resume_is_offered_where_it_does_something() -> None:
         ({"state": State.DRAINING, "reason": Reason.SHUTDOWN, "until": 4e9}, "Keep serving"),
         ({"state": State.DRAINING, "reason": Reason.SHUTDOWN}, ""),
     ):
-        assert states.resume(replace(_status(State.IDLE, "x"), **given)) == text  # type: ignore[arg-type]
+        assert states.resume(structs.replace(_status(State.IDLE, "x"), **given)) == text  # type: ignore[arg-type]
 
 
 def test_a_long_name_of_a_program_is_cut_and_a_nameless_one_is_called_as_its_file() -> None:
     game = _status(State.YIELDED, "x", app="hades2")
     assert states.never(game) == "Never step aside for hades2…"
-    assert len(states.never(replace(game, app_title="x" * 200))) < 70
+    assert len(states.never(structs.replace(game, app_title="x" * 200))) < 70
 
 
 def test_what_is_watched_fits_in_a_line() -> None:
@@ -109,7 +109,7 @@ def test_coverage_names_the_gaps() -> None:
 def test_blocks_line_says_what_is_ours() -> None:
     swarm = SwarmStatus("friday", "demo", 12, span=(4, 8), coverage=(1,) * 12)
     assert layers.summary(swarm) == "All 12 layers online. You serve 5–8."
-    assert layers.summary(replace(swarm, span=None)) == "All 12 layers online. You serve none."
+    assert layers.summary(structs.replace(swarm, span=None)) == "All 12 layers online. You serve none."
 
 
 def test_memory_is_shown_against_the_limit_if_there_is_one() -> None:

@@ -4,10 +4,10 @@ import io
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from potluck_cli.durations import parse_duration, seconds_until
 from potluck_cli.main import main
 from potluck_cli.pause import pause_params
@@ -112,7 +112,7 @@ LARGE = schema.SwarmStatus("friends", "a-model-with-a-name", 80, (34, 42), (1, 2
 
 
 def test_the_page_says_of_a_guest_what_is_missing_and_when_a_leader_was_last_heard() -> None:
-    guest = lines(replace(SERVING, is_confirmed=False, leader_heard_at=NOW - 7200))
+    guest = lines(structs.replace(SERVING, is_confirmed=False, leader_heard_at=NOW - 7200))
     assert "you are not confirmed yet: that happens when a leader's computer is online" in guest
     assert "A leader's computer was last heard 2 h 0 min ago." in guest
     assert "leader" not in lines(SERVING)
@@ -124,7 +124,7 @@ def test_the_page_keeps_to_the_width_of_the_terminal(monkeypatch: pytest.MonkeyP
     parts = "12.3 tokens/s, 1 session, 10,234 tokens today", "1.1 of 2.1 GB", notice, "Serving blocks"
     for width, swarm in ((36, LARGE), (40, SERVING.swarm), (60, LARGE), (80, SERVING.swarm), (200, LARGE)):
         monkeypatch.setenv("COLUMNS", str(width))
-        status = replace(SERVING, swarm=swarm, notices=(notice,))
+        status = structs.replace(SERVING, swarm=swarm, notices=(notice,))
         shown = [re.sub("\x1b\\[[0-9;]*m", "", line) for line in page(status, Terminal(Screen()), NOW)]
         assert max(map(len, shown)) <= width
         assert "".join(shown).count("█") + "".join(shown).count("▒") >= swarm.num_blocks - 1
@@ -145,7 +145,7 @@ def test_the_page_says_what_came_of_checking_answers() -> None:
             "servers; no longer used, because they returned wrong results: Eve, Max",
         ),
     ):
-        shown = lines(replace(SERVING, audits=audits))
+        shown = lines(structs.replace(SERVING, audits=audits))
         assert words in shown
         assert ("all agreed" in shown) == (not audits.undecided and not audits.wrong)
         assert "checked" not in lines(SERVING)

@@ -1,11 +1,11 @@
 """Whether `potluck generate` asks the daemon's warm client or starts one of its own, and what it prints."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from potluck_cli import chat, generate
 from potluck_cli.chat import AnswerLimits
 from potluck_cli.main import main
@@ -56,8 +56,8 @@ def way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
 
 def test_a_running_daemon_answers_warm(way: Callable[..., str]) -> None:
     assert way() == "gateway"
-    assert way(state=replace(READY, state=GatewayState.STOPPED, swarm="")) == "gateway"
-    assert way(state=replace(READY, state=GatewayState.STOPPED, swarm="family")) == "gateway"
+    assert way(state=structs.replace(READY, state=GatewayState.STOPPED, swarm="")) == "gateway"
+    assert way(state=structs.replace(READY, state=GatewayState.STOPPED, swarm="family")) == "gateway"
 
 
 def test_what_the_gateway_does_not_have_needs_a_client_of_its_own(way: Callable[..., str]) -> None:
@@ -67,8 +67,8 @@ def test_what_the_gateway_does_not_have_needs_a_client_of_its_own(way: Callable[
         (("--adapter", "a"), READY),
         (("--max-new-tokens", "513"), READY),
         ((), None),  # no daemon
-        ((), replace(READY, swarm="family")),
-        ((), replace(READY, state=GatewayState.STARTING, swarm="family")),  # it is left alone
+        ((), structs.replace(READY, swarm="family")),
+        ((), structs.replace(READY, state=GatewayState.STARTING, swarm="family")),  # it is left alone
     ):
         assert way(*options, state=state) == "own"
 
@@ -102,10 +102,10 @@ def test_parts_are_shown_as_they_come_and_the_rest_once(
 
 def test_a_member_that_does_not_answer_is_waited_for_as_long_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat, "wait_until_found", lambda _: None)
-    waiting = replace(READY, state=GatewayState.STARTING, step="Can't join", is_waiting=True)
+    waiting = structs.replace(READY, state=GatewayState.STARTING, step="Can't join", is_waiting=True)
     with pytest.raises(NetworkError, match="Can't join"):
         chat.wait_until_ready(Daemon(waiting), "friends", max_wait_s=0.0)  # type: ignore[arg-type]
-    failed = replace(waiting, state=GatewayState.FAILED, problem="nobody answers")
+    failed = structs.replace(waiting, state=GatewayState.FAILED, problem="nobody answers")
     with pytest.raises(NetworkError, match="nobody answers"):
         chat.wait_until_ready(Daemon(waiting, failed), "friends")  # type: ignore[arg-type]
     assert chat.wait_until_ready(Daemon(waiting, READY), "friends") == READY  # type: ignore[arg-type]

@@ -5,12 +5,12 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.members import founded
+from msgspec import structs
 from potluck_cli import join, members, moving
 from potluck_cli.main import main
 from potluck_cli.terminal import Terminal
@@ -27,7 +27,7 @@ from potluck.membership.leadership import seats
 
 ANA = methods.Member("Ana", "aa11aa11", "founder", 1.0, "", True, False, ())
 BOB = methods.Member("Bob", "bb22bb22", "guest", 1.0, "3fa9c2d1", False, True, (), "Ana")
-EVE = replace(BOB, name="Eve", waits=True)
+EVE = structs.replace(BOB, name="Eve", waits=True)
 PEOPLE = methods.MembersList("friends", (ANA, BOB, EVE), (), may_lead=True, is_founder=True, asking="old laptop")
 DONE = methods.MembersChanged("friends", "done", is_known=True)
 WAITING = schema.Status(State.JOINING, Reason.NOT_ADMITTED, "Waiting until a member is online", 0.0, "1")
@@ -66,8 +66,8 @@ def test_wrong_results_are_listed_with_what_to_do_about_them(
 ) -> None:
     bob = methods.WrongResults("bb22bb22", "Bob", "old tower", "12D3KooWbob", (*"CDEFG",), is_confirmed=True)
     own = methods.WrongResults("aa11aa11", "Ana", "desktop", "12D3KooWana", ("Eve",), is_here=True)
-    checked = replace(own, checked_at=1.0, damaged="mlp.weight")
-    made = daemon(members__list=replace(PEOPLE, wrong_results=(bob, own, checked)), members__dismiss=DONE)
+    checked = structs.replace(own, checked_at=1.0, damaged="mlp.weight")
+    made = daemon(members__list=structs.replace(PEOPLE, wrong_results=(bob, own, checked)), members__dismiss=DONE)
     assert main(["members"]) == 0
     said = capsys.readouterr().out
     for words in (
@@ -103,7 +103,7 @@ def test_demoting_says_who_loses_a_place_and_goes_on_only_if_the_user_agrees(
     daemon: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def promote(params: methods.PromoteParams) -> methods.MembersChanged:
-        return replace(DONE, lost=("Kim",), returned=("Max",))
+        return structs.replace(DONE, lost=("Kim",), returned=("Max",))
 
     for answer, options, code, asked in (
         (None, (), 2, [True]),  # a script
@@ -135,7 +135,9 @@ def test_a_computer_is_confirmed_by_the_name_it_shows(
     daemon: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     invite = computers.MachineInvite("friends", "potluck4:abc", time.time() + 600)
-    made = daemon(computers__add=invite, members__list=[replace(PEOPLE, asking=""), PEOPLE], computers__confirm=DONE)
+    made = daemon(
+        computers__add=invite, members__list=[structs.replace(PEOPLE, asking=""), PEOPLE], computers__confirm=DONE
+    )
     monkeypatch.setattr(members, "_LOOK_S", 0.0)
     assert main(["members", "add-computer"]) == 0, "a script goes on"
     assert "potluck4:abc" in capsys.readouterr().out
@@ -193,15 +195,15 @@ def joining(
     return go
 
 
-YOU, NOBODY = PEOPLE, replace(PEOPLE, members=())
+YOU, NOBODY = PEOPLE, structs.replace(PEOPLE, members=())
 
 
 def test_only_somebody_who_was_let_in_has_joined(joining: Callable[..., tuple[int, str, str]]) -> None:
     for found, status, words in (
         (YOU, SERVING, "Joined home, which runs model. See: potluck status\nYou are not confirmed yet"),
-        (YOU, replace(SERVING, is_confirmed=True), "Joined home, which runs model. See: potluck status\n"),
+        (YOU, structs.replace(SERVING, is_confirmed=True), "Joined home, which runs model. See: potluck status\n"),
         (NOBODY, WAITING, "Not in home yet. Waiting until a member is online.\nJoining goes on in the background."),
-        (NOBODY, replace(WAITING, state=State.PAUSED, text="Paused by you"), "Not in home yet. Paused by you."),
+        (NOBODY, structs.replace(WAITING, state=State.PAUSED, text="Paused by you"), "Not in home yet. Paused by you."),
     ):
         code, out, _ = joining(invite(), members__list=found, status=status)
         assert (code, out[: len(words)]) == (0, words)
@@ -212,7 +214,7 @@ def test_only_somebody_who_was_let_in_has_joined(joining: Callable[..., tuple[in
 def test_a_refused_invite_is_an_error_and_another_swarm_that_is_served_is_named(
     joining: Callable[..., tuple[int, str, str]],
 ) -> None:
-    refused = replace(WAITING, state=State.ERROR, text="The invite has expired")
+    refused = structs.replace(WAITING, state=State.ERROR, text="The invite has expired")
     code, _, err = joining(invite(), members__list=NOBODY, status=refused)
     assert (code, "The invite has expired (it will be tried again" in err) == (1, True)
     work, home = (swarms.JoinedSwarm(name, "model", 12, False, name == "work") for name in ("work", "home"))

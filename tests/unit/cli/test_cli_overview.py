@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from msgspec import structs
 from potluck_cli import overview as command
 from potluck_cli.overview import overview, page, read_swarm
 from potluck_cli.terminal import Style, Terminal, ranges, strip, table
@@ -64,7 +65,7 @@ def test_a_daemon_that_just_looked_is_asked_instead_of_the_swarm(monkeypatch: py
     for swarm, age_s, is_asked in (
         (known, 5.0, True),
         (known, 600.0, False),
-        (replace(known, prefix="_others"), 5.0, False),
+        (structs.replace(known, prefix="_others"), 5.0, False),
         (None, 5.0, False),
     ):
         status = Status(State.SERVING, Reason.NONE, "", 0.0, "1", swarm=swarm, leader_heard_at=7.0)

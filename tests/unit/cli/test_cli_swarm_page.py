@@ -9,18 +9,19 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from potluck_cli import page as command
 from potluck_cli.main import main
 from potluck_cli.overview import SwarmOverview, overview
 from potluck_cli.page_history import HOUR_S, HOURS, PageHistory, kept_page
 from potluck_cli.page_server import PageServer, repeat
 from potluck_cli.swarm_page import MARK, Readers, SwarmReading, draw, draw_waiting
-from potluck_control.codec import dumps
 from potluck_control.methods.members import SeenServer
 from potluck_control.schema import SwarmOutlook
 
 from potluck.errors import NetworkError, UsageError
 from potluck.membership.joined import JoinedSwarms
+from potluck.protocol.codec import encode
 from potluck.protocol.swarm import new_swarm
 
 NOW = 1_800_000_000.0
@@ -33,7 +34,7 @@ SWARM = SwarmOverview(
     num_blocks=6,
     open=False,
     link="link",
-    servers=(SERVER, replace(SERVER, peer_id="12D3KooWother", name=None, start=1, end=4)),
+    servers=(SERVER, structs.replace(SERVER, peer_id="12D3KooWother", name=None, start=1, end=4)),
     replicas=(1, 2, 2, 2, 0, 0),
     gaps=(4, 5),
     outlook=SwarmOutlook(0.0, ((4, 6),), 50.0, (4, 6)),
@@ -82,7 +83,9 @@ def test_a_complete_swarm_says_what_limits_its_speed_and_an_empty_one_that_it_is
 
 
 def test_nothing_from_peers_is_markup_or_long() -> None:
-    spoilt = replace(SERVER, name=HOSTILE, state=HOSTILE, dtype=HOSTILE, steps_per_s=float("inf"), step_ms=1e300)
+    spoilt = structs.replace(
+        SERVER, name=HOSTILE, state=HOSTILE, dtype=HOSTILE, steps_per_s=float("inf"), step_ms=1e300
+    )
     plain, page = drawn(), drawn(replace(SWARM, name=HOSTILE[:60], model=HOSTILE, servers=(spoilt,) * 2))
     assert page.elements.count("script") == 0
     assert set(page.elements) == set(plain.elements)
@@ -109,7 +112,7 @@ def test_a_public_page_of_a_private_swarm_names_nobody() -> None:
 
 def test_a_large_swarm_has_a_page_of_bounded_size() -> None:
     many = replace(SWARM, num_blocks=10_000, replicas=(2, 0) * 5000, gaps=tuple(range(1, 10_000, 2)))
-    page = draw(SwarmReading(replace(many, servers=(replace(SERVER, name="名" * 40),) * 3000), NOW), Readers())
+    page = draw(SwarmReading(replace(many, servers=(structs.replace(SERVER, name="名" * 40),) * 3000), NOW), Readers())
     assert b"and 2,000 servers more" in page
     assert len(page) < 400_000
 
@@ -166,7 +169,7 @@ def test_the_file_is_for_its_user_unless_it_is_public_and_replaces_no_other(
 
 def test_the_secret_of_the_address_outlives_the_process(tmp_path: Path) -> None:
     file = kept_page(tmp_path, "_friends/../x")
-    file.write(dumps(PageHistory(SECRET).with_reading(NOW, servers=1, is_complete=True, tokens_per_s=1.0)))
+    file.write(encode(PageHistory(SECRET).with_reading(NOW, servers=1, is_complete=True, tokens_per_s=1.0)))
     assert kept_page(tmp_path, "_friends/../x").read() == file.read() is not None
     assert file.path.parent == tmp_path
 

@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from potluck_control.engine_messages import decode
+from potluck_control.engine_messages import Launch, decode
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import Places
+from potluck_control.settings import Settings
 from potluck_daemon.policy.decide import EngineOrder, Phase
 from potluck_daemon.settings.desired_state import _launch
-from potluck_daemon.settings.schema import Settings
 from potluck_daemon.supervisor.supervisor import Supervisor
 
 from potluck.membership.membership import Membership
@@ -77,6 +77,6 @@ async def test_a_prepared_engine_is_the_one_that_is_told_what_to_serve(tmp_path:
         assert supervisor.view(launch, python).phase is Phase.STARTING
         while not told.exists() or not told.read_text().endswith("\n"):  # noqa: ASYNC110 (another process)
             await asyncio.sleep(0.01)
-    assert decode(told.read_bytes()) == launch
+    assert decode(told.read_bytes()) == Launch(launch)
     assert supervisor.pid == prepared
     await supervisor.close()

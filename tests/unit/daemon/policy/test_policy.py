@@ -4,7 +4,9 @@ import itertools
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from potluck_control.schema import ProgramQuestion
+from potluck_control.settings import Settings, WhenSettings, YieldSettings
 from potluck_control.states import Certainty, Reason, State
 from potluck_daemon.policy.decide import (
     CHECK_INTERVAL_S,
@@ -23,7 +25,6 @@ from potluck_daemon.policy.decide import (
 )
 from potluck_daemon.policy.questions import MAX_QUESTIONS, follow
 from potluck_daemon.policy.standing_by import is_worth_a_start, stands_by
-from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
 
 from potluck.membership.presentation import NOBODY_ONLINE, WAITING
 
@@ -381,7 +382,7 @@ def test_a_program_of_the_always_list_is_not_offered_to_be_ignored() -> None:
 
 UNSURE = Decision(State.YIELDED, Reason.FULL_SCREEN, "Giving way", Rung.ENDED, app="hedgewars", app_title="Hedgewars")
 OPEN = ProgramQuestion("hedgewars", "Hedgewars")
-CLOSED = replace(OPEN, is_open=False)
+CLOSED = structs.replace(OPEN, is_open=False)
 
 
 def test_a_program_that_only_looks_like_a_game_is_asked_about_once() -> None:

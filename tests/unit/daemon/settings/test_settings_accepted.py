@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from potluck_control.places import Places
+from potluck_control.settings import Settings
 from potluck_daemon.settings.accepted import AcceptedSettings, change_settings
-from potluck_daemon.settings.schema import Settings
 
 
 @pytest.fixture

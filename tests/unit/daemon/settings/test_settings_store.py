@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from potluck_daemon.settings.schema import Settings, entries
+from potluck_control.settings import Settings, entries
 from potluck_daemon.settings.store import Loaded, change, load, take_back
 from potluck_daemon.settings.values import convert, entry_of, shown
 
@@ -83,6 +83,25 @@ def test_a_mistake_is_named_with_its_line_and_has_its_default(path: Path) -> Non
         loaded = load(path, {})
         assert loaded.settings == Settings()
         assert loaded.problems[0].startswith(f"settings.toml line 3: {section}.{line.split()[0]}: expected")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('blocks = "2-9"', "serve.blocks: expected START:END"),
+        (
+            'devices = ["cpu", "cuda:0"]',
+            "serve.devices: blocks cannot be spread over cpu and cuda:0; name several CUDA",
+        ),
+        (
+            'max_memory = "cpu=much"',
+            "serve.max_memory: 'cpu=much' is not a device and its memory; such as cuda:0=10GiB",
+        ),
+    ],
+)
+def test_what_the_engine_could_not_read_is_a_mistake_in_the_file(path: Path, line: str, words: str) -> None:
+    path.write_text(f"[serve]\n{line}\n")
+    assert words in load(path, {}).problems[0]
 
 
 def test_an_unknown_setting_is_named_with_what_may_have_been_meant(path: Path) -> None:

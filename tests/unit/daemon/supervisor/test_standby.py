@@ -26,7 +26,7 @@ def say(kind, **fields):
 say("Hello", pid=os.getpid(), version=int(sys.argv[1]))
 for line in lines:
     message = json.loads(line)
-    if message["kind"] == "LaunchSpec":
+    if message["kind"] == "Launch":
         say("Members", records=[])
         say("Reachable", peer_id="12D3", addresses=[str(os.getpid())])
     elif message["kind"] == "Members":

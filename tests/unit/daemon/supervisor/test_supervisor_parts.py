@@ -10,18 +10,19 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from helpers.launches import launch_of
+from msgspec import structs
 from potluck_control import engine_messages as messages
-from potluck_control.codec import CodecError
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.methods.members import SeenServer
 from potluck_control.network_report import NetworkReport
 from potluck_control.places import Places
 from potluck_control.schema import SwarmStatus
+from potluck_control.settings import ServeSettings, Settings
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.policy.decide import Phase
 from potluck_daemon.reporting.display import changed_files, failures, swarm_status
 from potluck_daemon.settings.desired_state import DesiredState
-from potluck_daemon.settings.schema import ServeSettings, Settings
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
@@ -31,6 +32,7 @@ from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
 
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
+from potluck.protocol.codec import CodecError
 from potluck.protocol.swarm import Swarm
 
 SWARM = Swarm("s", "m", 4, "s", founder_key=b"k" * 32)
@@ -46,7 +48,7 @@ CRASH = (
 
 def test_each_message_survives_the_pipe() -> None:
     for message in (
-        LaunchSpec(Membership(SWARM), "/m", Path("/run"), "0:4", listen=("/ip4/127.0.0.1/tcp/0",)),
+        messages.Launch(launch_of("/m", Path("/run"), Membership(SWARM), blocks="0:4", listen=("/ip4/0.0.0.0/tcp/0",))),
         messages.Stop(),
         messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
         messages.Servers((SeenServer("12D3", 0, 4, "online", 1.5, 0.02), SeenServer("12D4", 4, 8, "offline", 0.0))),
@@ -163,7 +165,9 @@ async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_
 def test_what_was_remembered_of_a_swarm_is_shown_for_that_one_and_its_model_alone() -> None:
     known = swarm_status(SWARM, EngineFacts(report=messages.EngineReport(coverage=(1, 1, 1, 1))), None, 0.0, 100.0)
     assert known is not None
-    assert swarm_status(replace(SWARM, name="mine"), EngineFacts(), known, 0.0, 200.0) == replace(known, name="mine")
+    assert swarm_status(replace(SWARM, name="mine"), EngineFacts(), known, 0.0, 200.0) == structs.replace(
+        known, name="mine"
+    )
     for other in (replace(SWARM, prefix="s-2"), replace(SWARM, prefix="s-3", model="n")):
         fresh = SwarmStatus("s", other.model, 4, prefix=other.prefix)
         assert swarm_status(other, EngineFacts(), known, 0.0, 200.0) == fresh

@@ -122,7 +122,7 @@ async def test_it_is_told_who_may_check_servers_and_whom_an_earlier_one_found_wr
     for distrusted in ([], ["eve"]):
         await started(ask, script, keep, found, READY, "sleep 600")
         opening = opening_of(script)
-        assert (opening["audits"], opening["distrusted"]) == ("known", distrusted)
+        assert (opening["settings"]["gateway"]["audits"], opening["distrusted"]) == ("known", distrusted)
         await ask(gateway.STOP)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from helpers.own_daemon import Ask, ask_until, asking, own_daemon
 from potluck_control.client import ControlClient, ControlError
-from potluck_control.codec import dumps
 from potluck_control.methods import settings, setup
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.methods.setup import BeginParams, Problem, SetupProgress, SetupState, Step
@@ -20,6 +19,7 @@ from potluck_daemon.environment.store import Manifest, Store, interpreter
 from potluck_daemon.topics import setup as topic
 
 from potluck.files import replace_link
+from potluck.protocol.codec import encode
 
 FETCHING = SetupLine(SetupProgress(Step.FETCH, "torch (1 of 2)", 5, 10))
 FAILED = SetupLine(problem=Problem("the disk is full", "make room"))
@@ -35,7 +35,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     """Have the set-up say these lines, then do `after`. What it was told is in `arguments`."""
 
     def write(*told: SetupLine, after: str = "exit 0") -> None:
-        lines = "\n".join(f"echo '{dumps(item).decode()}'" for item in told)
+        lines = "\n".join(f"echo '{encode(item).decode()}'" for item in told)
         path = tmp_path / "set-up"
         path.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/arguments\n{lines}\n{after}\n')
         path.chmod(0o755)

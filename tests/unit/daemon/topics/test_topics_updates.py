@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from helpers.own_daemon import Ask, asking, own_daemon
 from potluck_control.client import ControlError
-from potluck_control.codec import dumps
 from potluck_control.methods import updates
 from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import UpdateProgress
@@ -20,6 +19,8 @@ from potluck_daemon.topics.updates import UpdatesTopic, is_due
 from potluck_daemon.updates.freshness import KnownPublisher
 from potluck_daemon.updates.notes import Notes, NotesFile
 from potluck_daemon.updates.versions import Versions
+
+from potluck.protocol.codec import encode
 
 DAY = 86400.0
 ASKS = "-P -m potluck_cli.main update --json --check"
@@ -50,7 +51,7 @@ def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 def calls(tmp_path: Path, python: Callable[[str], None]) -> Callable[[], list[str]]:
     """What `potluck update` was called with, a line each; it then has something newer in the notes."""
     called, notes = tmp_path / "called", tmp_path / "state" / "updates.json"
-    told = dumps(Notes(SEEN, asked_at=1.0, checked_at=2.0)).decode()
+    told = encode(Notes(SEEN, asked_at=1.0, checked_at=2.0)).decode()
     python(f"echo \"$@\" >>{called}\necho '{told}' >{notes}")
 
     def read() -> list[str]:
@@ -135,7 +136,7 @@ async def test_what_the_check_says_itself_counts_also_when_it_says_it_again(
     places: Places, ask: Ask, file: NotesFile, python: Callable[[str], None]
 ) -> None:
     said = Problem("cannot fetch updates from example.org: no route", "is there a network?")
-    again = dumps(Notes(asked_at=2.0, error=said)).decode()
+    again = encode(Notes(asked_at=2.0, error=said)).decode()
     notes = places.state / "updates.json"
     python(f"rm {notes}.copy\necho '{again}' >{notes}\necho no route >&2\nexit 1")
     with file.lock():
