@@ -48,7 +48,7 @@ async def _measure(readings: int) -> Measured:
         host = await _start_host(stack, folder, bootstrap, client=True)
         reader = Directory(host, _SWARM)
         began = time.perf_counter()
-        known = len((await reader.fetch()).servers)
+        known = len(await reader.fetch())
         first_s, before = time.perf_counter() - began, reader.reader.sent_bytes + reader.reader.received_bytes
         times = []
         for _ in range(readings):

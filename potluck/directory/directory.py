@@ -15,7 +15,6 @@ import os
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from msgspec import structs
 
@@ -61,13 +60,6 @@ _MOST_HEARD = 32  # silent servers that a client asks themselves at one reading
 _REPORT_INTERVAL_S = 20.0  # between two complaints about the same server
 _GOODBYE_S = 1.0  # to tell other servers; the DHT knows already
 _MIN_STEP_S = 1e-3  # the DHT takes only a strictly later expiry
-
-
-@dataclass(frozen=True, slots=True)
-class SwarmView:
-    """The JOINING and ONLINE servers, by peer id."""
-
-    servers: tuple[LiveServer, ...]
 
 
 class Directory:
@@ -156,8 +148,8 @@ class Directory:
                     async with asyncio.timeout(_GOODBYE_S):
                         await self._gossip.pass_on()
 
-    async def fetch(self, *, thorough: bool = False) -> SwarmView:
-        """Learn what has changed and return the servers.
+    async def fetch(self, *, thorough: bool = False) -> tuple[LiveServer, ...]:
+        """Learn what has changed and return the JOINING and ONLINE servers, by peer id.
 
         Args:
             thorough: also read the DHT, which may know a server that the asked one has not heard of yet.
@@ -185,7 +177,7 @@ class Directory:
                 async with asyncio.timeout(_HURRY_S if thorough else CALL_TIMEOUT_S):
                     await self.reader.hear_from_silent(_MOST_HEARD)
         self.table.expire(self._clock(), beatless=self._gossip is not None)
-        return SwarmView(self._servers())
+        return self._servers()
 
     async def report(self, suspect: PeerId) -> None:
         """Tell some servers that `suspect` failed us; they check it themselves. Never raises for their answers."""

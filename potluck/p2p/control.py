@@ -65,7 +65,7 @@ class P2pdClient:
     @classmethod
     async def start(cls, folder: Path, arguments: Sequence[str], terms: Terms, *, name: str = "p2pd") -> P2pdClient:
         """Start p2pd with sockets in `folder` that are told apart by `name`. Raises NetworkError."""
-        control_path, listen_path = folder / f"{name}.sock", folder / f"{name}-in.sock"
+        control_path, listen_path = folder / f"{name}.sock", folder / f"{name}.in"
         control_path.unlink(missing_ok=True)  # left by one that was killed
         arguments = [f"-listen=/unix{control_path}", *arguments]
         self = cls(

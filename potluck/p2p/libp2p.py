@@ -231,7 +231,7 @@ class Libp2pHost:
             raise NetworkError("the node is closed")
         if addrs is None:
             addrs = await self._running().listens_at(peer)
-        name = f"stranger-{next(self._strangers)}"
+        name = f"far-{next(self._strangers)}"
         async with nameless_node(self._directory.path, name, announce=seen_as) as control:
             for _ in range(_STRANGER_DIALS):
                 try:

@@ -17,6 +17,7 @@ from potluck.errors import NetworkError, PotluckError
 from potluck.locks import alone, open_locked
 
 _MAX_SOCKET_PATH = 100  # sun_path has 108 bytes on Linux, 104 on macOS
+_LONGEST_NAME = "/far-99.sock"  # of a socket
 _LOCK = "lock"
 _NODE_PREFIX = "node-"
 
@@ -50,7 +51,7 @@ class RuntimeDir:
                 lock = open_locked(path / _LOCK)
         except OSError as error:
             raise NetworkError(f"cannot make a folder for sockets in {parent}: {error.strerror}") from error
-        if len(os.fsencode(path)) > _MAX_SOCKET_PATH - 12:
+        if len(os.fsencode(path)) > _MAX_SOCKET_PATH - len(_LONGEST_NAME):
             shutil.rmtree(path, ignore_errors=True)
             raise NetworkError(f"{parent} is too long a path for sockets", hint="choose a shorter runtime folder")
         return cls(path, lock)
