@@ -37,7 +37,6 @@ class HostConfig:
     announce_addrs: tuple[str, ...] = ()  # replaces what peers are told; empty: all listen addresses
     bootstrap_peers: tuple[str, ...] = ()  # full multiaddrs ending in /p2p/<peer id>
     dht_client: bool = False  # a client stores no records for others and is not dialled by them
-    nat: bool | None = None  # port mapping, AutoNAT, relays; None: only when not everything is on loopback
     relays: tuple[str, ...] = ()  # nobody reaches this node but through one of these peers; full multiaddrs
     relays_for_others: bool = True  # carry the traffic of peers that nobody reaches directly
     finds_nearby: bool = False  # look for members on the local network, and be found there

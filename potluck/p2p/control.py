@@ -50,8 +50,8 @@ class P2pdClient:
     def __init__(self, process: DaemonProcess, control_path: Path, listen_path: Path, terms: Terms) -> None:
         self.process = process
         self._terms, self._gate, self._budgets = terms, terms.gate, terms.budgets
-        self._origins = Origins(self.list_peers)
-        self._reception = Reception(terms, self._origins)
+        self.origins = Origins(self.list_peers)
+        self._reception = Reception(terms, self.origins)
         self._connections = self._reception.connections
         self._unary = UnaryConnection(terms, self._reception)
         self._control_path = str(control_path)
@@ -68,9 +68,8 @@ class P2pdClient:
         control_path, listen_path = folder / f"{name}.sock", folder / f"{name}.in"
         control_path.unlink(missing_ok=True)  # left by one that was killed
         arguments = [f"-listen=/unix{control_path}", *arguments]
-        self = cls(
-            await DaemonProcess.start(arguments, timeout_s=stretched(_START_S)), control_path, listen_path, terms
-        )
+        process = await DaemonProcess.start(arguments, timeout_s=stretched(_START_S))
+        self = cls(process, control_path, listen_path, terms)
         try:
             async with asyncio.timeout(stretched(_ANSWER_S)):
                 loop = asyncio.get_running_loop()
@@ -137,10 +136,6 @@ class P2pdClient:
             peer = peer_id(info.id)
             found[peer] = (*found.get(peer, ()), *(str(Multiaddr(raw)) for raw in info.addrs))
         return found
-
-    async def origin_of(self, peer: PeerId) -> str:
-        """Return the address that a connected peer comes from, see `Origins.of`."""
-        return await self._origins.of(peer)
 
     async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
         """Call a peer, after this node has presented itself. Raises RemoteError: the peer's own, or UNREACHABLE."""

@@ -88,9 +88,8 @@ class DhtNode:
         protocol = node.protocol
         protocol.serializer = _TolerantSerializer  # WORKAROUND: one undecodable payload would make a get wait for ever
         checked = frozenset(DHTID.generate(source=key) for key in checks)
-        protocol._validate_dictionary = _Filter(
-            protocol, checked, person_of
-        )  # WORKAROUND: one bad subkey would hide all the others
+        # WORKAROUND: one bad subkey would hide all the others
+        protocol._validate_dictionary = _Filter(protocol, checked, person_of)
         protocol.storage = BoundedStorage(checked, person_of=person_of)
         protocol.cache = BoundedStorage(max_bytes=_MAX_CACHE_BYTES, person_of=person_of)
         return cls(node)

@@ -403,7 +403,7 @@ class Libp2pHost:
             on_leader=config.on_leader,
             on_admitted=lambda peer: self._running().keep_connected(peer),
             on_removed=lambda peers: self._running().cut_off(peers),
-            origin_of=lambda peer: self._running().origin_of(peer),
+            origin_of=lambda peer: self._running().origins.of(peer),
             connected=self.neighbours,
             charge=lambda peer, units: self.budgets.charge(peer, units, asyncio.get_running_loop().time()),
         )
@@ -504,7 +504,7 @@ def _nearby_key(config: HostConfig) -> bytes:
 
 
 def _p2pd_arguments(config: HostConfig, identity_path: Path) -> list[str]:
-    nat = config.nat if config.nat is not None else not config.is_alone
+    nat = not config.is_alone
     serves = nat and not config.dht_client
     relays = serves and config.relays_for_others and not config.relays
     arguments: dict[str, object] = {
