@@ -15,11 +15,11 @@ from typing import Any
 from potluck_control import schema
 from potluck_control.places import find_places
 from potluck_control.settings import SETTINGS_VERSION, entries, value_of
-from potluck_daemon.settings.accepted import accept, accepted_data, change_settings
-from potluck_daemon.settings.store import load, parse, write
+from potluck_daemon.settings.store import SettingsStore, load, parse
 from potluck_daemon.settings.values import entry_of, shown
 
 from potluck.errors import UsageError
+from potluck.sentences import Sentence
 from potluck_cli.connect import daemon, hello_or_none
 from potluck_cli.options import answer
 from potluck_cli.setting_options import look_for
@@ -55,7 +55,7 @@ class ConfigPage:
 
     file: str
     settings: tuple[ConfigSetting, ...]
-    problems: tuple[str, ...]
+    problems: tuple[Sentence, ...]
 
 
 RESULT = ConfigPage
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         value = _typed(args.key, args.value) if args.action == "set" else None
         if value is not None:
             look_for(entry_of(args.key), value)
-        change_settings(find_places(), {args.key: value})
+        SettingsStore(find_places(), {}).change({args.key: value})
         _have_read()
     chosen = [] if args.action == "edit" else list(entries()) if args.action == "list" else [entry_of(args.key)]
     loaded = load(path)
@@ -121,7 +121,8 @@ def _have_read() -> None:
 def _edit(path: Path) -> None:
     """Edit a copy, which replaces the file once it has no mistake, as visudo does. Raises UsageError."""
     there = path.read_bytes() if path.exists() else b""
-    in_force = accepted_data(find_places()) if not there.strip() else b""
+    store = SettingsStore(find_places(), {})
+    in_force = store.in_force() if not there.strip() else b""
     there = there if there.strip() else template().encode()
     data = in_force if in_force.strip() else there
     with tempfile.TemporaryDirectory(prefix="potluck-") as folder:
@@ -136,8 +137,7 @@ def _edit(path: Path) -> None:
             if not sys.stdin.isatty() or input("Edit again? [Y/n] ").strip().lower().startswith("n"):
                 raise UsageError(f"{path} is as it was", hint="nothing was changed because of the mistakes above")
         if loaded.data != there:
-            write(path, loaded.data)
-            accept(find_places())
+            store.replace(loaded.data)
             _have_read()
 
 

@@ -25,18 +25,18 @@ from potluck.membership.membership import Membership
 from potluck.membership.presentation import write_pass
 from potluck.p2p.ports import is_loopback
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
-from potluck_daemon.settings.accepted import AcceptedSettings, change_settings
 from potluck_daemon.settings.desired_state import DesiredState, read_desired_state, stamps
 from potluck_daemon.settings.state import LessMemory, StateFile
-from potluck_daemon.settings.store import Loaded
+from potluck_daemon.settings.store import Loaded, SettingsStore
 from potluck_daemon.swarms.contact import free_port, no_network, peers_to_ask
 
 log = logging.getLogger(__name__)
 
 _LESS_MEMORY_S = 24 * 3600.0
-_LESS_MEMORY = "Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb"
+_LESS_MEMORY = sentence("Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb")
 
 
 class Configuration:
@@ -49,11 +49,11 @@ class Configuration:
         self.environment = environment
         self.swarms = JoinedSwarms(places.swarms_file, places.identity_file)
         self.loaded = Loaded(Settings())
-        self._accepted = AcceptedSettings(places.settings_file, places.accepted_settings_file, environment)
+        self._store = SettingsStore(places, environment)
         self._memory = memory
         self._on_change = on_change
         self._desired = DesiredState()
-        self._damaged: tuple[str, ...] = ()
+        self._damaged: tuple[Sentence, ...] = ()
         self.remover: str | None = None  # who removed this person or computer from the served swarm
         self.is_applicant = False  # nobody in that swarm has let this person or computer in yet
         self.is_confirmed = True  # and a leader has confirmed the person
@@ -62,7 +62,6 @@ class Configuration:
 
     def start(self) -> None:
         """Choose a port if none is remembered, and read the files."""
-        self._accepted.take_back()
         if not self._memory.state.port:
             self._memory.state = replace(self._memory.state, port=free_port())
             self._memory.try_to_save()
@@ -71,7 +70,7 @@ class Configuration:
     def reload(self) -> None:
         """Read settings and swarms again. An engine that was launched with other ones is outdated after that."""
         self._stamps = stamps(self.places)
-        self.loaded = self._accepted.read()
+        self.loaded = self._store.read()
         self._desired = self._read_desired()
         self._find_own_place()
         self._damaged = tuple(damage_notices((self.places.config, self.places.state), time.time()))
@@ -111,7 +110,7 @@ class Configuration:
             UsageError: a setting is unknown, or a value is wrong.
             OSError: the file cannot be written.
         """
-        before = await asyncio.to_thread(change_settings, self.places, values)  # waits for another writer's lock
+        before = await asyncio.to_thread(self._store.change, values)  # waits for another writer's lock
         log.info("settings changed: %s", ", ".join(values))
         self.reload()
         return before
@@ -141,7 +140,7 @@ class Configuration:
         """
         membership = self.swarms.find(name or (self.swarm.name if self.swarm is not None else None))
         if has_members and membership.swarm.is_open:
-            raise UsageError(f"{membership.swarm.name} is open to everybody, so it has no members")
+            raise UsageError(sentence("{name} is open to everybody, so it has no members", name=membership.swarm.name))
         return membership
 
     @property
@@ -171,9 +170,9 @@ class Configuration:
         self._memory.try_to_save()
 
     @property
-    def notices(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[Sentence, ...]:
         """Return what is wrong with the files, and which of them were damaged lately."""
-        less = "" if self._memory_percent == 100 else _LESS_MEMORY
+        less = NOTHING if self._memory_percent == 100 else _LESS_MEMORY
         return tuple(filter(None, (*self._desired.notices, *self._damaged, less)))
 
     @property
@@ -212,10 +211,12 @@ class Configuration:
             UsageError: no swarm is joined, or there is nobody to ask.
         """
         if self.swarm is None or self.membership is None:
-            raise UsageError("no swarm is joined", hint="join one with: potluck join")
+            raise UsageError(sentence("no swarm is joined"), hint=sentence("join one with: potluck join"))
         peers = peers_to_ask(addresses, self.membership.met, self.swarm.bootstrap_peers)
         if not peers:
-            raise UsageError("the swarm cannot be found by others yet", hint="try again once this machine serves")
+            raise UsageError(
+                sentence("the swarm cannot be found by others yet"), hint=sentence("try again once this machine serves")
+            )
         if for_others and not self.is_for_here and all(map(is_loopback, peers)):
             raise no_network()
         return replace(self.swarm, bootstrap_peers=peers)

@@ -7,15 +7,15 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import Struct, structs
 from potluck_control.gateway_messages import key_hash
 from potluck_control.methods.gateway import KeyInfo
 
-from potluck.checked_files import CheckedFile, DamagedError
+from potluck.checked_files import state_file
 from potluck.errors import UsageError
-from potluck.protocol.codec import decode, encode
+from potluck.sentences import sentence
 
 MAX_KEYS = 100
 _WRITE_EVERY_S = 60.0
@@ -23,8 +23,7 @@ _PREFIX, _KEY_BYTES = "potluck-", 32
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(Struct, frozen=True):
     name: str
     hash: str
     made_at: float  # Unix seconds
@@ -33,8 +32,7 @@ class _Key:
     used_at: float | None = None  # Unix seconds
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
+class _Content(Struct, frozen=True):
     keys: tuple[_Key, ...] = ()
 
 
@@ -43,14 +41,14 @@ def _used(key: _Key, counted: Sequence[tuple[str, int]]) -> _Key:
     tokens = [number for used, number in counted if used == key.hash]
     if not tokens:
         return key
-    return replace(key, answers=key.answers + len(tokens), tokens=key.tokens + sum(tokens), used_at=time.time())
+    return structs.replace(key, answers=key.answers + len(tokens), tokens=key.tokens + sum(tokens), used_at=time.time())
 
 
 class GatewayKeys:
     """The file of keys, readable by its user only. Every method raises UsageError if it cannot be read or written."""
 
     def __init__(self, path: Path) -> None:
-        self._file = CheckedFile(path, lambda data: decode(_Content, data))
+        self._file = state_file(path, _Content)
         self._unwritten: list[tuple[str, int]] = []  # answers: hashes of their keys, and tokens
         self._written_at = 0.0  # monotonic
 
@@ -79,11 +77,18 @@ class GatewayKeys:
         """Return a new key, which is shown this once."""
         keys = self._read()
         if not _NAME.fullmatch(name):
-            raise UsageError(f"{name!r} is no name for a key", hint="use letters, digits, dots, dashes, underscores")
+            raise UsageError(
+                sentence("{name} is no name for a key", name=repr(name)),
+                hint=sentence("use letters, digits, dots, dashes, underscores"),
+            )
         if any(key.name == name for key in keys):
-            raise UsageError(f"there is a key {name!r} already", hint=f"potluck gateway revoke {name}")
+            raise UsageError(
+                sentence("there is a key {name} already", name=repr(name)), hint=f"potluck gateway revoke {name}"
+            )
         if len(keys) >= MAX_KEYS:
-            raise UsageError(f"there are {MAX_KEYS} keys already", hint="potluck gateway revoke NAME")
+            raise UsageError(
+                sentence("there are {number} keys already", number=MAX_KEYS), hint="potluck gateway revoke NAME"
+            )
         made = _PREFIX + secrets.token_urlsafe(_KEY_BYTES)
         self._write((*keys, _Key(name, key_hash(made), time.time())))
         return made
@@ -92,15 +97,11 @@ class GatewayKeys:
         keys = self._read()
         left = tuple(key for key in keys if key.name != name)
         if left == keys:
-            raise UsageError(f"there is no key {name!r}", hint="potluck gateway keys")
+            raise UsageError(sentence("there is no key {name}", name=repr(name)), hint="potluck gateway keys")
         self._write(left)
 
     def _read(self) -> tuple[_Key, ...]:
-        try:
-            return (self._file.read() or _Content()).keys
-        except DamagedError as error:
-            text = f"{error.message}; it is now called {self._file.set_aside().name}"
-            raise UsageError(text, hint="make the keys again: potluck gateway key NAME") from error
+        return (self._file.read() or _Content()).keys
 
     def _write(self, keys: tuple[_Key, ...]) -> None:
-        self._file.write(encode(_Content(keys)))
+        self._file.write(_Content(keys))

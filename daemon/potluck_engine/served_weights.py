@@ -6,18 +6,17 @@ were right. One small JSON file in the state folder: key -> block -> digest.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 from potluck_control.launch_spec import LaunchSpec
 
-from potluck.checked_files import CheckedFile, DamagedError
+from potluck.checked_files import CheckedFile, state_file
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
+from potluck.sentences import sentence
 
 log = logging.getLogger(__name__)
 
@@ -38,21 +37,25 @@ class ServedWeights:
         Raises:
             CheckpointError: some differ.
         """
-        file = CheckedFile(self.path, msgspec.json.Decoder(Known).decode)
+        file = state_file(self.path, Known)
         known = self._read(file)
         before = known.pop(key, {})
         now = {str(block): digest for block, digest in zip(span, digests, strict=True)}
         changed = [block for block, digest in now.items() if before.get(block, digest) != digest]
         if changed:
             raise CheckpointError(
-                f"the files of block {', '.join(changed)} have changed since they were served",
-                hint=f"put the right files back; if the new ones are right, delete {self.path} and {file.copy}",
+                sentence("the files of block {number} have changed since they were served", number=", ".join(changed)),
+                hint=sentence(
+                    "put the right files back; if the new ones are right, delete {path} and {file}",
+                    path=self.path,
+                    file=file.copy,
+                ),
             )
         if now.items() <= before.items():
             return
         entries = [*known.items(), (key, before | now)][-_MAX_MODELS:]
         try:
-            file.write(json.dumps(dict(entries)).encode())
+            file.write(dict(entries))
         except OSError as error:
             log.warning("cannot remember which weights are served: %s", error)
 
@@ -61,10 +64,6 @@ class ServedWeights:
             return file.read() or {}
         except OSError as error:
             log.warning("cannot read which weights were served: %s", error)
-            return {}
-        except DamagedError as error:
-            log.warning("%s; it is written anew", error.message)
-            file.set_aside()
             return {}
 
 

@@ -17,6 +17,7 @@ from potluck.checked_files import CheckedFile, DamagedError, copy_of
 from potluck.errors import UsageError
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.signatures import is_by
+from potluck.sentences import sentence
 
 SIGNATURE_BYTES = 64
 _PRIVATE_HEADER = bytes.fromhex(
@@ -61,17 +62,19 @@ class Identity:
             UsageError: the file cannot be read or written, or holds something else.
         """
         try:
-            return cls.file(path).read_or_create(lambda: cls.generate().to_bytes())
+            return cls.file(path).read_or_create(cls.generate)
         except OSError as error:
-            raise UsageError(f"cannot use the identity file {path}: {error.strerror}") from error
+            raise UsageError(
+                sentence("cannot use the identity file {path}: {why}", path=path, why=error.strerror)
+            ) from error
         except DamagedError as error:
             hint = f"restore it from a backup, or move it and {copy_of(path).name} away to get a new identity"
-            raise UsageError(error.message, hint=hint) from error
+            raise UsageError(error.sentence, hint=hint) from error
 
     @classmethod
     def file(cls, path: Path) -> CheckedFile[Identity]:
         """Return the file of the key at `path`, with its checked copy."""
-        return CheckedFile(path, cls.from_bytes)
+        return CheckedFile(path, cls.from_bytes, cls.to_bytes)
 
     def to_bytes(self) -> bytes:
         return _PRIVATE_HEADER + self.private_key.private_bytes_raw() + self.private_key.public_key().public_bytes_raw()

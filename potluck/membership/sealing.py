@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from potluck.errors import UsageError
+from potluck.sentences import sentence
 
 MIN_PASSWORD_CHARS = 10
 MAX_PASSWORD_CHARS = 1024
@@ -23,13 +24,16 @@ _HEADER = struct.Struct(">15sBB16s12s")  # magic, version, cost, salt, nonce
 _COST = 17  # 2^17 * 8 * 128 bytes = 128 MiB and half a second, what OWASP's password storage sheet advises for scrypt
 _LEAST_COST, _MOST_COST = 14, 20  # at most 1 GiB
 _BLOCK_SIZE = 8
-_DAMAGED = "this is not a backup of Potluck, or it is damaged"
+_DAMAGED = sentence("this is not a backup of Potluck, or it is damaged")
 
 
 def seal(data: bytes, password: str) -> bytes:
     """Return `data` encrypted; takes half a second. Raises UsageError for a password that is too short or too long."""
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
-        raise UsageError(f"the password needs at least {MIN_PASSWORD_CHARS} letters", hint="four random words are good")
+        raise UsageError(
+            sentence("the password needs at least {number} letters", number=MIN_PASSWORD_CHARS),
+            hint=sentence("four random words are good"),
+        )
     header = _HEADER.pack(_MAGIC, _VERSION, _COST, os.urandom(16), os.urandom(12))
     return header + _cipher(header, password).encrypt(header[-12:], data, header)
 
@@ -43,13 +47,17 @@ def unseal(sealed: bytes, password: str) -> bytes:
     if magic != _MAGIC or not version >= 1 or not _LEAST_COST <= cost <= _MOST_COST:
         raise UsageError(_DAMAGED)
     if version > _VERSION:
-        raise UsageError("this backup was made by a newer version", hint="update Potluck, then try again")
+        raise UsageError(
+            sentence("this backup was made by a newer version"), hint=sentence("update Potluck, then try again")
+        )
     if len(password) > MAX_PASSWORD_CHARS:
-        raise UsageError("this password does not open the backup")
+        raise UsageError(sentence("this password does not open the backup"))
     try:
         return _cipher(header, password).decrypt(header[-12:], sealed[_HEADER.size :], header)
     except InvalidTag:
-        raise UsageError("this password does not open the backup", hint="or the file is damaged") from None
+        raise UsageError(
+            sentence("this password does not open the backup"), hint=sentence("or the file is damaged")
+        ) from None
 
 
 def _cipher(header: bytes, password: str) -> ChaCha20Poly1305:

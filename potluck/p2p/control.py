@@ -29,6 +29,7 @@ from potluck.p2p.unary import UnaryConnection, checked, failure, in_time
 from potluck.p2p.varint import delimited
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
+from potluck.sentences import sentence
 from potluck.tasks import BackgroundTasks, cancel_and_wait
 from potluck.wire.refusals import encode_refusal
 
@@ -241,14 +242,14 @@ class P2pdClient:
                 either: tuple[asyncio.Future[Any], ...] = (answered, stream.lost)
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not answered.done():
-                raise NetworkError("the peer-to-peer process closed the connection")
+                raise NetworkError(sentence("the peer-to-peer process closed the connection"))
             return stream, checked(answered.result())
         except BaseException as error:
             stream.close_now()
+            if isinstance(error, TimeoutError):
+                raise NetworkError(sentence("no answer within {number} s", number=f"{timeout_s:g}")) from error
             if isinstance(error, OSError):
-                is_late = isinstance(error, TimeoutError)
-                text = f"no answer within {timeout_s:g} s" if is_late else "the peer-to-peer process is gone"
-                raise NetworkError(text) from error
+                raise NetworkError(sentence("the peer-to-peer process is gone")) from error
             raise
 
     def _accept(self) -> FrameStream:

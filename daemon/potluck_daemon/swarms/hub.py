@@ -7,7 +7,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from msgspec import convert
+
 from potluck.errors import PotluckError
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.child import started
 
 T = TypeVar("T")
@@ -22,15 +25,20 @@ async def ask_hub(command: Sequence[str], environment: Mapping[str, str], parse:
         async with started(command, environment) as child, asyncio.timeout(TIMEOUT_S):
             while line := await child.line():
                 said = json.loads(line)
-                if "message" in said:
-                    raise PotluckError(str(said["message"]), hint=said.get("hint"))
+                if "error" in said:
+                    error, advice = convert((said["error"], said["advice"]), tuple[Sentence, Sentence])
+                    raise PotluckError(error, hint=advice)
                 answers.append(parse(said))
             if await child.wait() != 0:
-                raise PotluckError(f"cannot ask the hub: {await child.last_words()}", hint="potluck doctor")
+                raise PotluckError(
+                    sentence("cannot ask the hub: {why}", why=await child.last_words()), hint="potluck doctor"
+                )
     except TimeoutError:
-        raise PotluckError("the hub did not answer in time", hint="try again") from None
+        raise PotluckError(sentence("the hub did not answer in time"), hint=sentence("try again")) from None
     except OSError as error:
-        raise PotluckError(f"cannot start {command[0]}: {error.strerror}", hint="potluck setup") from error
+        raise PotluckError(
+            sentence("cannot start {path}: {why}", path=command[0], why=str(error.strerror)), hint="potluck setup"
+        ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise PotluckError("the hub's answer cannot be read", hint="try other words") from error
+        raise PotluckError(sentence("the hub's answer cannot be read"), hint=sentence("try other words")) from error
     return answers

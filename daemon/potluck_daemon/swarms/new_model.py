@@ -13,18 +13,20 @@ from potluck.errors import CheckpointError, UsageError
 from potluck.manifest import Manifests, make_manifest
 from potluck.membership.leadership import SwarmModel
 from potluck.protocol.swarm import LOCAL_REVISION
+from potluck.sentences import sentence
 from potluck_daemon.swarms.hub import ask_hub
 
 _ASK = """
 import json, sys
 from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import PotluckError
+from potluck.protocol.codec import encode
 try:
     found = open_checkpoint(sys.argv[1])
     about = {"name": found.name, "num_blocks": found.num_blocks, "revision": found.revision}
     print(json.dumps({**about, "files": str(found.folder)}))
 except PotluckError as error:
-    print(json.dumps({"message": error.message, "hint": error.hint}))
+    print(encode({"error": error.sentence, "advice": error.advice}).decode())
 """
 
 
@@ -74,7 +76,7 @@ async def find_model(wanted: str, python: str, environment: Mapping[str, str]) -
 def _in_folder(wanted: str) -> NewModel:
     folder = Path(wanted).expanduser()
     if not folder.is_absolute():
-        raise UsageError("the folder of a checkpoint must be absolute", hint="begin it with / or ~")
+        raise UsageError(sentence("the folder of a checkpoint must be absolute"), hint=sentence("begin it with / or ~"))
     folder = folder.resolve()
     return NewModel(folder.name, num_blocks_of(folder), LOCAL_REVISION, str(folder), str(folder))
 
