@@ -82,7 +82,7 @@ async def _run(daemon: Daemon, versions: Versions | None) -> None:
         loop.call_later(PROVED_S, versions.end_trial)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, daemon.end)
-    loop.add_signal_handler(signal.SIGHUP, daemon.configuration.reload)
+    loop.add_signal_handler(signal.SIGHUP, daemon.parts.configuration.reload)
     gc.collect()
     gc.freeze()  # objects from start-up live as long as the process, so collections can skip them
     await daemon.run()

@@ -1,24 +1,43 @@
-"""The daemon's parts, for its topics, and the one status that is put together from what they know."""
+"""The daemon's parts: made, connected, and shown as the one status that is put together from what they know.
+
+It starts and stops nothing: see `daemon`.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from importlib.metadata import version
 
+from potluck_control import engine_messages as messages
+from potluck_control.launch_spec import LaunchSpec
 from potluck_control.methods.models import Served
-from potluck_control.schema import Status, SwarmStatus
+from potluck_control.places import Places
+from potluck_control.schema import Status, SwarmStatus, Transition
 
-from potluck.sentences import Sentence
+from potluck.sentences import NOTHING, Sentence
+from potluck.tasks import start_task
 from potluck_daemon.account import ServingAccount
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.control.events import Broadcast
+from potluck_daemon.gateway_keys import GatewayKeys
+from potluck_daemon.host.notify import ServiceManager
 from potluck_daemon.ledger.clerk import Clerk
 from potluck_daemon.lookout import Lookout
 from potluck_daemon.loop import ServingLoop
 from potluck_daemon.metering.load import CpuMeter
-from potluck_daemon.reporting.display import changed_files, download, load_status, served, swarm_status
+from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.reporting.display import (
+    changed_files,
+    download,
+    failures,
+    load_status,
+    served,
+    slowness,
+    swarm_status,
+)
 from potluck_daemon.reporting.history import HistoryFile
 from potluck_daemon.reporting.metrics.page import MetricsPage
 from potluck_daemon.settings.state import StateFile
@@ -28,27 +47,59 @@ from potluck_daemon.swarms.keeping import MembersKeeper
 from potluck_daemon.swarms.reports import ReportBook
 
 
-@dataclass(frozen=True, slots=True)
 class Parts:
-    """`notices` returns what the status page should say of parts that do not say it themselves."""
+    """What topics use.
 
-    memory: StateFile
-    configuration: Configuration
-    supervisor: Supervisor
-    gateway: Gateway
-    clerk: Clerk
-    members: MembersKeeper
-    reports: ReportBook
-    account: ServingAccount
-    lookout: Lookout
-    loop: ServingLoop
-    history: HistoryFile
-    page: MetricsPage
-    broadcast: Broadcast
-    notices: Callable[[], tuple[Sentence, ...]]
-    meter: CpuMeter = field(default_factory=CpuMeter)
-    version: str = version("potluck")
-    started_at: float = field(default_factory=time.time)
+    Attributes:
+        topic_notices: returns what topics have to say on the status page; they are made after the parts.
+    """
+
+    def __init__(self, places: Places, environment: Mapping[str, str]) -> None:
+        reader = NvmlReader()
+        self.places = places
+        self.manager = ServiceManager(environment)
+        self.memory = StateFile(places.state_file)
+        self.history = HistoryFile(places.history_file)
+        self.broadcast = Broadcast()
+        self.supervisor = Supervisor(self.wake, self._hear, self._hear_of_end)
+        self.clerk = Clerk(places.ledger_file, places.identity_file, places.receipts, self.supervisor.tell)
+        self.configuration = Configuration(places, environment, self.memory, self._obey_configuration)
+        self.members = MembersKeeper(self.configuration, self.supervisor)
+        self.reports = ReportBook(self.memory, lambda: self.configuration.swarms.machine().public_key)
+        self.account = ServingAccount(places.contribution_file, environment, reader, self.supervisor)
+        self.lookout = Lookout(environment, reader, self.wake)
+        self.loop = ServingLoop(
+            *(self.configuration, self.memory, self.supervisor, self.lookout, self.account),
+            on_transition=self.announce,
+            on_step=self.publish_status,
+        )
+        self.gateway = Gateway(GatewayKeys(places.gateway_keys_file), self._keep_in_history)
+        self.page = MetricsPage(lambda: (self.status(), self.supervisor.facts.report.metrics))
+        self.topic_notices: Callable[[], Iterable[Sentence]] = tuple
+        self.state_notice = NOTHING
+        self.version = version("potluck")
+        self.started_at = time.time()
+        self._meter = CpuMeter()
+        self._turning_page: asyncio.Task[None] | None = None
+
+    def wake(self) -> None:
+        """Have the loop decide again."""
+        self.loop.wake()
+
+    def announce(self, transition: Transition) -> None:
+        self.history.append(transition)
+        self.manager.status(str(transition.text))
+        self.broadcast.publish_transition(transition)
+        self.gateway.hear(transition)
+        self.remember()
+        self.memory.try_to_save()
+
+    def publish_status(self) -> None:
+        if self.broadcast.num_readers:
+            self.broadcast.publish_status(self.status())
+
+    def remember(self) -> None:
+        self.memory.state = replace(self.account.remember(self.memory.state), swarm=self.swarm())
 
     def status(self) -> Status:
         shown, decision, report = self.loop.shown, self.loop.decision, self.supervisor.facts.report
@@ -62,7 +113,7 @@ class Parts:
             until=self.loop.until,
             engine=self.supervisor.status(),
             swarm=self.swarm(),
-            load=load_status(self.meter.sample(self.supervisor.pid), report),
+            load=load_status(self._meter.sample(self.supervisor.pid), report),
             tokens_per_s=round(self.account.counts.tokens_per_s, 2),
             sessions=report.sessions,
             tokens_today=self.account.tokens_today,
@@ -72,7 +123,7 @@ class Parts:
             duty=decision.duty,
             use=self.account.budget.status(self.configuration.settings.limits),
             probes=self.lookout.watch.statuses(),
-            notices=(*self.configuration.notices, *self.notices(), *changed_files(facts)),
+            notices=self._notices(),
             loading=download(facts),
             network=facts.report.network,
             nearby=facts.nearby,
@@ -94,3 +145,41 @@ class Parts:
         """Return what this machine serves, and how."""
         facts = self.supervisor.facts_of(self.configuration.swarm)
         return served(self.swarm(), facts, is_running=self.supervisor.pid is not None)
+
+    def _notices(self) -> tuple[Sentence, ...]:
+        facts = self.supervisor.facts_of(self.configuration.swarm)
+        report = self.supervisor.facts.report if self.supervisor.pid is not None else messages.EngineReport()
+        own = *self.configuration.notices, self.state_notice, self.clerk.notice, slowness(report)
+        notices = (*own, *failures(report), *self.topic_notices(), *changed_files(facts))
+        return tuple(filter(None, notices))
+
+    def _hear(self, launch: LaunchSpec, message: messages.Message) -> None:
+        """Pass on what a node of this computer says, which was started with `launch`."""
+        match message:
+            case messages.SignedReceipt():
+                self.clerk.hear(message)
+            case messages.Confirmed() | messages.Examined():
+                self.reports.hear(launch.swarm, message)
+            case messages.Joining():
+                self.clerk.hear(None)
+                self.members.hear(launch, message)
+            case messages.Members() | messages.Met() | messages.Reachable():
+                self.members.hear(launch, message)
+
+    def _hear_of_end(self, is_memory_short: bool) -> None:
+        """Do what the end of an engine asks for, before the next one is started."""
+        self.clerk.hear(None)
+        if is_memory_short:
+            self.configuration.take_less_memory()
+
+    def _obey_configuration(self) -> None:
+        if self.configuration.swarm is not None:
+            self.clerk.serve(self.configuration.swarm)
+        self._turning_page = start_task(self.page.apply(self.configuration.settings.metrics))
+        self.lookout.apply(self.configuration.settings)
+        self.wake()
+
+    def _keep_in_history(self, text: Sentence) -> None:
+        """Write down something that happened, while the state stays as it is."""
+        shown = self.loop.shown
+        self.history.append(Transition(time.time(), shown.state, shown.state, shown.reason, text))

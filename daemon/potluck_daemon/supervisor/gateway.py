@@ -17,7 +17,8 @@ from msgspec import structs
 from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.own_python import python_command
-from potluck_control.schema import AuditStatus
+from potluck_control.schema import AuditStatus, Transition
+from potluck_control.states import Reason, State
 
 from potluck.errors import PotluckError
 from potluck.p2p.runtime_dir import remove_dead
@@ -35,6 +36,7 @@ gateway_log = logging.getLogger("gateway")
 
 _MAX_WRONG = 20  # servers that are named
 _END_TIMEOUT_S = 5.0  # for a process that has closed its output
+_GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN)
 START_TIMEOUT_S = 600.0  # time to read a cold disk and to download the embeddings
 
 
@@ -49,22 +51,15 @@ class Gateway:
         self._swarm = ""  # prefix of the swarm that is used, or was used last
         self._audits = self._earlier_audits = AuditStatus()  # of the process that runs, and of those before
         self._distrusted: set[str] = set()  # people
-        self._status = GatewayStatus(GatewayState.STOPPED)
+        self.status = GatewayStatus(GatewayState.STOPPED)
         self._task: asyncio.Task[None] | None = None
         self._child: Child | None = None
         self._token = ""
         self._port = 0  # at which it has served; 0: it has not
         self._end_after_s = 0.0
         self._stays = False
+        self._has_game = False
         self._is_asked_for = asyncio.Event()  # so that one that failed starts without a delay
-
-    @property
-    def stays(self) -> bool:
-        return self._stays
-
-    @property
-    def status(self) -> GatewayStatus:
-        return self._status
 
     @property
     def audits(self) -> AuditStatus:
@@ -92,7 +87,7 @@ class Gateway:
         self._token, self._end_after_s, self._stays = token, end_after_s, stays
         if swarm.prefix != self._swarm:
             self._swarm, self._earlier_audits = swarm.prefix, AuditStatus()
-        self._status = GatewayStatus(
+        self.status = GatewayStatus(
             GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step=sentence("Starting")
         )
         command = python_command(python, "-m", "potluck_gateway")
@@ -102,8 +97,8 @@ class Gateway:
         """Keep the process that runs, or start one that failed without waiting. `stays`: even if nobody uses it."""
         if stays:
             self._stays = True
-            self._status = structs.replace(self._status, ends_at=None)
-        if self._status.state is GatewayState.FAILED:
+            self.status = structs.replace(self.status, ends_at=None)
+        if self.status.state is GatewayState.FAILED:
             self._begin_again()
 
     async def tell_keys(self) -> None:
@@ -111,22 +106,28 @@ class Gateway:
         if self._child is not None:
             await self._child.say(encode(GatewayKeyHashes(self.keys.hashes())) + b"\n")
 
+    def hear(self, transition: Transition) -> None:
+        """End the process when a game starts, unless it was asked to stay. It may be started again during the game."""
+        had_game, self._has_game = self._has_game, transition.state is State.YIELDED and transition.reason in _GAMES
+        if self._has_game and not had_game and not self._stays and not self.is_over:
+            start_task(self.stop())
+
     @property
     def is_over(self) -> bool:
         """Return whether no process runs, and none will before the next `start`."""
         return self._task is None or self._task.done()
 
     async def stop(self) -> None:
-        has_failed = self.is_over and self._status.state is GatewayState.FAILED
+        has_failed = self.is_over and self.status.state is GatewayState.FAILED
         await cancel_and_wait(self._task)
         self._task = None
         if not has_failed:
-            self._status = GatewayStatus(GatewayState.STOPPED)
+            self.status = GatewayStatus(GatewayState.STOPPED)
 
     def _begin_again(self) -> None:
         """Note that the process that failed starts again, and end the wait before that."""
-        state, old = GatewayState.STARTING, self._status
-        self._status = GatewayStatus(state, swarm=old.swarm, model=old.model, step=sentence("Starting"))
+        state, old = GatewayState.STARTING, self.status
+        self.status = GatewayStatus(state, swarm=old.swarm, model=old.model, step=sentence("Starting"))
         self._is_asked_for.set()
 
     async def _life(self, run: Callable[[], Awaitable[Sentence]]) -> None:
@@ -135,11 +136,11 @@ class Gateway:
         while True:
             begin = time.monotonic()
             problem = await run()
-            old = self._status
-            ended = self._status = GatewayStatus(GatewayState.STOPPED, swarm=old.swarm, model=old.model)
+            old = self.status
+            ended = self.status = GatewayStatus(GatewayState.STOPPED, swarm=old.swarm, model=old.model)
             if not problem:
                 return
-            self._status = structs.replace(ended, state=GatewayState.FAILED, is_waiting=old.is_waiting, problem=problem)
+            self.status = structs.replace(ended, state=GatewayState.FAILED, is_waiting=old.is_waiting, problem=problem)
             log.warning("the chat gateway ended: %s", problem)
             if not self._port:
                 return
@@ -170,7 +171,7 @@ class Gateway:
                     await cancel_and_wait(telling)
             for line in await child.last_lines():
                 gateway_log.info("%s", line)
-            return self._status.problem or _reason(await child.wait(), await child.last_words())
+            return self.status.problem or _reason(await child.wait(), await child.last_words())
         except OSError as error:
             return sentence("cannot run {path}: {why}", path=command[0], why=str(error.strerror))
         except Exception as error:  # of either side
@@ -186,8 +187,8 @@ class Gateway:
         try:
             wanted = await opening()
         except PotluckError as error:
-            self._status, self._port = (
-                structs.replace(self._status, problem=error.whole),
+            self.status, self._port = (
+                structs.replace(self.status, problem=error.whole),
                 0,
             )  # the next one would get the same answer
             child.kill()
@@ -204,18 +205,18 @@ class Gateway:
                 async with asyncio.timeout(wait_s):
                     line = await child.line()
             except TimeoutError:
-                is_ready = self._status.state is GatewayState.READY
+                is_ready = self.status.state is GatewayState.READY
                 if is_ready and self._stays:
                     continue
                 if not is_ready:
-                    self._status = structs.replace(self._status, problem=sentence("it did not start in time"))
+                    self.status = structs.replace(self.status, problem=sentence("it did not start in time"))
                 return is_ready
             if not line:
                 return False
             self._hear(decode(GatewayReport, line))
-            if self._status.state is GatewayState.READY:
+            if self.status.state is GatewayState.READY:
                 wait_s = self._end_after_s
-                self._status = structs.replace(self._status, ends_at=None if self._stays else time.time() + wait_s)
+                self.status = structs.replace(self.status, ends_at=None if self._stays else time.time() + wait_s)
 
     def _hear(self, report: GatewayReport) -> None:
         if report.audits is not None:
@@ -226,8 +227,8 @@ class Gateway:
             self._on_found(report.found)
         if report.url:
             ready, self._port = GatewayState.READY, urlsplit(report.url).port or 0
-            self._status = structs.replace(
-                self._status,
+            self.status = structs.replace(
+                self.status,
                 state=ready,
                 url=report.url,
                 token=self._token,
@@ -238,9 +239,9 @@ class Gateway:
         elif report.key_hash:
             self.keys.note_answer(report.key_hash, report.tokens)
         elif report.problem:
-            self._status = structs.replace(self._status, problem=report.problem)
+            self.status = structs.replace(self.status, problem=report.problem)
         elif report.step:
-            self._status = structs.replace(self._status, step=report.step, is_waiting=report.is_waiting)
+            self.status = structs.replace(self.status, step=report.step, is_waiting=report.is_waiting)
 
 
 def _reason(code: int, last_words: str) -> Sentence:

@@ -15,7 +15,16 @@ import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from potluck_control.engine_messages import MAX_LINE_BYTES, Command, Failed, Message, decode, encode
+from potluck_control.engine_messages import (
+    MAX_LINE_BYTES,
+    PIPE_VERSION,
+    Command,
+    Failed,
+    Hello,
+    Message,
+    decode,
+    encode,
+)
 
 from potluck.allowance import memory_kills
 from potluck.sentences import NOTHING, Sentence, sentence
@@ -118,8 +127,13 @@ class EngineProcess:
         try:
             while line := await self._pipe.readline():
                 message = decode(line)
-                if isinstance(message, Failed):
-                    self._failed = message
+                match message:
+                    case Hello(_, version) if version != PIPE_VERSION:
+                        why = "it speaks pipe version {theirs}, the daemon {ours}"
+                        self.kill(sentence(why, theirs=version, ours=PIPE_VERSION))
+                        continue
+                    case Failed():
+                        self._failed = message
                 if message is not None:
                     on_message(message)
         except ConnectionError:

@@ -28,19 +28,15 @@ log = logging.getLogger(__name__)
 
 STOP_TIMEOUT_S = 3.0
 
-OnMembers = Callable[[LaunchSpec, messages.Members | messages.Met | messages.Joining | messages.Reachable], None]
-"""Called with what the node of a launch learned about the swarm's members, and when it has reached the swarm."""
+OnMessage = Callable[[LaunchSpec, messages.Message], None]
+"""Called with what the node of a launch says."""
 
 
 class Standby:
-    """Holds at most one standby process.
+    """Holds at most one standby process."""
 
-    Args:
-        on_members: see `OnMembers`.
-    """
-
-    def __init__(self, on_members: OnMembers) -> None:
-        self._on_members = on_members
+    def __init__(self, on_message: OnMessage) -> None:
+        self._on_message = on_message
         self._held: tuple[LaunchSpec, Sequence[str]] | None = None
         self._life: asyncio.Task[None] | None = None
         self._process: EngineProcess | None = None
@@ -107,22 +103,14 @@ class Standby:
 
     def _heard(self, launch: LaunchSpec, message: messages.Message) -> None:
         match message:
-            case messages.Hello(_, messages.PIPE_VERSION) if self._process is not None:
+            case messages.Hello() if self._process is not None:
                 self._process.send(messages.Launch(launch))
-            case messages.Hello(_, version) if self._process is not None:
-                self._process.kill(
-                    sentence(
-                        "it speaks pipe version {theirs}, the daemon {ours}", theirs=version, ours=messages.PIPE_VERSION
-                    )
-                )
             case messages.Reachable(_, addresses):
                 log.info("the standby node is in the swarm")
                 self.addresses = addresses
-                self._on_members(launch, message)
             case messages.Nearby():
                 self.nearby = message
-            case messages.Members() | messages.Met():
-                self._on_members(launch, message)
+        self._on_message(launch, message)
 
 
 async def _ended(process: EngineProcess) -> None:

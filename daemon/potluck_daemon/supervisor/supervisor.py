@@ -47,7 +47,7 @@ from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.supervisor.diagnosis import Exit, diagnose
 from potluck_daemon.supervisor.process import EngineProcess
-from potluck_daemon.supervisor.standby import OnMembers, Standby
+from potluck_daemon.supervisor.standby import OnMessage, Standby
 
 log = logging.getLogger(__name__)
 
@@ -89,29 +89,23 @@ class Supervisor:
 
     Args:
         on_change: called after everything that may change a decision.
-        on_receipt: called with each receipt, and with None when an engine has begun or ended.
-        on_members: see `OnMembers`.
-        on_report: called with what the engine of a launch found out about reports of wrong results.
-        on_memory_short: called before the next engine is started, because memory ran out.
+        on_message: called with what a node says, the engine or the standby, and the launch that it got.
+        on_end: called when an engine has ended, with True if one of its size would run out of memory again.
     """
 
     def __init__(
         self,
         on_change: Callable[[], None],
-        on_receipt: Callable[[messages.SignedReceipt | None], None],
-        on_members: OnMembers = lambda launch, members: None,
-        on_report: Callable[[LaunchSpec, messages.Confirmed | messages.Examined], None] = lambda *_: None,
-        on_memory_short: Callable[[], None] = lambda: None,
+        on_message: OnMessage = lambda launch, message: None,
+        on_end: Callable[[bool], None] = lambda is_memory_short: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._on_change = on_change
-        self._on_receipt = on_receipt
-        self._on_members = on_members
-        self._on_report = on_report
-        self._on_memory_short = on_memory_short
+        self._on_message = on_message
+        self._on_end = on_end
         self._clock = clock
         self._engine: EngineProcess | None = None
-        self._standby = Standby(on_members)
+        self._standby = Standby(on_message)
         self._handing_over: asyncio.Task[None] | None = None
         self._phase = Phase.ENDED
         self._last_change: tuple[str, float] | None = None  # the swarm's new prefix, and until when sessions may go on
@@ -354,30 +348,28 @@ class Supervisor:
             wait_s = delay_s(self._failures, explained=end.failed is not None)
             self._retry_at = self._clock() + wait_s
             log.error("%s; next try in %.0f s", self._failure, wait_s)
-            if end.ran_out_of_memory:
-                self._online_bytes = 0  # the next one will use less
-                self._on_memory_short()
-        self._on_receipt(None)
+        is_memory_short = end.ran_out_of_memory and not was_told
+        if is_memory_short:
+            self._online_bytes = 0  # the next one will use less
+        self._on_end(is_memory_short)
         self._on_change()
 
     def _heard(self, message: messages.Message) -> None:
         if self._is_stopped:
             self._is_stopped = False
             self._on_change()
-        if isinstance(message, messages.SignedReceipt):
-            self._on_receipt(message)
-            return
         is_news = True
         match message:
+            case messages.SignedReceipt():
+                is_news = False
             case messages.Hello():
-                self._greet(message)
+                self._is_greeted = True
+                self._tell_launch()
             case messages.EngineReport():
                 is_news = self._phase is not Phase.ONLINE or _matter(message) != _matter(self.facts.report)
                 self.facts = reported(self.facts, message, self._clock())
                 if self._phase is Phase.ONLINE:
                     self._online_bytes = message.memory_used_bytes
-            case messages.Confirmed() | messages.Examined() if self._launch is not None:
-                self._on_report(self._launch, message)
             case messages.Servers():
                 is_news = False
                 self.facts = replace(self.facts, servers=message, servers_at=self._clock())
@@ -390,7 +382,6 @@ class Supervisor:
             case messages.Joining():
                 self.facts = replace(self.facts, peer_id=message.peer_id, span=message.span)
                 self._advance({Phase.STARTING: Phase.JOINING})
-                self._on_receipt(None)
             case messages.Online():
                 self.facts = replace(
                     self.facts,
@@ -414,25 +405,12 @@ class Supervisor:
                 self.facts = replace(self.facts, changed_file=message if file else None)
                 if file and not is_served:
                     self._advance(dict.fromkeys((Phase.ONLINE, Phase.RESTORING), Phase.JOINING))
-        if isinstance(message, messages.Members | messages.Met | messages.Joining) and self._launch is not None:
-            self._on_members(self._launch, message)
+        if self._launch is not None:
+            self._on_message(self._launch, message)
         if self._phase not in (Phase.OFFLOADING, Phase.STOPPING, Phase.ENDED):  # these have deadlines of their own
             self._expect(SILENCE_S, sentence("it stopped answering"))
         if is_news:
             self._on_change()
-
-    def _greet(self, hello: messages.Hello) -> None:
-        if hello.version != messages.PIPE_VERSION:
-            self._kill(
-                sentence(
-                    "it speaks pipe version {theirs}, the daemon {ours}",
-                    theirs=hello.version,
-                    ours=messages.PIPE_VERSION,
-                )
-            )
-        else:
-            self._is_greeted = True
-            self._tell_launch()
 
     def _tell_launch(self) -> None:
         """Send the launch once the engine has said hello and something is to be served."""

@@ -12,8 +12,6 @@ from potluck_control.method import Empty
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayStatus, KeyList, KeyName, MadeKey, StartParams
 from potluck_control.resources import bundled_checkpoint
-from potluck_control.schema import Transition
-from potluck_control.states import Reason, State
 
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
@@ -28,7 +26,6 @@ log = logging.getLogger(__name__)
 _TOKEN_BYTES = 32
 _LOOK_S = 0.1  # while the engine starts, for its addresses
 _RETRY_S = 60.0  # after a gateway that should run could not be started, or ended
-_GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN)
 
 
 class GatewayTopic(Topic):
@@ -37,7 +34,6 @@ class GatewayTopic(Topic):
         self._gateway = parts.gateway
         self._was_stopped = False  # by its user, who wants it to stay so until somebody starts it
         self._retry_at = 0.0  # Unix
-        self._has_game = False
 
     @property
     def notice(self) -> Sentence:
@@ -52,12 +48,6 @@ class GatewayTopic(Topic):
         if wanted.start_with_daemon and is_due:
             self._retry_at = now + _RETRY_S
             self.tasks.start(self._start_by_itself(StartParams(wanted.swarm, stays=True)))
-
-    def hear(self, transition: Transition) -> None:
-        """End the gateway when a game starts, unless it was asked to stay. It may be started again during the game."""
-        had_game, self._has_game = self._has_game, transition.state is State.YIELDED and transition.reason in _GAMES
-        if self._has_game and not had_game and not self._gateway.stays and not self._gateway.is_over:
-            self.tasks.start(self._gateway.stop())
 
     async def _start_by_itself(self, params: StartParams) -> None:
         try:

@@ -45,7 +45,7 @@ async def test_another_interpreter_ends_the_engine_and_does_not_wait_for_what_fa
     tmp_path: Path, launch: LaunchSpec
 ) -> None:
     changed = asyncio.Event()
-    supervisor = Supervisor(changed.set, lambda message: None)
+    supervisor = Supervisor(changed.set)
     old, new = program(tmp_path / "old", "read line"), program(tmp_path / "new", "exit 1")
     supervisor.obey(EngineOrder.START, launch, old, {})
     assert not supervisor.view(launch, old).is_outdated
@@ -62,7 +62,7 @@ async def test_another_interpreter_ends_the_engine_and_does_not_wait_for_what_fa
 
 async def test_a_prepared_engine_is_the_one_that_is_told_what_to_serve(tmp_path: Path, launch: LaunchSpec) -> None:
     changed, told = asyncio.Event(), tmp_path / "told"
-    supervisor = Supervisor(changed.set, lambda message: None)
+    supervisor = Supervisor(changed.set)
     stand_in = tmp_path / "stand_in.py"
     stand_in.write_text(GREETS_AND_READS)
     python = program(tmp_path / "python", f"exec {sys.executable} {stand_in} {told} $*")

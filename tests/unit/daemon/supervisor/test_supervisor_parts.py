@@ -110,7 +110,7 @@ def test_each_end_has_a_sentence() -> None:
 
 
 def test_what_it_serves_is_said_once_a_move_and_not_once_a_block_and_what_it_waits_for_until_it_goes_on() -> None:
-    supervisor = Supervisor(lambda: None, lambda _: None)
+    supervisor = Supervisor(lambda: None)
     loading = messages.Moving(Span(0, 1), Span(0, 4), verbatim("nobody serves them"))
     leaving = messages.Moving(Span(0, 4), Span(4, 8), verbatim("they lack servers"))
     for end, moving, said in (
@@ -128,7 +128,7 @@ def test_what_it_serves_is_said_once_a_move_and_not_once_a_block_and_what_it_wai
 
 
 def test_a_file_that_changed_is_a_notice_while_its_blocks_are_served() -> None:
-    supervisor, said = Supervisor(lambda: None, lambda _: None), []
+    supervisor, said = Supervisor(lambda: None), []
     for is_served in (True, False):
         supervisor.facts = EngineFacts(changed_file=messages.FilesChanged("model.safetensors", is_served))
         said.append((supervisor.view(LAUNCH, "").lacking, tuple(map(str, changed_files(supervisor.facts)))))
@@ -137,7 +137,7 @@ def test_a_file_that_changed_is_a_notice_while_its_blocks_are_served() -> None:
 
 
 async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_model() -> None:
-    supervisor = Supervisor(lambda: None, lambda _: None)
+    supervisor = Supervisor(lambda: None)
     supervisor._set_launch(LAUNCH)
     supervisor._phase = Phase.JOINING
     here, there = (SeenServer(peer, 0, 4, "online", 1.5) for peer in ("12D3", "12D4"))
@@ -179,7 +179,7 @@ def test_what_was_remembered_of_a_swarm_is_shown_for_that_one_and_its_model_alon
 
 async def test_a_report_of_an_engine_that_serves_wakes_nobody_unless_it_matters() -> None:
     wakes: list[int] = []
-    supervisor = Supervisor(lambda: wakes.append(1), lambda _: None)
+    supervisor = Supervisor(lambda: wakes.append(1))
     for phase, report, num_wakes in (
         (Phase.ONLINE, messages.EngineReport(), 0),
         (Phase.ONLINE, messages.EngineReport(memory_used_bytes=5, coverage=(1, 1)), 0),  # shown when somebody looks
@@ -202,7 +202,7 @@ async def test_an_engine_for_which_memory_ran_out_takes_less_until_it_is_set_oth
         memory.load()
         configuration = Configuration(places, {}, memory, lambda: None)
         configuration._desired = DesiredState(launch=LaunchSpec(Membership(SWARM), "/m", Path("/run")))
-        supervisor = Supervisor(lambda: None, lambda _: None, on_memory_short=configuration.take_less_memory)
+        supervisor = Supervisor(lambda: None, on_end=lambda is_short: is_short and configuration.take_less_memory())
         return configuration, supervisor
 
     def percent(configuration: Configuration) -> int:
@@ -241,7 +241,7 @@ async def test_an_engine_that_is_silent_is_killed_unless_somebody_stopped_it_and
             if is_spared:
                 program.send_signal(signal.SIGSTOP)
                 await asyncio.to_thread(os.waitpid, program.pid, os.WUNTRACED)
-            supervisor = Supervisor(lambda: wakes.append(1), lambda _: None)
+            supervisor = Supervisor(lambda: wakes.append(1))
             engine = supervisor._engine = Mock(pid=program.pid)
             supervisor._phase = phase
             supervisor._miss(30.0, "it stopped answering")
@@ -271,7 +271,7 @@ async def test_a_message_that_the_daemon_fails_at_ends_the_engine_with_that_reas
 
 def test_an_engine_hears_of_people_only_once_it_is_in_the_swarm() -> None:
     """Before that it waits for its launch, which says everything."""
-    supervisor = Supervisor(lambda: None, lambda _: None)
+    supervisor = Supervisor(lambda: None)
     for phase in Phase:
         engine = supervisor._engine = Mock()
         supervisor._phase = phase

@@ -38,13 +38,13 @@ async def laptop(ask: Ask, tmp_path: Path, environment: dict[str, str]) -> Async
 def exchange(one: Daemon, other: Daemon) -> None:
     """Have two computers know the same, as their nodes do when they compare."""
     for reader, writer in ((one, other), (other, one)):
-        told = writer.configuration.swarms.find("home")
-        reader.configuration.swarms.learn("home", filter(None, [*told.records, told.application, told.machines]))
-        reader.configuration.reload()
+        told = writer.parts.configuration.swarms.find("home")
+        reader.parts.configuration.swarms.learn("home", filter(None, [*told.records, told.application, told.machines]))
+        reader.parts.configuration.reload()
 
 
 def has_pass(daemon: Daemon) -> bool:
-    launch = daemon.configuration.launch
+    launch = daemon.parts.configuration.launch
     return launch is not None and bool(launch.membership.ticket)
 
 
@@ -53,14 +53,14 @@ async def test_an_invite_for_one_machine_makes_a_computer_the_same_persons(
 ) -> None:
     with pytest.raises(ControlError, match="cannot be found by others yet"):
         await ask(computers.ADD)
-    assert daemon.configuration.swarm is not None
-    daemon.configuration.remember_met(daemon.configuration.swarm, [ADDRESS])
+    assert daemon.parts.configuration.swarm is not None
+    daemon.parts.configuration.remember_met(daemon.parts.configuration.swarm, [ADDRESS])
     made = await ask(computers.ADD)
     assert 0 < made.expires_at - time.time() <= 600
     ask_laptop = asking(laptop)
     await ask_laptop(schema.JOIN, JoinParams(made.invite))
     exchange(daemon, laptop)
-    assert laptop.configuration.is_applicant
+    assert laptop.parts.configuration.is_applicant
     name = (await ask(members.LIST)).asking
     with pytest.raises(ControlError, match="no computer named other asks"):
         await ask(computers.CONFIRM, ConfirmParams("other"))
@@ -71,10 +71,10 @@ async def test_an_invite_for_one_machine_makes_a_computer_the_same_persons(
     assert (await ask(members.LIST)).asking == ""
     theirs = await ask_laptop(members.LIST)
     assert [each.is_you for each in theirs.members] == [True]
-    assert (theirs.may_lead, theirs.has_key, laptop.configuration.is_confirmed) == (False, False, True)
+    assert (theirs.may_lead, theirs.has_key, laptop.parts.configuration.is_confirmed) == (False, False, True)
     with pytest.raises(ControlError, match="cannot add others"):
         await ask_laptop(computers.ADD)
-    added = peer_id_of(laptop.configuration.swarms.machine().public_key)
+    added = peer_id_of(laptop.parts.configuration.swarms.machine().public_key)
     await ask(members.REMOVE, MemberParams(you.name, added))
     exchange(daemon, laptop)
     assert len((await ask(members.LIST)).members[0].machines) == 1
@@ -92,7 +92,7 @@ async def test_a_restored_computer_lists_itself_once_its_node_has_compared(
     listed = await ask_laptop(members.LIST)
     assert (listed.is_founder, len(listed.members[0].machines)) == (True, 1)
     assert has_pass(laptop)
-    laptop.configuration.swarms.tend("home")
+    laptop.parts.configuration.swarms.tend("home")
     exchange(daemon, laptop)
     assert not has_pass(laptop)
     assert len((await ask(members.LIST)).members[0].machines) == 2

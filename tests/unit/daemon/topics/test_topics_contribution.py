@@ -167,7 +167,7 @@ async def test_sums_are_told_with_the_cost_at_the_users_price_and_written_at_the
     monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)  # no midnight comes meanwhile
     async with own_daemon(places, environment) as daemon:
         ask = asking(daemon)
-        daemon.account.book.add(time.time(), HOUR)
+        daemon.parts.account.book.add(time.time(), HOUR)
         now = await ask(contribution.NOW)
         assert (now.today.people, now.total.people) == (0, 0)
         assert (now.today.tokens, now.today.cost, now.streak_days, now.swarm_share) == (10, None, 1, None)
@@ -177,5 +177,5 @@ async def test_sums_are_told_with_the_cost_at_the_users_price_and_written_at_the
         assert [item.cost for item in series.periods] == [*[0.0] * 6, 0.05]
         assert (await ask(contribution.NOW)).total.cost == 0.05
     async with own_daemon(places, environment) as again:
-        again.account.book.add(time.time(), HOUR)
-        assert again.account.book.total(time.time()).tokens == 20
+        again.parts.account.book.add(time.time(), HOUR)
+        assert again.parts.account.book.total(time.time()).tokens == 20

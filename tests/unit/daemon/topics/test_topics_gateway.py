@@ -149,10 +149,10 @@ async def test_it_ends_when_nobody_asks_unless_it_stays(
 @pytest.mark.parametrize("stays", [False, True])
 async def test_it_ends_when_a_game_starts_unless_it_stays(ask: Ask, daemon: Daemon, script: Path, stays: bool) -> None:
     await started(ask, script, READY, "sleep 600", stays=stays)
-    daemon._announce(transition(State.PAUSED, Reason.USER))
-    daemon._announce(transition(State.YIELDED, Reason.BATTERY))
+    daemon.parts.announce(transition(State.PAUSED, Reason.USER))
+    daemon.parts.announce(transition(State.YIELDED, Reason.BATTERY))
     assert (await ask(gateway.STATUS)).state is GatewayState.READY
-    daemon._announce(transition(State.YIELDED, Reason.GAME))
+    daemon.parts.announce(transition(State.YIELDED, Reason.GAME))
     if stays:
         assert (await ask(gateway.STATUS)).state is GatewayState.READY
     else:
@@ -161,11 +161,11 @@ async def test_it_ends_when_a_game_starts_unless_it_stays(ask: Ask, daemon: Daem
 
 
 async def test_one_that_is_started_during_a_game_goes_on(ask: Ask, daemon: Daemon, script: Path) -> None:
-    daemon.configuration.reload()
+    daemon.parts.configuration.reload()
     await ask_until(ask, schema.STATUS, lambda now: now.reason is Reason.SWITCHED_OFF)  # which would end the game
-    daemon._announce(transition(State.YIELDED, Reason.GAME))
+    daemon.parts.announce(transition(State.YIELDED, Reason.GAME))
     await started(ask, script, READY, "sleep 600")
-    daemon._announce(transition(State.YIELDED, Reason.FULL_SCREEN))
+    daemon.parts.announce(transition(State.YIELDED, Reason.FULL_SCREEN))
     assert (await ask(gateway.STATUS)).state is GatewayState.READY
 
 
@@ -303,7 +303,7 @@ async def test_it_imports_while_the_engine_starts_and_is_told_the_swarm_once_tha
     assert (await ask(gateway.START)).state is GatewayState.STARTING
     await until(ask, lambda now: str(now.step) == "Importing")
     addresses = (ADDRESS,) if comes_online else ()
-    daemon._supervisor.facts = EngineFacts(daemon.configuration.swarm, addresses=addresses)
+    daemon.parts.supervisor.facts = EngineFacts(daemon.parts.configuration.swarm, addresses=addresses)
     is_starting = False
     now = await until(ask, lambda now: now.state is not GatewayState.STARTING)
     if comes_online:

@@ -55,34 +55,34 @@ def apply_for(daemon: Daemon, name: str, *, at_s: float = 0.0) -> tuple[Membersh
     """Return somebody who has an invite of the founder, made at `at_s`, and of whom the daemon has not heard."""
     at_s = at_s or time.time()
     offer, seed = seats(at_s)
-    founder, new = daemon.configuration.swarms.lead("home", lambda own: [offer])
+    founder, new = daemon.parts.configuration.swarms.lead("home", lambda own: [offer])
     invite = Invite(founder.swarm, seed, new[-1].data)
     return accept(invite, name, Identity.generate(), f"{name}'s laptop", at_s), offer.invite.hex()
 
 
 def enrol(daemon: Daemon, name: str) -> Bob:
     newcomer, invite = apply_for(daemon, name)
-    joined = daemon.configuration.swarms
+    joined = daemon.parts.configuration.swarms
     joined.learn("home", [newcomer.application, newcomer.machines])
     founder, _ = joined.lead("home", lambda own: [confirm(guest) for guest in own.members().guests.values()])
-    daemon.configuration.reload()
+    daemon.parts.configuration.reload()
     return newcomer.with_records(read_all(founder.records), time.time()), invite
 
 
 def told(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> list[News]:
     """Have a standby node in the swarm, as far as the daemon knows. Return the list of what it is told."""
     heard: list[News] = []
-    monkeypatch.setattr(daemon._supervisor, "tell", heard.append)
-    daemon._supervisor._standby.addresses = ("/ip4/127.0.0.1/tcp/1",)
-    daemon._supervisor._standby.swarm = daemon.configuration.swarm
+    monkeypatch.setattr(daemon.parts.supervisor, "tell", heard.append)
+    daemon.parts.supervisor._standby.addresses = ("/ip4/127.0.0.1/tcp/1",)
+    daemon.parts.supervisor._standby.swarm = daemon.parts.configuration.swarm
     return heard
 
 
 def hear(daemon: Daemon, records: Iterable[bytes] = (), **more: bool) -> None:
     """Have the node say what it learned."""
-    launch = daemon.configuration.launch
+    launch = daemon.parts.configuration.launch
     assert launch is not None
-    daemon._members.hear(launch, News(tuple(records), **more))
+    daemon.parts.members.hear(launch, News(tuple(records), **more))
 
 
 async def member(ask: Ask, name: str = "Bob") -> Member:
@@ -111,8 +111,8 @@ async def test_the_list_has_who_serves_the_served_swarm(ask: Ask, daemon: Daemon
     (machine,) = (await member(ask)).machines
     seen = SeenServer(machine.peer_id, 0, 4, "online", 12.5, 0.02)
     before = time.time()
-    daemon._supervisor._set_launch(daemon.configuration.launch)
-    daemon._supervisor._heard(Servers((seen,)))
+    daemon.parts.supervisor._set_launch(daemon.parts.configuration.launch)
+    daemon.parts.supervisor._heard(Servers((seen,)))
     listed = await ask(members.LIST)
     assert listed.servers == (seen,)
     assert listed.servers_at is not None
@@ -150,11 +150,11 @@ async def test_a_leader_sees_who_reports_a_computer_until_they_dismiss_it(ask: A
     (found,) = listed.wrong_results
     assert (found.name, found.machine, found.found_by) == ("Eve", "Eve's laptop", ("Bob",))
     assert (found.is_confirmed, found.is_here) == (False, False)
-    daemon._supervisor._set_launch(daemon.configuration.launch)
-    daemon._supervisor._heard(Confirmed(peer_id_of(machine.key), eve.person_public.hex()))  # who reported it once
+    daemon.parts.supervisor._set_launch(daemon.parts.configuration.launch)
+    daemon.parts.supervisor._heard(Confirmed(peer_id_of(machine.key), eve.person_public.hex()))  # who reported it once
     (found,) = (await ask(members.LIST)).wrong_results
     assert not found.is_confirmed
-    daemon._supervisor._heard(Confirmed(peer_id_of(machine.key), bob[0].person_public.hex()))
+    daemon.parts.supervisor._heard(Confirmed(peer_id_of(machine.key), bob[0].person_public.hex()))
     (found,) = (await ask(members.LIST)).wrong_results
     assert found.is_confirmed
     (topic,) = (each for each in daemon._topics if isinstance(each, MembersTopic))
@@ -170,7 +170,7 @@ async def test_a_leader_sees_who_reports_a_computer_until_they_dismiss_it(ask: A
     with pytest.raises(ControlError, match="nothing is reported about Eve"):
         await ask(members.DISMISS, MemberParams("Eve"))
     hear(daemon, [report(bob[0], machine.key, time.time() + 700).data])
-    daemon._supervisor._heard(Confirmed(peer_id_of(machine.key), bob[0].person_public.hex()))  # what was dismissed
+    daemon.parts.supervisor._heard(Confirmed(peer_id_of(machine.key), bob[0].person_public.hex()))  # what was dismissed
     (found,) = (await ask(members.LIST)).wrong_results
     assert found.is_confirmed
 
@@ -178,12 +178,12 @@ async def test_a_leader_sees_who_reports_a_computer_until_they_dismiss_it(ask: A
 async def test_an_owner_sees_reports_about_this_computer_and_what_was_checked(
     ask: Ask, daemon: Daemon, bob: Bob
 ) -> None:
-    hear(daemon, [report(bob[0], daemon.configuration.swarms.machine().public_key).data])
+    hear(daemon, [report(bob[0], daemon.parts.configuration.swarms.machine().public_key).data])
     listed = await ask_until(ask, members.LIST, lambda listed: bool(listed.wrong_results))
     (found,) = listed.wrong_results
     assert (found.is_here, found.found_by, found.checked_at) == (True, ("Bob",), None)
-    daemon._supervisor._set_launch(daemon.configuration.launch)
-    daemon._supervisor._heard(Examined("mlp.weight"))
+    daemon.parts.supervisor._set_launch(daemon.parts.configuration.launch)
+    daemon.parts.supervisor._heard(Examined("mlp.weight"))
     (found,) = (await ask(members.LIST)).wrong_results
     assert found.damaged == "mlp.weight"
     assert found.checked_at is not None
@@ -204,12 +204,12 @@ async def test_the_founder_sees_what_a_dismissal_undoes(ask: Ask, daemon: Daemon
     await ask(members.PROMOTE, PromoteParams("Bob", is_admin=True, seats=5))
     assert (await member(ask)).rank == "admin"
     offer, seed = seats(time.time(), people=5)
-    admin = admin.with_records(read_all(daemon.configuration.swarms.find("home").records), time.time())
+    admin = admin.with_records(read_all(daemon.parts.configuration.swarms.find("home").records), time.time())
     admin, new = admin.writing([offer], time.time())
     cleo = accept(Invite(admin.swarm, seed, new[-1].data), "Cleo", Identity.generate(), "laptop", time.time())
     admin = admin.with_records(read_all([cleo.application]), time.time())
     admin, _ = admin.writing([confirm(guest) for guest in admin.members().guests.values()], time.time())
-    daemon.configuration.swarms.learn("home", admin.records)
+    daemon.parts.configuration.swarms.learn("home", admin.records)
     decided = (await ask(members.DECISIONS, MemberParams("bob"))).decisions
     assert decided == (Decision("invite", offer.invite.hex()[:8]), Decision("confirm", "Cleo"))
     demotion = PromoteParams("Bob", is_admin=False, keep=1, is_trial=True)
@@ -222,7 +222,7 @@ async def test_the_founder_sees_what_a_dismissal_undoes(ask: Ask, daemon: Daemon
 
 async def test_an_invite_is_ended_with_its_guests(ask: Ask, daemon: Daemon, bob: Bob) -> None:
     guest, invite = apply_for(daemon, "Cleo")
-    daemon.configuration.swarms.learn("home", [guest.application])
+    daemon.parts.configuration.swarms.learn("home", [guest.application])
     assert (await member(ask, "Cleo")).rank == "guest"
     await ask(members.END_INVITE, EndInviteParams(invite[:6]))
     assert [each.name for each in (await ask(members.LIST)).members if not each.is_you] == ["Bob"]
@@ -233,9 +233,9 @@ async def test_an_invite_is_ended_with_its_guests(ask: Ask, daemon: Daemon, bob:
 async def test_an_admin_invites_no_more_people_than_the_founder_allows(ask: Ask, daemon: Daemon, bob: Bob) -> None:
     admin, _ = bob
     await ask(members.PROMOTE, PromoteParams("Bob", is_admin=True, seats=5))
-    founder = daemon.configuration.swarms.find("home")
-    daemon.configuration.swarms.keep(admin.with_records(read_all(founder.records), time.time()))
-    daemon.configuration.remember_met(founder.swarm, [ADDRESS])
+    founder = daemon.parts.configuration.swarms.find("home")
+    daemon.parts.configuration.swarms.keep(admin.with_records(read_all(founder.records), time.time()))
+    daemon.parts.configuration.remember_met(founder.swarm, [ADDRESS])
     with pytest.raises(ControlError, match="more people than you may invite"):
         await ask(schema.INVITE, InviteParams(people=6))
     assert (await ask(schema.INVITE, InviteParams(people=5))).people == 5
@@ -245,15 +245,15 @@ async def test_guests_are_confirmed_once_a_node_is_in_the_swarm(
     ask: Ask, daemon: Daemon, bob: Bob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     guest, _ = apply_for(daemon, "Cleo")
-    daemon.configuration.reload()
+    daemon.parts.configuration.reload()
     hear(daemon, [guest.application, guest.machines])
     await until_ranked(ask, "Cleo", "guest")
     news = told(daemon, monkeypatch)
-    launch = daemon.configuration.launch
+    launch = daemon.parts.configuration.launch
     assert launch is not None
-    daemon._members.hear(launch, Reachable("12D3", ()))
+    daemon.parts.members.hear(launch, Reachable("12D3", ()))
     assert not any(each.waits for each in (await until_ranked(ask, "Cleo", "member")).members)
-    await daemon._members.close()  # it is in the file before the node hears of it
+    await daemon.parts.members.close()  # it is in the file before the node hears of it
     spread = read_all([record for message in news for record in message.records])
     assert guest.person_public in launch.membership.with_records(spread, time.time()).members().people
 
@@ -261,11 +261,11 @@ async def test_guests_are_confirmed_once_a_node_is_in_the_swarm(
 async def test_a_node_that_was_launched_earlier_hears_what_was_decided_since(
     ask: Ask, daemon: Daemon, bob: Bob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    launch = daemon.configuration.launch
+    launch = daemon.parts.configuration.launch
     assert launch is not None
     assert not (await ask(members.REMOVE, MemberParams("Bob"))).is_known
     news = told(daemon, monkeypatch)
-    daemon._members.hear(launch, Reachable("12D3", ()))
+    daemon.parts.members.hear(launch, Reachable("12D3", ()))
     spread = read_all([record for message in news for record in message.records])
     assert bob[0].person_public not in launch.membership.with_records(spread, time.time()).members().people
 
@@ -289,13 +289,13 @@ async def test_the_status_says_who_is_confirmed_and_when_a_leader_was_heard(ask:
     hear(daemon, leader_heard=True)
     assert (await ask(members.LIST)).leader_heard_at == pytest.approx(time.time(), abs=60)
     guest, _ = apply_for(daemon, "Cleo")
-    daemon.configuration.swarms.keep(guest)
-    daemon.configuration.reload()
-    assert daemon.configuration.is_applicant
+    daemon.parts.configuration.swarms.keep(guest)
+    daemon.parts.configuration.reload()
+    assert daemon.parts.configuration.is_applicant
     founder = bob[0].with_records(read_all([guest.invite, guest.application]), time.time())
-    daemon.configuration.swarms.learn("home", founder.records)
+    daemon.parts.configuration.swarms.learn("home", founder.records)
     status = await ask(schema.RELOAD)
-    assert (status.is_confirmed, daemon.configuration.is_applicant) == (False, False)
+    assert (status.is_confirmed, daemon.parts.configuration.is_applicant) == (False, False)
 
 
 async def test_a_founder_leaves_when_the_recovery_code_is_written_down(ask: Ask, daemon: Daemon, bob: Bob) -> None:
@@ -303,7 +303,7 @@ async def test_a_founder_leaves_when_the_recovery_code_is_written_down(ask: Ask,
         await ask(swarms.LEAVE, LeaveParams("home"))
     code = (await ask(members.RECOVERY_CODE)).code
     await ask(swarms.LEAVE, LeaveParams("home"))
-    daemon.configuration.swarms.adopt(bob[0])
+    daemon.parts.configuration.swarms.adopt(bob[0])
     assert not (await ask(members.LIST)).is_founder
     with pytest.raises(ControlError, match="wrong letter"):
         await ask(members.RECOVER, RecoverParams(code[:-1]))
@@ -317,8 +317,8 @@ async def test_a_founder_leaves_a_swarm_that_has_an_admin(ask: Ask, bob: Bob) ->
 
 
 async def test_an_open_swarm_has_no_members(ask: Ask, daemon: Daemon) -> None:
-    daemon.configuration.swarms.create(new_swarm("all", "model", 4), is_open=True)
-    daemon.configuration.reload()
+    daemon.parts.configuration.swarms.create(new_swarm("all", "model", 4), is_open=True)
+    daemon.parts.configuration.reload()
     listed = await ask(members.LIST, SwarmParams("all"))
     assert (listed.is_open, listed.members) == (True, ())
     with pytest.raises(ControlError, match="open to everybody"):
@@ -327,7 +327,7 @@ async def test_an_open_swarm_has_no_members(ask: Ask, daemon: Daemon) -> None:
 
 async def test_a_name_like_an_id_is_not_taken_for_its_person(daemon: Daemon, bob: Bob) -> None:
     def known() -> Membership:
-        return daemon.configuration.swarms.find("home")
+        return daemon.parts.configuration.swarms.find("home")
 
     victim = find_person(known().members(), "bob")
     enrol(daemon, victim.id[:8])
@@ -343,7 +343,7 @@ async def test_what_is_decided_before_the_node_has_met_others_goes_into_a_chain_
     """The disk may have been restored, and others hold what this computer wrote later."""
 
     def num_chains() -> int:
-        return len(daemon.configuration.find("home").members().chains.of(NOTHING))
+        return len(daemon.parts.configuration.find("home").members().chains.of(NOTHING))
 
     assert num_chains() == 1
     await ask(members.PROMOTE, PromoteParams("Bob", is_admin=True))

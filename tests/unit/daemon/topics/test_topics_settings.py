@@ -58,7 +58,7 @@ async def test_several_are_changed_at_once_and_taken_back_comments_stay_and_it_i
     changes = (Change("limits.disk_mb", 9), Change("yield.never", ("a", "Game.exe")), Change("serve.name", "me"))
     done = await ask(settings.SET, settings.SetParams(changes))
     assert [setting(done.page, item.key).value for item in changes] == [item.value for item in changes]
-    assert daemon.configuration.settings.limits.disk_mb == 9
+    assert daemon.parts.configuration.settings.limits.disk_mb == 9
     assert file.read_text().startswith(begin)
     page = (await ask(settings.SET, settings.SetParams(done.undo))).page
     assert [setting(page, item.key).value for item in changes] == [0, ("a",), ""]
@@ -132,7 +132,7 @@ def test_shells_and_names_that_fit_no_list_are_not_offered() -> None:
 
 async def test_a_program_stands_on_one_list_and_the_undo_puts_it_back(ask: Ask, daemon: Daemon) -> None:
     def lists() -> tuple[tuple[str, ...], tuple[str, ...]]:
-        given = daemon.configuration.settings.yield_
+        given = daemon.parts.configuration.settings.yield_
         return given.always, given.never
 
     await ask(programs.PLACE, PlaceParams("Other", ProgramPlace.NEVER))
@@ -163,10 +163,10 @@ async def test_a_question_stands_in_the_status_until_a_list_answers_it(ask: Ask,
     unsure = Decision(
         State.YIELDED, Reason.FULL_SCREEN, verbatim("Giving way"), Rung.ENDED, app="game", app_title="The Game"
     )
-    daemon._loop._ask(unsure)
+    daemon.parts.loop._ask(unsure)
     assert (await ask(schema.STATUS)).questions == (ProgramQuestion("game", "The Game"),)
     await ask(programs.PLACE, PlaceParams("game", ProgramPlace.NEVER))
     assert (await ask(schema.STATUS)).questions == ()
     await ask(programs.PLACE, PlaceParams("game", ProgramPlace.NONE))
-    daemon._loop._ask(unsure)
+    daemon.parts.loop._ask(unsure)
     assert (await ask(schema.STATUS)).questions == ()

@@ -40,7 +40,7 @@ async def test_swarms_are_created_listed_and_left(ask: Ask, daemon: Daemon) -> N
     await ask(swarms.LEAVE, swarms.LeaveParams("home", is_sure=True))
     (left,) = (await ask(swarms.LIST)).swarms
     assert (left.name, left.is_served) == ("friends", True)
-    assert daemon.configuration.settings.serve.swarm == ""  # no complaint about a swarm that is gone
+    assert daemon.parts.configuration.settings.serve.swarm == ""  # no complaint about a swarm that is gone
     with pytest.raises(ControlError, match="did not join"):
         await ask(swarms.LEAVE, swarms.LeaveParams("home"))
 
@@ -59,29 +59,29 @@ async def test_a_swarm_of_a_folder_serves_that_folder_and_the_next_one_does_not(
 ) -> None:
     joined = await ask(schema.CREATE, CreateParams(name="mine", model=str(tiny)))
     assert joined.model == "tiny"
-    assert daemon.configuration.swarm is not None
-    assert daemon.configuration.swarm.num_blocks == 3
-    assert daemon.configuration.settings.serve.checkpoint == str(tiny)
+    assert daemon.parts.configuration.swarm is not None
+    assert daemon.parts.configuration.swarm.num_blocks == 3
+    assert daemon.parts.configuration.settings.serve.checkpoint == str(tiny)
     await ask(schema.CREATE, CreateParams(moves=True))
-    assert daemon.configuration.settings.serve.checkpoint == ""
+    assert daemon.parts.configuration.settings.serve.checkpoint == ""
 
 
 async def test_a_computer_stays_in_the_swarm_that_it_serves_unless_it_is_told_to_move(
     ask: Ask, daemon: Daemon, tiny: Path
 ) -> None:
     def served() -> tuple[str, str]:
-        daemon.configuration.reload()
-        assert daemon.configuration.swarm is not None
-        return daemon.configuration.swarm.name, daemon.configuration.settings.serve.checkpoint
+        daemon.parts.configuration.reload()
+        assert daemon.parts.configuration.swarm is not None
+        return daemon.parts.configuration.swarm.name, daemon.parts.configuration.settings.serve.checkpoint
 
     await ask(schema.CREATE, CreateParams("first", str(tiny)))
     await ask(schema.CREATE, CreateParams("second"))
-    daemon.configuration.swarms.create(new_swarm("third", "model", 4))  # as a command does while the daemon runs
+    daemon.parts.configuration.swarms.create(new_swarm("third", "model", 4))  # as a command does while the daemon runs
     assert served() == ("first", str(tiny))
-    daemon._remember()
-    later = Configuration(daemon.places, {}, daemon._memory, lambda: None)
+    daemon.parts.remember()
+    later = Configuration(daemon.places, {}, daemon.parts.memory, lambda: None)
     later.start()
-    assert later.swarm == daemon.configuration.swarm
+    assert later.swarm == daemon.parts.configuration.swarm
     invite = encode_invite(Invite(replace(new_swarm("open", "model", 4), bootstrap_peers=(ADDRESS,))))
     await ask(schema.JOIN, JoinParams(invite))
     assert served()[0] == "first"
@@ -93,21 +93,21 @@ async def test_a_computer_stays_in_the_swarm_that_it_serves_unless_it_is_told_to
 
 async def test_a_swarm_changes_its_model_in_the_background(ask: Ask, daemon: Daemon, tiny: Path) -> None:
     await ask(schema.CREATE)
-    assert daemon.configuration.swarm is not None
-    before = daemon.configuration.swarm
+    assert daemon.parts.configuration.swarm is not None
+    before = daemon.parts.configuration.swarm
     assert before.weights  # the demo model's files are known from the start
     change = await changed(ask, str(tiny))
     assert "model.safetensors" in str(change.problem)  # half a model is not offered to others
-    assert daemon.configuration.swarm == before
+    assert daemon.parts.configuration.swarm == before
     (tiny / "model.safetensors").write_bytes(b"weights")
     change = await changed(ask, str(tiny))
     assert (change.swarm, change.model, change.is_pinned, change.problem) == ("home", "tiny", True, NOTHING)
-    swarm = daemon.configuration.swarm
+    swarm = daemon.parts.configuration.swarm
     assert (swarm.model, swarm.num_blocks) == ("tiny", 3)
     assert swarm.prefix != before.prefix
-    assert daemon.configuration.settings.serve.checkpoint == str(tiny)
+    assert daemon.parts.configuration.settings.serve.checkpoint == str(tiny)
     await changed(ask, "demo-model")
-    assert daemon.configuration.settings.serve.checkpoint == ""
+    assert daemon.parts.configuration.settings.serve.checkpoint == ""
 
 
 async def changed(ask: Ask, model: str) -> swarms.ModelChange:
@@ -125,9 +125,9 @@ def test_a_folder_of_another_model_is_not_taken_for_the_new_one() -> None:
 
 async def test_a_public_swarm_is_created_and_a_private_one_becomes_public(ask: Ask, daemon: Daemon) -> None:
     await ask(schema.CREATE, CreateParams(name="everybody", is_public=True))
-    assert daemon.configuration.swarms.find("everybody").members().public_invite is not None
+    assert daemon.parts.configuration.swarms.find("everybody").members().public_invite is not None
     await ask(schema.CREATE, CreateParams(name="friends", moves=True))
-    daemon.configuration.remember_met(daemon.configuration.swarms.find("friends").swarm, [ADDRESS])
+    daemon.parts.configuration.remember_met(daemon.parts.configuration.swarms.find("friends").swarm, [ADDRESS])
     assert not decode_invite((await ask(schema.INVITE)).invite).is_public
     made = await ask(schema.INVITE, InviteParams(is_public=True))
     assert (made.name, made.people, decode_invite(made.invite).is_public) == ("friends", 0, True)
@@ -137,7 +137,7 @@ async def test_nobody_is_invited_to_a_loopback_address_unless_the_settings_name_
     ask: Ask, daemon: Daemon
 ) -> None:
     await ask(schema.CREATE, CreateParams(name="friends"))
-    daemon.configuration.remember_met(daemon.configuration.swarms.find("friends").swarm, [HERE])
+    daemon.parts.configuration.remember_met(daemon.parts.configuration.swarms.find("friends").swarm, [HERE])
     assert (await ask(swarms.CONTACT)).reach is swarms.Reach.NOWHERE
     with pytest.raises(ControlError, match="no network"):
         await ask(schema.INVITE)

@@ -65,7 +65,7 @@ def calls(tmp_path: Path, python: Callable[[str], None]) -> Callable[[], list[st
 async def configured(places: Places, daemon: Daemon) -> None:
     """Name a publisher in the settings."""
     places.settings_file.write_text(CONFIGURED)
-    daemon.configuration.reload()
+    daemon.parts.configuration.reload()
 
 
 def test_the_publisher_is_asked_once_a_day_and_not_in_the_same_minute() -> None:
@@ -104,7 +104,7 @@ async def test_a_click_is_a_permission_for_once(
     with pytest.raises(ControlError, match="updated by the tool that installed it"):
         await ask(updates.INSTALL)
     places.settings_file.write_text(CONFIGURED.replace("AAA", "BBB"))
-    daemon.configuration.reload()
+    daemon.parts.configuration.reload()
     assert (await ask(updates.STATE)).offered is None, "another key signed it"
 
 
@@ -152,7 +152,7 @@ async def test_the_daemon_asks_by_itself_only_if_it_may(
 ) -> None:
     for allowed, asked in (("", []), ("check = true\n", [ASKS])):
         places.settings_file.write_text(CONFIGURED + allowed)
-        daemon.configuration.reload()
+        daemon.parts.configuration.reload()
         looked = UpdatesTopic(daemon.parts)
         looked.tick(daemon.parts.started_at + topic._JITTER_S)
         begun = [task for task in asyncio.all_tasks() if "_ask_publisher" in repr(task.get_coro())]
@@ -194,7 +194,7 @@ async def test_a_daemon_at_rest_only_looks_whether_the_notes_or_the_settings_are
     assert looks
     assert looked.notice == NOTHING  # nobody named that publisher
     places.settings_file.write_text(CONFIGURED)
-    daemon.configuration.reload()
+    daemon.parts.configuration.reload()
     looked.tick(daemon.parts.started_at)
     assert looked.notice is not None
     await looked.close()
