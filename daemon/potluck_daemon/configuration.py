@@ -20,7 +20,7 @@ from potluck_control.settings import Settings
 
 from potluck.checked_files import damage_notices
 from potluck.errors import PotluckError, UsageError
-from potluck.membership.joined import JoinedSwarms
+from potluck.membership.joined import JoinedSwarms, chosen_swarm
 from potluck.membership.membership import Membership
 from potluck.membership.presentation import write_pass
 from potluck.p2p.ports import is_loopback
@@ -28,7 +28,7 @@ from potluck.protocol.swarm import Swarm
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
-from potluck_daemon.settings.desired_state import DesiredState, read_desired_state, stamps
+from potluck_daemon.settings.launch import launch_of, stamps
 from potluck_daemon.settings.state import LessMemory, StateFile
 from potluck_daemon.settings.store import Loaded, SettingsStore
 from potluck_daemon.swarms.contact import free_port, no_network, peers_to_ask
@@ -52,7 +52,9 @@ class Configuration:
         self._store = SettingsStore(places, environment)
         self._memory = memory
         self._on_change = on_change
-        self._desired = DesiredState()
+        self.membership: Membership | None = None  # the user's part in the served swarm
+        self._launch: LaunchSpec | None = None
+        self._wrong: tuple[Sentence, ...] = ()  # with the files
         self._damaged: tuple[Sentence, ...] = ()
         self.remover: str | None = None  # who removed this person or computer from the served swarm
         self.is_applicant = False  # nobody in that swarm has let this person or computer in yet
@@ -70,17 +72,21 @@ class Configuration:
         """Read settings and swarms again. An engine that was launched with other ones is outdated after that."""
         self._stamps = stamps(self.places)
         self.loaded = self._store.read()
-        self._desired = self._read_desired()
+        self._choose_swarm()
         self._find_own_place()
         self._damaged = tuple(damage_notices((self.places.config, self.places.state), time.time()))
         for notice in self.notices:
             log.warning("%s", notice)
         self._on_change()
 
-    def _read_desired(self) -> DesiredState:
+    def _choose_swarm(self) -> None:
         served = self.swarm or self._memory.state.swarm
         name = served.name if served is not None else ""
-        return read_desired_state(self.loaded, self.places, port=self._memory.state.port, served=name)
+        chosen, notices = chosen_swarm(self.places.swarms_file, self.settings.serve.swarm, name)
+        port = self._memory.state.port
+        self.membership = chosen
+        self._launch = launch_of(self.settings, chosen, self.places, port) if chosen is not None else None
+        self._wrong = self.loaded.problems + self.loaded.notices + notices
 
     def _find_own_place(self) -> None:
         membership = self.membership
@@ -121,12 +127,7 @@ class Configuration:
     @property
     def swarm(self) -> Swarm | None:
         """The swarm that is served, or would be if nothing spoke against it."""
-        return self._desired.swarm
-
-    @property
-    def membership(self) -> Membership | None:
-        """The user's part in that swarm."""
-        return self._desired.membership
+        return self.membership.swarm if self.membership is not None else None
 
     def find(self, name: str, *, has_members: bool = False) -> Membership:
         """Return the membership in the swarm of this name; without a name, in the served one.
@@ -145,7 +146,7 @@ class Configuration:
     @property
     def launch(self) -> LaunchSpec | None:
         """How to start an engine. The node of a computer that is not listed yet gets a pass, valid for a day."""
-        launch, membership = self._desired.launch, self.membership
+        launch, membership = self._launch, self.membership
         if launch is not None:
             launch = replace(launch, memory_percent=self._memory_percent)
         if launch is None or membership is None or not self._is_unlisted:
@@ -171,7 +172,7 @@ class Configuration:
     def notices(self) -> tuple[Sentence, ...]:
         """Return what is wrong with the files, and which of them were damaged lately."""
         less = NOTHING if self._memory_percent == 100 else _LESS_MEMORY
-        return tuple(filter(None, (*self._desired.notices, *self._damaged, less)))
+        return tuple(filter(None, (*self._wrong, *self._damaged, less)))
 
     @property
     def engine_python(self) -> str:
@@ -191,7 +192,7 @@ class Configuration:
         """Keep where members of a swarm were found; the next node and the next invite start from there."""
         self.swarms.remember_met(swarm.name, addresses)
         if self.swarm is not None and self.swarm.name == swarm.name:
-            self._desired = self._read_desired()
+            self._choose_swarm()
 
     @property
     def is_for_here(self) -> bool:

@@ -18,7 +18,7 @@ from potluck.membership.membership import Membership
 from potluck.model_folder import downloaded
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.parts import Parts
-from potluck_daemon.settings.desired_state import chosen_checkpoint
+from potluck_daemon.settings.launch import chosen_checkpoint
 from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import Places
 from potluck_control.settings import Settings
 from potluck_daemon.policy.decide import EngineOrder, Phase
-from potluck_daemon.settings.desired_state import _launch
+from potluck_daemon.settings.launch import launch_of
 from potluck_daemon.supervisor.supervisor import Supervisor
 
 from potluck.membership.membership import Membership
@@ -38,7 +38,7 @@ def program(path: Path, text: str) -> str:
 @pytest.fixture
 def launch(tmp_path: Path) -> LaunchSpec:
     membership = Membership(new_swarm("home", "demo-model", 4, "local"))
-    return _launch(Settings(), membership, Places(tmp_path, tmp_path, tmp_path, tmp_path), 0)
+    return launch_of(Settings(), membership, Places(tmp_path, tmp_path, tmp_path, tmp_path), 0)
 
 
 async def test_another_interpreter_ends_the_engine_and_does_not_wait_for_what_failed_in_the_old_one(

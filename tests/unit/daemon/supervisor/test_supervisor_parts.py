@@ -22,7 +22,6 @@ from potluck_control.settings import ServeSettings, Settings
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.policy.decide import Phase
 from potluck_daemon.reporting.display import changed_files, failures, swarm_status
-from potluck_daemon.settings.desired_state import DesiredState
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
@@ -201,7 +200,7 @@ async def test_an_engine_for_which_memory_ran_out_takes_less_until_it_is_set_oth
         memory = StateFile(places.state_file)
         memory.load()
         configuration = Configuration(places, {}, memory, lambda: None)
-        configuration._desired = DesiredState(launch=LaunchSpec(Membership(SWARM), "/m", Path("/run")))
+        configuration._launch = LAUNCH
         supervisor = Supervisor(lambda: None, on_end=lambda is_short: is_short and configuration.take_less_memory())
         return configuration, supervisor
 

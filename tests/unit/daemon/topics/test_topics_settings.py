@@ -19,8 +19,7 @@ from potluck_daemon.daemon import Daemon
 from potluck_daemon.policy.decide import Decision, Rung
 from potluck_daemon.presence.menu import MenuEntry
 from potluck_daemon.presence.running import MAX_SHOWN, UserProcess, choose, look, placed
-from potluck_daemon.settings.desired_state import read_desired_state
-from potluck_daemon.settings.store import Loaded
+from potluck_daemon.settings.launch import launch_of
 
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.swarm import new_swarm
@@ -80,17 +79,16 @@ async def test_a_mistake_changes_nothing_and_says_what_is_meant(ask: Ask, daemon
 
 
 def test_exactly_the_settings_that_an_engine_is_started_with_restart_it(daemon: Daemon) -> None:
-    JoinedSwarms(daemon.places.swarms_file).create(new_swarm("home", "demo-model", 4, "local"), is_open=True)
+    home = JoinedSwarms(daemon.places.swarms_file).create(new_swarm("home", "demo-model", 4, "local"), is_open=True)
     other = {bool: lambda old: not old, int: lambda old: old + 1, float: lambda old: old + 1, tuple: lambda _: ("x",)}
-    usual = read_desired_state(Loaded(Settings()), daemon.places, port=1).launch
+    usual = launch_of(Settings(), home, daemon.places, 1)
     for entry in entries():
         if entry.key in ("serve.swarm", "serve.python"):  # another swarm, another interpreter: seen elsewhere
             continue
         value = value_of(Settings(), entry)
         changed = other.get(type(value), lambda _: "x")(value)
         section = replace(getattr(Settings(), entry.attribute), **{entry.name: changed})
-        loaded = Loaded(replace(Settings(), **{entry.attribute: section}))
-        launch = read_desired_state(loaded, daemon.places, port=1).launch
+        launch = launch_of(replace(Settings(), **{entry.attribute: section}), home, daemon.places, 1)
         assert (launch != usual) is entry.restarts_engine, entry.key
 
 

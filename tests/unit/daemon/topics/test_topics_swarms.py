@@ -16,7 +16,7 @@ from potluck_control.states import Reason, State
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.reporting.history import fits
-from potluck_daemon.settings.desired_state import chosen_checkpoint
+from potluck_daemon.settings.launch import chosen_checkpoint
 
 from potluck.membership.invite import Invite, decode_invite, encode_invite
 from potluck.protocol.swarm import Swarm, new_swarm
