@@ -87,9 +87,8 @@ class Gateway:
         self._token, self._end_after_s, self._stays = token, end_after_s, stays
         if swarm.prefix != self._swarm:
             self._swarm, self._earlier_audits = swarm.prefix, AuditStatus()
-        self.status = GatewayStatus(
-            GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step=sentence("Starting")
-        )
+        self.status = GatewayStatus(GatewayState.STOPPED, swarm=swarm.name, model=swarm.model)
+        self._begin_again()
         command = python_command(python, "-m", "potluck_gateway")
         self._task = start_task(self._life(partial(self._run, command, environment, opening)))
 
@@ -125,7 +124,7 @@ class Gateway:
             self.status = GatewayStatus(GatewayState.STOPPED)
 
     def _begin_again(self) -> None:
-        """Note that the process that failed starts again, and end the wait before that."""
+        """Note that the process starts, and end the wait before that."""
         state, old = GatewayState.STARTING, self.status
         self.status = GatewayStatus(state, swarm=old.swarm, model=old.model, step=sentence("Starting"))
         self._is_asked_for.set()

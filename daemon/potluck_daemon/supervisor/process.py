@@ -27,6 +27,7 @@ from potluck_control.engine_messages import (
 )
 
 from potluck.allowance import memory_kills
+from potluck.errors import UsageError
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck.tasks import start_task
 from potluck_daemon.supervisor.diagnosis import Exit
@@ -60,7 +61,7 @@ class EngineProcess:
         """Start `command --pipe FD --parent PID`.
 
         Raises:
-            OSError: the interpreter is missing or may not be run.
+            UsageError: the interpreter is missing or may not be run, or no process can have that environment.
         """
         ours, theirs = socket.socketpair()
         try:
@@ -75,8 +76,12 @@ class EngineProcess:
                 env=dict(environment),
                 start_new_session=True,
             )
-        except BaseException:
+        except BaseException as error:
             ours.close()
+            if isinstance(error, OSError | ValueError):
+                why = str(error.strerror if isinstance(error, OSError) else error)
+                problem = sentence("cannot run {path}: {why}", path=command[0], why=why)
+                raise UsageError(problem, hint=sentence("see serve.python")) from error
             raise
         finally:
             theirs.close()
@@ -129,8 +134,7 @@ class EngineProcess:
                 message = decode(line)
                 match message:
                     case Hello(_, version) if version != PIPE_VERSION:
-                        why = "it speaks pipe version {theirs}, the daemon {ours}"
-                        self.kill(sentence(why, theirs=version, ours=PIPE_VERSION))
+                        self.kill(_other_version(version))
                         continue
                     case Failed():
                         self._failed = message
@@ -160,3 +164,7 @@ class EngineProcess:
         if text:
             self._last_lines.append(text)
             engine_log.info("%s", text)
+
+
+def _other_version(theirs: int) -> Sentence:
+    return sentence("it speaks pipe version {theirs}, the daemon {ours}", theirs=theirs, ours=PIPE_VERSION)

@@ -19,7 +19,7 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.protocol.swarm import Swarm
-from potluck.sentences import Sentence, sentence
+from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_daemon.supervisor.diagnosis import diagnose
 from potluck_daemon.supervisor.process import EngineProcess
@@ -80,18 +80,12 @@ class Standby:
         command: Sequence[str],
         environment: Mapping[str, str],
     ) -> None:
+        """Run one process to its end. Ends it if cancelled. Raises PotluckError with the reason of its end."""
         await cancel_and_wait(before)
-        raise PotluckError(await self._run(launch, command, environment))
-
-    async def _run(self, launch: LaunchSpec, command: Sequence[str], environment: Mapping[str, str]) -> Sentence:
-        """Run one process to its end and return why it ended. Ends it if cancelled."""
-        try:
-            process = await EngineProcess.start(command, environment, lambda message: self._heard(launch, message))
-        except OSError as error:
-            return sentence("cannot run {path}: {why}", path=command[0], why=str(error.strerror))
+        process = await EngineProcess.start(command, environment, lambda message: self._heard(launch, message))
         self._process, self.swarm = process, launch.swarm
         try:
-            return diagnose(await asyncio.shield(process.ended))
+            raise PotluckError(diagnose(await asyncio.shield(process.ended)))
         except asyncio.CancelledError:
             process.send(messages.Stop())
             await _ended(process)

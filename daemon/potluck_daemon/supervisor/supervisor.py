@@ -38,6 +38,7 @@ from potluck_control.network_report import NetworkCaps
 from potluck_control.own_python import python_command
 from potluck_control.schema import EngineStatus
 
+from potluck.errors import UsageError
 from potluck.p2p.ports import tcp_ports
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
@@ -308,14 +309,8 @@ class Supervisor:
         """Run one engine from its start to its end."""
         try:
             engine = await EngineProcess.start(command, environment, self._heard)
-        except (OSError, ValueError) as error:  # ValueError: an environment that no process can have
-            why = str(error.strerror if isinstance(error, OSError) else error)
-            end = Exit(
-                127,
-                failed=messages.Failed(
-                    sentence("cannot run {path}: {why}", path=command[0], why=why), sentence("see serve.python")
-                ),
-            )
+        except UsageError as error:
+            end = Exit(127, failed=messages.Failed(error.sentence, error.advice))
         else:
             self._engine = engine
             log.info("engine started as process %d", engine.pid)
