@@ -129,6 +129,10 @@ class Configuration:
         """The swarm that is served, or would be if nothing spoke against it."""
         return self.membership.swarm if self.membership is not None else None
 
+    def serves(self, name: str) -> bool:
+        """Return whether the swarm of this name is the served one."""
+        return self.swarm is not None and self.swarm.name == name
+
     def find(self, name: str, *, has_members: bool = False) -> Membership:
         """Return the membership in the swarm of this name; without a name, in the served one.
 
@@ -191,7 +195,7 @@ class Configuration:
     def remember_met(self, swarm: Swarm, addresses: Iterable[str]) -> None:
         """Keep where members of a swarm were found; the next node and the next invite start from there."""
         self.swarms.remember_met(swarm.name, addresses)
-        if self.swarm is not None and self.swarm.name == swarm.name:
+        if self.serves(swarm.name):
             self._choose_swarm()
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -34,6 +35,7 @@ from potluck_daemon.supervisor.diagnosis import signal_name
 log = logging.getLogger(__name__)
 gateway_log = logging.getLogger("gateway")
 
+_TOKEN_BYTES = 32
 _MAX_WRONG = 20  # servers that are named
 _END_TIMEOUT_S = 5.0  # for a process that has closed its output
 _GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN)
@@ -54,7 +56,7 @@ class Gateway:
         self.status = GatewayStatus(GatewayState.STOPPED)
         self._task: asyncio.Task[None] | None = None
         self._child: Child | None = None
-        self._token = ""
+        self.token = ""
         self._port = 0  # at which it has served; 0: it has not
         self._end_after_s = 0.0
         self._stays = False
@@ -71,7 +73,6 @@ class Gateway:
         python: str,
         environment: Mapping[str, str],
         swarm: Swarm,
-        token: str,
         opening: Callable[[], Awaitable[GatewayOpening]],
         *,
         end_after_s: float,
@@ -80,11 +81,11 @@ class Gateway:
         """Start the process. None may be running.
 
         Args:
-            token: of the opening.
-            opening: what to open; awaited while the process imports. It may raise PotluckError.
+            opening: what to open, with the new `token`; awaited while the process imports. It may raise PotluckError.
             stays: it does not end when nobody uses it.
         """
-        self._token, self._end_after_s, self._stays = token, end_after_s, stays
+        self.token = secrets.token_urlsafe(_TOKEN_BYTES)
+        self._end_after_s, self._stays = end_after_s, stays
         if swarm.prefix != self._swarm:
             self._swarm, self._earlier_audits = swarm.prefix, AuditStatus()
         self.status = GatewayStatus(GatewayState.STOPPED, swarm=swarm.name, model=swarm.model)
@@ -230,7 +231,7 @@ class Gateway:
                 self.status,
                 state=ready,
                 url=report.url,
-                token=self._token,
+                token=self.token,
                 step=NOTHING,
                 is_waiting=False,
                 notice=report.notice,

@@ -71,11 +71,10 @@ class ComputersTopic(Topic):
 
     def _reachable(self, membership: Membership) -> Membership:
         """Return the membership with addresses at which a further computer finds the swarm."""
-        served = self._configuration.swarm
-        if served is None or served.name != membership.swarm.name:
+        if not self._configuration.serves(membership.swarm.name):
             return membership
         try:
-            addresses = self._supervisor.facts_of(served).addresses
+            addresses = self._supervisor.facts_of(membership.swarm).addresses
             swarm = self._configuration.invited_swarm(addresses, for_others=True)
         except UsageError:  # nobody to name yet; the other computer may find it later through the same addresses
             return membership

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from dataclasses import replace
+from functools import partial
 
 from potluck_control.gateway_messages import GatewayOpening
 from potluck_control.method import Empty
@@ -23,7 +23,6 @@ from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
 
-_TOKEN_BYTES = 32
 _LOOK_S = 0.1  # while the engine starts, for its addresses
 _RETRY_S = 60.0  # after a gateway that should run could not be started, or ended
 
@@ -60,8 +59,7 @@ class GatewayTopic(Topic):
         """Start a gateway, unless one runs for the same swarm and model. One that runs for another swarm ends."""
         self._was_stopped = False
         configuration = self._configuration
-        name = params.swarm or (configuration.swarm.name if configuration.swarm is not None else None)
-        membership = configuration.swarms.find(name)
+        membership = configuration.find(params.swarm)
         always = configuration.settings.gateway
         stays = params.stays or (always.start_with_daemon and params.swarm in ("", always.swarm))
         now = self._gateway.status
@@ -69,36 +67,33 @@ class GatewayTopic(Topic):
         if is_same and not self._gateway.is_over:
             self._gateway.go_on(stays=stays)
             return self._gateway.status
-        token = secrets.token_urlsafe(_TOKEN_BYTES)
-        is_served = configuration.swarm is not None and configuration.swarm.name == membership.swarm.name
-        if not (is_served and self._supervisor.is_starting):
-            self._opening(membership, token)  # refuses a swarm that nobody can find
+        if not (configuration.serves(membership.swarm.name) and self._supervisor.is_starting):
+            self._opening(membership)  # refuses a swarm that nobody can find
         await self._gateway.stop()
         self._gateway.start(
             configuration.engine_python,
             configuration.environment_of(configuration.engine_python),
             membership.swarm,
-            token,
-            lambda: self._opening_soon(membership, token),
+            partial(self._opening_soon, membership),
             end_after_s=configuration.settings.chat.end_after_s,
             stays=stays,
         )
         return self._gateway.status
 
-    async def _opening_soon(self, membership: Membership, token: str) -> GatewayOpening:
+    async def _opening_soon(self, membership: Membership) -> GatewayOpening:
         """Return what the gateway is to open, once an engine that starts has addresses. Raises UsageError."""
         while True:
             try:
-                return self._opening(membership, token)
+                return self._opening(membership)
             except UsageError:
                 if not self._supervisor.is_starting:
                     raise
             await asyncio.sleep(_LOOK_S)
 
-    def _opening(self, membership: Membership, token: str) -> GatewayOpening:
+    def _opening(self, membership: Membership) -> GatewayOpening:
         """Return what the gateway is to open. Raises UsageError for a swarm that nobody can find yet."""
         configuration, swarm = self._configuration, membership.swarm
-        is_served = configuration.swarm is not None and configuration.swarm.name == swarm.name
+        is_served = configuration.serves(swarm.name)
         if is_served:
             swarm = configuration.invited_swarm(self._supervisor.facts_of(swarm).addresses)
         if not swarm.bootstrap_peers:
@@ -111,7 +106,7 @@ class GatewayTopic(Topic):
             folder = str(found)
         return GatewayOpening(
             membership=replace(membership.for_client(), swarm=swarm),
-            token=token,
+            token=self._gateway.token,
             checkpoint=folder or str(bundled_checkpoint(swarm.model) or swarm.model),
             settings=configuration.settings,
             socket=str(configuration.places.socket),

@@ -93,7 +93,7 @@ class SwarmsTopic(Topic):
         configuration, change = self._configuration, self._change
         try:
             learned = await self._pin(membership, model)
-            if configuration.swarm is not None and configuration.swarm.name == change.swarm:
+            if configuration.serves(change.swarm):
                 await configuration.change({"serve.checkpoint": model.folder or None})
             log.info("the swarm %s changes to another model", change.swarm)
             self._change = structs.replace(change, is_done=True, is_pinned=bool(learned.swarm.weights))
@@ -115,7 +115,7 @@ class SwarmsTopic(Topic):
         configuration, swarm = self._configuration, membership.swarm
         log.info("joined the swarm %s", swarm.name)
         configuration.reload()
-        if moves and (configuration.swarm is None or configuration.swarm.name != swarm.name):
+        if moves and not configuration.serves(swarm.name):
             await configuration.change({"serve.swarm": swarm.name})
         return schema.Joined(swarm.name, swarm.model)
 
