@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 from functools import partial
 from pathlib import Path
@@ -27,7 +26,7 @@ from potluck_engine.ranks.devices import check_devices, parse_max_memory
 from potluck.errors import UsageError
 from potluck.formatting import rounded
 from potluck.p2p.runtime_dir import default_parent
-from potluck.protocol.codec import builtins
+from potluck.protocol.codec import builtins, encode
 from potluck.protocol.records import CACHE_QUANTIZATIONS, QUANTIZATIONS
 from potluck_cli.connect import own_settings
 from potluck_cli.interrupts import EXIT_INTERRUPTED, ending_at_once
@@ -188,7 +187,7 @@ def max_memory(text: str) -> str:
 
 def _print_json(event: EngineEvent) -> None:
     """Print `{"event": "online", ...}` with the fields of the event."""
-    say(json.dumps({"event": type(event).__name__.lower(), **builtins(event)}), flush=True)
+    say(encode({"event": type(event).__name__.lower(), **builtins(event)}).decode(), flush=True)
 
 
 def _show(terminal: Terminal, event: EngineEvent) -> None:
