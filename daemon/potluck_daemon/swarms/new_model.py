@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from potluck_control.own_python import python_command
@@ -31,13 +30,10 @@ print(encode(said).decode())
 """
 
 
-@dataclass(frozen=True, slots=True)
-class NewModel:
-    name: str
-    num_blocks: int
-    revision: str
+class NewModel(OpenedModel, frozen=True):
+    """A model for a swarm."""
+
     folder: str = ""  # of a checkpoint that is not on the hub
-    files: str = ""  # the folder where its files are, as far as they are here
 
     def pinned(self, manifests: Manifests) -> SwarmModel:
         """Return the model for a swarm, pinned if all of its files are here. Reads 2 GB in a second. Blocks.
@@ -70,8 +66,8 @@ async def find_model(wanted: str, python: str, environment: Mapping[str, str]) -
         return NewModel(DEMO_MODEL, num_blocks_of(folder), LOCAL_REVISION, files=str(folder))
     if wanted.startswith(("/", "~", ".")):
         return _in_folder(wanted)
-    (found,) = await ask_hub(python_command(python, "-c", _ASK, wanted), environment, OpenedModel)
-    return NewModel(found.name, found.num_blocks, found.revision, files=found.files)
+    (found,) = await ask_hub(python_command(python, "-c", _ASK, wanted), environment, NewModel)
+    return found
 
 
 def _in_folder(wanted: str) -> NewModel:
