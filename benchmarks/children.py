@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 from potluck_control.engine_messages import EngineEvent, Online
-from potluck_control.launch_spec import LaunchSpec, ServingLimits
+from potluck_control.launch_spec import ServingLimits
 from potluck_control.resources import num_blocks_of
 from potluck_engine.fitting import resolved
 from potluck_engine.server import Engine
@@ -27,6 +27,7 @@ from potluck.membership import budgets
 from potluck.membership.joined import JoinedSwarms
 from potluck.p2p.config import LOOPBACK
 from potluck.processes import exit_with_parent
+from tests.helpers.launches import launch_of
 
 GENEROUS = "generous"
 _MUCH = 1e9
@@ -76,10 +77,10 @@ async def _serve(name: str, place: Path, folder: str, is_generous: bool) -> None
         if isinstance(event, Online):
             print("online", event.addresses[0], flush=True)
 
-    spec = LaunchSpec(
-        membership=founder_of(place).find(name).for_client(),
-        checkpoint=folder,
-        runtime_dir=place,
+    spec = launch_of(
+        folder,
+        place,
+        founder_of(place).find(name).for_client(),
         blocks=f"0:{num_blocks_of(Path(folder))}",
         listen=LOOPBACK,
         limits=ServingLimits(cache_tokens=4000),

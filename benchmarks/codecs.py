@@ -11,10 +11,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from benchmarks.figures import Measured
-from benchmarks.house import parsed, product_modules
+from benchmarks.house import product_trees
 
 _LIBRARIES = frozenset(("json", "marshal", "msgspec.json", "pickle", "struct"))
 _INTEGER = re.compile(r"\bint\.from_bytes$|\.to_bytes$")
@@ -69,21 +68,21 @@ NO_FIELDS = {
 
 def codecs(_: bool) -> Measured:
     """Count the modules with a codec of their own."""
-    found = hand_codecs(product_modules())
+    found = hand_codecs(product_trees())
     return Measured(len(found), {"modules": found})
 
 
-def hand_codecs(modules: Mapping[str, Path]) -> dict[str, list[str]]:
+def hand_codecs(modules: Mapping[str, ast.Module]) -> dict[str, list[str]]:
     """Map the modules with a codec of their own to what they use for it."""
-    found = {module: sorted(set(codec_calls(path))) for module, path in modules.items()}
+    found = {module: sorted(set(codec_calls(tree))) for module, tree in modules.items()}
     excused = {THE_CODEC, *FOREIGN, *NO_FIELDS}
     return {module: calls for module, calls in found.items() if calls and module not in excused}
 
 
-def codec_calls(path: Path) -> Iterator[str]:
+def codec_calls(tree: ast.Module) -> Iterator[str]:
     """Yield what a module uses to turn values into bytes or back, such as `json.loads`."""
     origins: dict[str, str] = {}
-    nodes = list(ast.walk(parsed(path)))
+    nodes = list(ast.walk(tree))
     for node in nodes:
         if isinstance(node, ast.Import):
             origins |= {alias.asname or alias.name: alias.name for alias in node.names}

@@ -27,8 +27,8 @@ from potluck_daemon.checked_database import close_checked, open_checked, settle
 from potluck_daemon.ledger.tables import connect
 from potluck_daemon.reporting.contribution import Amounts, ContributionBook
 from potluck_daemon.reporting.history import HistoryFile
-from potluck_daemon.settings.accepted import AcceptedSettings
 from potluck_daemon.settings.state import Pause, StateFile
+from potluck_daemon.settings.store import SettingsStore
 from potluck_daemon.updates.freshness import KnownPublisher
 from potluck_daemon.updates.notes import Notes, NotesFile
 
@@ -137,16 +137,12 @@ def damage(path: Path, rng: random.Random) -> str:
 def _make_settings(places: Places) -> None:
     places.settings_file.write_text(_SETTINGS)
     os.utime(places.settings_file, (0, 0))
-    _accepted(places).read()
+    SettingsStore(places, {}).read()
 
 
 def _read_settings(places: Places) -> tuple[object, bool]:
-    loaded = _accepted(places).read()
+    loaded = SettingsStore(places, {}).read()
     return loaded.settings, bool(loaded.problems or loaded.notices)
-
-
-def _accepted(places: Places) -> AcceptedSettings:
-    return AcceptedSettings(places.settings_file, places.accepted_settings_file, {})
 
 
 def _make_swarms(places: Places) -> None:

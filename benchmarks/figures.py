@@ -1470,5 +1470,13 @@ FIGURES = {
             "house:fragment_docstrings",
             "docstrings that begin as a fragment or a bare clause",
         ),
+        Figure(
+            "setting_copies",
+            "places",
+            "lower",
+            2,
+            "setting_copies:setting_copies",
+            "places in the product that name one setting of the engine, the worst: its declaration and the engine",
+        ),
     )
 }

@@ -15,20 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from potluck_control.engine_messages import EngineEvent
-from potluck_control.launch_spec import LaunchSpec, ServingLimits
+from potluck_control.launch_spec import ServingLimits
 from potluck_engine.main import run_engine
 
 from benchmarks.server import engine_modules
 from potluck.errors import PotluckError
 from potluck.membership.joined import JoinedSwarms
+from tests.helpers.launches import launch_of
 
 
 def main(options: dict[str, Any]) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    config = LaunchSpec(
-        membership=JoinedSwarms().find(options["swarm"]).for_client(),
-        checkpoint=options["checkpoint"],
-        runtime_dir=Path(options["runtime_dir"]),
+    config = launch_of(
+        options["checkpoint"],
+        Path(options["runtime_dir"]),
+        JoinedSwarms().find(options["swarm"]).for_client(),
         num_blocks=options["num_blocks"],
         link_mbps=options["link_mbps"],
         listen=("/ip4/127.0.0.1/tcp/0",),

@@ -15,9 +15,9 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
+from potluck_control.settings import Settings, YieldSettings
 from potluck_control.states import Reason, State
 from potluck_daemon.presence.probe import Sighting
-from potluck_daemon.settings.schema import Settings, YieldSettings
 
 from benchmarks.figures import Measured
 from benchmarks.presence_lab import GIB, IDLE_GPU, Lab

@@ -29,13 +29,13 @@ _NO_VERB = re.compile(f"{_NO_SENTENCE.pattern}|what|those|these|none|nothing|whe
 
 def product_lines(_: bool) -> Measured:
     """Count lines that are neither blank, comment nor docstring."""
-    lines = {module: code_lines(path) for module, path in product_modules().items()}
+    lines = {module: code_lines(path) for module, path in _modules().items()}
     return Measured(sum(lines.values()), {"packages": dict(_by_package(lines).most_common())})
 
 
 def largest_package(_: bool) -> Measured:
     """Return the largest package's share of the product's lines."""
-    packages = _by_package({module: code_lines(path) for module, path in product_modules().items()})
+    packages = _by_package({module: code_lines(path) for module, path in _modules().items()})
     (name, lines), *_rest = packages.most_common()
     return Measured(lines / packages.total(), {"package": name, "lines": lines})
 
@@ -49,8 +49,8 @@ def import_circles(_: bool) -> Measured:
 def ambiguous_names(_: bool) -> Measured:
     """Count public class names that more than one module defines."""
     homes = defaultdict(list)
-    for module, path in product_modules().items():
-        for node in parsed(path).body:
+    for module, path in _modules().items():
+        for node in _tree(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(module)
     found = {name: modules for name, modules in sorted(homes.items()) if len(modules) > 1}
@@ -59,13 +59,14 @@ def ambiguous_names(_: bool) -> Measured:
 
 def fragment_docstrings(_: bool) -> Measured:
     """Count docstrings of classes and functions that are fragments by the rule of `_NO_SENTENCE` and `_NO_VERB`."""
-    paths = product_modules().values()
-    found = [f"{path.relative_to(_ROOT)}:{line} {text}" for path in paths for line, text in _fragments(path)]
+    found = [
+        f"{path.relative_to(_ROOT)}:{line} {text}" for path in _modules().values() for line, text in _fragments(path)
+    ]
     return Measured(len(found), {"fragments": found})
 
 
 def _fragments(path: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(parsed(path)):
+    for node in ast.walk(_tree(path)):
         if not isinstance(node, _NAMED) or (text := ast.get_docstring(node)) is None:
             continue
         first = re.match(r"[\w'-]*", text)
@@ -75,7 +76,7 @@ def _fragments(path: Path) -> Iterator[tuple[int, str]]:
 
 
 @cache
-def product_modules() -> dict[str, Path]:
+def _modules() -> dict[str, Path]:
     """Map the product's modules by their dotted names to their files."""
     found = {}
     for base in _BASES:
@@ -86,15 +87,20 @@ def product_modules() -> dict[str, Path]:
     return found
 
 
+def product_trees() -> dict[str, ast.Module]:
+    """Return the parsed modules of the product by their dotted names."""
+    return {module: _tree(path) for module, path in _modules().items()}
+
+
 @cache
-def parsed(path: Path) -> ast.Module:
+def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
 def code_lines(path: Path) -> int:
     """Count a file's lines that are neither blank, comment nor docstring."""
     documented: set[int] = set()
-    for node in ast.walk(parsed(path)):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, (*_NAMED, ast.Module)) and ast.get_docstring(node, clean=False) is not None:
             text = node.body[0]
             documented.update(range(text.lineno, (text.end_lineno or text.lineno) + 1))
@@ -110,11 +116,11 @@ def _by_package(lines: dict[str, int]) -> Counter[str]:
 
 
 def _imports() -> dict[str, set[str]]:
-    modules = product_modules()
+    modules = _modules()
     found: dict[str, set[str]] = {}
     for module, path in modules.items():
         names: set[str] = set()
-        for node in ast.walk(parsed(path)):
+        for node in ast.walk(_tree(path)):
             if isinstance(node, ast.ImportFrom) and node.module is not None:
                 inner = {f"{node.module}.{alias.name}" for alias in node.names}
                 names |= {name if name in modules else node.module for name in inner}

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psutil
 import torch
-from potluck_control.launch_spec import LaunchSpec, ServingLimits
+from potluck_control.launch_spec import ServingLimits
 from potluck_engine.fitting import resolved
 from potluck_engine.server import Engine
 
@@ -40,6 +40,7 @@ from potluck.protocol.messages import Awaited, ForwardRequest, SessionOpening, S
 from potluck.protocol.swarm import new_swarm
 from potluck.wire import protocols, sessions
 from potluck.wire.tensors import encode_parts
+from tests.helpers.launches import launch_of
 
 KINDS = ("prefill", "wait", "push", "forward")
 _HIDDEN, _BLOCKS = 512, 8
@@ -189,10 +190,10 @@ async def _work(kind: str, name: str, place: str, address: str) -> None:
 
 async def _serve(name: str, place: Path, folder: str) -> None:
     """Run an engine that says what it holds."""
-    spec = LaunchSpec(
-        membership=founder_of(place).find(name).for_client(),
-        checkpoint=folder,
-        runtime_dir=place,
+    spec = launch_of(
+        folder,
+        place,
+        founder_of(place).find(name).for_client(),
         blocks=f"0:{_BLOCKS}",
         listen=LOOPBACK,
         limits=ServingLimits(cache_tokens=_CACHE_TOKENS, max_batch_tokens=_LARGE_TOKENS, max_length=_LARGE_TOKENS),

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import psutil
 import torch
-from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.ranks.processes import RankProcesses
 from potluck_engine.ranks.ranked import RankedSpan
 
@@ -28,6 +27,7 @@ from potluck.checkpoint.source import open_checkpoint
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
+from tests.helpers.launches import launch_of
 
 HIDDEN_SIZE = 2048
 NUM_TOKENS = 512
@@ -44,7 +44,7 @@ async def _measure(rounds: int) -> Measured:
     one = load_span(open_checkpoint(str(folder)), SPAN)
     with tempfile.TemporaryDirectory() as scratch:
         ranks = await RankProcesses.start(
-            LaunchSpec(Membership(swarm), str(folder), Path(scratch), str(SPAN), devices=("cpu", "cpu"))
+            launch_of(str(folder), Path(scratch), Membership(swarm), blocks=str(SPAN), devices=("cpu", "cpu"))
         )
         try:
             own = await asyncio.to_thread(ranks.load, open_checkpoint(str(folder)), SPAN)

@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from potluck_control.settings import Settings
 from potluck_control.states import State
 from potluck_daemon.policy.decide import Decision, EngineOrder, EngineView, Inputs, Phase, decide
 from potluck_daemon.presence.agents import AgentReports
@@ -24,7 +25,6 @@ from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import Probe, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.watch import Level, Watch
-from potluck_daemon.settings.schema import Settings
 
 from benchmarks.stand_in import StandIns, stand_ins
 from tests.helpers.bus_services import Login, Logind

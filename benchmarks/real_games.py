@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from potluck_control.settings import Settings, YieldSettings
 from potluck_control.states import State
-from potluck_daemon.settings.schema import Settings, YieldSettings
 
 from benchmarks.figures import Measured
 from benchmarks.presence_lab import Lab

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from potluck_control.settings import LimitSettings, Settings, WhenSettings
 from potluck_control.states import Certainty, Reason, State
 from potluck_daemon.metering.usage import DayUse
 from potluck_daemon.policy.decide import Decision, EngineOrder, EngineView, Inputs, Phase, decide
 from potluck_daemon.policy.terms import Disk, obstacles
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.presence.tracking import Track, observe
-from potluck_daemon.settings.schema import LimitSettings, Settings, WhenSettings
 
 from benchmarks.figures import Measured
 

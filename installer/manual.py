@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import shtab
 from potluck_cli import daemon, main
 from potluck_cli.parser import HelpText, Parser, actions_of
-from potluck_daemon.settings.schema import entries
+from potluck_control.settings import entries
 from potluck_daemon.settings.values import shown
 
 _DATE = "2026-11-21"  # of the last release; today's date would change the files every day
@@ -129,7 +130,7 @@ def _markdown() -> str:
 
 
 def result_of(words: list[str]) -> typing.Any:
-    """Return what `--json` of a command prints: a dataclass, or several; None if it has no `--json`."""
+    """Return what `--json` of a command prints: a class, or several; None if it has no `--json`."""
     if len(words) == 1:
         return None
     result = getattr(main.load(words[1]), "RESULT", None)
@@ -137,7 +138,7 @@ def result_of(words: list[str]) -> typing.Any:
 
 
 def _with_inner(shapes: list[type]) -> Iterator[type]:
-    """Yield each dataclass once, and those in its fields."""
+    """Yield each class once, and those in its fields."""
     done = set()
     for kind in shapes:  # grows while it is read
         if kind not in done:
@@ -149,13 +150,19 @@ def _with_inner(shapes: list[type]) -> Iterator[type]:
 def _markdown_shape(kind: type) -> list[str]:
     hints = typing.get_type_hints(kind)
     about = (kind.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
-    fields = dataclasses.fields(kind)
-    return ["", f"### {kind.__name__}", "", about, "", *(f"- `{f.name}`: {_type_words(hints[f.name])}" for f in fields)]
+    is_struct = issubclass(kind, msgspec.Struct)
+    names = kind.__struct_fields__ if is_struct else [item.name for item in dataclasses.fields(kind)]
+    return ["", f"### {kind.__name__}", "", about, "", *(f"- `{name}`: {_type_words(hints[name])}" for name in names)]
+
+
+def _is_shape(kind: typing.Any) -> typing.TypeGuard[type]:
+    """Return whether it is a class with fields: a message, or a plain dataclass."""
+    return isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind))
 
 
 def _classes(kind: typing.Any) -> Iterator[type]:
-    """Yield the dataclasses in a type hint."""
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+    """Yield the classes with fields in a type hint."""
+    if _is_shape(kind):
         yield kind
     for inner in kind if isinstance(kind, tuple) else typing.get_args(kind):
         yield from _classes(inner)
@@ -168,7 +175,7 @@ def _type_words(kind: typing.Any) -> str:
     if origin is tuple:
         inner = parts[:1] if parts[-1] is Ellipsis else parts
         return f"list of {' and '.join(_type_words(part) for part in inner)}"
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+    if _is_shape(kind):
         return f"[{kind.__name__}](#{kind.__name__.lower()})"
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return "one of " + ", ".join(f"`{item.value}`" for item in kind)

@@ -6,6 +6,7 @@
     NAME.broken-STAMP      a damaged file without a good copy
 
 A file that is missing, empty or differs from its good copy is damaged. What `write` returned from is on the disk twice.
+`state_file` makes one of JSON; the key of a node and the lists of members have forms of their own.
 Files that people edit need another rule; `read_copy` and `write_copy` keep just the copy for them.
 """
 
@@ -21,12 +22,14 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
 from potluck.errors import PotluckError
 from potluck.files import keep_aside, replacing, write_atomically
 from potluck.locks import alone
+from potluck.protocol.codec import decode, encode
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +40,7 @@ _ASIDE = re.compile(rf"(.+)\.({REPAIRED}|{BROKEN})-(\d{{8}}T\d{{6}})")
 _TOLD_S = 7 * 86400.0  # how long a notice stays, unless somebody deletes the file that it names
 _MARK = b"potluck copy, sha256 "
 HEAD_BYTES = len(_MARK) + 64 + 1
+MAX_BYTES = 1 << 26  # of a file that is decoded; the members of a large swarm take a few MB
 
 
 class DamagedError(PotluckError):
@@ -49,20 +53,36 @@ class CheckedFile(Generic[T]):
 
     path: Path
     parse: Callable[[bytes], T]
-    mode: int = 0o600
+    to_bytes: Callable[[T], bytes]
 
     @property
     def copy(self) -> Path:
         return copy_of(self.path)
 
     def read(self) -> T | None:
-        """Return the content, repaired if it was damaged; None if there is neither file nor copy.
+        """Return the content, repaired if it was damaged; None if there is none, or none that can be read.
+
+        What is damaged beyond repair is set aside, so that it stops nobody.
+
+        Raises:
+            OSError: the file is there but out of reach.
+        """
+        try:
+            return self.read_or_refuse()
+        except DamagedError as error:
+            log.warning("%s; it is set aside, and written anew", error.message)
+            with suppress(OSError):
+                self.set_aside()
+            return None
+
+    def read_or_refuse(self) -> T | None:
+        """Return the content as `read` does, and leave a damaged file where it is.
 
         Raises:
             DamagedError: neither the file nor its copy can be read.
             OSError: the file is there but out of reach.
         """
-        data, copied = _bytes(self.path), read_copy(self.copy)
+        data, copied = _bytes(self.path, MAX_BYTES + 1), read_copy(self.copy)
         if data is None and not self.copy.exists():
             return None
         if data is None or data != copied:
@@ -70,28 +90,28 @@ class CheckedFile(Generic[T]):
                 data = self._repaired()
         return self._parsed(data)
 
-    def write(self, data: bytes) -> None:
+    def write(self, value: T) -> None:
         """Replace file and copy, both or neither.
 
         Raises:
             OSError: the folder is not writable or full; nothing has changed.
         """
         with alone(self.path.parent):
-            self._write(data)
+            self._write(self.to_bytes(value))
 
-    def read_or_create(self, make: Callable[[], bytes]) -> T:
+    def read_or_create(self, make: Callable[[], T]) -> T:
         """Return the content; without a file, write what `make` returns first. Two processes at once make one file.
 
         Raises:
             DamagedError: neither the file nor its copy can be read.
             OSError: the file is out of reach, or cannot be written.
         """
-        found = self.read()
+        found = self.read_or_refuse()
         if found is not None:
             return found
         with alone(self.path.parent):
             if not self.path.exists() and not self.copy.exists():
-                self._write(make())
+                self._write(self.to_bytes(make()))
         return self._parsed(self.path.read_bytes())
 
     def set_aside(self) -> Path:
@@ -104,8 +124,8 @@ class CheckedFile(Generic[T]):
         # Both are on the disk before the first is renamed, so that a full disk changes neither, and a crash between the
         # two, after which the file looks damaged, is unlikely.
         with (
-            replacing(self.path, mode=self.mode) as file,
-            replacing(self.copy, mode=self.mode, syncs_folder=False) as copy,
+            replacing(self.path) as file,
+            replacing(self.copy, syncs_folder=False) as copy,
         ):
             for target, content in ((file, data), (copy, _packed(data))):
                 target.write(content)
@@ -117,16 +137,16 @@ class CheckedFile(Generic[T]):
 
         Without a good copy a file counts that can be read: one from before there were copies.
         """
-        data, copied = _bytes(self.path), read_copy(self.copy)
+        data, copied = _bytes(self.path, MAX_BYTES + 1), read_copy(self.copy)
         if copied is None:
             self._parsed(data)
         good = data if copied is None else copied
         assert good is not None
         try:
             if copied is None:
-                write_copy(self.copy, good, mode=self.mode)
+                write_copy(self.copy, good)
             elif data != copied:
-                repair(self.path, lambda file: file.write(copied), mode=self.mode)
+                repair(self.path, lambda file: file.write(copied))
         except OSError as error:
             log.warning("%s cannot be repaired: %s", self.path, error.strerror)
         return good
@@ -135,10 +155,17 @@ class CheckedFile(Generic[T]):
         try:
             if not data:
                 raise ValueError("it is empty" if data is not None else "it is gone")
+            if len(data) > MAX_BYTES:
+                raise ValueError("it is too large")
             return self.parse(data)
         except (ValueError, PotluckError) as error:
             why = error.message if isinstance(error, PotluckError) else error
             raise DamagedError(f"{self.path} is damaged: {why}") from error
+
+
+def state_file(path: Path, kind: type[T]) -> CheckedFile[T]:
+    """Return the file at `path` that holds a value of `kind` as JSON."""
+    return CheckedFile(path, partial(decode, kind), encode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +207,7 @@ def copy_of(path: Path) -> Path:
 def read_copy(path: Path) -> bytes | None:
     """Return the content of the copy at `path`; None if there is none, or it is damaged."""
     try:
-        raw = path.read_bytes()
+        raw = _bytes(path, HEAD_BYTES + MAX_BYTES) or b""
     except OSError:
         return None
     data = raw[HEAD_BYTES:]
@@ -254,8 +281,9 @@ def _packed(data: bytes) -> bytes:
     return head(hashlib.sha256(data).hexdigest()) + data
 
 
-def _bytes(path: Path) -> bytes | None:
+def _bytes(path: Path, limit: int = -1) -> bytes | None:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(limit)
     except FileNotFoundError:
         return None

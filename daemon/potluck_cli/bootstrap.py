@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck.checked_files import CheckedFile, DamagedError
+from potluck.checked_files import CheckedFile
 from potluck.membership.invite import read_link
 from potluck.membership.membership import Membership, decode_membership, encode_membership
 from potluck.membership.records import read_all
@@ -58,17 +58,14 @@ class KeptMembers:
 
     def __init__(self, link: str, folder: Path) -> None:
         name, key = read_link(link)
-        self._file = CheckedFile(folder / f"bootstrap-{key.hex()[:16]}.members", decode_membership)
+        self._file = CheckedFile(folder / f"bootstrap-{key.hex()[:16]}.members", decode_membership, encode_membership)
         self._learning = threading.Lock()
         # Of a swarm's model and blocks a meeting point knows nothing.
         self.membership = Membership(Swarm(name, model="unknown", num_blocks=1, prefix=f"_{name}", founder_key=key))
 
     def load(self) -> Membership:
-        """Return what an earlier run learned, or nothing but the swarm. A damaged file is set aside."""
-        try:
-            self.membership = self._file.read() or self.membership
-        except DamagedError as error:
-            log.warning("%s; members will tell this meeting point anew: %s", error.message, self._file.set_aside())
+        """Return what an earlier run learned, or nothing but the swarm; members tell a meeting point the rest anew."""
+        self.membership = self._file.read() or self.membership
         return self.membership
 
     def learn(self, news: Iterable[bytes]) -> None:
@@ -76,7 +73,7 @@ class KeptMembers:
         with self._learning:
             self.membership = self.membership.with_records(read_all([*news]), time.time())
             try:
-                self._file.write(encode_membership(self.membership))
+                self._file.write(self.membership)
             except OSError as error:
                 log.warning("cannot keep the list of members: %s", error)
 

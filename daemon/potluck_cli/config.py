@@ -14,14 +14,14 @@ from typing import Any
 
 from potluck_control import schema
 from potluck_control.places import find_places
-from potluck_daemon.settings.accepted import accept, accepted_data, change_settings
-from potluck_daemon.settings.schema import SETTINGS_VERSION, entries
-from potluck_daemon.settings.store import load, parse, write
-from potluck_daemon.settings.values import entry_of, shown, value_of
+from potluck_control.settings import SETTINGS_VERSION, entries, value_of
+from potluck_daemon.settings.store import SettingsStore, load, parse
+from potluck_daemon.settings.values import entry_of, shown
 
 from potluck.errors import UsageError
 from potluck_cli.connect import daemon, hello_or_none
-from potluck_cli.options import answer, folder_or_name
+from potluck_cli.options import answer
+from potluck_cli.setting_options import look_for
 from potluck_cli.terminal import Terminal, say
 
 DESCRIPTION = """\
@@ -35,8 +35,6 @@ EXAMPLES = """\
   potluck config set yield.always blender,Game.exe
   potluck config unset serve.num_blocks
   potluck config edit"""
-
-_FOLDERS = ("serve.checkpoint", "serve.adapters")  # looked for when they are set; a disk may be unplugged later
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +83,9 @@ def run(args: argparse.Namespace) -> int:
         _edit(path)
     elif args.action in ("set", "unset"):
         value = _typed(args.key, args.value) if args.action == "set" else None
-        if value is not None and args.key in _FOLDERS:
-            for folder in value.split(","):
-                folder_or_name(folder.strip())
-        change_settings(find_places(), {args.key: value})
+        if value is not None:
+            look_for(entry_of(args.key), value)
+        SettingsStore(find_places(), {}).change({args.key: value})
         _have_read()
     chosen = [] if args.action == "edit" else list(entries()) if args.action == "list" else [entry_of(args.key)]
     loaded = load(path)
@@ -123,7 +120,8 @@ def _have_read() -> None:
 def _edit(path: Path) -> None:
     """Edit a copy, which replaces the file once it has no mistake, as visudo does. Raises UsageError."""
     there = path.read_bytes() if path.exists() else b""
-    in_force = accepted_data(find_places()) if not there.strip() else b""
+    store = SettingsStore(find_places(), {})
+    in_force = store.in_force() if not there.strip() else b""
     there = there if there.strip() else template().encode()
     data = in_force if in_force.strip() else there
     with tempfile.TemporaryDirectory(prefix="potluck-") as folder:
@@ -138,8 +136,7 @@ def _edit(path: Path) -> None:
             if not sys.stdin.isatty() or input("Edit again? [Y/n] ").strip().lower().startswith("n"):
                 raise UsageError(f"{path} is as it was", hint="nothing was changed because of the mistakes above")
         if loaded.data != there:
-            write(path, loaded.data)
-            accept(find_places())
+            store.replace(loaded.data)
             _have_read()
 
 

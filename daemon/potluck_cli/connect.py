@@ -20,11 +20,11 @@ from potluck_control.methods import swarms
 from potluck_control.own_python import child_environment, python_command
 from potluck_control.places import find_places, find_socket
 from potluck_control.schema import DaemonHello, Status
+from potluck_control.settings import Settings
 from potluck_control.states import State
 from potluck_daemon.host.instance import holder
 from potluck_daemon.host.started_daemon import StartedDaemon
 from potluck_daemon.host.units import installed, stop_service
-from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import load
 
 from potluck.errors import PotluckError, UsageError

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from potluck_control.places import find_places
+from potluck_daemon.settings.values import entry_of
 
 from potluck.errors import UsageError
 from potluck.formatting import size
@@ -22,7 +23,7 @@ from potluck_cli.interrupts import ending_at_once
 from potluck_cli.invites import add_swarm, brings_invite, known_swarms, swarm_of
 from potluck_cli.options import add_max_wait, answer, model_of, positive
 from potluck_cli.overview import short_id
-from potluck_cli.serve import max_memory
+from potluck_cli.setting_options import reader
 from potluck_cli.terminal import Wait
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-memory",
-        type=max_memory,
+        type=reader(entry_of("serve.max_memory")),
         default="",
         metavar="DEVICE=SIZE,...",
         help="such as cuda:0=10GiB,cpu=20GiB, for weights (default: what an engine would take now)",

@@ -15,7 +15,6 @@ from potluck_control.resources import bundled_checkpoint
 from potluck.errors import UsageError
 from potluck.model_folder import downloaded, hub_cache
 from potluck.p2p.ports import check_announced_address, everywhere
-from potluck.protocol.blocks import Span
 from potluck.protocol.codec import encode
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck_cli.terminal import Terminal, say
@@ -94,14 +93,6 @@ def model_of(given: str | None, swarm: Swarm) -> str:
     if swarm.revision == LOCAL_REVISION and not swarm.weights:
         raise UsageError(f"{swarm.name} serves {swarm.model}, which is on no hub", hint="give the folder of your copy")
     return swarm.model
-
-
-def span(text: str) -> Span:
-    """Read blocks such as `0:4` for argparse."""
-    try:
-        return Span.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def port_number(text: str) -> int:

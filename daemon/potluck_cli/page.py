@@ -16,11 +16,9 @@ from pathlib import Path
 
 from potluck_control.places import find_places, user_places
 
-from potluck.checked_files import DamagedError
 from potluck.errors import UsageError
 from potluck.files import write_atomically
 from potluck.membership.membership import Membership
-from potluck.protocol.codec import encode
 from potluck.tasks import cancel_and_wait
 from potluck_cli.connect import with_own_daemon
 from potluck_cli.invites import is_service_user, swarm_of
@@ -103,7 +101,7 @@ class _Page:
             is_complete=not seen.gaps,
             tokens_per_s=0.0 if seen.outlook is None else seen.outlook.tokens_per_s,
         )
-        self._file.write(encode(self._kept))
+        self._file.write(self._kept)
         self._reading, self._problem = SwarmReading(seen, now, self._kept.hours), ""
 
     def fail(self, problem: str) -> None:
@@ -116,14 +114,10 @@ class _Page:
         return draw(replace(self._reading, problem=self._problem), self.readers, refreshes=refreshes)
 
     def _read_file(self) -> PageHistory:
-        try:
-            kept = self._file.read()
-        except DamagedError:
-            self._file.set_aside()
-            kept = None
+        kept = self._file.read()
         if kept is None:
             kept = PageHistory(secrets.token_hex(16))
-            self._file.write(encode(kept))
+            self._file.write(kept)
         return kept
 
 

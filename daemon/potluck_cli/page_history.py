@@ -7,18 +7,17 @@ A reading is added up with the others of its hour, so the file stays small howev
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
-from potluck.checked_files import CheckedFile
-from potluck.protocol.codec import decode
+from msgspec import Struct
+
+from potluck.checked_files import CheckedFile, state_file
 
 HOUR_S = 3600
 HOURS = 7 * 24
 
 
-@dataclass(frozen=True, slots=True)
-class Hour:
+class Hour(Struct, frozen=True):
     """The readings of one hour, which began at `start` (Unix seconds). `servers` and `tokens_per_s` are sums."""
 
     start: int
@@ -36,8 +35,7 @@ class Hour:
         return self.tokens_per_s / max(self.readings, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class PageHistory:
+class PageHistory(Struct, frozen=True):
     """`secret`: the part of the address that only members know. `hours`: those with a reading, oldest first."""
 
     secret: str
@@ -65,4 +63,4 @@ class PageHistory:
 def kept_page(folder: Path, prefix: str) -> CheckedFile[PageHistory]:
     """Return the file of the swarm with this prefix, which peers of an open swarm chose, so it names no file itself."""
     name = hashlib.sha256(prefix.encode()).hexdigest()[:16]
-    return CheckedFile(folder / f"page-{name}.json", lambda data: decode(PageHistory, data))
+    return state_file(folder / f"page-{name}.json", PageHistory)

@@ -7,10 +7,11 @@ import contextlib
 import os
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from msgspec import structs
 from potluck_control import schema
 from potluck_control.client import ControlClient
 from potluck_control.methods.setup import Problem
@@ -94,14 +95,14 @@ class _ProgressNotes:
 
     def note(self, **changed: object) -> None:
         """Write changes to the notes and end the step in progress."""
-        self.notes = replace(self.notes, progress=None, **changed)  # type: ignore[arg-type]
+        self.notes = structs.replace(self.notes, progress=None, **changed)
         self._file.write(self.notes)
 
     def __call__(self, text: str, done: int, total: int) -> None:
         now = time.monotonic()
         if self._noted[0] != text or now - self._noted[1] > _NOTE_INTERVAL_S:
             self._noted = (text, now)
-            self.notes = replace(self.notes, progress=UpdateProgress(text, done, total))
+            self.notes = structs.replace(self.notes, progress=UpdateProgress(text, done, total))
             with contextlib.suppress(OSError):  # a full disk must not end the update
                 self._file.write(self.notes)
         tenth = done * 10 // total if total else 0

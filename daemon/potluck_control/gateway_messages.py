@@ -13,6 +13,7 @@ from msgspec import Struct
 from potluck.membership.membership import Membership
 from potluck.protocol.codec import Confidential
 from potluck_control.schema import AuditStatus
+from potluck_control.settings import Settings
 
 
 class GatewayOpening(Confidential, frozen=True):
@@ -21,13 +22,10 @@ class GatewayOpening(Confidential, frozen=True):
     membership: Membership
     token: str
     checkpoint: str  # folder or hub name
-    max_tokens: int
+    settings: Settings
     socket: str
-    find_nearby: bool
-    port: int  # 0: any free one
-    at_once: int  # requests that are answered at the same time
-    audits: str  # one of AUDITS: who may recompute windows
     key_hashes: tuple[str, ...]
+    port: int = 0  # of the gateway before, where programs look for it; 0: that of the settings
     distrusted: tuple[str, ...] = ()  # people whose servers computed wrongly, as earlier gateways found
 
 

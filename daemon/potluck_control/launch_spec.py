@@ -1,19 +1,22 @@
 """Describes one engine: what it serves, on which devices, and within which limits.
 
-The daemon makes it of the settings, `potluck serve` of its options, and the engine works with it as it is; the text of
-the invite never leaves the processes. Plain values, no I/O, no torch.
+The daemon makes it of the settings, `potluck serve` of its options, and the engine works with it as it is. It holds the
+settings themselves, and beside them what is none. The text of the invite never leaves the processes. Plain values, no
+I/O, no torch.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.p2p.ports import everywhere
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
+from potluck_control.settings import ServeSettings, Settings
 
 _CPU_SHARE = 0.5  # of the memory that is free now: this is somebody's own computer
 _GPU_SHARE = 0.8
@@ -48,39 +51,30 @@ class ServingLimits:
 
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
-    """Everything that one engine needs to know. "auto", an empty value and 0 leave the choice to the engine."""
+    """Everything that one engine needs to know. What its settings leave open, the engine chooses."""
 
     membership: Membership
     checkpoint: str  # folder or hub name
     runtime_dir: Path  # sockets and other files that are removed with the engine
-    blocks: str = ""  # START:END; empty: `num_blocks` blocks that the swarm lacks most
-    num_blocks: int = 0
-    dtype: str = "float32"
-    quantization: str = "none"  # of the weights, see potluck.blocks.formats
-    cache_quantization: str = "none"  # of keys and values of sessions: one of CACHE_QUANTIZATIONS
-    adapters: tuple[str, ...] = ()  # LoRA: folders or hub names
-    private_adapters_mb: int = 0  # memory for adapters that callers bring and train; 0: none are taken
-    device: str = "cpu"
-    devices: tuple[str, ...] = ()  # hold the span together, `device` first; empty: `device` alone
-    memory_limit_mb: int = 0  # of the device, unless `max_memory` names it
-    max_memory: str = ""  # cuda:0=10GiB,cpu=20GiB,disk=100GiB
-    memory_percent: int = field(default=100, compare=False)  # of these, after memory ran out; an engine keeps its size
-    threads: int = 1
+    settings: Settings = field(default_factory=Settings)  # those that act in the engine, see `for_engine`
+    memory_percent: int = field(default=100, compare=False)  # of the limits, after memory ran out; no engine restarts
     listen: tuple[str, ...] = everywhere(0)
     may_move_port: bool = False  # listen at another port while another program has this one
     announce: tuple[str, ...] = ()
     identity_path: Path | None = None  # None: a new identity each time
-    public_name: str = ""
     outbox: Path | None = None  # folder for receipts on their way to the ledger; None: no receipts are kept
-    disk_mb: int = 0  # that files of the model may take; 0: download only what is served
-    models_folder: str = ""  # for downloads; the daemon starts the engine with it in HF_HUB_CACHE
     grows_cache: bool = True  # sessions may have more than `limits.cache_tokens` where memory is free
-    link_mbps: float = 0.0  # of the network link, until it is measured; 0: what stock servers assume
-    relay_for_others: bool = True  # carry the traffic of peers that nobody can dial
-    find_nearby: bool = True  # look for members on the local network, and be found there
     heartbeat_s: float = 10.0
     stop_timeout_s: float = 5.0  # for open sessions to finish their step when the engine leaves
     limits: ServingLimits = field(default_factory=ServingLimits)
+
+    @property
+    def serve(self) -> ServeSettings:
+        return self.settings.serve
+
+    def with_serve(self, **changes: Any) -> LaunchSpec:
+        """Return the specification with other values of settings of `serve`."""
+        return replace(self, settings=replace(self.settings, serve=replace(self.serve, **changes)))
 
     @property
     def swarm(self) -> Swarm:
@@ -90,6 +84,6 @@ class LaunchSpec:
     def span(self) -> Span | None:
         """Return the blocks to serve; None lets the engine choose and change them. Raises UsageError."""
         try:
-            return Span.parse(self.blocks) if self.blocks else None
+            return Span.parse(self.serve.blocks) if self.serve.blocks else None
         except ValueError as error:
             raise UsageError(f"serve.blocks: {error}") from None

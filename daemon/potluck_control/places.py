@@ -41,7 +41,7 @@ class Places:
 
     @property
     def accepted_settings_file(self) -> Path:
-        """A copy of the last settings file without a mistake."""
+        """The checked backup of the settings: the last file without a mistake."""
         return self.state / "settings.accepted.toml"
 
     @property

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from potluck_control.settings import LimitSettings
+
 from potluck.errors import PotluckError
 from potluck_daemon.metering.usage import DayUse
 from potluck_daemon.policy.budget import Budget
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.reporting.contribution import ContributionBook, Counters, given
 from potluck_daemon.reporting.counters import TokenCounts, count, stopped
-from potluck_daemon.settings.schema import LimitSettings
 from potluck_daemon.settings.state import RememberedState
 from potluck_daemon.supervisor.supervisor import Supervisor
 

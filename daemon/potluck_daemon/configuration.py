@@ -16,6 +16,7 @@ from typing import Any
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.own_python import child_environment
 from potluck_control.places import Places
+from potluck_control.settings import Settings
 
 from potluck.checked_files import damage_notices
 from potluck.errors import PotluckError, UsageError
@@ -26,11 +27,9 @@ from potluck.p2p.ports import is_loopback
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
-from potluck_daemon.settings.accepted import AcceptedSettings, change_settings
 from potluck_daemon.settings.desired_state import DesiredState, read_desired_state, stamps
-from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.state import LessMemory, StateFile
-from potluck_daemon.settings.store import Loaded
+from potluck_daemon.settings.store import Loaded, SettingsStore
 from potluck_daemon.swarms.contact import free_port, no_network, peers_to_ask
 
 log = logging.getLogger(__name__)
@@ -49,7 +48,7 @@ class Configuration:
         self.environment = environment
         self.swarms = JoinedSwarms(places.swarms_file, places.identity_file)
         self.loaded = Loaded(Settings())
-        self._accepted = AcceptedSettings(places.settings_file, places.accepted_settings_file, environment)
+        self._store = SettingsStore(places, environment)
         self._memory = memory
         self._on_change = on_change
         self._desired = DesiredState()
@@ -62,7 +61,6 @@ class Configuration:
 
     def start(self) -> None:
         """Choose a port if none is remembered, and read the files."""
-        self._accepted.take_back()
         if not self._memory.state.port:
             self._memory.state = replace(self._memory.state, port=free_port())
             self._memory.try_to_save()
@@ -71,7 +69,7 @@ class Configuration:
     def reload(self) -> None:
         """Read settings and swarms again. An engine that was launched with other ones is outdated after that."""
         self._stamps = stamps(self.places)
-        self.loaded = self._accepted.read()
+        self.loaded = self._store.read()
         self._desired = self._read_desired()
         self._find_own_place()
         self._damaged = tuple(damage_notices((self.places.config, self.places.state), time.time()))
@@ -111,7 +109,7 @@ class Configuration:
             UsageError: a setting is unknown, or a value is wrong.
             OSError: the file cannot be written.
         """
-        before = await asyncio.to_thread(change_settings, self.places, values)  # waits for another writer's lock
+        before = await asyncio.to_thread(self._store.change, values)  # waits for another writer's lock
         log.info("settings changed: %s", ", ".join(values))
         self.reload()
         return before

@@ -7,15 +7,14 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import Struct, structs
 from potluck_control.gateway_messages import key_hash
 from potluck_control.methods.gateway import KeyInfo
 
-from potluck.checked_files import CheckedFile, DamagedError
+from potluck.checked_files import state_file
 from potluck.errors import UsageError
-from potluck.protocol.codec import decode, encode
 
 MAX_KEYS = 100
 _WRITE_EVERY_S = 60.0
@@ -23,8 +22,7 @@ _PREFIX, _KEY_BYTES = "potluck-", 32
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(Struct, frozen=True):
     name: str
     hash: str
     made_at: float  # Unix seconds
@@ -33,8 +31,7 @@ class _Key:
     used_at: float | None = None  # Unix seconds
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
+class _Content(Struct, frozen=True):
     keys: tuple[_Key, ...] = ()
 
 
@@ -43,14 +40,14 @@ def _used(key: _Key, counted: Sequence[tuple[str, int]]) -> _Key:
     tokens = [number for used, number in counted if used == key.hash]
     if not tokens:
         return key
-    return replace(key, answers=key.answers + len(tokens), tokens=key.tokens + sum(tokens), used_at=time.time())
+    return structs.replace(key, answers=key.answers + len(tokens), tokens=key.tokens + sum(tokens), used_at=time.time())
 
 
 class GatewayKeys:
     """The file of keys, readable by its user only. Every method raises UsageError if it cannot be read or written."""
 
     def __init__(self, path: Path) -> None:
-        self._file = CheckedFile(path, lambda data: decode(_Content, data))
+        self._file = state_file(path, _Content)
         self._unwritten: list[tuple[str, int]] = []  # answers: hashes of their keys, and tokens
         self._written_at = 0.0  # monotonic
 
@@ -96,11 +93,7 @@ class GatewayKeys:
         self._write(left)
 
     def _read(self) -> tuple[_Key, ...]:
-        try:
-            return (self._file.read() or _Content()).keys
-        except DamagedError as error:
-            text = f"{error.message}; it is now called {self._file.set_aside().name}"
-            raise UsageError(text, hint="make the keys again: potluck gateway key NAME") from error
+        return (self._file.read() or _Content()).keys
 
     def _write(self, keys: tuple[_Key, ...]) -> None:
-        self._file.write(encode(_Content(keys)))
+        self._file.write(_Content(keys))

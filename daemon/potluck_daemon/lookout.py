@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from potluck_control.settings import Settings
+
 from potluck_daemon.policy.decide import Presence, has_game
 from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.choose import probes_for
@@ -11,7 +13,6 @@ from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.session import SessionEnvironment
 from potluck_daemon.presence.watch import Level, Watch
-from potluck_daemon.settings.schema import Settings
 
 
 class Lookout:

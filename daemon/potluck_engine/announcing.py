@@ -132,7 +132,8 @@ class Announcements:
 
     def _record(self) -> ServerRecord:
         config, service, network = self._config, self._service, self.node.speed
-        limits, form = config.limits, NumberFormat(config.dtype, config.quantization, config.cache_quantization)
+        limits, serve = config.limits, config.serve
+        form = NumberFormat(serve.dtype, serve.quantization, serve.cache_quantization)
         span, digests, private_bytes = self.target, (_UNKNOWN_DIGEST,) * len(self.target), 0
         adapters: tuple[str, ...] = ()
         network_tps = network.link_mbps * 1e6 / 16  # of one number
@@ -156,7 +157,7 @@ class Announcements:
             network_tps=network_tps,
             throughput_tps=throughput_tps(self.speed, len(self.target), network_tps),
             version=version("potluck"),
-            public_name=config.public_name or None,
+            public_name=serve.name or None,
             adapters=adapters,
             using_relay=network.is_relayed,
             download_bps=8 * FETCHING.bytes_s,

@@ -45,7 +45,7 @@ class BlockLoader:
 
     async def start(self) -> RankProcesses | None:
         """Start the processes of the further devices, if there are any. Raises PotluckError."""
-        if len(self._spec.devices) > 1:
+        if len(self._spec.serve.devices) > 1:
             self.ranks = await RankProcesses.start(self._spec)
         return self.ranks
 
@@ -118,7 +118,7 @@ class BlockLoader:
                 traceback.clear_frames(link.__traceback__)
                 link = link.__cause__ or link.__context__
             gc.collect()
-            self._device.free(partial(trim_memory, torch.device(self._spec.device)))
+            self._device.free(partial(trim_memory, torch.device(self._spec.serve.device)))
             raise
 
     def _forget_marks(self) -> None:

@@ -51,25 +51,25 @@ class EngineReporter:
         engine, spec = self._engine, self._engine.spec
         engine.tabs.forget_old()
         metrics = engine.metrics()
-        memory = engine.device.run(lambda: memory_of(torch.device(spec.device)))
+        memory = engine.device.run(lambda: memory_of(torch.device(spec.serve.device)))
         blocks = None if engine.service is None else engine.service.blocks.whole
         lacking = None if blocks is None else blocks.no_kernels
         fetched, fetch_total = FETCHING.progress() or (0, 0)
         return EngineReport(
             sessions=metrics.sessions,
             total_tokens=metrics.done_tokens,
-            memory_used_bytes=memory.used * max(len(spec.devices), 1),  # ranks are alike
+            memory_used_bytes=memory.used * max(len(spec.serve.devices), 1),  # ranks are alike
             memory_limit_bytes=self._limit_bytes,
             memory_total_bytes=memory.total,
             metrics=metrics,
-            gpu_percent=_gpu_percent(spec.device),
+            gpu_percent=_gpu_percent(spec.serve.device),
             fetched_bytes=fetched,
             fetch_total_bytes=fetch_total,
             coverage=self._coverage,
             outlook=self._outlook,
             network=engine.node.report(),
             coverage_age_s=round(time.monotonic() - self._coverage_at, 1) if self._coverage else 0.0,
-            gpu=_gpu_address(spec.device) if len(spec.devices) < 2 else "",
+            gpu=_gpu_address(spec.serve.device) if len(spec.serve.devices) < 2 else "",
             runs_on="" if blocks is None else blocks.step_ways,
             runs_on_hint="" if lacking is None else lacking.hint,
             failing=failing(),

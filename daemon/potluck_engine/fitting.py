@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from potluck_control.devices import check_devices, numbered, parse_max_memory
 from potluck_control.launch_spec import LaunchSpec, ServingLimits, usual_memory_bytes
 
 from potluck.allowance import cores
@@ -22,7 +23,6 @@ from potluck.checkpoint.stored import packing_of
 from potluck.errors import UsageError
 from potluck.files import free_bytes
 from potluck.protocol.blocks import Span
-from potluck_engine.ranks.devices import check_devices, numbered, parse_max_memory
 
 log = logging.getLogger(__name__)
 
@@ -42,12 +42,13 @@ _USUAL_LENGTH = 8192  # tokens of a session
 
 def resolved(spec: LaunchSpec) -> LaunchSpec:
     """Return `spec` with device, number format and threads chosen where it leaves them open. Raises UsageError."""
-    devices = check_devices(spec.devices)
-    device = devices[0] if devices else choose_device(spec.device)
-    dtype = choose_dtype(spec.dtype, device, spec.quantization)
-    threads = spec.threads or max(1, cores() // 2)
+    serve = spec.serve
+    devices = check_devices(serve.devices)
+    device = devices[0] if devices else choose_device(serve.device)
+    dtype = choose_dtype(serve.dtype, device, serve.quantization)
+    threads = serve.threads or max(1, cores() // 2)
     threads //= max(devices.count("cpu"), 1)  # ranks on a CPU share the engine's
-    return replace(spec, device=device, dtype=dtype, threads=max(threads, 1))
+    return spec.with_serve(device=device, dtype=dtype, threads=max(threads, 1))
 
 
 def choose_device(wanted: str) -> str:
@@ -97,25 +98,28 @@ def num_blocks_that_fit(checkpoint: Checkpoint, spec: LaunchSpec) -> int:
     Raises:
         UsageError: the device is not there, or its limit cannot be read.
     """
-    exchange_bytes = _exchange_bytes(spec) * len(spec.devices)
+    serve = spec.serve
+    exchange_bytes = _exchange_bytes(spec) * len(serve.devices)
     for_blocks = max(total_limit_bytes(spec) - exchange_bytes, 0) * (1.0 - _WORK_SHARE)
-    for_sessions = _cache_bytes(checkpoint, spec.dtype, spec.cache_quantization) * spec.limits.cache_tokens
-    each = max(_block_sizes(checkpoint, spec.dtype, spec.quantization)) + for_sessions
+    for_sessions = _cache_bytes(checkpoint, serve.dtype, serve.cache_quantization) * spec.limits.cache_tokens
+    each = max(_block_sizes(checkpoint, serve.dtype, serve.quantization)) + for_sessions
     return min(max(int(for_blocks // each), 1), checkpoint.num_blocks)
 
 
 def memory_limits(spec: LaunchSpec) -> dict[str, int]:
     """Return bytes of each device, "cpu" or "disk" as the user limits them, or less. Raises UsageError."""
-    limits = parse_max_memory(spec.max_memory)
-    if spec.memory_limit_mb:
-        limits.setdefault(numbered(spec.device), spec.memory_limit_mb << 20)
+    serve = spec.serve
+    limits = parse_max_memory(serve.max_memory)
+    if serve.memory_limit_mb:
+        limits.setdefault(numbered(serve.device), serve.memory_limit_mb << 20)
     return {name: limit if name == "disk" else limit * spec.memory_percent // 100 for name, limit in limits.items()}
 
 
 def total_limit_bytes(spec: LaunchSpec) -> int:
     """Return what the engine may use of all its devices together. Raises UsageError."""
-    each = memory_limits(spec).get(numbered(spec.device)) or memory_limit_bytes(spec.device, spec.memory_percent)
-    return each * max(len(set(spec.devices)), 1)  # ranks on a CPU share one
+    serve = spec.serve
+    each = memory_limits(spec).get(numbered(serve.device)) or memory_limit_bytes(serve.device, spec.memory_percent)
+    return each * max(len(set(serve.devices)), 1)  # ranks on a CPU share one
 
 
 def window(checkpoint: Checkpoint, spec: LaunchSpec) -> tuple[int, bool]:
@@ -125,8 +129,9 @@ def window(checkpoint: Checkpoint, spec: LaunchSpec) -> tuple[int, bool]:
     anew to serve other blocks.
     """
     fits, kinds = num_blocks_that_fit(checkpoint, spec), getattr(checkpoint.text_config, "layer_types", None) or ()
-    wanted = min(spec.num_blocks or fits, checkpoint.num_blocks)
-    return wanted, len(spec.devices) < 2 and not spec.adapters and len(set(kinds)) < 2 and wanted <= fits
+    serve = spec.serve
+    wanted = min(serve.num_blocks or fits, checkpoint.num_blocks)
+    return wanted, len(serve.devices) < 2 and not serve.adapters and len(set(kinds)) < 2 and wanted <= fits
 
 
 def block_stack(checkpoint: Checkpoint) -> str:
@@ -136,10 +141,12 @@ def block_stack(checkpoint: Checkpoint) -> str:
 
 def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder: Path) -> Room:
     """Return the room for weights: what sessions leave of the device, and a polite share of RAM and disk."""
-    limits, device = memory_limits(spec), numbered(spec.device)
+    serve = spec.serve
+    limits, device = memory_limits(spec), numbered(serve.device)
     wanted = limits.get(device)
     limit = max((wanted or memory_limit_bytes(device, spec.memory_percent)) - _exchange_bytes(spec), 0)
-    for_sessions = _cache_bytes(checkpoint, spec.dtype, spec.cache_quantization) * spec.limits.cache_tokens * len(span)
+    in_block = _cache_bytes(checkpoint, serve.dtype, serve.cache_quantization) * spec.limits.cache_tokens
+    for_sessions = in_block * len(span)
     device_bytes = int(limit * (1.0 - _WORK_SHARE)) - min(for_sessions, limit // 2)
     in_ram = _ram_bytes() * spec.memory_percent // 100
     return Room(
@@ -187,7 +194,7 @@ def cache_tokens(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int
     Args:
         max_blocks: how many blocks the span will grow to; their weights and sessions count, too.
     """
-    limits, device = spec.limits, numbered(spec.device)
+    limits, device = spec.limits, numbered(spec.serve.device)
     wanted = memory_limits(spec).get(device)
     now_bytes, num_now = blocks.weights.placement.device_bytes, len(blocks.span)
     left = (
@@ -240,7 +247,7 @@ def share_of_room(room: Room, rank: int, size: int, *, is_shared: bool) -> Room:
 
 def _exchange_bytes(spec: LaunchSpec) -> int:
     """Return what each device keeps for exchanges with the others."""
-    return _EXCHANGE_BYTES if len(spec.devices) > 1 and spec.device.startswith("cuda") else 0
+    return _EXCHANGE_BYTES if len(spec.serve.devices) > 1 and spec.serve.device.startswith("cuda") else 0
 
 
 def _ram_bytes() -> int:

@@ -101,27 +101,27 @@ def _is_whole(folder: Path, manifest: Manifest, known: Manifests) -> bool:
 
 def load(checkpoint: Checkpoint, span: Span, config: LaunchSpec, ranks: Ranks | None = None) -> BlockSpan:
     """Load the span, or this rank's part. Raises CheckpointError, and UsageError for a missing dtype or device."""
-    dtype = _DTYPES.get(config.dtype)
+    dtype = _DTYPES.get(config.serve.dtype)
     if dtype is None:
-        raise UsageError(f"unknown number format {config.dtype!r}", hint=f"one of {', '.join(_DTYPES)}")
-    fitting.find_device(config.device)
-    torch.set_num_threads(config.threads)
-    opened = [open_adapter(name, num_blocks=checkpoint.num_blocks) for name in config.adapters]
-    if config.quantization == "none" and packing_of(checkpoint.config) is not None:
+        raise UsageError(f"unknown number format {config.serve.dtype!r}", hint=f"one of {', '.join(_DTYPES)}")
+    fitting.find_device(config.serve.device)
+    torch.set_num_threads(config.serve.threads)
+    opened = [open_adapter(name, num_blocks=checkpoint.num_blocks) for name in config.serve.adapters]
+    if config.serve.quantization == "none" and packing_of(checkpoint.config) is not None:
         log.info("expanding weights that are stored in few bits; serve.quantization int4 keeps those of 4 bits")
     room = fitting.weight_room(checkpoint, span, config, folder=blocks_folder())
     if ranks is not None:
-        room = fitting.share_of_room(room, ranks.rank, ranks.size, is_shared=config.device == "cpu")
-    mark = TrialMark(room.folder, torch.device(config.device), checkpoint.text_config.model_type)
+        room = fitting.share_of_room(room, ranks.rank, ranks.size, is_shared=config.serve.device == "cpu")
+    mark = TrialMark(room.folder, torch.device(config.serve.device), checkpoint.text_config.model_type)
     return load_span(
         checkpoint,
         span,
         room=room,
         dtype=dtype,
-        device=config.device,
+        device=config.serve.device,
         ranks=ranks,
-        quantization=config.quantization,
-        cache_quantization=config.cache_quantization,
+        quantization=config.serve.quantization,
+        cache_quantization=config.serve.cache_quantization,
         adapters=Adapters(opened) if opened else None,
         trying=mark.trying,
     )

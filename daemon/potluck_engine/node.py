@@ -104,7 +104,8 @@ class Node:
         self.directory = Directory(host, config.swarm, host.identity)
         is_alone = host_config.is_alone  # traffic within one machine says nothing about a link
         is_relayed = self.report().reach is Reach.RELAYED
-        self.speed = NetworkSpeed(host, given_mbps=config.link_mbps, is_relayed=is_relayed, exchanges=not is_alone)
+        given_mbps = config.serve.link_mbps
+        self.speed = NetworkSpeed(host, given_mbps=given_mbps, is_relayed=is_relayed, exchanges=not is_alone)
         self.is_joined = True
         if config.swarm.weights:
             await self._share_weights()
@@ -219,8 +220,8 @@ class Node:
             bootstrap_peers=config.swarm.bootstrap_peers,
             record_checks=record_checks(config.swarm, time.time),
             runtime_dir=config.runtime_dir,
-            relays_for_others=config.relay_for_others,
-            finds_nearby=config.find_nearby,
+            relays_for_others=config.serve.relay_for_others,
+            finds_nearby=config.serve.find_nearby,
             patience_s=math.inf,
         )
 

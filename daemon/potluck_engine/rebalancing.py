@@ -128,7 +128,7 @@ class Rebalancer:
         files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)))
         own.stored = await in_thread(files.stored)
         self._model = ModelSize(checkpoint.num_blocks, files.block_bytes, token_bits=16 * checkpoint.hidden_size)
-        self._fetching = BlockFetching(own, files, spec.disk_mb << 20)
+        self._fetching = BlockFetching(own, files, spec.settings.limits.disk_mb << 20)
         own.join(choose_span(await self._observe(None)))
         await self.announcements.wait_announced()
         await asyncio.sleep(self._rng.uniform(*_JOIN_PAUSE_S))

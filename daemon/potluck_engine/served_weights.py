@@ -6,16 +6,14 @@ were right. One small JSON file in the state folder: key -> block -> digest.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 from potluck_control.launch_spec import LaunchSpec
 
-from potluck.checked_files import CheckedFile, DamagedError
+from potluck.checked_files import CheckedFile, state_file
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
 
@@ -38,7 +36,7 @@ class ServedWeights:
         Raises:
             CheckpointError: some differ.
         """
-        file = CheckedFile(self.path, msgspec.json.Decoder(Known).decode)
+        file = state_file(self.path, Known)
         known = self._read(file)
         before = known.pop(key, {})
         now = {str(block): digest for block, digest in zip(span, digests, strict=True)}
@@ -52,7 +50,7 @@ class ServedWeights:
             return
         entries = [*known.items(), (key, before | now)][-_MAX_MODELS:]
         try:
-            file.write(json.dumps(dict(entries)).encode())
+            file.write(dict(entries))
         except OSError as error:
             log.warning("cannot remember which weights are served: %s", error)
 
@@ -61,10 +59,6 @@ class ServedWeights:
             return file.read() or {}
         except OSError as error:
             log.warning("cannot read which weights were served: %s", error)
-            return {}
-        except DamagedError as error:
-            log.warning("%s; it is written anew", error.message)
-            file.set_aside()
             return {}
 
 

@@ -104,7 +104,7 @@ class Engine:
             on_nearby=lambda found: on_event(events.Nearby(found)),
         )
         self.node = Node(spec, start_host, told)
-        self.device = DeviceWatch(torch.device(spec.device), self._lose_device)
+        self.device = DeviceWatch(torch.device(spec.serve.device), self._lose_device)
         self.loader = BlockLoader(spec, self.device)
         self.service: Service | None = None
         self._on_event = on_event
@@ -389,7 +389,7 @@ class Engine:
         num_resident = len(placement.homes) - placement.num_streamed
         self._on_event(
             events.Placed(
-                *(spec.device, spec.dtype, spec.quantization, num_resident, placement.num_streamed),
+                *(spec.serve.device, spec.serve.dtype, spec.serve.quantization, num_resident, placement.num_streamed),
                 *(placement.device_bytes, placement.streamed_bytes, str(placement)),
             )
         )
@@ -418,7 +418,7 @@ class Engine:
                 await service.sessions.wait_gone(timeout_s=patience_s)
             await service.end()
             await self.loader.settled()
-            await asyncio.to_thread(self.device.free, partial(release_memory, torch.device(self.spec.device)))
+            await asyncio.to_thread(self.device.free, partial(release_memory, torch.device(self.spec.serve.device)))
             on_freed()
 
         await self._refuse_new(service)

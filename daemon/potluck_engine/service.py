@@ -116,7 +116,7 @@ class Service:
         Raises:
             PotluckError: the blocks don't compute.
         """
-        threads = Threads.of(spec.limits, threads=spec.threads, shares=tabs.shares, device=device)
+        threads = Threads.of(spec.limits, threads=spec.serve.threads, shares=tabs.shares, device=device)
         threads.start()
         try:
             async with asyncio.timeout(_CHECK_TIMEOUT_S):
@@ -133,9 +133,9 @@ class Service:
                 max_blocks=max_blocks,
                 tabs=tabs,
                 budgets=budgets,
-                private_adapter_bytes=spec.private_adapters_mb << 20,
-                dtype=spec.dtype,
-                quantization=spec.quantization,
+                private_adapter_bytes=spec.serve.private_adapters_mb << 20,
+                dtype=spec.serve.dtype,
+                quantization=spec.serve.quantization,
             )
             await threads.compute.perform(service.stage)
         except BaseException as error:

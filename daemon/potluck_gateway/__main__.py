@@ -70,7 +70,8 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
 
     quiet()
     limit_threads()
-    swarm = wanted.membership.swarm
+    swarm, settings = wanted.membership.swarm, wanted.settings
+    port = wanted.port or settings.gateway.port
     _tell(GatewayReport(step="Loading embeddings and head"))
     text = Text(open_checkpoint(wanted.checkpoint, revision=swarm.revision).folder)
 
@@ -85,8 +86,8 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
     config = ClientConfig(
         record=partial(record_work, socket=Path(wanted.socket)),
         on_waiting=show_joining,
-        finds_nearby=wanted.find_nearby,
-        audits=wanted.audits,
+        finds_nearby=settings.serve.find_nearby,
+        audits=settings.gateway.audits,
         distrusted=frozenset(map(PersonId, wanted.distrusted)),
         on_wrong=lambda text: _tell(
             GatewayReport(audits=found(), found=text, distrusted=tuple(model.audits().wrong_people))
@@ -100,13 +101,13 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
             chat,
             keys.has,
             lambda: _tell(GatewayReport(asked=True, audits=found())),
-            max_tokens=wanted.max_tokens,
-            at_once=wanted.at_once,
-            port=wanted.port,
+            max_tokens=settings.chat.max_tokens,
+            at_once=settings.gateway.at_once,
+            port=port,
             on_answered=lambda key, tokens: _tell(GatewayReport(asked=True, key_hash=key_hash(key), tokens=tokens)),
         )
-        is_elsewhere = wanted.port not in (0, server.port)
-        notice = f"port {wanted.port} is taken (gateway.port): this address is for now" if is_elsewhere else ""
+        is_elsewhere = port not in (0, server.port)
+        notice = f"port {port} is taken (gateway.port): this address is for now" if is_elsewhere else ""
         _tell(GatewayReport(url=server.url, notice=notice))
         server.run()
 

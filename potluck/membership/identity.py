@@ -61,7 +61,7 @@ class Identity:
             UsageError: the file cannot be read or written, or holds something else.
         """
         try:
-            return cls.file(path).read_or_create(lambda: cls.generate().to_bytes())
+            return cls.file(path).read_or_create(cls.generate)
         except OSError as error:
             raise UsageError(f"cannot use the identity file {path}: {error.strerror}") from error
         except DamagedError as error:
@@ -71,7 +71,7 @@ class Identity:
     @classmethod
     def file(cls, path: Path) -> CheckedFile[Identity]:
         """Return the file of the key at `path`, with its checked copy."""
-        return CheckedFile(path, cls.from_bytes)
+        return CheckedFile(path, cls.from_bytes, cls.to_bytes)
 
     def to_bytes(self) -> bytes:
         return _PRIVATE_HEADER + self.private_key.private_bytes_raw() + self.private_key.public_key().public_bytes_raw()

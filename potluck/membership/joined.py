@@ -29,6 +29,7 @@ from potluck.membership.leadership import found, tend
 from potluck.membership.membership import Membership, decode_membership, encode_membership
 from potluck.membership.met_peers import MetPeers
 from potluck.membership.records import MAX_NAME_CHARS, Content, Record, read_all
+from potluck.protocol.codec import decode, encode
 from potluck.protocol.swarm import MAX_BOOTSTRAP_PEERS, Swarm
 
 _VERSION = 3
@@ -51,7 +52,7 @@ class JoinedSwarms:
 
     def __init__(self, path: Path | None = None, identity: Path | None = None) -> None:
         self.path = path or platformdirs.user_config_path(_APP) / "swarms.json"
-        self._file = CheckedFile(self.path, _decode)
+        self._file = CheckedFile(self.path, _decode, _encode)
         self._met = MetPeers(self.path.with_name("members-met.json"))
         self._identity = identity or platformdirs.user_state_path(_APP) / "identity.key"
 
@@ -218,7 +219,7 @@ class JoinedSwarms:
     def read(self) -> dict[str, Membership]:
         """Return what the file holds, in the order in which it was joined. Raises UsageError as `load` does."""
         try:
-            return self._file.read() or {}
+            return self._file.read_or_refuse() or {}
         except OSError as error:
             raise UsageError(f"cannot read {self.path}: {error.strerror}", hint="potluck doctor") from error
         except DamagedError as error:
@@ -235,7 +236,7 @@ class JoinedSwarms:
                 before = _encode(memberships)
                 yield memberships
                 if _encode(memberships) != before:
-                    self._file.write(_encode(memberships))
+                    self._file.write(memberships)
         except OSError as error:
             raise UsageError(f"cannot write {self.path}: {error.strerror}", hint="potluck doctor") from error
 
@@ -298,12 +299,12 @@ def _clean(name: str, otherwise: str) -> str:
 
 
 def _encode(swarms: dict[str, Membership]) -> bytes:
-    return msgspec.json.encode(_Kept(_VERSION, [*map(encode_membership, swarms.values())]))
+    return encode(_Kept(_VERSION, [*map(encode_membership, swarms.values())]))
 
 
 def _decode(data: bytes) -> dict[str, Membership]:
     """Raises ValueError for a file that is not of this version."""
-    kept = msgspec.json.decode(data, type=_Kept)
+    kept = decode(_Kept, data)
     if kept.version != _VERSION:
         raise ValueError("of another version")
     return {each.swarm.name: each for each in map(decode_membership, kept.memberships)}

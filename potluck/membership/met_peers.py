@@ -11,9 +11,7 @@ import logging
 from collections.abc import Iterable
 from pathlib import Path
 
-import msgspec
-
-from potluck.checked_files import CheckedFile, DamagedError
+from potluck.checked_files import state_file
 from potluck.protocol.swarm import is_bootstrap_address
 
 log = logging.getLogger(__name__)
@@ -43,18 +41,15 @@ class MetPeers:
     """The file. A damaged one without a good copy is set aside, and the memory starts anew."""
 
     def __init__(self, path: Path) -> None:
-        self._file = CheckedFile(path, _decode)
+        self._file = state_file(path, dict[str, tuple[str, ...]])
 
     def load(self) -> dict[str, tuple[str, ...]]:
         """Return the addresses by the swarm's name; none if the file is out of reach."""
         try:
-            return self._file.read() or {}
+            return {name: merged(those, ()) for name, those in (self._file.read() or {}).items()}
         except OSError as error:
             log.debug("cannot read %s: %s", self._file.path, error)
-        except DamagedError as error:
-            log.warning("%s", error.message)
-            self._file.set_aside()
-        return {}
+            return {}
 
     def remember(self, swarm: str, met: Iterable[str]) -> None:
         """Keep where members of a swarm were just found; on a full disk nothing changes."""
@@ -70,15 +65,8 @@ class MetPeers:
             self._write(known)
 
     def _write(self, known: dict[str, tuple[str, ...]]) -> None:
-        kept = dict(list(known.items())[:_MAX_SWARMS])
         with contextlib.suppress(OSError):
-            self._file.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file.write(msgspec.json.encode(kept))
-
-
-def _decode(data: bytes) -> dict[str, tuple[str, ...]]:
-    """Raises ValueError."""
-    return {name: merged(those, ()) for name, those in msgspec.json.decode(data, type=dict[str, list[str]]).items()}
+            self._file.write(dict(list(known.items())[:_MAX_SWARMS]))
 
 
 def _peer(address: str) -> str:

@@ -33,7 +33,7 @@ _shtab_potluck_commands() {
     pause:'Free the machine now, its memory first; Potluck serves again by itself later. Other people'"'"'s conversations continue on other servers.'
     programs:'List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they do. Where it is not sure, `list` asks whether a program is a game: answer with `always` or `never`. `potluck history` tells what it stepped aside for.'
     resume:'End a pause or a drain, or the wait after a game or a failure. Potluck still steps aside for a game that is running.'
-    serve:'Serve blocks of a model to a swarm until Ctrl-C. The weights come from a local checkpoint or from the hub, and only the files of these blocks are fetched. Without --blocks, Potluck serves the blocks that the swarm lacks most, and moves when others are needed more.'
+    serve:'Serve blocks of a model to a swarm until Ctrl-C. The weights come from a local checkpoint or from the hub, and only the files of these blocks are fetched. Without --blocks, Potluck serves the blocks that the swarm lacks most, and moves when others are needed more. Settings of `potluck config` that have no option here hold, too.'
     service:'Have systemd (launchd on a Mac) start the daemon when you log in, or with --system when the machine starts. The system service is for machines that nobody plays on: it runs as its own user and sees no games. Your own service takes the place of a daemon that runs already. Installing a service again restarts it. Removing it keeps settings, swarms and identity. `loginctl enable-linger` keeps your own service running after you log out.'
     setup:'Make the environment that the engine runs in: the build of torch that fits this machine'"'"'s GPU and driver, and its other packages. It says what it will fetch, continues where it was interrupted, and tests the result on every device before use. The previous environment is kept for --rollback. Nothing is upgraded until you run this again.'
     start:'Start the daemon in the background, unless it is already running. It serves blocks of the swarm you joined and steps aside when a game starts. If the service is installed, this starts the service, and as root also enables it.'
@@ -712,23 +712,23 @@ _shtab_potluck_serve_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--swarm[a swarm you joined (default\: your only swarm)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--invite-file[use the swarm of the invite in this file]:FILE:_files"
-  "--blocks[serve these blocks, counted from 0]:START:END:"
-  "--num-blocks[how many blocks (default\: as many as fit)]:N:"
+  "--blocks[blocks to serve, START\:END, counted from 0\; empty\: those that the swarm lacks most]:START:END:"
+  "--num-blocks[how many blocks to serve\; 0\: as many as fit]:N:"
+  "--device[auto, cpu, cuda, cuda\:1, mps, ... (default\: cpu)]:DEVICE:"
+  "*--devices[devices that share the blocks\: cuda\:0,cuda\:1\; empty\: one device\; repeatable]:DEVICE,...:"
+  "--dtype[number format of the computation\; auto\: float32 on a CPU, bfloat16 on a GPU and for quantised weights (default\: auto)]:serve.dtype:(auto float32 bfloat16 float16)"
+  "--quantization[how weights are held\: none (as computed), int8, int4, which keeps those of GPTQ and AWQ as they are (default\: none)]:serve.quantization:(none int8 int4)"
+  "--cache-quantization[how the keys and values of sessions are held\: none (as computed), int8 (room for twice as many) (default\: none)]:serve.cache_quantization:(none int8)"
+  "*--adapter[LoRA adapters in peft\'s format that callers may use\: folders or hub names\; repeatable]:FOLDER|NAME:"
+  "--private-adapters-mb[memory for LoRA adapters that members bring with their calls and train\; 0\: take none (default\: 256)]:MIB:"
+  "--max-memory[memory of each device, e.g. cuda\:0\=10GiB,cpu\=20GiB\; blocks beyond it are streamed\; empty\: what fits]:DEVICE=SIZE,...:"
+  "--threads[CPU threads for computing\; 0\: half of the cores]:THREADS:"
+  "--name[name that the swarm sees\; empty\: none]:NAME:"
   "--port[TCP port to listen on\; 0\: any free one (default\: 0)]:port:"
   "--host[to listen on\; 127.0.0.1\: this machine only (default\: all IPs of this machine)]:IP:"
   "*--announce[address to tell others, instead of all addresses of this machine\; repeatable]:MULTIADDR:"
   "--verbose[log to standard error]"
-  "--name[name that the swarm sees]:name:"
   "--identity[key file (default\: a new identity each time, which earns nothing in a public swarm)]:FILE:_files"
-  "--max-memory[such as cuda\:0\=10GiB,cpu\=20GiB\; blocks beyond it are streamed from RAM or disk (default\: what fits)]:DEVICE=SIZE,...:"
-  "--device[cpu, cuda, cuda\:1, mps, ... (default\: cpu)]:device:"
-  "--devices[use several together\: cuda\:0,cuda\:1]:DEVICE,...:"
-  "--dtype[number format of the computation (default\: float32, or bfloat16 for quantised weights)]:dtype:(float32 bfloat16 float16)"
-  "--quantization[store the weights in fewer bits\; int4 keeps those of GPTQ and AWQ as they are (default\: none)]:quantization:(none int8 int4)"
-  "--cache-quantization[store the keys and values of sessions in fewer bits (default\: none)]:cache_quantization:(none int8)"
-  "*--adapter[a LoRA adapter in peft\'s format that callers may use\; repeatable]:FOLDER|NAME:"
-  "--private-adapters-mb[memory for LoRA adapters that callers bring and train\; 0\: take none (default\: 256)]:MIB:"
-  "--threads[CPU threads (default\: half of the cores)]:threads:"
   "--cache-tokens[room for sessions (default\: what is free)]:cache_tokens:"
   "--json[print JSON, for scripts]"
   ":a folder or hub name (default\: the swarm\'s model):_files"

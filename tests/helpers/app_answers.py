@@ -26,9 +26,9 @@ from potluck_control.schema import (
     SwarmStatus,
     Transition,
 )
+from potluck_control.settings import ServeSettings, Settings
 from potluck_control.states import Reason, State
 from potluck_daemon.settings.page import settings_page
-from potluck_daemon.settings.schema import ServeSettings, Settings
 from potluck_daemon.settings.store import Loaded
 
 SWARM = SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(1, 1, 0, 1))

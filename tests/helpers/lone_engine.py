@@ -1,14 +1,13 @@
 """One engine on the fake network, and a client that has sessions with it."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, opening
 from helpers.fake_network import FakeHost, FakeNetwork
+from helpers.launches import changed, launch_of
 from msgspec import structs
 from potluck_control.engine_messages import EngineEvent
-from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.server import Engine
 from torch import Tensor
 
@@ -44,16 +43,9 @@ class Machine:
         self.span = span
         self.network = FakeNetwork()
         self.events: list[EngineEvent] = []
-        spec = LaunchSpec(
-            Membership(SWARM),
-            str(checkpoint),
-            folder,
-            str(span),
-            dtype=dtype,
-            max_memory=memory,
-            heartbeat_s=0.05,
-        )
-        self.engine = Engine(replace(spec, **changes), self.events.append, start_host=self._start_host)
+        spec = launch_of(checkpoint, folder, Membership(SWARM), heartbeat_s=0.05)
+        spec = changed(spec, blocks=str(span), dtype=dtype, max_memory=memory)
+        self.engine = Engine(changed(spec, **changes), self.events.append, start_host=self._start_host)
         self.client = self.network.start()
 
     async def _start_host(self, _: HostConfig) -> FakeHost:

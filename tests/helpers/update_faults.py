@@ -23,12 +23,13 @@ _FILE = f"potluck-{NEW}.run"
 _PROVED_S = 3.0  # longer than a version lives that crashes soon
 _STORE = "potluck_daemon/settings/store.py"
 _NEWER_SETTINGS = (
-    ("potluck_daemon/settings/schema.py", "SETTINGS_VERSION: Final = 2", "SETTINGS_VERSION: Final = 3"),
-    (_STORE, "if version != SETTINGS_VERSION:", "if version not in (2, SETTINGS_VERSION):"),
+    ("potluck_control/settings.py", "SETTINGS_VERSION: Final = 2", "SETTINGS_VERSION: Final = 3"),
+    (_STORE, "or version < SETTINGS_VERSION:", "or version < 2:"),
     (
         _STORE,
-        "    return document\n",
-        "    write(_copy_of(path, 2), data)\n    document['version'] = 3\n    return document\n",
+        "            self._write(document.as_string().encode())\n        return",
+        "            document['version'] = 3\n            document['new'] = {'limit': 5}\n"
+        "            self._write(document.as_string().encode())\n        return",
     ),
 )
 _START_S = 45.0  # that a new daemon is waited for: a busy machine takes half of it, and one that hangs takes all

@@ -11,7 +11,7 @@ from potluck_cli.config import ConfigPage
 from potluck_control.client import DaemonAwayError
 
 from potluck.membership.invite import Invite, encode_invite
-from potluck.protocol.codec import decode, encode
+from potluck.protocol.codec import builtins, decode, encode
 from potluck.protocol.swarm import new_swarm
 
 OFF = LOOPBACK.replace("[serve]", "[serve]\nenabled = false")  # no engine: this is about words
@@ -77,8 +77,7 @@ def test_the_output_has_the_promised_fields(daemon: DaemonProcess, line: str) ->
     assert done.returncode in (0, 1 if words[0] == "doctor" else 0), done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     kind = shape(words[0], words[1] if len(words) > 1 else None)
-    decode(kind, encode(found))
-    assert set(found) == {field.name for field in fields(kind)}
+    assert set(found) == set(builtins(decode(kind, encode(found))))
 
 
 def test_settings_have_it_too(daemon: DaemonProcess) -> None:

@@ -18,7 +18,7 @@ from potluck_daemon.presence.choose import probes_for
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.watch import Level, Watch
-from potluck_daemon.settings.schema import Settings
+from potluck_control.settings import Settings
 
 usual, nothing = Settings(), Path(sys.argv[1])
 settings = dataclasses.replace(

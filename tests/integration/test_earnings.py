@@ -4,7 +4,7 @@ import csv
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from functools import partial
 from pathlib import Path
 from unittest.mock import ANY
@@ -13,6 +13,7 @@ import pytest
 import torch
 from helpers.daemon_process import DaemonProcess
 from helpers.golden import CHECKPOINT
+from msgspec import structs
 from potluck_control.methods import earnings
 from potluck_control.methods.earnings import Earned
 from potluck_control.record_work import record_work
@@ -155,4 +156,4 @@ def test_a_clients_user_knows_whose_servers_worked_for_it(
 def test_own_computers_earn_nothing_from_each_other(daemon: DaemonProcess, swarm: LocalSwarm) -> None:
     before = daemon.client.call(earnings.SUMMARY).total
     assert generate(swarm.membership, 20, record=partial(record_work, socket=daemon.socket)) == Work()
-    assert daemon.client.call(earnings.SUMMARY).total == replace(before, end=ANY)
+    assert daemon.client.call(earnings.SUMMARY).total == structs.replace(before, end=ANY)

@@ -46,7 +46,7 @@ async def test_a_standby_node_returns_to_its_port_when_that_is_free_again(monkey
         address = f"/ip4/{own_address()}/tcp/{PORT}"
         spec = LaunchSpec(Membership(SWARM), "", Path(folder), listen=(address,), may_move_port=True)
         pipe = Pipe()
-        await pipe.orders.put(spec)
+        await pipe.orders.put(messages.Launch(spec))
         node = asyncio.create_task(standby.stand_by(pipe))  # type: ignore[arg-type]
         async with asyncio.timeout(150):
             assert PORT not in tcp_ports((await pipe.told.get()).addresses)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.golden import CHECKPOINT
+from helpers.launches import launch_of
 from helpers.streamers import At
 from helpers.tiny_models import save_llama
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
@@ -54,10 +55,10 @@ def test_a_generation_through_the_only_server_goes_on_when_it_comes_back_from_a_
 ) -> None:
     """The tokens are the same: the client replays what it gave the server before."""
     with LocalSwarm(CHECKPOINT, [Span(0, 2)]) as swarm:
-        config = LaunchSpec(
-            membership=swarm.membership.for_client(),
-            checkpoint=str(CHECKPOINT),
-            runtime_dir=tmp_path,
+        config = launch_of(
+            CHECKPOINT,
+            tmp_path,
+            swarm.membership.for_client(),
             blocks="2:4",
             listen=("/ip4/127.0.0.1/tcp/0",),
             limits=ServingLimits(cache_tokens=1000),

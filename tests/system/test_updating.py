@@ -65,12 +65,15 @@ def test_the_daemon_updates_itself_when_asked_and_keeps_what_is_its_own() -> Non
         assert "version = 3" in places.settings_file.read_text()
         done = installation.command("update", "--rollback")
         assert done.returncode == 0
-        assert "settings.toml was of a newer Potluck" in done.stdout
+        for said in ("settings.toml is of a newer Potluck", "there is no setting new.limit"):
+            assert said in done.stdout
         assert (installation.running(), installation.in_use()) == (OLD, OLD)
         went_back = load(places.settings_file)
         assert went_back.is_valid
         assert went_back.settings.updates.url == world.server.url
         assert not went_back.settings.serve.enabled  # changed under the newer version
+        assert installation.command("config", "set", "serve.threads", "1").returncode == 0
+        assert "limit = 5" in places.settings_file.read_text()
 
 
 def test_version_before_updates_itself_to_this_one_and_keeps_everything(tmp_path: Path) -> None:

@@ -9,8 +9,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
-from potluck.checked_files import CheckedFile, CheckedLog, DamagedError, damage_notices, read_copy, write_copy
+from potluck import checked_files
+from potluck.checked_files import (
+    CheckedFile,
+    CheckedLog,
+    DamagedError,
+    damage_notices,
+    read_copy,
+    state_file,
+    write_copy,
+)
 from potluck.errors import UsageError
 
 
@@ -20,9 +30,13 @@ def parse(data: bytes) -> bytes:
     return data
 
 
+class Kept(Struct):
+    number: int
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> CheckedFile[bytes]:
-    return CheckedFile(tmp_path / "state", parse)
+    return CheckedFile(tmp_path / "state", parse, bytes)
 
 
 def flip(path: Path) -> None:
@@ -60,9 +74,11 @@ def test_damage_to_both_is_refused_and_told_once_it_is_set_aside(file: CheckedFi
     DAMAGE["flipped"](file.copy)
     before = file.path.read_bytes()
     with pytest.raises(DamagedError, match="is damaged: no brace"):
-        file.read()
-    assert file.set_aside().read_bytes() == before
+        file.read_or_refuse()
     assert file.read() is None
+    (aside,) = file.path.parent.glob("state.broken-*")
+    assert aside.read_bytes() == before
+    assert file.read_or_refuse() is None
     (notice,) = damage_notices((file.path.parent,), time.time())
     assert "state was damaged and could not be repaired" in notice
     assert not list(damage_notices((file.path.parent,), time.time() + 8 * 86400))
@@ -73,7 +89,7 @@ def test_a_copy_that_cannot_be_read_either_is_damage_without_the_file(file: Chec
     file.path.unlink()
     flip(file.copy)
     with pytest.raises(DamagedError, match="it is gone"):
-        file.read()
+        file.read_or_refuse()
 
 
 def test_a_file_from_before_there_were_copies_gets_one(file: CheckedFile[bytes]) -> None:
@@ -86,7 +102,7 @@ def test_a_file_from_before_there_were_copies_gets_one(file: CheckedFile[bytes])
 def test_content_that_another_version_wrote_is_refused_and_kept(file: CheckedFile[bytes]) -> None:
     file.write(b"new format")
     with pytest.raises(DamagedError):
-        file.read()
+        file.read_or_refuse()
     assert read_copy(file.copy) == file.path.read_bytes() == b"new format"
 
 
@@ -146,7 +162,33 @@ def test_errors_for_people_count_as_damage_too(tmp_path: Path) -> None:
 
     (tmp_path / "f").write_bytes(b"x")
     with pytest.raises(DamagedError, match="the invite is damaged"):
-        CheckedFile(tmp_path / "f", refuse).read()
+        CheckedFile(tmp_path / "f", refuse, bytes).read_or_refuse()
+
+
+def test_a_value_is_read_by_its_type_and_fields_of_a_newer_version_are_ignored(tmp_path: Path) -> None:
+    file = state_file(tmp_path / "state.json", Kept)
+    file.write(Kept(3))
+    assert file.path.read_bytes() == b'{"number":3}'
+    file.path.write_bytes(b'{"number":4,"new":[]}')
+    file.copy.unlink()
+    assert file.read() == Kept(4)
+    file.path.write_bytes(b'{"number":"four"}')
+    file.copy.unlink()
+    assert file.read() is None
+    assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["state.json.broken"]
+
+
+def test_a_file_that_is_too_large_is_damaged_and_its_copy_replaces_it(
+    file: CheckedFile[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checked_files, "MAX_BYTES", 10)
+    file.write(b"{small}")
+    file.path.write_bytes(b"{" * 100)
+    assert file.read() == b"{small}"
+    for path in (file.path, file.copy):
+        path.write_bytes(b"{" * 100)
+    with pytest.raises(DamagedError, match="too large"):
+        file.read_or_refuse()
 
 
 @pytest.mark.parametrize("which", ["log", "log.copy"])

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import yaml
-from potluck_daemon.settings.schema import entries
+from potluck_control.settings import entries
 
 FOLDER = Path(__file__).parents[2] / "resources" / "container"
 TEXT = (FOLDER / "Containerfile").read_text()

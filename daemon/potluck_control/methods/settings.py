@@ -1,6 +1,6 @@
 """`settings.*`: settings as a window shows them, with kinds, ranges, help and values, and changes to them.
 
-This is no second list of settings. The daemon fills these classes from the declarations in its `settings.schema`.
+This is no second list of settings. The daemon fills these classes from the declarations in `potluck_control.settings`.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def _put(places: Places, ledger: bytes, identity: bytes, *, replace: bool) -> No
         for path in there:
             path.rename(path.with_name(f"{path.name}.before-{stamp}"))
         forget_copies(places.ledger_file)
-        Identity.file(places.identity_file).write(identity)
+        Identity.file(places.identity_file).write(Identity.from_bytes(identity))
         copy.chmod(0o600)
         copy.rename(places.ledger_file)
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from potluck_control.methods.contribution import EnergySource
-
-from potluck_daemon.settings.schema import LimitSettings
+from potluck_control.settings import LimitSettings
 
 _ROOT = Path("/sys/class/powercap")
 _ALLOW = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj allows it until the next start"

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from potluck_control.settings import LimitSettings
 
 from potluck.files import free_bytes
 from potluck_daemon.metering.energy import Power, ProcessorMeter, Reading, power_of_serving
 from potluck_daemon.metering.traffic import NetworkUse, TrafficMeter
 from potluck_daemon.metering.usage import DayUse, used
 from potluck_daemon.policy.terms import Disk
-from potluck_daemon.settings.schema import LimitSettings
 
 DISK_INTERVAL_S = 60.0
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from potluck_control.schema import UseStatus
+from potluck_control.settings import LimitSettings, Settings
 
 from potluck.errors import PotluckError
 from potluck.model_folder import hub_cache
@@ -18,7 +19,6 @@ from potluck_daemon.policy.decide import Obstacle
 from potluck_daemon.policy.terms import Disk, cost, obstacles
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
-from potluck_daemon.settings.schema import LimitSettings, Settings
 
 INTERVAL_S = 15.0  # between samples, each of which takes some milliseconds
 

@@ -34,10 +34,10 @@ from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 
 from potluck_control.engine_messages import MIN_DUTY
+from potluck_control.settings import Settings, YieldSettings
 from potluck_control.states import Certainty, Reason, State
 
 from potluck.membership.presentation import NOBODY_ONLINE, WAITING
-from potluck_daemon.settings.schema import Settings, YieldSettings
 
 CHECK_INTERVAL_S = 30.0  # between looks at an obstacle whose end is not known
 PREPARE_S = 12.0  # that importing takes on a slow machine, so the process starts this long before it is needed

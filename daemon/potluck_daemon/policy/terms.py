@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 
 from potluck_control.hours import is_open, opens_in_s, parse_hours
 from potluck_control.network_report import NetworkCaps
+from potluck_control.settings import LimitSettings, Settings, WhenSettings
 from potluck_control.states import Reason
 
 from potluck_daemon.metering.usage import DayUse, on
 from potluck_daemon.policy.decide import Obstacle, Presence
-from potluck_daemon.settings.schema import LimitSettings, Settings, WhenSettings
 
 _MIB = 1 << 20
 

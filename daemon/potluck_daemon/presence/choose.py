@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from potluck_control.settings import Settings
+
 from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.applications import ApplicationProbe
 from potluck_daemon.presence.battery import BatteryProbe
@@ -30,7 +32,6 @@ from potluck_daemon.presence.program_probes import (
 from potluck_daemon.presence.session import SessionProbe
 from potluck_daemon.presence.sleep import SleepProbe
 from potluck_daemon.presence.toplevels import WaylandWindowsProbe
-from potluck_daemon.settings.schema import Settings
 
 PROGRAMS_INTERVAL_S = 0.2  # freeing the memory takes as long, and both together shall take half a second
 LAUNCHERS_INTERVAL_S = 5 * PROGRAMS_INTERVAL_S  # a multiple, so that one look at the programs serves all

@@ -20,19 +20,17 @@ from potluck_control.methods.health import Bundle
 from potluck_control.places import Places
 from potluck_control.redaction import OwnNames, redact_person
 from potluck_control.schema import Status
+from potluck_control.settings import entries, value_of
 
 from potluck.errors import PotluckError
 from potluck.protocol.codec import encode, readable
 from potluck_daemon.doctor.checks import examine
 from potluck_daemon.doctor.finding import Scene
 from potluck_daemon.reporting.history import HistoryFile
-from potluck_daemon.settings.schema import entries
-from potluck_daemon.settings.values import value_of
 
 _LOG_LINES = 2000
 _TRANSITIONS = 200
 _PACKAGES = ("potluck", "torch", "transformers", "hivemind", "psutil", "PySide6-Essentials")
-_PRIVATE = ("serve.swarm", "serve.name", "serve.listen")  # settings that tell who and where this is
 
 
 def write_bundle(path: Path, scene: Scene, person: OwnNames, *, replaces: bool) -> Bundle:
@@ -76,7 +74,7 @@ def this_person() -> OwnNames:
 def _texts(scene: Scene) -> Iterator[tuple[str, str]]:
     yield "versions.json", readable(_versions())
     yield "doctor.json", readable(examine(scene))
-    settings = {entry.key: value_of(scene.loaded.settings, entry) for entry in entries() if entry.key not in _PRIVATE}
+    settings = {entry.key: value_of(scene.loaded.settings, entry) for entry in entries() if not entry.is_private}
     notes = {"problems": scene.loaded.problems, "notices": scene.loaded.notices}
     yield "settings.json", readable({**settings, **notes})
     if scene.status is not None:

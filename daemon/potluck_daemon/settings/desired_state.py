@@ -9,12 +9,12 @@ from pathlib import Path
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import Places
 from potluck_control.resources import bundled_checkpoint
+from potluck_control.settings import Settings, for_engine
 
 from potluck.membership.joined import chosen_swarm
 from potluck.membership.membership import Membership
 from potluck.p2p.ports import everywhere
 from potluck.protocol.swarm import Swarm
-from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import Loaded
 
 
@@ -63,26 +63,9 @@ def _launch(settings: Settings, membership: Membership, places: Places, port: in
         runtime_dir=places.socket.parent / "nodes",
         identity_path=places.identity_file,
         outbox=places.receipts,
-        blocks=serve.blocks,
-        num_blocks=serve.num_blocks,
-        device=serve.device,
-        devices=serve.devices,
-        dtype=serve.dtype,
-        quantization=serve.quantization,
-        cache_quantization=serve.cache_quantization,
-        adapters=serve.adapters,
-        private_adapters_mb=serve.private_adapters_mb,
-        memory_limit_mb=serve.memory_limit_mb,
-        max_memory=serve.max_memory,
-        threads=serve.threads,
-        public_name=serve.name,
-        link_mbps=serve.link_mbps,
-        relay_for_others=serve.relay_for_others,
-        find_nearby=serve.find_nearby,
+        settings=for_engine(settings),
         listen=serve.listen or everywhere(port),
         may_move_port=True,
-        disk_mb=settings.limits.disk_mb,
-        models_folder=serve.models_folder,
     )
 
 

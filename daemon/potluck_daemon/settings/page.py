@@ -8,10 +8,9 @@ from itertools import groupby
 from pathlib import Path
 
 from potluck_control.methods.settings import Section, Setting, SettingKind, SettingsPage
+from potluck_control.settings import SettingEntry, Settings, entries, value_of
 
-from potluck_daemon.settings.schema import SettingEntry, Settings, entries
 from potluck_daemon.settings.store import Loaded
-from potluck_daemon.settings.values import value_of
 
 _KINDS = {
     bool: SettingKind.FLAG,

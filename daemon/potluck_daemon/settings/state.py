@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import math
 import time
@@ -12,9 +11,8 @@ from pathlib import Path
 
 from potluck_control.schema import ProgramQuestion, SwarmStatus
 
-from potluck.checked_files import CheckedFile, DamagedError
+from potluck.checked_files import state_file
 from potluck.errors import PotluckError, explained
-from potluck.protocol.codec import decode, encode
 from potluck_daemon.metering.usage import DayUse
 
 log = logging.getLogger(__name__)
@@ -79,20 +77,16 @@ class StateFile:
     """The remembered state and its checked file. Call `load` first."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self._file = CheckedFile(path, lambda data: decode(RememberedState, data))
+        self._file = state_file(path, RememberedState)
         self._clock = clock
         self._saved_at = -math.inf
         self._saved = RememberedState()
         self.state = RememberedState()
 
     def load(self) -> str | None:
-        """Read the file, or start afresh beside one that cannot be repaired. Return a notice if it is out of reach."""
+        """Read the file. Return a notice if it is out of reach."""
         try:
             self.state = self._saved = self._file.read() or RememberedState()
-        except DamagedError as error:
-            log.warning("%s; starting afresh", error.message)
-            with contextlib.suppress(OSError):
-                self._file.set_aside()
         except OSError as error:
             return f"{self._file.path} cannot be read: {error.strerror}"
         return None
@@ -107,7 +101,7 @@ class StateFile:
             return
         self._saved_at = self._clock()
         try:
-            self._file.write(encode(self.state))
+            self._file.write(self.state)
         except OSError as error:
             raise (explained(error, self._file.path) or error) from error
         self._saved = self.state

@@ -1,12 +1,15 @@
-"""Reads and changes the settings file.
+"""Reads and changes the settings file, and decides which settings are in force.
 
-A mistake in the file is named with its line, and never keeps the daemon from starting (`accepted.py` decides what is in
-force then). A file of another version is a mistake like any other. Changes keep comments and order. A version with
-another form of the file keeps the one of before as `settings.toml.vN`; `take_back` brings it back after a downgrade.
+A mistake in the file is named with its line, and never keeps the daemon from starting: the settings of the last file
+without a mistake stay in force. A checked backup of that file lies beside the state. Somebody who switched serving off
+must not serve because of a typo. People edit this file, so a valid file that differs from the backup is an edit, unless
+damage shows: it is empty or gone, it breaks off within a line, or its content changed while its time of change stayed
+the same. Changes keep comments, order, and what only a newer version knows.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import tomllib
@@ -15,22 +18,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from potluck_control.places import Places
+from potluck_control.settings import SETTINGS_VERSION, SettingEntry, Settings, entries, value_of, with_value
+
+from potluck.checked_files import read_copy, repair, write_copy
 from potluck.errors import UsageError
 from potluck.files import write_atomically
 from potluck.locks import alone
-from potluck_daemon.settings.schema import SETTINGS_VERSION, SettingEntry, Settings, entries
+from potluck_daemon.settings.owner import files_as_owner, owner_of
 from potluck_daemon.settings.values import convert, entry_of, suggestion
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
+log = logging.getLogger(__name__)
+
 EDIT_HINT = "correct it with: potluck config edit"
 _ENCODING = "utf-8-sig"  # editors of Windows put a byte order mark before the text
+_CLOCK_S = 1.0  # file systems may not tell two changes within this time apart
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The contents of a settings file. A setting with a mistake has its default here."""
+    """The settings in force, or those of one file. A setting with a mistake has its default then."""
 
     settings: Settings
     problems: tuple[str, ...] = ()  # mistakes in the file, each with its line
@@ -40,6 +50,117 @@ class Loaded:
     @property
     def is_valid(self) -> bool:
         return not self.problems
+
+
+class SettingsStore:
+    """The settings file of a daemon with its backup. Call `read` whenever the file may have changed."""
+
+    def __init__(self, places: Places, environment: Mapping[str, str]) -> None:
+        self._places = places
+        self._path = places.settings_file
+        self._environment = environment
+        self._backup = places.accepted_settings_file
+        self._obeyed: Settings | None = None
+        self._lost: tuple[str, ...] = ()
+
+    def read(self) -> Loaded:
+        """Return the settings in force, with what is wrong with the file. Never raises."""
+        earlier = parse(read_copy(self._backup) or b"", self._path.name, self._environment)
+        loaded = self._load(earlier.data)
+        if loaded.is_valid:
+            if loaded.data != earlier.data:
+                self._lost = _lost(self._path.name, loaded, earlier)
+            self._keep(loaded.data)
+            self._obeyed = loaded.settings
+            return replace(loaded, notices=loaded.notices + self._lost)
+        obeyed = self._obeyed or (earlier.settings if earlier.data and earlier.is_valid else None)
+        if obeyed is None:
+            return replace(loaded, problems=(*loaded.problems, "the defaults hold where the file cannot be obeyed"))
+        return Loaded(obeyed, (*loaded.problems, "the settings before this mistake stay in force"), loaded.notices)
+
+    def in_force(self) -> bytes:
+        """Return the last file without a mistake; empty if there is none or it cannot be read.
+
+        Root takes nothing over that the service's user could have written: the settings name whose programs root
+        installs.
+        """
+        return (read_copy(self._backup) or b"") if owner_of(self._places) is None else b""
+
+    def change(self, values: Mapping[str, object]) -> dict[str, Any]:
+        """Change settings in the file, all or none, to values or to text as a person types it.
+
+        None takes a setting out of the file, so that its default applies. Return what the file had before, which undoes
+        the change; None for a setting that it did not have. An empty or missing file begins with the settings in force.
+
+        Raises:
+            UsageError: a setting is unknown, a value is wrong, or only a person can mend the file.
+            OSError: the file cannot be written, and is unchanged.
+        """
+        import tomlkit  # only a change needs it; the paused daemon does not
+
+        wanted = [(entry := entry_of(key), _converted(entry, value)) for key, value in values.items()]
+        with alone(self._path.parent):
+            data = self._path.read_bytes() if self._path.exists() else b""
+            data = data if data.strip() else self.in_force()
+            there = _table(data, self._path.name)
+            found = parse(data, self._path.name, {}).settings
+            document = tomlkit.parse(data.decode(_ENCODING) or f"version = {SETTINGS_VERSION}\n")
+            for entry, value in wanted:
+                _put(document, entry, value)
+            self._write(document.as_string().encode())
+        return {entry.key: value_of(found, entry) if entry.key in there else None for entry, _ in wanted}
+
+    def replace(self, data: bytes) -> None:
+        """Replace the file by an edited one. Raises OSError if it cannot be written; it is unchanged then."""
+        with alone(self._path.parent):
+            self._write(data)
+
+    def _load(self, kept: bytes) -> Loaded:
+        """Read the file; damage counts as a mistake. Repair a file that nobody has written to but that has changed."""
+        loaded = load(self._path, self._environment)
+        if not kept.strip() or loaded.data == kept:
+            return loaded
+        if self._has_rotted():
+            try:
+                repair(self._path, lambda file: file.write(kept), mode=self._path.stat().st_mode & 0o777)
+                return load(self._path, self._environment)
+            except OSError:
+                return replace(loaded, problems=(f"{self._path} was damaged and cannot be repaired", *loaded.problems))
+        if loaded.is_valid and not loaded.data.strip():
+            problem = f"{self._path} is empty or missing; `version = {SETTINGS_VERSION}` in it would mean the defaults"
+            return replace(loaded, problems=(problem,))
+        if loaded.is_valid and kept.startswith(loaded.data) and not loaded.data.endswith(b"\n"):
+            return replace(loaded, problems=(f"{self._path} breaks off in the middle of a line",))
+        return loaded
+
+    def _has_rotted(self) -> bool:
+        """Return whether the content has changed, but not the file's time, which each writer sets."""
+        try:
+            file, backup = self._path.stat(), self._backup.stat()
+        except OSError:
+            return False
+        return file.st_mtime_ns == backup.st_mtime_ns and backup.st_ctime > file.st_mtime + _CLOCK_S
+
+    def _write(self, data: bytes) -> None:
+        """Replace the file, and the backup if there is no mistake in it. The caller holds the lock. Raises OSError.
+
+        The file is as readable as its folder, because the service must read what root writes.
+        """
+        write_atomically(self._path, data, mode=self._path.parent.stat().st_mode & 0o644)
+        if parse(data, self._path.name, {}).is_valid:
+            with files_as_owner(self._places):
+                self._keep(data)
+
+    def _keep(self, data: bytes) -> None:
+        """Make the backup hold `data` and have the time of the file, by which damage is told from edits."""
+        try:
+            if (read_copy(self._backup) or b"") != data:
+                write_copy(self._backup, data)
+            if data:
+                time_ns = self._path.stat().st_mtime_ns
+                os.utime(self._backup, ns=(time_ns, time_ns))
+        except OSError as error:
+            log.warning("cannot keep a copy of the settings in %s: %s", self._backup, error.strerror)
 
 
 def load(path: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
@@ -59,87 +180,32 @@ def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
     notices: list[str] = []
     settings = Settings()
     known = {entry.key: entry for entry in entries()}
-    for key, value in _flatten(_table(data, name, problems)).items():
+    try:
+        table = _table(data, name)
+    except UsageError as error:
+        table = {"version": SETTINGS_VERSION}
+        problems.append(error.message)
+    is_newer = table.pop("version") > SETTINGS_VERSION
+    if is_newer:
+        notices.append(f"{name} is of a newer Potluck; what this one does not know stays in it and has no effect")
+    for key, value in table.items():
         place = f"{name}{_line_of(data, key)}"
         if key not in known:
             meant = suggestion(key)
             notices.append(f"{place}: there is no setting {key}{meant and '; '}{meant}")
             continue
         try:
-            settings = _with(settings, known[key], convert(known[key], value))
+            settings = with_value(settings, known[key], convert(known[key], value))
         except ValueError as error:
-            problems.append(f"{place}: {key}: {error}")
+            (notices if is_newer else problems).append(f"{place}: {key}: {error}")
     for entry in known.values():
         text = environment.get(entry.variable)
         if text is not None:
             try:
-                settings = _with(settings, entry, convert(entry, text))
+                settings = with_value(settings, entry, convert(entry, text))
             except ValueError as error:
                 notices.append(f"{entry.variable} is ignored: {error}")
     return Loaded(settings, tuple(problems), tuple(notices), data)
-
-
-def keys_in(data: bytes) -> set[str]:
-    """Return the settings that the bytes of a file set; none if it is not TOML."""
-    return set(_flatten(_readable(data)))
-
-
-def change(path: Path, values: Mapping[str, object], *, earlier: bytes = b"") -> dict[str, Any]:
-    """Change settings in the file, all or none, to values or to text as a person types it.
-
-    None takes a setting out of the file, so that its default applies. Return what the file had before, which undoes the
-    change; None for a setting that it did not have. An empty or missing file begins with `earlier`, the settings in
-    force.
-
-    Raises:
-        UsageError: a setting is unknown, a value is wrong, or only a person can mend the file.
-        OSError: the file cannot be written, and is unchanged.
-    """
-    wanted = [(entry := entry_of(key), _converted(entry, value)) for key, value in values.items()]
-    with alone(path.parent):
-        document = _document(path, earlier)
-        before = {entry.key: _value_in(document, entry) for entry, _ in wanted}
-        for entry, value in wanted:
-            _put(document, entry, value)
-        write(path, document.as_string().encode())
-    return before
-
-
-def take_back(path: Path) -> str:
-    """Bring back the file of this version after a downgrade, with the changes that were made since.
-
-    The newer file is kept as a copy of its version. Return what was done as a sentence; empty: nothing.
-
-    Raises:
-        OSError: the file cannot be written, and is unchanged.
-    """
-    if not path.exists():
-        return ""
-    with alone(path.parent):
-        data = path.read_bytes()
-        table = _readable(data)
-        version, copy = _version(table), _copy_of(path, SETTINGS_VERSION)
-        earlier = copy.read_bytes() if copy.exists() else b""
-        if not isinstance(version, int) or version <= SETTINGS_VERSION or not _readable(earlier):
-            return ""
-        merged, left = _merged(earlier, table)
-        write(_copy_of(path, version), data)
-        write(path, merged)
-    lost = f"; not taken over: {', '.join(left)}" if left else ""
-    return (
-        f"{path.name} was of a newer Potluck, and is now as before that, with what was changed since and is known "
-        f"here{lost}; the newer one is kept as {_copy_of(path, version).name}"
-    )
-
-
-def write(path: Path, data: bytes) -> None:
-    """Replace the file. It is as readable as its folder, because the service must read what root writes.
-
-    Raises:
-        OSError: the file cannot be written, and is unchanged.
-    """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_atomically(path, data, mode=path.parent.stat().st_mode & 0o644)
 
 
 def _converted(entry: SettingEntry, value: object) -> Any:
@@ -149,96 +215,35 @@ def _converted(entry: SettingEntry, value: object) -> Any:
         raise UsageError(f"{entry.key}: {error}", hint=entry.help) from None
 
 
-def _value_in(document: TOMLDocument, entry: SettingEntry) -> Any:
-    """Return the value in the file; None if it is missing or wrong, because nobody wants that back."""
-    section = document.unwrap().get(entry.section)
-    value = section.get(entry.name) if isinstance(section, dict) else None
-    try:
-        return None if value is None else convert(entry, value)
-    except ValueError:
-        return None
-
-
 def _put(document: TOMLDocument, entry: SettingEntry, value: Any) -> None:
-    if value is not None:
-        document.setdefault(entry.section, {})[entry.name] = list(value) if isinstance(value, tuple) else value
-    elif isinstance(section := document.get(entry.section), dict):
+    """Raises UsageError if the file has something else in place of the setting's section."""
+    section = document.get(entry.section, {})
+    if not isinstance(section, dict):
+        raise UsageError(f"{entry.section} is not a section of the file", hint=EDIT_HINT)
+    if value is None:
         section.pop(entry.name, None)
+    else:
+        document.setdefault(entry.section, {})[entry.name] = list(value) if isinstance(value, tuple) else value
 
 
-def _document(path: Path, earlier: bytes) -> TOMLDocument:
-    """Return the file, ready for changes. Raises UsageError."""
-    import tomlkit  # only a change needs it; the paused daemon does not
+def _table(data: bytes, name: str) -> dict[str, Any]:
+    """Return what a file of this version or a newer one sets, by key, and its `version`. People may leave that out.
 
-    data = path.read_bytes() if path.exists() else b""
-    data = data if data.strip() else earlier
-    problems: list[str] = []
-    _table(data, path.name, problems)
-    if problems:
-        raise UsageError(problems[0], hint=EDIT_HINT)
-    document = tomlkit.parse(data.decode(_ENCODING))
-    if not data:
-        document.add("version", tomlkit.item(SETTINGS_VERSION))
-    return document
-
-
-def _copy_of(path: Path, version: int) -> Path:
-    """Return the path of the copy that keeps the file of that version."""
-    return path.with_name(f"{path.name}.v{version}")
-
-
-def _merged(earlier: bytes, newer: Mapping[str, Any]) -> tuple[bytes, list[str]]:
-    """Return the earlier file with the newer one's values, and the keys that are not known here."""
-    import tomlkit
-
-    document = tomlkit.parse(earlier.decode(_ENCODING))
-    before, known, left = _flatten(document.unwrap()), {entry.key: entry for entry in entries()}, []
-    for key, value in _flatten(newer).items():
-        if before.get(key) == value:
-            continue
-        try:
-            _put(document, known[key], convert(known[key], value))
-        except (KeyError, ValueError):
-            left.append(key)
-    return document.as_string().encode(), left
-
-
-def _readable(data: bytes) -> dict[str, Any]:
-    """Return the tables of a file of any version; empty if it is not TOML."""
-    try:
-        return tomllib.loads(data.decode(_ENCODING))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        return {}
-
-
-def _table(data: bytes, name: str, problems: list[str]) -> dict[str, Any]:
-    """Return the tables of a file of this version. For an unusable one, add a problem and return nothing."""
+    Raises:
+        UsageError: a person has to mend the file.
+    """
     try:
         table = tomllib.loads(data.decode(_ENCODING))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        problems.append(f"{name} is not valid TOML: {error}")
-        return {}
-    version = _version(table)
-    if version != SETTINGS_VERSION:
-        problems.append(f"{name} has version {version!r}; this Potluck knows version {SETTINGS_VERSION}")
-        return {}
-    return table
-
-
-def _version(table: Mapping[str, Any]) -> int:
-    """Return the file's version. One without a version was written by hand, for this one."""
-    version: int = table.get("version", SETTINGS_VERSION)
-    return version
-
-
-def _flatten(table: Mapping[str, Any]) -> dict[str, object]:
-    flat: dict[str, object] = {}
-    for name, value in table.items():
-        if isinstance(value, dict):
-            flat.update({f"{name}.{inner}": item for inner, item in value.items()})
-        elif name != "version":
-            flat[name] = value
-    return flat
+        raise UsageError(f"{name} is not valid TOML: {error}", hint=EDIT_HINT) from None
+    version = table.setdefault("version", SETTINGS_VERSION)
+    if type(version) is not int or version < SETTINGS_VERSION:
+        text = (
+            f"{name}{_line_of(data, 'version')} has version {version!r}; this Potluck knows version {SETTINGS_VERSION}"
+        )
+        raise UsageError(text, hint=EDIT_HINT)
+    sections = {key: value if isinstance(value, dict) else {"": value} for key, value in table.items()}
+    return {f"{key}.{name}".removesuffix("."): item for key, value in sections.items() for name, item in value.items()}
 
 
 def _line_of(data: bytes, key: str) -> str:
@@ -253,6 +258,9 @@ def _line_of(data: bytes, key: str) -> str:
     return ""
 
 
-def _with(settings: Settings, entry: SettingEntry, value: object) -> Settings:
-    section = getattr(settings, entry.attribute)
-    return replace(settings, **{entry.attribute: replace(section, **{entry.name: value})})
+def _lost(name: str, loaded: Loaded, earlier: Loaded) -> tuple[str, ...]:
+    """Return a notice for a file that has lost its end, as a full disk leaves it; nothing if it has not. Pure."""
+    both = (loaded.settings, earlier.settings)
+    gone = [entry.key for entry in entries() if len({value_of(settings, entry) for settings in both}) == 2]
+    has_lost = gone and earlier.data.startswith(loaded.data)
+    return (f"{name} has lost its last lines; back to the default: {', '.join(gone)}",) if has_lost else ()

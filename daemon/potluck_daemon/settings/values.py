@@ -7,8 +7,9 @@ import re
 from difflib import get_close_matches
 from typing import Any
 
+from potluck_control.settings import SettingEntry, entries
+
 from potluck.errors import UsageError
-from potluck_daemon.settings.schema import SettingEntry, Settings, entries
 
 _DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})(?!\d)")  # three digits could be thousands
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kMGT])(i?)B", re.IGNORECASE)
@@ -42,7 +43,10 @@ def convert(entry: SettingEntry, value: object) -> Any:
     if entry.choices and converted not in entry.choices:
         raise ValueError(f"{value!r} is none of {', '.join(entry.choices)}")
     if entry.check is not None:
-        entry.check(converted)
+        try:
+            entry.check(converted)
+        except UsageError as error:
+            raise ValueError(f"{error.message}; {error.hint}") from None
     return converted
 
 
@@ -56,10 +60,6 @@ def _convert(entry: SettingEntry, kind: type, value: object) -> Any:
             raise ValueError(f"expected text, not {value!r}")
         return value
     return _number(entry, kind, value)
-
-
-def value_of(settings: Settings, entry: SettingEntry) -> Any:
-    return getattr(getattr(settings, entry.attribute), entry.name)
 
 
 def shown(value: object) -> str:

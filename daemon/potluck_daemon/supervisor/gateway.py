@@ -53,6 +53,7 @@ class Gateway:
         self._port = 0  # at which it has served; 0: it has not
         self._end_after_s = 0.0
         self._stays = False
+        self._is_asked_for = asyncio.Event()  # so that one that failed starts without a delay
 
     @property
     def stays(self) -> bool:
@@ -92,10 +93,13 @@ class Gateway:
         command = python_command(python, "-m", "potluck_gateway")
         self._task = start_task(self._life(partial(self._run, command, environment, opening)))
 
-    def stay(self) -> None:
-        """Keep the process that runs, even if nobody uses it."""
-        self._stays = True
-        self._status = structs.replace(self._status, ends_at=None)
+    def go_on(self, *, stays: bool) -> None:
+        """Keep the process that runs, or start one that failed without waiting. `stays`: even if nobody uses it."""
+        if stays:
+            self._stays = True
+            self._status = structs.replace(self._status, ends_at=None)
+        if self._status.state is GatewayState.FAILED:
+            self._begin_again()
 
     async def tell_keys(self, hashes: tuple[str, ...]) -> None:
         """Let in only those with one of these keys, and those with the token."""
@@ -114,6 +118,12 @@ class Gateway:
         if not has_failed:
             self._status = GatewayStatus(GatewayState.STOPPED)
 
+    def _begin_again(self) -> None:
+        """Note that the process that failed starts again, and end the wait before that."""
+        state, old = GatewayState.STARTING, self._status
+        self._status = GatewayStatus(state, swarm=old.swarm, model=old.model, step="Starting")
+        self._is_asked_for.set()
+
     async def _life(self, run: Callable[[], Awaitable[str]]) -> None:
         """Run the process, and again if it fails after it has served, until nobody uses it."""
         failures, self._port = 0, 0
@@ -129,8 +139,11 @@ class Gateway:
             if not self._port:
                 return
             failures = 1 if time.monotonic() - begin >= STABLE_S else failures + 1
-            await asyncio.sleep(delay_s(failures, explained=False))
-            self._status = structs.replace(ended, state=GatewayState.STARTING, step="Starting")
+            self._is_asked_for.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(delay_s(failures, explained=False)):
+                    await self._is_asked_for.wait()
+            self._begin_again()
 
     async def _run(
         self,
@@ -175,7 +188,7 @@ class Gateway:
             )  # the next one would get the same answer
             child.kill()
             return
-        wanted = structs.replace(wanted, distrusted=tuple(sorted(self._distrusted)), port=self._port or wanted.port)
+        wanted = structs.replace(wanted, distrusted=tuple(sorted(self._distrusted)), port=self._port)
         await child.say(encode(wanted) + b"\n")
         self._child = child
 

@@ -17,13 +17,13 @@ from potluck_control.methods.machine import Device
 from potluck_control.methods.models import ModelChoice
 from potluck_control.own_python import python_command
 from potluck_control.resources import DEMO_MODEL, resource
+from potluck_control.settings import ServeSettings
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import files_of
 from potluck.model_folder import SMALL, has_model
 from potluck.protocol.hub import FoundModel
 from potluck_daemon.environment.interpreter import has_torch
-from potluck_daemon.settings.schema import ServeSettings
 from potluck_daemon.swarms.hub import ask_hub
 from potluck_daemon.swarms.stored_models import PREFIX
 

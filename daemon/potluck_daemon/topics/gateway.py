@@ -11,7 +11,7 @@ from dataclasses import replace
 from potluck_control.gateway_messages import GatewayOpening
 from potluck_control.method import Empty
 from potluck_control.methods import gateway
-from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyList, KeyName, MadeKey, StartParams
+from potluck_control.methods.gateway import GatewayStatus, KeyList, KeyName, MadeKey, StartParams
 from potluck_control.resources import bundled_checkpoint
 from potluck_control.schema import AuditStatus, Transition
 from potluck_control.states import Reason, State
@@ -31,7 +31,6 @@ log = logging.getLogger(__name__)
 _TOKEN_BYTES = 32
 _LOOK_S = 0.1  # while the engine starts, for its addresses
 _RETRY_S = 60.0  # after a gateway that should run could not be started, or ended
-_RUNS = (GatewayState.STARTING, GatewayState.READY)
 _GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN)
 
 
@@ -93,9 +92,8 @@ class GatewayTopic(Topic):
         stays = params.stays or (always.start_with_daemon and params.swarm in ("", always.swarm))
         now = self._gateway.status
         is_same = (now.swarm, now.model) == (membership.swarm.name, membership.swarm.model)
-        if now.state in _RUNS and is_same:
-            if stays:
-                self._gateway.stay()
+        if is_same and not self._gateway.is_over:
+            self._gateway.go_on(stays=stays)
             return self._gateway.status
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         is_served = configuration.swarm is not None and configuration.swarm.name == membership.swarm.name
@@ -131,20 +129,15 @@ class GatewayTopic(Topic):
             swarm = configuration.invited_swarm(self._supervisor.facts_of(swarm).addresses)
         if not swarm.bootstrap_peers:
             raise UsageError(f"the swarm {swarm.name} cannot be found", hint="serve it, or ask a member for an invite")
-        settings = configuration.settings
-        folder = chosen_checkpoint(settings.serve.checkpoint, swarm) if is_served else ""
+        folder = chosen_checkpoint(configuration.settings.serve.checkpoint, swarm) if is_served else ""
         if not folder and (found := downloaded(swarm, configuration.models_folder)) is not None:
             folder = str(found)
         return GatewayOpening(
             membership=replace(membership.for_client(), swarm=swarm),
             token=token,
             checkpoint=folder or str(bundled_checkpoint(swarm.model) or swarm.model),
-            max_tokens=settings.chat.max_tokens,
+            settings=configuration.settings,
             socket=str(configuration.places.socket),
-            find_nearby=settings.serve.find_nearby,
-            port=settings.gateway.port,
-            at_once=settings.gateway.at_once,
-            audits=settings.gateway.audits,
             key_hashes=self._keys.hashes(),
         )
 

@@ -13,20 +13,20 @@ import random
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from msgspec import structs
 from potluck_control.method import Empty
 from potluck_control.methods import updates
 from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesState
 from potluck_control.own_python import python_command
+from potluck_control.settings import UpdateSettings
 
 from potluck.errors import PotluckError, UsageError
 from potluck_daemon.child import started
 from potluck_daemon.configuration import Configuration
-from potluck_daemon.settings.schema import UpdateSettings
 from potluck_daemon.topics.topic import Topic, answers
 from potluck_daemon.updates.manifest import is_newer, require_publisher
 from potluck_daemon.updates.notes import Notes, NotesFile
@@ -148,7 +148,7 @@ class UpdatesTopic(Topic):
     def _note(self, problem: Problem) -> None:
         """Note a problem for a process that could not, so that the next tick does not try again."""
         with contextlib.suppress(PotluckError, OSError), self._file.lock() as notes:
-            self._file.write(replace(notes, asked_at=time.time(), progress=None, error=problem))
+            self._file.write(structs.replace(notes, asked_at=time.time(), progress=None, error=problem))
 
     def _show_while_locked(self) -> None:
         if self._showing is None or self._showing.done():

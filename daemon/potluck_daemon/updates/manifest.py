@@ -15,10 +15,10 @@ import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec import Meta, Struct
+from potluck_control.settings import UpdateSettings
 
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.codec import decode
-from potluck_daemon.settings.schema import UpdateSettings
 
 MAX_BYTES = 1 << 16
 PRODUCT = "potluck"

@@ -9,24 +9,22 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from msgspec import Struct
 from potluck_control.methods.setup import Problem
 from potluck_control.methods.updates import UpdateProgress
 from potluck_control.places import Places
 
-from potluck.checked_files import CheckedFile, DamagedError
+from potluck.checked_files import state_file
 from potluck.errors import PotluckError
 from potluck.locks import LOOKED_AT_S, is_locked, open_locked
-from potluck.protocol.codec import decode, encode
 from potluck_daemon.updates.freshness import KnownPublisher
 
 
-@dataclass(frozen=True, slots=True)
-class Notes:
+class Notes(Struct, frozen=True):
     """The notes. The publisher was last asked at `asked_at` and last answered at `checked_at`, in Unix seconds."""
 
-    seen: KnownPublisher = field(default_factory=KnownPublisher)
+    seen: KnownPublisher = KnownPublisher()
     asked_at: float = 0.0
     checked_at: float | None = None
     progress: UpdateProgress | None = None
@@ -37,7 +35,7 @@ class NotesFile:
     """The notes of the daemon that has these places."""
 
     def __init__(self, places: Places) -> None:
-        self._file = CheckedFile(places.state / "updates.json", lambda data: decode(Notes, data))
+        self._file = state_file(places.state / "updates.json", Notes)
         self._lock = places.state / "updates.lock"
         self._known: tuple[object, Notes] = ("", Notes())  # the stamp of the file, and its content then
 
@@ -47,14 +45,14 @@ class NotesFile:
         if stamp != self._known[0]:
             try:
                 notes = self._file.read() or Notes()
-            except (OSError, DamagedError):
+            except OSError:
                 notes = Notes()
             self._known = self._stamp(), notes
         return self._known[1]
 
     def write(self, notes: Notes) -> None:
         """Replace the notes; the caller holds the lock. Raises OSError."""
-        self._file.write(encode(notes))
+        self._file.write(notes)
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[Notes]:
@@ -68,11 +66,6 @@ class NotesFile:
             hint = "remove it if it is a link, and make room if the disk is full"
             raise PotluckError(f"cannot open {self._lock}: {error.strerror}", hint=hint) from error
         try:
-            try:
-                with contextlib.suppress(OSError):
-                    self._file.read()
-            except DamagedError:
-                self._file.set_aside()  # it had the publisher's state, so somebody may want to look
             yield self.read()
         finally:
             os.close(handle)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -29,7 +28,7 @@ class Mirror:
 
     def __init__(self, rank: int, config: LaunchSpec) -> None:
         self._rank = rank
-        self._config = replace(config, device=config.devices[rank])
+        self._config = config.with_serve(device=config.serve.devices[rank])
         self._memory: KvMemory | None = None
         self._caches: dict[int, KvCache] = {}
 
@@ -42,8 +41,8 @@ class Mirror:
     def load(self, span: Span, meeting: Path) -> None:
         """Meet the other ranks and load this rank's part."""
         config = self._config
-        torch.set_num_threads(config.threads)
-        size, device = len(config.devices), config.device
+        torch.set_num_threads(config.serve.threads)
+        size, device = len(config.serve.devices), config.serve.device
         self._ranks = join_ranks(self._rank, size, device=device, meeting=meeting, timeout_s=MEETING_TIMEOUT_S)
         whole = load(open_for_swarm(config), span, config, self._ranks)
         self._blocks = LoadedBlocks(whole, piece_tokens=config.limits.piece_tokens)

@@ -64,22 +64,23 @@ class RankProcesses:
         Raises:
             PotluckError: they cannot be started; UsageError for a device that is not there.
         """
-        _refuse_missing(config.devices)
+        _refuse_missing(config.serve.devices)
         config.runtime_dir.mkdir(parents=True, exist_ok=True)
         ranks = cls(config)
         try:
-            for rank in range(1, len(config.devices)):
+            for rank in range(1, len(config.serve.devices)):
                 await ranks._start_one(rank)
         except OSError as error:
             await ranks.close()
-            raise PotluckError(f"a process for {config.devices[rank]} cannot be started: {error.strerror}") from error
+            device = config.serve.devices[rank]
+            raise PotluckError(f"a process for {device} cannot be started: {error.strerror}") from error
         ranks._mailbox.send("config", config)
         return ranks
 
     @property
     def size(self) -> int:
         """Number of ranks, including this one."""
-        return len(self._config.devices)
+        return len(self._config.serve.devices)
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -91,7 +92,7 @@ class RankProcesses:
         config, size = self._config, self.size
         self._meeting = meeting = config.runtime_dir / f"ranks-{os.getpid()}-{next(_numbers)}"
         with self.together("load", span, meeting):
-            self._group = join_ranks(0, size, device=config.device, meeting=meeting, timeout_s=MEETING_TIMEOUT_S)
+            self._group = join_ranks(0, size, device=config.serve.device, meeting=meeting, timeout_s=MEETING_TIMEOUT_S)
             blocks = load(checkpoint, span, config, self._group)
             self._group.expect_within(EXCHANGE_TIMEOUT_S)
         return blocks

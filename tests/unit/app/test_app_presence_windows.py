@@ -11,9 +11,9 @@ from potluck_control import schema
 from potluck_control.client import DaemonAwayError
 from potluck_control.methods import settings
 from potluck_control.schema import PresenceParams
+from potluck_control.settings import entries
 from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.agents import REPORTABLE
-from potluck_daemon.settings.schema import entries
 
 AT_WORK = UserSession(1.0, Attention.ACCEPTS, "explorer.exe", frozenset({"explorer.exe"}), False, "")
 NO_WISHES = Wishes()

@@ -42,9 +42,9 @@ from potluck_control.methods.programs import PlacedProgram, PlaceParams, Program
 from potluck_control.methods.settings import Change, Changed, SetParams, SettingsPage
 from potluck_control.methods.swarms import ChooseModelParams, JoinedSwarm, LeaveParams, ModelChange, Swarms
 from potluck_control.schema import EngineStatus, LoadStatus, Status, UseStatus
+from potluck_control.settings import ServeSettings, Settings
 from potluck_control.states import Reason, State
 from potluck_daemon.settings.page import settings_page
-from potluck_daemon.settings.schema import ServeSettings, Settings
 from potluck_daemon.settings.store import Loaded
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QWheelEvent

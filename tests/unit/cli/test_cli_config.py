@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from potluck_cli.main import main
-from potluck_daemon.settings.schema import Settings, entries
+from potluck_control.settings import Settings, entries
 from potluck_daemon.settings.store import load
 
 

@@ -1,12 +1,16 @@
 """What `potluck serve` makes of its options."""
 
-import argparse
+import re
 from pathlib import Path
 
 import pytest
 from helpers.engine_peers import CHECKPOINT, SWARM
+from potluck_cli.parser import Parser
 from potluck_cli.serve import add_arguments, launch_spec
 from potluck_control.launch_spec import LaunchSpec
+from potluck_control.places import find_places
+from potluck_control.settings import ServeSettings
+from potluck_daemon.settings.store import change
 from potluck_engine.fitting import resolved
 
 from potluck.errors import UsageError
@@ -16,7 +20,7 @@ from potluck.protocol.swarm import new_swarm
 
 
 def asked(*options: str) -> LaunchSpec:
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     add_arguments(parser)
     return launch_spec(parser.parse_args([str(CHECKPOINT), *options]))
 
@@ -26,14 +30,14 @@ def spec_of(*options: str) -> LaunchSpec:
 
 
 def test_the_first_of_several_devices_is_the_engines_own_and_one_is_no_list() -> None:
-    spec = spec_of("--devices", "cuda:1,cuda:0", "--threads", "4")
-    assert (spec.device, spec.devices, spec.threads) == ("cuda:1", ("cuda:1", "cuda:0"), 4)
-    assert spec_of("--device", "cpu").devices == ()
+    spec = spec_of("--devices", "cuda:1,cuda:0", "--dtype", "float32", "--threads", "4")
+    assert (spec.serve.device, spec.serve.devices, spec.serve.threads) == ("cuda:1", ("cuda:1", "cuda:0"), 4)
+    assert spec_of("--device", "cpu").serve.devices == ()
 
 
 def test_ranks_on_the_cpu_share_its_threads() -> None:
-    assert spec_of("--devices", "cpu, cpu", "--threads", "4").threads == 2
-    assert spec_of("--devices", "cpu,cpu", "--threads", "1").threads == 1
+    assert spec_of("--devices", "cpu, cpu", "--threads", "4").serve.threads == 2
+    assert spec_of("--devices", "cpu,cpu", "--threads", "1").serve.threads == 1
 
 
 def test_devices_that_do_not_go_together_are_refused() -> None:
@@ -49,3 +53,35 @@ def test_a_served_node_can_show_whose_it_is(tmp_path: Path, monkeypatch: pytest.
         membership = asked(*options).membership
         assert membership.signing_key is not None
         assert membership.founder_seed is None
+
+
+def test_the_settings_of_the_file_hold_where_serve_has_no_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    change(find_places().settings_file, {"serve.find_nearby": False, "serve.device": "mps", "serve.threads": 3})
+    serve = asked("--swarm", encode_invite(Invite(SWARM)), "--name", "me").serve
+    assert serve == ServeSettings(find_nearby=False, device="cpu", name="me")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--threads", "2000"), "--threads: expected 0 to 1024, not '2000'"),
+        (("--dtype", "float8"), "'float8' is none of auto, float32"),
+        (("--blocks", "4:2"), "--blocks: "),
+        (("--blocks", "0:9"), "blocks 0:9 do not exist"),
+        (("--blocks", "0:2", "--num-blocks", "2"), "not allowed with argument --blocks"),
+        (("--max-memory", "cpu=much"), "is not a device and its memory; such as cuda:0=10GiB"),
+        (("--adapter", "/no/such/folder"), "there is no folder"),
+    ],
+)
+def test_an_option_is_checked_as_its_setting_is(options: tuple[str, ...], words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        asked("--swarm", encode_invite(Invite(SWARM)), *options)
+
+
+def test_adapters_and_memory_are_taken_as_settings_are(tmp_path: Path) -> None:
+    given = ("--adapter", str(tmp_path), "--adapter", "owner/name", "--private-adapters-mb", "1GiB")
+    serve = asked("--swarm", encode_invite(Invite(SWARM)), *given).serve
+    assert (serve.adapters, serve.private_adapters_mb) == ((str(tmp_path), "owner/name"), 1024)

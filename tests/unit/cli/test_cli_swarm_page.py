@@ -21,7 +21,6 @@ from potluck_control.schema import SwarmOutlook
 
 from potluck.errors import NetworkError, UsageError
 from potluck.membership.joined import JoinedSwarms
-from potluck.protocol.codec import encode
 from potluck.protocol.swarm import new_swarm
 
 NOW = 1_800_000_000.0
@@ -169,7 +168,7 @@ def test_the_file_is_for_its_user_unless_it_is_public_and_replaces_no_other(
 
 def test_the_secret_of_the_address_outlives_the_process(tmp_path: Path) -> None:
     file = kept_page(tmp_path, "_friends/../x")
-    file.write(encode(PageHistory(SECRET).with_reading(NOW, servers=1, is_complete=True, tokens_per_s=1.0)))
+    file.write(PageHistory(SECRET).with_reading(NOW, servers=1, is_complete=True, tokens_per_s=1.0))
     assert kept_page(tmp_path, "_friends/../x").read() == file.read() is not None
     assert file.path.parent == tmp_path
 

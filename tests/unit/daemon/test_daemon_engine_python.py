@@ -9,9 +9,9 @@ import pytest
 from potluck_control.engine_messages import Launch, decode
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import Places
+from potluck_control.settings import Settings
 from potluck_daemon.policy.decide import EngineOrder, Phase
 from potluck_daemon.settings.desired_state import _launch
-from potluck_daemon.settings.schema import Settings
 from potluck_daemon.supervisor.supervisor import Supervisor
 
 from potluck.membership.membership import Membership

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from potluck_control.methods.machine import Device
-from potluck_daemon.settings.schema import ServeSettings
+from potluck_control.settings import ServeSettings
 from potluck_daemon.swarms.model_choices import Lending, lending, on_disk
 
 from potluck.errors import UsageError

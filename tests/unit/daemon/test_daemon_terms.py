@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from potluck_control.network_report import NetworkCaps
 from potluck_control.schema import UseStatus
+from potluck_control.settings import LimitSettings, ServeSettings, Settings, WhenSettings
 from potluck_control.states import Reason
 from potluck_daemon.metering.energy import Power, ProcessorMeter
 from potluck_daemon.metering.meters import DiskMeter, UseMeter, UseSample
@@ -20,7 +21,6 @@ from potluck_daemon.policy.budget import Budget, models_folder
 from potluck_daemon.policy.decide import Evidence, Presence
 from potluck_daemon.policy.terms import Disk, network_caps, obstacles
 from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
-from potluck_daemon.settings.schema import LimitSettings, ServeSettings, Settings, WhenSettings
 
 from potluck.errors import PotluckError
 

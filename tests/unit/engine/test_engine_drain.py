@@ -7,7 +7,7 @@ from helpers.client_world import World, local_model, prompt, world
 from helpers.engine_peers import until
 from helpers.fake_network import FakeHost
 from helpers.golden import CHECKPOINT
-from potluck_control.launch_spec import LaunchSpec
+from helpers.launches import launch_of
 from potluck_engine.server import Engine
 
 from potluck.membership.membership import Membership
@@ -22,9 +22,7 @@ async def start_engine(there: World, folder: Path, span: Span) -> Engine:
     async def start_host(_: HostConfig) -> FakeHost:
         return there.network.start()
 
-    config = LaunchSpec(
-        membership=Membership(there.swarm), checkpoint=str(CHECKPOINT), runtime_dir=folder, blocks=str(span)
-    )
+    config = launch_of(CHECKPOINT, folder, Membership(there.swarm), blocks=str(span))
     engine = Engine(config, lambda event: None, start_host=start_host)
     await engine.start()
     return engine

@@ -9,8 +9,8 @@ import pytest
 from helpers.client_world import World, world
 from helpers.fake_network import FakeHost
 from helpers.golden import CHECKPOINT
+from helpers.launches import launch_of
 from potluck_control.engine_messages import Examined
-from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.server import Engine
 
 from potluck.membership.identity import Identity
@@ -31,7 +31,7 @@ async def start_engine(there: World, folder: Path, events: list[object]) -> Engi
     async def start_host(_: HostConfig) -> FakeHost:
         return there.network.start()
 
-    config = LaunchSpec(Membership(there.swarm), str(CHECKPOINT), folder, str(SPAN))
+    config = launch_of(CHECKPOINT, folder, Membership(there.swarm), blocks=str(SPAN))
     engine = Engine(config, events.append, start_host=start_host)
     await engine.start()
     return engine

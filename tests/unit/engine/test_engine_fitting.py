@@ -1,15 +1,15 @@
 """What an engine serves when nobody said."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import transformers as hf
 from helpers.engine_peers import CHECKPOINT, SWARM
-from potluck_control.launch_spec import LaunchSpec, ServingLimits
+from helpers.launches import changed, launch_of
+from potluck_control.devices import parse_max_memory
+from potluck_control.launch_spec import ServingLimits
 from potluck_engine import fitting
 from potluck_engine.fitting import alone, cache_tokens, choose_dtype, num_blocks_that_fit, resolved_limits
-from potluck_engine.ranks.devices import parse_max_memory
 
 from potluck.blocks.residency import Room, place
 from potluck.blocks.span import BlockSpan
@@ -45,7 +45,7 @@ def test_more_blocks_fit_when_weights_and_cache_take_fewer_bits_but_one_at_least
     checkpoint: Checkpoint, memory: str, cache_tokens: int, formats: dict[str, str], blocks: int
 ) -> None:
     limits = ServingLimits(cache_tokens=cache_tokens)
-    spec = replace(CONFIG, dtype="bfloat16", max_memory=f"cpu={memory}", limits=limits, **formats)
+    spec = changed(CONFIG, dtype="bfloat16", max_memory=f"cpu={memory}", limits=limits, **formats)
     assert num_blocks_that_fit(checkpoint, spec) == blocks
 
 
@@ -85,7 +85,7 @@ def room_for_sessions(
     blocks: BlockSpan, device_bytes: int, limits: ServingLimits, *, grows: bool, max_blocks: int = 2
 ) -> int:
     limit = f"cpu={blocks.weights.placement.device_bytes + device_bytes}B"
-    spec = replace(CONFIG, limits=limits, max_memory=limit, grows_cache=grows)
+    spec = changed(CONFIG, limits=limits, max_memory=limit, grows_cache=grows)
     return cache_tokens(blocks, spec, max_blocks=max_blocks)
 
 
@@ -134,7 +134,7 @@ def test_sessions_end_where_positions_would_depend_on_their_length() -> None:
 
 
 SPAN = Span(0, 4)
-CONFIG = LaunchSpec(Membership(SWARM), str(CHECKPOINT), Path("unused"), limits=ServingLimits(cache_tokens=100))
+CONFIG = launch_of(CHECKPOINT, Path("unused"), Membership(SWARM), limits=ServingLimits(cache_tokens=100))
 
 
 @pytest.mark.parametrize(
@@ -160,29 +160,29 @@ def test_what_cannot_be_read_is_quoted(text: str) -> None:
 
 
 def test_a_limit_that_names_the_device_wins_over_the_general_one() -> None:
-    limited = replace(CONFIG, memory_limit_mb=5)
+    limited = changed(CONFIG, memory_limit_mb=5)
     assert fitting.memory_limits(limited) == {"cpu": 5 << 20}
-    both = replace(limited, max_memory="cpu=100MiB,disk=8MiB")
+    both = changed(limited, max_memory="cpu=100MiB,disk=8MiB")
     assert fitting.memory_limits(both) == {"cpu": 100 << 20, "disk": 8 << 20}
-    assert fitting.memory_limits(replace(both, memory_percent=25)) == {"cpu": 25 << 20, "disk": 8 << 20}
+    assert fitting.memory_limits(changed(both, memory_percent=25)) == {"cpu": 25 << 20, "disk": 8 << 20}
 
 
 @pytest.mark.parametrize(("devices", "total_mb"), [((), 5), (("cpu", "cpu"), 5), (("cuda:0", "cuda:1"), 10)])
 def test_devices_with_memory_of_their_own_add_up(devices: tuple[str, ...], total_mb: int) -> None:
     device = devices[0] if devices else "cpu"
-    spec = replace(CONFIG, device=device, devices=devices, memory_limit_mb=5)
+    spec = changed(CONFIG, device=device, devices=devices, memory_limit_mb=5)
     assert fitting.total_limit_bytes(spec) == total_mb << 20
 
 
 def room_for_weights(folder: Path, **changes: object) -> Room:
-    return fitting.weight_room(open_checkpoint(str(CHECKPOINT)), SPAN, replace(CONFIG, **changes), folder=folder)
+    return fitting.weight_room(open_checkpoint(str(CHECKPOINT)), SPAN, changed(CONFIG, **changes), folder=folder)
 
 
 def test_what_gpus_keep_for_exchanges_with_each_other_is_neither_for_weights_nor_for_sessions(
     checkpoint: Checkpoint, blocks: BlockSpan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     devices = {"device": "cuda:0", "devices": ("cuda:0", "cuda:1"), "max_memory": "cuda:0=600MiB"}
-    spec = replace(CONFIG, dtype="bfloat16", **devices)
+    spec = changed(CONFIG, dtype="bfloat16", **devices)
 
     def plan() -> tuple[int, int, int]:
         room = fitting.weight_room(checkpoint, Span(0, 1), spec, folder=tmp_path).device_bytes

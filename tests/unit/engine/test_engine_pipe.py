@@ -8,8 +8,8 @@ from unittest.mock import AsyncMock, Mock
 
 import pytest
 from helpers.engine_peers import SWARM
+from helpers.launches import launch_of
 from potluck_control import engine_messages as messages
-from potluck_control.launch_spec import LaunchSpec
 from potluck_engine import pipe
 from potluck_engine.daemon_pipe import DaemonPipe
 
@@ -25,13 +25,13 @@ async def test_a_child_waits_for_its_launch_whatever_is_said_before(
 ) -> None:
     ours, theirs = socket.socketpair()
     pipe = await DaemonPipe.open(theirs.detach())
-    launch = messages.Launch(LaunchSpec(Membership(SWARM), "checkpoint", tmp_path, "0:2"))
-    last = {"launched": (launch,), "stopped": (messages.Stop(),), "gone": ()}[ends]
+    launch = launch_of("checkpoint", tmp_path, Membership(SWARM), blocks="0:2")
+    last = {"launched": (messages.Launch(launch),), "stopped": (messages.Stop(),), "gone": ()}[ends]
     ours.sendall(b"".join(map(messages.encode, (*before, *last))))
     ours.close()
     found = await pipe.launch()
     pipe.close()
-    assert (found is None) if ends != "launched" else (found is not None and found.blocks == "0:2")
+    assert (found is None) if ends != "launched" else (found is not None and found.serve.blocks == "0:2")
 
 
 @pytest.mark.parametrize("is_between", [True, False])
@@ -47,7 +47,7 @@ async def test_an_engine_in_the_middle_of_a_load_ends_within_seconds_of_its_stop
     monkeypatch.setattr(pipe, "end_by_force", lambda after_s=None: forced.append(after_s))
     ours, theirs = socket.socketpair()
     daemon = await DaemonPipe.open(theirs.detach())
-    ours.sendall(messages.encode(messages.Launch(LaunchSpec(Membership(SWARM), "checkpoint", tmp_path, "0:2"))))
+    ours.sendall(messages.encode(messages.Launch(launch_of("checkpoint", tmp_path, Membership(SWARM)))))
     ours.sendall(messages.encode(messages.Stop()))
     await pipe._Child(daemon).work()
     daemon.close()

@@ -14,11 +14,11 @@ import psutil
 import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load
+from helpers.launches import launch_of
 from helpers.lone_engine import Machine
-from potluck_control.launch_spec import LaunchSpec
+from potluck_control.devices import check_devices
 from potluck_engine.loaded_blocks import Inputs, LoadedBlocks
 from potluck_engine.ranks import processes
-from potluck_engine.ranks.devices import check_devices
 from potluck_engine.ranks.mailbox import Mailbox, RankInbox
 from potluck_engine.ranks.processes import RankProcesses
 from potluck_engine.ranks.ranked import loaded_blocks
@@ -109,8 +109,8 @@ def test_devices_that_cannot_work_together_are_refused_with_a_hint(devices: tupl
 
 
 async def test_a_device_that_is_not_there_is_refused_before_anything_is_started(tmp_path: Path) -> None:
-    config = LaunchSpec(
-        Membership(SWARM), str(CHECKPOINT), tmp_path, "0:2", device="cuda:0", devices=("cuda:0", "cuda:99")
+    config = launch_of(
+        CHECKPOINT, tmp_path, Membership(SWARM), blocks="0:2", device="cuda:0", devices=("cuda:0", "cuda:99")
     )
     with pytest.raises(UsageError, match="no device"):
         await RankProcesses.start(config)

@@ -7,7 +7,6 @@ import json
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +14,7 @@ import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, is_close, local_steps, opening
 from helpers.fake_network import FakeHost, FakeNetwork
+from helpers.launches import changed, launch_of
 from potluck_control.engine_messages import EngineEvent, Moving, Online, Reshaped, Settled
 from potluck_control.launch_spec import LaunchSpec
 from potluck_engine import neighbours, rebalancing
@@ -36,9 +36,7 @@ from potluck.protocol.messages import StepRequest
 from potluck.protocol.records import ServerState
 from potluck.wire.protocols import SESSION
 
-CONFIG = LaunchSpec(
-    membership=Membership(SWARM), checkpoint=str(CHECKPOINT), runtime_dir=Path("unused"), num_blocks=2, heartbeat_s=0.2
-)
+CONFIG = launch_of(CHECKPOINT, Path("unused"), Membership(SWARM), num_blocks=2, heartbeat_s=0.2)
 
 
 def test_blocks_are_added_while_there_is_room_and_the_others_go_afterwards() -> None:
@@ -132,7 +130,7 @@ def swarm(monkeypatch: pytest.MonkeyPatch) -> Swarm:
 
 
 async def test_the_first_block_answers_before_the_others_are_loaded(swarm: Swarm) -> None:
-    async with swarm.engine(replace(CONFIG, num_blocks=4)) as told:
+    async with swarm.engine(changed(CONFIG, num_blocks=4)) as told:
         online = next(event for event in told.events if isinstance(event, Online))
         assert len(online.span) == 1
         await told.until(lambda event: isinstance(event, Settled))
@@ -143,12 +141,12 @@ async def test_the_first_block_answers_before_the_others_are_loaded(swarm: Swarm
 
 async def test_when_a_server_dies_another_slides_there_and_sessions_over_what_stays_never_notice(swarm: Swarm) -> None:
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(swarm.engine(replace(CONFIG, blocks="0:1")))
-        dying = await stack.enter_async_context(swarm.engine(replace(CONFIG, blocks="3:4")))
+        await stack.enter_async_context(swarm.engine(changed(CONFIG, blocks="0:1")))
+        dying = await stack.enter_async_context(swarm.engine(changed(CONFIG, blocks="3:4")))
         mover = await stack.enter_async_context(swarm.engine())
         await mover.until(lambda event: isinstance(event, Settled))
         assert mover.span == Span(1, 3)
-        await stack.enter_async_context(swarm.engine(replace(CONFIG, blocks="0:2")))
+        await stack.enter_async_context(swarm.engine(changed(CONFIG, blocks="0:2")))
         stream = await swarm.network.start().open_stream(
             mover.host.peer_id, SESSION, timeout_s=120, max_frame_bytes=1 << 26
         )
@@ -172,10 +170,10 @@ async def test_when_a_server_dies_another_slides_there_and_sessions_over_what_st
 async def test_a_move_to_other_blocks_that_fails_goes_back_and_is_made_later(swarm: Swarm) -> None:
     """None of the blocks stays, so they are loaded anew; who was a client goes on elsewhere or comes back."""
     async with AsyncExitStack() as stack:
-        dying = await stack.enter_async_context(swarm.engine(replace(CONFIG, blocks="2:4")))
+        dying = await stack.enter_async_context(swarm.engine(changed(CONFIG, blocks="2:4")))
         mover = await stack.enter_async_context(swarm.engine())
         await mover.until(lambda event: isinstance(event, Settled))
-        await stack.enter_async_context(swarm.engine(replace(CONFIG, blocks="0:2")))
+        await stack.enter_async_context(swarm.engine(changed(CONFIG, blocks="0:2")))
         loader = mover.engine.loader
         load = loader.load
 
@@ -196,7 +194,7 @@ async def test_a_move_to_other_blocks_that_fails_goes_back_and_is_made_later(swa
 
 
 async def test_a_move_is_broken_off_when_the_device_is_wanted_and_gone_on_with_afterwards(swarm: Swarm) -> None:
-    async with swarm.engine(replace(CONFIG, num_blocks=4)) as told:
+    async with swarm.engine(changed(CONFIG, num_blocks=4)) as told:
         await told.until(lambda event: isinstance(event, Moving))
         await told.engine.offload()
         told.events.clear()

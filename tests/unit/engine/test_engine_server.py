@@ -23,7 +23,7 @@ async def seen(machine: Machine) -> tuple[LiveServer, ...]:
 
 
 async def test_engine_is_announced_while_it_serves_and_gone_afterwards(tmp_path: Path) -> None:
-    machine = Machine(tmp_path, public_name="me")
+    machine = Machine(tmp_path, name="me")
     async with machine.engine as engine:
         (server,) = await seen(machine)
         assert (server.span, server.heartbeat.state) == (SPAN, ServerState.ONLINE)

@@ -13,10 +13,10 @@ import socket
 from collections.abc import Callable, Iterable
 
 from potluck_control.http_server import HttpAnswer, HttpError, HttpServer, RequestHead, ServerLimits, body_bytes
+from potluck_control.settings import MetricsSettings
 
 from potluck.p2p.ports import is_loopback, names_this_computer
 from potluck_daemon.reporting.metrics.exposition import CONTENT_TYPE, Family, render
-from potluck_daemon.settings.schema import MetricsSettings
 
 log = logging.getLogger(__name__)
 

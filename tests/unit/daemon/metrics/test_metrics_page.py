@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 import pytest
 from potluck_control.engine_metrics import STEP_TIME_BOUNDS_S, EngineMetrics, PageCounts
 from potluck_control.schema import EngineStatus, Status, SwarmStatus
+from potluck_control.settings import MetricsSettings
 from potluck_control.states import Reason, State
 from potluck_daemon.reporting.metrics.exposition import Family, Sample, gauge, render
 from potluck_daemon.reporting.metrics.families import families
 from potluck_daemon.reporting.metrics.page import MetricsPage, refusal
-from potluck_daemon.settings.schema import MetricsSettings
 from prometheus_client.parser import text_string_to_metric_families
 
 STATUS = Status(

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 from potluck_control.schema import ProgramQuestion
+from potluck_control.settings import Settings, WhenSettings, YieldSettings
 from potluck_control.states import Certainty, Reason, State
 from potluck_daemon.policy.decide import (
     CHECK_INTERVAL_S,
@@ -24,7 +25,6 @@ from potluck_daemon.policy.decide import (
 )
 from potluck_daemon.policy.questions import MAX_QUESTIONS, follow
 from potluck_daemon.policy.standing_by import is_worth_a_start, stands_by
-from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
 
 from potluck.membership.presentation import NOBODY_ONLINE, WAITING
 

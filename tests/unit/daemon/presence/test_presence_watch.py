@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from helpers.made_processes import Clock
 from potluck_control.schema import ProbeState, ProbeStatus
+from potluck_control.settings import Settings, WhenSettings, YieldSettings
 from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.agents import MAX_SOURCES, AgentReports
 from potluck_daemon.presence.choose import probes_for
@@ -21,7 +22,6 @@ from potluck_daemon.presence.probe import (
     Surroundings,
 )
 from potluck_daemon.presence.watch import Level, Watch
-from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
 
 from potluck.errors import UsageError
 

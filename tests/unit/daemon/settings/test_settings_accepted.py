@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from potluck_control.places import Places
-from potluck_daemon.settings.accepted import AcceptedSettings, change_settings
-from potluck_daemon.settings.schema import Settings
+from potluck_control.settings import Settings
+from potluck_daemon.settings.store import SettingsStore
+
+from potluck.errors import UsageError
 
 
 @pytest.fixture
@@ -15,8 +17,10 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "settings.toml"
 
 
-def accepted(path: Path) -> AcceptedSettings:
-    return AcceptedSettings(path, path.parent / "state" / "copy.toml", {})
+def accepted(path: Path) -> SettingsStore:
+    """As the next daemon would make it."""
+    state = path.parent / "state"
+    return SettingsStore(Places(path.parent, state, state, state), {})
 
 
 def test_the_settings_before_a_mistake_stay_in_force_also_at_the_next_start(tmp_path: Path) -> None:
@@ -24,7 +28,7 @@ def test_the_settings_before_a_mistake_stay_in_force_also_at_the_next_start(tmp_
         (
             ("[serve", "before this mistake"),
             ("[serve]\nenabled = 7\n", "before this mistake"),
-            ("version = 99\n", "before this mistake"),
+            ("version = 1\n", "before this mistake"),
             ("[serve]\nenabled = false\nthreads = 1", "breaks off"),
             ("", "is empty or missing"),
             (" \n\n", "is empty or missing"),
@@ -61,9 +65,7 @@ def test_a_change_of_an_empty_file_begins_with_the_settings_in_force(path: Path)
     path.write_text("[serve]\nenabled = false\n")
     accepted(path).read()
     path.write_text("")
-    places = Places(config=path.parent, state=path.parent, runtime=path.parent, cache=path.parent)
-    (path.parent / "state" / "copy.toml").rename(places.accepted_settings_file)
-    change_settings(places, {"serve.threads": 3})
+    accepted(path).change({"serve.threads": 3})
     settings = accepted(path).read().settings.serve
     assert (settings.enabled, settings.threads) == (False, 3)
 
@@ -114,38 +116,60 @@ def test_a_file_that_lost_its_last_lines_is_obeyed_and_named(path: Path) -> None
     assert accepted(path).read().notices == ()
 
 
-def test_a_setting_that_was_taken_back_on_purpose_is_no_loss(tmp_path: Path) -> None:
-    places = Places(config=tmp_path, state=tmp_path, runtime=tmp_path, cache=tmp_path)
-    file = AcceptedSettings(places.settings_file, places.accepted_settings_file, {})
-    change_settings(places, {"serve.threads": 2})
+def test_a_setting_that_was_taken_back_on_purpose_is_no_loss(path: Path) -> None:
+    file = accepted(path)
+    accepted(path).change({"serve.threads": 2})
     file.read()
-    change_settings(places, {"serve.enabled": False})
+    accepted(path).change({"serve.enabled": False})
     file.read()
-    change_settings(places, {"serve.enabled": None})
+    accepted(path).change({"serve.enabled": None})
     assert file.read().notices == ()
 
 
-def test_what_cannot_be_kept_or_taken_back_is_logged_and_stops_nothing(
-    path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_backup_that_cannot_be_kept_is_logged_and_stops_nothing(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (path.parent / "state").touch()
     path.write_text("[serve]\nthreads = 2\n")
-    assert accepted(path).read().settings.serve.threads == 2
-    path.unlink()
-    path.mkdir()
-    accepted(path).take_back()
-    kept, taken_back = [record.getMessage() for record in caplog.records]
-    assert kept.startswith(f"cannot keep a copy of the settings in {path.parent}")
-    assert taken_back.startswith(f"{path} of a newer version cannot be taken back")
-
-
-def test_after_a_way_back_the_daemon_obeys_what_it_knows_and_says_so(path: Path) -> None:
-    path.write_text("version = 99\n[serve]\nenabled = false\nnew = 1\n")
-    path.with_name("settings.toml.v2").write_text("version = 2\n[serve]\nthreads = 2\n")
     file = accepted(path)
-    file.take_back()
-    for _ in range(2):  # also after other changes
-        loaded = file.read()
-        assert loaded.is_valid
-        assert (loaded.settings.serve.enabled, loaded.settings.serve.threads) == (False, 2)
-        assert "was of a newer Potluck" in loaded.notices[-1]
+    assert file.read().settings.serve.threads == 2
+    path.write_text("[serve")
+    assert file.read().settings.serve.threads == 2
+    assert caplog.records[0].getMessage().startswith(f"cannot keep a copy of the settings in {path.parent}")
+
+
+NEWER = """\
+version = 3
+[serve]
+label = "attic"  # version 3 calls the name so
+num_blocks = 3
+enabled = false
+dtype = "float4"
+"""
+
+
+def test_after_a_downgrade_what_is_known_stays_in_force_and_the_rest_stays_in_the_file(path: Path) -> None:
+    path.write_text(NEWER)
+    loaded = accepted(path).read()
+    assert loaded.is_valid
+    serve = loaded.settings.serve
+    assert (serve.num_blocks, serve.enabled, serve.dtype) == (3, False, Settings().serve.dtype)
+    assert len(loaded.notices) == 3
+    for notice, said in zip(loaded.notices, ("of a newer Potluck", "serve.label", "float4"), strict=True):
+        assert said in notice
+    accepted(path).change({"serve.num_blocks": 4})
+    assert path.read_text() == NEWER.replace("= 3\nenabled", "= 4\nenabled")
+    path.write_text("[serve")
+    serve = accepted(path).read().settings.serve
+    assert (serve.num_blocks, serve.enabled) == (4, False)
+
+
+def test_a_mistake_does_not_overwrite_the_backup(path: Path) -> None:
+    accepted(path).change({"serve.threads": 2})
+    path.write_text("[serve]\nthreads = two\n")
+    accepted(path).read()
+    with pytest.raises(UsageError, match="not valid TOML"):
+        accepted(path).change({"serve.threads": 3})
+    path.write_text('[serve]\nthreads = "two"\n')
+    accepted(path).change({"serve.num_blocks": 3})  # which leaves the mistake
+    path.unlink()
+    serve = accepted(path).read().settings.serve
+    assert (serve.threads, serve.num_blocks) == (2, 0)

@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from helpers.launches import launch_of
 from msgspec import structs
 from potluck_control import engine_messages as messages
 from potluck_control.launch_spec import LaunchSpec
@@ -17,11 +18,11 @@ from potluck_control.methods.members import SeenServer
 from potluck_control.network_report import NetworkReport
 from potluck_control.places import Places
 from potluck_control.schema import SwarmStatus
+from potluck_control.settings import ServeSettings, Settings
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.policy.decide import Phase
 from potluck_daemon.reporting.display import changed_files, failures, swarm_status
 from potluck_daemon.settings.desired_state import DesiredState
-from potluck_daemon.settings.schema import ServeSettings, Settings
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
@@ -47,7 +48,7 @@ CRASH = (
 
 def test_each_message_survives_the_pipe() -> None:
     for message in (
-        messages.Launch(LaunchSpec(Membership(SWARM), "/m", Path("/run"), "0:4", listen=("/ip4/127.0.0.1/tcp/0",))),
+        messages.Launch(launch_of("/m", Path("/run"), Membership(SWARM), blocks="0:4", listen=("/ip4/0.0.0.0/tcp/0",))),
         messages.Stop(),
         messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
         messages.Servers((SeenServer("12D3", 0, 4, "online", 1.5, 0.02), SeenServer("12D4", 4, 8, "offline", 0.0))),

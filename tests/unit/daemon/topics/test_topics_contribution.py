@@ -12,11 +12,11 @@ from potluck_control.methods import contribution, settings
 from potluck_control.methods.periods import Period, SeriesParams
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.places import Places
+from potluck_control.settings import LimitSettings
 from potluck_daemon.metering.energy import ProcessorMeter, Reading, power_of_serving
 from potluck_daemon.metering.meters import UseMeter
 from potluck_daemon.metering.usage import DayUse
 from potluck_daemon.reporting.contribution import Amounts, ContributionBook, Counters, given, streaks
-from potluck_daemon.settings.schema import LimitSettings
 from potluck_daemon.topics.contribution import swarm_share
 
 HOUR = Amounts(served_s=3600.0, tokens=10, energy_wh=100.0, sent_bytes=5, received_bytes=7)

@@ -122,7 +122,7 @@ async def test_it_is_told_who_may_check_servers_and_whom_an_earlier_one_found_wr
     for distrusted in ([], ["eve"]):
         await started(ask, script, keep, found, READY, "sleep 600")
         opening = opening_of(script)
-        assert (opening["audits"], opening["distrusted"]) == ("known", distrusted)
+        assert (opening["settings"]["gateway"]["audits"], opening["distrusted"]) == ("known", distrusted)
         await ask(gateway.STOP)
 
 
@@ -262,6 +262,22 @@ async def test_one_that_crashes_after_it_served_comes_back_at_its_port_with_its_
     assert after == before | {"port": 1}
     await ask(gateway.STOP)
     assert not is_alive(script)
+
+
+async def test_who_asks_for_one_that_waits_after_a_crash_gets_it_at_once_as_it_was(
+    ask: Ask, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("potluck_daemon.supervisor.gateway.delay_s", lambda failures, *, explained: 600.0)
+    keep = f"head -n 1 >> {script}.openings"
+    first = await started(ask, script, keep, READY, "exec sleep 600", stays=True)
+    for _ in range(2):
+        os.kill(pid_of(script), signal.SIGSEGV)
+        await until(ask, lambda now: now.state is GatewayState.FAILED)
+        asked = await ask(gateway.START, gateway.StartParams("friends"))
+        assert (asked.state, asked.swarm, asked.problem) == (GatewayState.STARTING, "friends", "")
+        again = await until(ask, lambda now: now.state is GatewayState.READY)
+        assert (again.url, again.token, again.ends_at) == (first.url, first.token, None)
+    assert [line["port"] for line in _lines_of(Path(f"{script}.openings"))][1:] == [1, 1]
 
 
 @pytest.mark.parametrize("comes_online", [True, False])

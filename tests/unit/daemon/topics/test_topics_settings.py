@@ -13,15 +13,14 @@ from potluck_control.methods import programs, settings
 from potluck_control.methods.programs import PlaceParams, ProgramPlace
 from potluck_control.methods.settings import Change, Setting, SettingKind, SettingsPage
 from potluck_control.schema import ProgramQuestion
+from potluck_control.settings import Settings, entries, value_of
 from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.policy.decide import Decision, Rung
 from potluck_daemon.presence.menu import MenuEntry
 from potluck_daemon.presence.running import MAX_SHOWN, UserProcess, choose, look, placed
 from potluck_daemon.settings.desired_state import read_desired_state
-from potluck_daemon.settings.schema import Settings, entries
 from potluck_daemon.settings.store import Loaded
-from potluck_daemon.settings.values import value_of
 
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.swarm import new_swarm

@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from potluck_daemon.settings.schema import UpdateSettings
+from potluck_control.settings import UpdateSettings
 from potluck_daemon.updates import manifest
 from potluck_daemon.updates.freshness import KnownPublisher, accept, publisher_of
 

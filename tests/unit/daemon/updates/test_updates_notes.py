@@ -1,9 +1,9 @@
 """What is remembered of updates, by whom it is written, and what a damaged file means."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from potluck_control.places import Places
 from potluck_daemon.updates.freshness import KnownPublisher
 from potluck_daemon.updates.notes import Notes, NotesFile
@@ -27,7 +27,7 @@ def test_what_was_written_is_read_and_not_again_until_it_changes(file: NotesFile
         file.write(NOTES)
     assert file.read() == NOTES
     assert file.read() is file.read()
-    changed = replace(NOTES, asked_at=2.5)
+    changed = structs.replace(NOTES, asked_at=2.5)
     file.write(changed)
     assert file.read() == changed
 

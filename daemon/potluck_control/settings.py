@@ -1,28 +1,61 @@
-"""Declares every setting once: name, default, unit, bounds and help.
+"""Declares every setting once: name, type, default, unit, range, help, where it acts, and the option of `serve`.
 
-The file, the environment and the help texts are made from these fields. The defaults are polite, because it is
-somebody's own computer.
+The settings file, the environment, `potluck config`, the options of `potluck serve`, the launch of the engine, the
+control API and the app's page of settings are made from these fields. The defaults are polite, because it is somebody's
+own computer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from functools import partial
+from dataclasses import dataclass, field, fields, replace
+from enum import Enum, auto
+from functools import cache, partial
 from typing import Any, Final
 
-from potluck_control.hours import parse_hours
-
 from potluck.p2p.ports import check_listen_address
+from potluck.protocol.blocks import Span
 from potluck.protocol.records import AUDITS, CACHE_QUANTIZATIONS, QUANTIZATIONS
+from potluck_control.devices import check_devices, parse_max_memory
+from potluck_control.hours import parse_hours
 
 SETTINGS_VERSION: Final = 2
 DTYPES: Final = ("auto", "float32", "bfloat16", "float16")
 
 
+class Acts(Enum):
+    """Where a setting acts."""
+
+    AT_ONCE = auto()  # in the daemon, and in what it starts from then on
+    AT_LAUNCH = auto()  # in the daemon when it launches the engine; another result of it restarts the engine
+    IN_ENGINE = auto()  # in the engine, which restarts with a new value
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """The option of `potluck serve` for a setting. A list's option can be repeated.
+
+    Attributes:
+        name: without dashes; empty: that of the setting.
+        metavar: stands for the value in the help text; empty: the unit, or the setting's name.
+        default: where it differs from the daemon's.
+        group: options of one group exclude each other; empty: it goes with all.
+    """
+
+    name: str = ""
+    metavar: str = ""
+    default: Any = None
+    group: str = ""
+
+
 def _setting(default: Any, help: str, **more: Any) -> Any:
     """Declare a setting. `more`: the optional fields of `SettingEntry`."""
     return field(default=default, metadata={"help": help, **more})
+
+
+def _check_blocks(blocks: str) -> None:
+    if blocks:
+        Span.parse(blocks)
 
 
 def _check_absolute(folder: str) -> None:
@@ -36,7 +69,9 @@ def _check_listen(addresses: tuple[str, ...]) -> None:
         check_listen_address(address)
 
 
-_engine_setting = partial(_setting, restarts_engine=True)  # part of the launch, so the engine restarts
+_launch_setting = partial(_setting, acts=Acts.AT_LAUNCH)
+_engine_setting = partial(_setting, acts=Acts.IN_ENGINE)
+_serve_setting = partial(_engine_setting, option=Option())
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,32 +79,55 @@ class ServeSettings:
     """The blocks to serve, and how to serve them."""
 
     enabled: bool = _setting(True, "serve blocks whenever a swarm is joined and nothing else needs the computer")
-    swarm: str = _engine_setting("", "name of the swarm to serve; empty: the one served last, or joined last")
-    blocks: str = _engine_setting("", "blocks to serve, START:END; empty: those that the swarm lacks most")
-    num_blocks: int = _engine_setting(0, "how many blocks to serve; 0: as many as fit", low=0, high=10_000)
-    checkpoint: str = _engine_setting(
-        "", "folder of the checkpoint; empty: the swarm's model, downloaded into the cache"
+    swarm: str = _launch_setting(
+        "", "name of the swarm to serve; empty: the one served last, or joined last", is_private=True
+    )
+    blocks: str = _engine_setting(
+        "",
+        "blocks to serve, START:END, counted from 0; empty: those that the swarm lacks most",
+        check=_check_blocks,
+        option=Option(metavar="START:END", group="blocks"),
+    )
+    num_blocks: int = _engine_setting(
+        0, "how many blocks to serve; 0: as many as fit", low=0, high=10_000, option=Option(metavar="N", group="blocks")
+    )
+    checkpoint: str = _launch_setting(
+        "", "folder of the checkpoint; empty: the swarm's model, downloaded into the cache", is_folder_or_name=True
     )
     models_folder: str = _engine_setting(
         "", "folder for downloaded checkpoints; empty: the Hugging Face cache", check=_check_absolute
     )
-    device: str = _engine_setting("auto", "auto, cpu, cuda, cuda:1, ...")
-    devices: tuple[str, ...] = _engine_setting((), "devices that share the blocks: cuda:0,cuda:1; empty: one device")
-    dtype: str = _engine_setting(
-        "auto", "number format of the computation: auto, float32, bfloat16, float16", choices=DTYPES
+    device: str = _engine_setting(
+        "auto", "auto, cpu, cuda, cuda:1, mps, ...", option=Option(default="cpu", group="device")
     )
-    quantization: str = _engine_setting(
-        "none", "how weights are held: none (as computed), int8, int4", choices=QUANTIZATIONS
+    devices: tuple[str, ...] = _engine_setting(
+        (),
+        "devices that share the blocks: cuda:0,cuda:1; empty: one device",
+        check=check_devices,
+        option=Option(metavar="DEVICE,...", group="device"),
     )
-    cache_quantization: str = _engine_setting(
+    dtype: str = _serve_setting(
+        "auto",
+        "number format of the computation; auto: float32 on a CPU, bfloat16 on a GPU and for quantised weights",
+        choices=DTYPES,
+    )
+    quantization: str = _serve_setting(
+        "none",
+        "how weights are held: none (as computed), int8, int4, which keeps those of GPTQ and AWQ as they are",
+        choices=QUANTIZATIONS,
+    )
+    cache_quantization: str = _serve_setting(
         "none",
         "how the keys and values of sessions are held: none (as computed), int8 (room for twice as many)",
         choices=CACHE_QUANTIZATIONS,
     )
     adapters: tuple[str, ...] = _engine_setting(
-        (), "LoRA adapters in peft's format that callers may use: folders or hub names"
+        (),
+        "LoRA adapters in peft's format that callers may use: folders or hub names",
+        is_folder_or_name=True,
+        option=Option("adapter", metavar="FOLDER|NAME"),
     )
-    private_adapters_mb: int = _engine_setting(
+    private_adapters_mb: int = _serve_setting(
         256,
         "memory for LoRA adapters that members bring with their calls and train; 0: take none",
         unit="MiB",
@@ -80,14 +138,18 @@ class ServeSettings:
         0, "device memory the engine may use; 0: what fits", unit="MiB", low=0, high=1 << 24
     )
     max_memory: str = _engine_setting(
-        "", "memory of each device, e.g. cuda:0=10GiB,cpu=20GiB; blocks beyond it are streamed; empty: what fits"
+        "",
+        "memory of each device, e.g. cuda:0=10GiB,cpu=20GiB; blocks beyond it are streamed; empty: what fits",
+        check=parse_max_memory,
+        option=Option(metavar="DEVICE=SIZE,..."),
     )
-    threads: int = _engine_setting(0, "CPU threads for computing; 0: half of the cores", low=0, high=1024)
-    name: str = _engine_setting("", "name that the swarm sees; empty: none")
-    listen: tuple[str, ...] = _engine_setting(
+    threads: int = _serve_setting(0, "CPU threads for computing; 0: half of the cores", low=0, high=1024)
+    name: str = _serve_setting("", "name that the swarm sees; empty: none", is_private=True)
+    listen: tuple[str, ...] = _launch_setting(
         (),
         "addresses to listen on, as multiaddrs; empty: any address, a port chosen once and kept",
         check=_check_listen,
+        is_private=True,
     )
     link_mbps: float = _engine_setting(
         0.0, "speed of this computer's network link until it is measured; 0: 100", unit="Mbit/s", low=0, high=1e6
@@ -96,7 +158,7 @@ class ServeSettings:
         True, "relay traffic for members behind NAT, if others can reach this computer"
     )
     find_nearby: bool = _engine_setting(True, "find members on the local network, and be found by them")
-    python: str = _engine_setting("", "interpreter of the engine; empty: the one that runs the daemon")
+    python: str = _launch_setting("", "interpreter of the engine; empty: the one that runs the daemon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,12 +338,19 @@ class SettingEntry:
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
-    restarts_engine: bool = False
-    check: Callable[[Any], object] | None = None  # raises ValueError for a wrong value of the right type
+    acts: Acts = Acts.AT_ONCE
+    option: Option | None = None
+    is_private: bool = False  # tells who or where this is, so reports leave it out
+    is_folder_or_name: bool = False  # of a model or an adapter: a folder here, or a name on the hub
+    check: Callable[[Any], object] | None = None  # raises ValueError or UsageError for a wrong value
 
     @property
     def key(self) -> str:
         return f"{self.section}.{self.name}"
+
+    @property
+    def restarts_engine(self) -> bool:
+        return self.acts is not Acts.AT_ONCE
 
     @property
     def variable(self) -> str:
@@ -289,6 +358,7 @@ class SettingEntry:
         return f"POTLUCK_{self.section}_{self.name}".upper()
 
 
+@cache
 def entries() -> tuple[SettingEntry, ...]:
     """Return all settings in the order of their declaration."""
     found = []
@@ -298,3 +368,24 @@ def entries() -> tuple[SettingEntry, ...]:
         for item in fields(getattr(defaults, section.name)):
             found.append(SettingEntry(name, section.name, item.name, item.default, **item.metadata))
     return tuple(found)
+
+
+def value_of(settings: Settings, entry: SettingEntry) -> Any:
+    return getattr(getattr(settings, entry.attribute), entry.name)
+
+
+def with_value(settings: Settings, entry: SettingEntry, value: object) -> Settings:
+    section = getattr(settings, entry.attribute)
+    return replace(settings, **{entry.attribute: replace(section, **{entry.name: value})})
+
+
+def for_engine(settings: Settings) -> Settings:
+    """Return what an engine is launched with.
+
+    A setting that acts elsewhere has its default, so that its change starts no other engine.
+    """
+    kept = Settings()
+    for entry in entries():
+        if entry.acts is Acts.IN_ENGINE:
+            kept = with_value(kept, entry, value_of(settings, entry))
+    return kept
