@@ -57,7 +57,7 @@ screenshots: $(VENV)/.dev programs ## make the pictures of docs/screenshots/ fro
 manual: $(VENV)/.dev ## write the manual pages and docs/commands.md anew, from the commands themselves
 	$(PY) -m installer.manual .
 
-translations: $(VENV)/.dev ## collect the app's texts for translators and compile what they wrote
+translations: $(VENV)/.dev ## collect texts for translators and compile what they wrote
 	@$(PY) .ci/translations
 
 installer: $(VENV)/.dev ## packages for people, into dist/; APT_KEY=KEY: with a signed apt repository

@@ -1,7 +1,7 @@
 """What the app's pages say in other languages and how they fit small screens, without a screen.
 
 `languages`: texts of all pages that are English in German or Spanish, for several states and with full, empty and
-failing answers, and errors of the daemon that no translation covers. `small_screens`: pages that are cut off or whose
+failing answers, and errors of the daemon that are no sentences. `small_screens`: pages that are cut off or whose
 parts overlap. Screens of other scales need processes of their own.
 """
 
@@ -22,7 +22,6 @@ from msgspec import structs
 from potluck_app.pages.catalogue import FIRST_RUN, SIDEBAR
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets import theme
-from potluck_app.words.daemon_texts import translated
 from potluck_control.schema import EngineStatus, Status, SwarmOutlook
 from potluck_control.states import Reason, State
 from PySide6.QtCore import QCoreApplication, QEvent, QRect, QSize
@@ -31,13 +30,14 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLayout, QS
 
 from benchmarks.figures import Measured
 from potluck.errors import PotluckError
+from potluck.sentences import NOTHING, Blocks, sentence
 from tests.helpers.app_answers import ANSWERS, PROBES, SERVING, SWARM
-from tests.helpers.app_texts import english_left, in_language, is_english, window_texts
+from tests.helpers.app_texts import english_left, in_language, window_texts
 from tests.helpers.fake_link import FakeLink
 
 ROOT = Path(__file__).parents[1]
 LANGUAGES = ("de", "es")
-_FAILURE = PotluckError("the daemon is not running", hint="start it with: potluck start")
+_FAILURE = PotluckError(sentence("the daemon is not running"), hint=sentence("start it with: potluck start"))
 # Where sentences are written that the app shows: the daemon's own, and those of what it calls.
 _SPEAKERS = (
     "daemon/potluck_daemon",
@@ -68,11 +68,8 @@ def languages(soak: bool) -> Measured:
                 found = english_left(english, window_texts(language, status, answers, failure))
                 left += [f"{language}, {name}, {kind}: {text}" for text in found]
                 application.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    errors = sorted(set(spoken_errors()))
-    for language in LANGUAGES:
-        with in_language(language):
-            left += [f"{language}, error: {text}" for text in errors if _is_untranslated(text)]
-    return Measured(len(left), {"texts": left[:200], "errors": len(errors), "states": len(statuses())})
+    left += [f"error: {text}" for text in sorted(set(english_errors()))]
+    return Measured(len(left), {"texts": left[:200], "states": len(statuses())})
 
 
 def small_screens(soak: bool) -> Measured:
@@ -84,43 +81,65 @@ def small_screens(soak: bool) -> Measured:
 
 def statuses() -> dict[str, Status]:
     """Return one status for each way in which the pages differ."""
+    what = sentence("blocks {blocks} of {model}", blocks=Blocks(0, 2), model="demo")
     aside = structs.replace(
-        SERVING, state=State.YIELDED, reason=Reason.GAME, text="Giving way to Hades II", app="hades2",
-        app_title="Hades II", ends="15 s after Hades II has ended", probes=PROBES, engine=EngineStatus(),
-    )  # fmt: skip
+        SERVING,
+        state=State.YIELDED,
+        reason=Reason.GAME,
+        text=sentence("Giving way to {who}", who="Hades II"),
+        app="hades2",
+        app_title="Hades II",
+        ends=sentence("{time} s after {who} has ended", time=15, who="Hades II"),
+        probes=PROBES,
+        engine=EngineStatus(),
+    )
     outlook = SwarmOutlook(907.0, ((1, 2),), 1200.0, (1, 2))
     serving = structs.replace(
-        SERVING, text="Serving blocks 0:2 of demo", swarm=structs.replace(SWARM, outlook=outlook), probes=PROBES
+        SERVING,
+        text=sentence("Serving {what}", what=what),
+        swarm=structs.replace(SWARM, outlook=outlook),
+        probes=PROBES,
     )
     return {
         "serving": serving,
         "slow": structs.replace(
-            serving, text="Serving blocks 0:2 of demo slowly, while you use the computer", duty=0.5
+            serving, text=sentence("Serving {what} slowly, while you use the computer", what=what), duty=0.5
         ),
         "aside": aside,
-        "paused": structs.replace(aside, state=State.PAUSED, reason=Reason.TIMER, text="Paused by you", until=4e9),
+        "paused": structs.replace(
+            aside, state=State.PAUSED, reason=Reason.TIMER, text=sentence("Paused by you"), until=4e9
+        ),
         "stopped": structs.replace(
-            aside, state=State.IDLE, reason=Reason.SWITCHED_OFF, text="Serving is switched off in the settings"
+            aside,
+            state=State.IDLE,
+            reason=Reason.SWITCHED_OFF,
+            text=sentence("Serving is switched off in the settings"),
         ),
         "finishing": structs.replace(
             serving,
             state=State.DRAINING,
             reason=Reason.SHUTDOWN,
-            text="Finishing the open sessions, then shutting down",
+            text=sentence("Finishing the open sessions, then shutting down"),
             until=4e9,
             sessions=2,
         ),
         "no engine": structs.replace(
-            aside, state=State.IDLE, reason=Reason.NO_ENGINE, text="The engine is not set up yet"
+            aside, state=State.IDLE, reason=Reason.NO_ENGINE, text=sentence("The engine is not set up yet")
         ),
         "no swarm": structs.replace(
-            aside, state=State.IDLE, reason=Reason.NO_SWARM, text="No swarm joined yet", swarm=None, app="", ends=""
+            aside,
+            state=State.IDLE,
+            reason=Reason.NO_SWARM,
+            text=sentence("No swarm joined yet"),
+            swarm=None,
+            app="",
+            ends=NOTHING,
         ),
     }
 
 
-def spoken_errors() -> Iterator[str]:
-    """Yield the messages and hints of all errors that the app may show, with 7 for each name and number."""
+def english_errors() -> Iterator[str]:
+    """Yield messages and hints of errors that the app may show but that are no sentences, with 7 for each name."""
     for speaker in _SPEAKERS:
         place = ROOT / speaker
         for path in sorted(place.rglob("*.py")) if place.is_dir() else (place,):
@@ -136,7 +155,8 @@ def _errors_in(path: Path) -> Iterator[str]:
         if name.endswith("Error") and not _NOT_SHOWN.search(name):
             hints = (keyword.value for keyword in node.exc.keywords if keyword.arg == "hint")
             for part in (*node.exc.args[:1], *hints):
-                if text := _literal(part):
+                text = _literal(part)
+                if not re.fullmatch(r"[\W\d]*|`?potluck [\w -]+`?", text):  # names and commands alone
                     yield text
 
 
@@ -155,13 +175,6 @@ def _literal(node: ast.expr) -> str:
             return _literal(body)
         case _:
             return ""
-
-
-def _is_untranslated(text: str) -> bool:
-    if re.fullmatch(r"[\W\d]*|`?potluck [\w -]+`?", text):  # names and commands alone
-        return False
-    said = translated(text)
-    return said == text or is_english(said)
 
 
 def _faults_of(width: int, height: int, scale: float) -> list[str]:

@@ -38,6 +38,7 @@ from potluck.errors import PotluckError
 from potluck.membership.identity import Identity
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import verbatim
 
 _TRIALS = 500  # of each kind
 _NOW = 1.7e9
@@ -217,7 +218,7 @@ def _read_contribution(places: Places) -> tuple[object, bool]:
 def _make_history(places: Places) -> None:
     history = HistoryFile(places.history_file)
     for number in range(50):
-        history.append(Transition(_NOW + number, State.IDLE, State.SERVING, Reason.NONE, f"number {number}"))
+        history.append(Transition(_NOW + number, State.IDLE, State.SERVING, Reason.NONE, verbatim(f"number {number}")))
 
 
 def _read_history(places: Places) -> tuple[object, bool]:

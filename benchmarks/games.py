@@ -72,7 +72,7 @@ async def _work_all(rounds: int) -> Measured:
                 await asyncio.sleep(SCENE_S)
             wrong = [item for item in lab.decisions[before:] if item.state is not State.SERVING]
             if wrong:
-                yields[name] = wrong[0].text
+                yields[name] = str(wrong[0].text)
                 assert await lab.until(State.SERVING, PATIENCE_S) is not None
         detail = {"scenes": list(DAY), "yields": yields, "probes": lab.probes}
     return Measured(len(yields), detail)

@@ -67,7 +67,7 @@ class Lab:
 
     @property
     def probes(self) -> dict[str, str]:
-        return {status.name: status.state for status in self._watch.statuses()}
+        return {str(status.name): status.state for status in self._watch.statuses()}
 
     async def until(self, state: State, within_s: float) -> float | None:
         """Seconds until this state was reached; None if it was not."""

@@ -64,7 +64,7 @@ async def _daemon_percent(seconds: float) -> tuple[float, dict[str, str]]:
                 percent = 100 * (cpu_seconds(daemon.pid) - used_s) / (time.monotonic() - began)
                 status = await asyncio.to_thread(daemon.status)
             logind.close_pipes()
-    return percent, {probe.name: probe.state for probe in status.probes}
+    return percent, {str(probe.name): probe.state for probe in status.probes}
 
 
 def _drm_percent() -> float:

@@ -132,7 +132,7 @@ async def _work(programs: Sequence[RealProgram]) -> Measured:
                     await asyncio.sleep(SCENE_S)
             wrong = [item for item in lab.decisions[before:] if item.state is not State.SERVING]
             if wrong:
-                yields[program.label] = wrong[0].text
+                yields[program.label] = str(wrong[0].text)
                 assert await lab.until(State.SERVING, PATIENCE_S) is not None
     return Measured(len(yields), {"yields": yields, "programs": seen, **_absent(programs)})
 

@@ -23,6 +23,7 @@ from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.presence.tracking import Track, observe
 
 from benchmarks.figures import Measured
+from potluck.sentences import verbatim
 
 DAYS = 30
 START = datetime(2026, 11, 2)
@@ -106,7 +107,7 @@ class Life:
             began = self.running.get(kind.probe)
             if was or (began is not None and self.now - began < FINE_FOR_S):
                 seen = (kind.sighting,) if kind.probe in self.running else ()
-                self.track = observe(self.track, kind.probe, seen, self.now, likely_interval_s=1.0)
+                self.track = observe(self.track, verbatim(kind.probe), seen, self.now, likely_interval_s=1.0)
         if self.rng.random() < self.step_s / 80_000:
             self.happened_at = self.now
             self.paused_until = self.now + self.rng.choice([1800, 3600, 7200])
@@ -143,7 +144,7 @@ class Life:
         is_paused = self.paused_until is not None
         return Inputs(
             SETTINGS,
-            EngineView(self.phase, "blocks 0:4"),
+            EngineView(self.phase, verbatim("blocks 0:4")),
             self.track.presence,
             obstacles(WHEN, CAPS, self.use, Disk(), self.when),
             is_paused=is_paused,

@@ -33,7 +33,9 @@ _SETTINGS = "Change settings with `potluck config` or in the file. POTLUCK_SECTI
 _JSON_RULES = """\
 With `--json`, a command prints one JSON object, or one per line if it keeps running. The fields are listed below.
 New fields may be added. None is renamed, removed or given another type while the first number of the version stays
-the same. Errors still go to standard error, and the exit code still tells what went wrong."""
+the same. A text for people is a [Sentence](#sentence): `text` in English, and the `id` and `arguments` from which a
+program can write it in another language. Errors still go to standard error, and the exit code still tells what went
+wrong."""
 
 
 def outputs() -> dict[str, str]:
@@ -152,7 +154,8 @@ def _markdown_shape(kind: type) -> list[str]:
     about = (kind.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
     is_struct = issubclass(kind, msgspec.Struct)
     names = kind.__struct_fields__ if is_struct else [item.name for item in dataclasses.fields(kind)]
-    return ["", f"### {kind.__name__}", "", about, "", *(f"- `{name}`: {_type_words(hints[name])}" for name in names)]
+    head = ["", f"### {kind.__name__}", "", *([about, ""] if about else [])]
+    return [*head, *(f"- `{name}`: {_type_words(hints[name])}" for name in names)]
 
 
 def _is_shape(kind: typing.Any) -> typing.TypeGuard[type]:
@@ -175,6 +178,8 @@ def _type_words(kind: typing.Any) -> str:
     if origin is tuple:
         inner = parts[:1] if parts[-1] is Ellipsis else parts
         return f"list of {' and '.join(_type_words(part) for part in inner)}"
+    if origin is dict:
+        return f"object, name to {_type_words(parts[1])}"
     if _is_shape(kind):
         return f"[{kind.__name__}](#{kind.__name__.lower()})"
     if isinstance(kind, type) and issubclass(kind, enum.Enum):

@@ -30,6 +30,7 @@ from potluck.errors import PotluckError
 from potluck.files import keep_aside, replacing, write_atomically
 from potluck.locks import alone
 from potluck.protocol.codec import decode, encode
+from potluck.sentences import Sentence, sentence
 
 log = logging.getLogger(__name__)
 
@@ -159,8 +160,8 @@ class CheckedFile(Generic[T]):
                 raise ValueError("it is too large")
             return self.parse(data)
         except (ValueError, PotluckError) as error:
-            why = error.message if isinstance(error, PotluckError) else error
-            raise DamagedError(f"{self.path} is damaged: {why}") from error
+            why = error.sentence if isinstance(error, PotluckError) else error
+            raise DamagedError(sentence("{file} is damaged: {why}", file=self.path, why=why)) from error
 
 
 def state_file(path: Path, kind: type[T]) -> CheckedFile[T]:
@@ -234,7 +235,7 @@ def repair(path: Path, write: Callable[[BinaryIO], object], *, mode: int = 0o600
     log.warning("%s was damaged and has been restored from its copy (%s)", path, was)
 
 
-def damage_notices(folders: tuple[Path, ...], now: float) -> Iterator[str]:
+def damage_notices(folders: tuple[Path, ...], now: float) -> Iterator[Sentence]:
     """Yield a sentence for each damaged file that was set aside lately. `now`: Unix seconds."""
     for folder in dict.fromkeys(folders):
         names: list[str] = []
@@ -244,10 +245,13 @@ def damage_notices(folders: tuple[Path, ...], now: float) -> Iterator[str]:
             name, kind, stamp = match.groups()
             with suppress(ValueError):
                 if calendar.timegm(time.strptime(stamp, "%Y%m%dT%H%M%S")) > now - _TOLD_S:
-                    if kind == REPAIRED:
-                        yield f"{name} was damaged and has been repaired; the damaged file is {folder / match[0]}"
-                    else:
-                        yield f"{name} was damaged and could not be repaired; the damaged file is {folder / match[0]}"
+                    yield _notice(name, folder / match[0], is_repaired=kind == REPAIRED)
+
+
+def _notice(name: str, path: Path, *, is_repaired: bool) -> Sentence:
+    if is_repaired:
+        return sentence("{name} was damaged and has been repaired; the damaged file is {path}", name=name, path=path)
+    return sentence("{name} was damaged and could not be repaired; the damaged file is {path}", name=name, path=path)
 
 
 def _checked_line(line: bytes) -> bytes:

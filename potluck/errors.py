@@ -9,21 +9,21 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from potluck.sentences import Sentence, verbatim
+from potluck.sentences import Sentence, sentence, verbatim
 
 _IS_FULL, _IS_YOURS, _IS_THERE = (
-    "is the disk full?",
-    "does it belong to you?",
-    "is its disk or network share still there?",
+    sentence("is the disk full?"),
+    sentence("does it belong to you?"),
+    sentence("is its disk or network share still there?"),
 )
-_ELSEWHERE = "choose another place"
+_ELSEWHERE = sentence("choose another place")
 _HINTS = {
     errno.ENOSPC: _IS_FULL,
     errno.EDQUOT: _IS_FULL,
     errno.ENOENT: _ELSEWHERE,
     errno.ENOTDIR: _ELSEWHERE,
     errno.EISDIR: _ELSEWHERE,
-    errno.EROFS: "is the disk mounted read-only?",
+    errno.EROFS: sentence("is the disk mounted read-only?"),
     errno.EACCES: _IS_YOURS,
     errno.EPERM: _IS_YOURS,
     errno.EIO: _IS_THERE,
@@ -51,6 +51,11 @@ class PotluckError(Exception):
         """What to do next, in English."""
         return self.advice.text or None
 
+    @property
+    def whole(self) -> Sentence:
+        """The error with what to do next."""
+        return sentence("{what} ({advice})", what=self.sentence, advice=self.advice) if self.advice else self.sentence
+
 
 class UsageError(PotluckError):
     """The caller asked for something impossible: a bad option, name or value."""
@@ -76,5 +81,7 @@ def explained(error: BaseException, place: Path | None = None) -> PotluckError |
     file = error.filename or place
     if file is None and hint != _IS_FULL:
         return None
-    what = "cannot write" if file is None else f"cannot use {file}"
-    return PotluckError(f"{what}: {error.strerror or error}", hint=hint)
+    why = error.strerror or error
+    if file is None:
+        return PotluckError(sentence("cannot write: {why}", why=why), hint=hint)
+    return PotluckError(sentence("cannot use {path}: {why}", path=file, why=why), hint=hint)

@@ -23,6 +23,7 @@ from potluck.files import write_atomically
 from potluck.model_folder import SMALL
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codec import decode, encode
+from potluck.sentences import sentence
 
 PIECE_BYTES = 4 << 20
 MAX_MANIFEST_BYTES = 16 << 20  # a model of 2 TB
@@ -147,7 +148,9 @@ class Manifests:
         try:
             write_atomically(self._folder / f"{manifest.digest.hex()}.manifest", manifest.encode())
         except OSError as error:
-            raise CheckpointError(f"cannot write {self._folder}: {error.strerror}") from error
+            raise CheckpointError(
+                sentence("cannot write {path}: {why}", path=self._folder, why=error.strerror)
+            ) from error
 
     def is_right(self, path: Path, file: ManifestFile) -> bool:
         """Return whether a file on the disk has exactly these bytes. Reads all of it the first time."""
@@ -183,7 +186,9 @@ def _described(path: Path) -> ManifestFile:
             digests = b"".join(hashlib.sha256(data).digest() for data in _pieces(stream))
             return ManifestFile(path.name, os.fstat(stream.fileno()).st_size, digests)
     except OSError as error:
-        raise CheckpointError(f"cannot read {path}: {error.strerror}", hint="get the whole model first") from error
+        raise CheckpointError(
+            sentence("cannot read {path}: {why}", path=path, why=error.strerror), hint="get the whole model first"
+        ) from error
 
 
 def _pieces(stream: BinaryIO) -> Iterator[bytes]:

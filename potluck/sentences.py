@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -62,13 +63,18 @@ Argument = str | int | float | Size | Blocks | Sentence
 NOTHING = Sentence()
 
 
-def sentence(template: str, /, **arguments: Argument) -> Sentence:
+def sentence(template: str, /, **arguments: Argument | Path | BaseException | None) -> Sentence:
     """Return a sentence. The template must be a literal, because the texts to translate are collected from the source.
+
+    Args:
+        arguments: a path, an error and None come as text.
 
     Raises:
         KeyError: the template has a place without an argument.
     """
-    return Sentence(template, arguments, filled(template, {name: str(value) for name, value in arguments.items()}))
+    texts = {name: str(value) for name, value in arguments.items()}
+    kept = {name: value if isinstance(value, Argument) else texts[name] for name, value in arguments.items()}
+    return Sentence(template, kept, filled(template, texts))
 
 
 def verbatim(text: str) -> Sentence:

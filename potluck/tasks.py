@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from potluck.errors import PotluckError
+from potluck.sentences import Sentence, verbatim
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ T = TypeVar("T")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 _STABLE_S = 60.0  # a loop that ran so long failed for a new reason, so the first pause applies again
 _TICK_S, _LATE_S = 1.0, 5.0  # of `sleep_running`
-_failing: dict[object, str] = {}  # what `failing` returns, by the run of the loop
+_failing: dict[object, Sentence] = {}  # what `failing` returns, by the run of the loop
 
 
 def start_task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -60,14 +61,14 @@ async def keep_running(what: str, loop: Callable[[], Awaitable[None]]) -> None:
             finally:
                 recovering.cancel()
             if pause_s > _FIRST_PAUSE_S:
-                _failing[run] = f"{what} ({why})"
+                _failing[run] = verbatim(f"{what} ({why})")
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
     finally:
         _failing.pop(run, None)
 
 
-def failing() -> tuple[str, ...]:
+def failing() -> tuple[Sentence, ...]:
     """Return what this process should do but fails at again and again, for its status."""
     return tuple(dict.fromkeys(_failing.values()))
 

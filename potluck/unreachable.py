@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from urllib.error import HTTPError
 from urllib.request import getproxies, proxy_bypass
 
+from potluck.sentences import Sentence, sentence, verbatim
+
 _LIBRARIES = ("httpx", "httpx2", "httpcore", "httpcore2")
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 _SILENT = ("refused", "timed out", "unreachable")
@@ -20,7 +22,7 @@ def is_of_network(error: BaseException) -> bool:
     return is_odd_proxy or isinstance(error, OSError) or type(error).__module__.split(".")[0] in _LIBRARIES
 
 
-def why_unreachable(host: str, found: BaseException | str) -> tuple[str, str]:
+def why_unreachable(host: str, found: BaseException | str) -> tuple[Sentence, Sentence]:
     """Return what is wrong and what to do about it, from an error or another program's words.
 
     Neither holds a proxy's address, which may hold a password.
@@ -28,23 +30,29 @@ def why_unreachable(host: str, found: BaseException | str) -> tuple[str, str]:
     words = found.lower() if isinstance(found, str) else " ".join(_words(found)).lower()
     lost = next((name for name in _CERTIFICATES if not os.path.exists(os.environ.get(name, "/"))), "")
     if lost and ("certificate" in words or "filenotfound" in words):
-        return f"{lost} names certificates that are not there", f"correct or unset {lost}"
+        why = sentence("{name} names certificates that are not there", name=lost)
+        return why, sentence("correct or unset {name}", name=lost)
     if "certificate" in words:
-        return f"{host} has a certificate that is not trusted", "set SSL_CERT_FILE to the right certificates"
+        why = sentence("{host} has a certificate that is not trusted", host=host)
+        return why, sentence("set SSL_CERT_FILE to the right certificates")
     if "socksio" in words:
-        return "a SOCKS proxy needs the package socksio", "install it, or name an HTTP proxy instead"
+        why = sentence("a SOCKS proxy needs the package socksio")
+        return why, sentence("install it, or name an HTTP proxy instead")
     proxy = _proxy_for(host)
     if proxy and any(part in words for part in _UNREADABLE):
-        return "the address of the proxy cannot be read", "correct HTTPS_PROXY, ALL_PROXY or NO_PROXY"
+        why = sentence("the address of the proxy cannot be read")
+        return why, sentence("correct HTTPS_PROXY, ALL_PROXY or NO_PROXY")
     if "tunnel" in words or "proxy" in words or (proxy and not isinstance(found, HTTPError)):
-        is_socks = proxy.startswith("socks")
-        advice = "name an HTTP proxy instead" if is_socks else "check HTTPS_PROXY, ALL_PROXY and NO_PROXY"
-        return f"the proxy does not reach {host}", advice
+        why = sentence("the proxy does not reach {host}", host=host)
+        if proxy.startswith("socks"):
+            return why, sentence("name an HTTP proxy instead")
+        return why, sentence("check HTTPS_PROXY, ALL_PROXY and NO_PROXY")
+    check = sentence("check this computer's network")
     if any(part in words for part in _UNKNOWN_NAME):
-        return f"{host} cannot be found", "check this computer's network"
+        return sentence("{host} cannot be found", host=host), check
     is_silent = isinstance(found, str) or any(part in words for part in _SILENT)
     reason = "" if is_silent else str(getattr(found, "reason", "") or found)
-    return reason or f"{host} does not answer", "check this computer's network"
+    return verbatim(reason) or sentence("{host} does not answer", host=host), check
 
 
 def _words(error: BaseException | None) -> Iterator[str]:

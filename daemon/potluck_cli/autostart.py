@@ -7,6 +7,7 @@ import argparse
 from potluck_control.methods import machine
 from potluck_control.methods.machine import LoginParams, LoginStart
 
+from potluck.sentences import Sentence
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer
 
@@ -39,6 +40,6 @@ def run(args: argparse.Namespace) -> int:
     return answer(args, now, lines)
 
 
-def _line(what: str, is_on: bool, problem: str, by: str) -> str:
-    details = "; ".join(filter(None, (f"by {by}" if by else "", problem)))
+def _line(what: str, is_on: bool, problem: Sentence, by: str) -> str:
+    details = "; ".join(filter(None, (f"by {by}" if by else "", str(problem))))
     return f"{what} {'starts' if is_on else 'does not start'} at log-in{f' ({details})' if details else ''}"

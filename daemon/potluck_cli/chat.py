@@ -100,7 +100,7 @@ def wait_until_ready(
             deadline = time.monotonic() + max_wait_s if deadline is None else deadline
             if time.monotonic() >= deadline:
                 raise NetworkError(now.step, hint="wait longer with --max-wait")
-        return now.step if now.state is GatewayState.STARTING else None
+        return str(now.step) if now.state is GatewayState.STARTING else None
 
     status = client.call(gateway.START, StartParams(swarm, stays))
     status = follow(client, gateway.STATUS, status, step, about_s=15)

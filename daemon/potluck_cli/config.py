@@ -19,6 +19,7 @@ from potluck_daemon.settings.store import SettingsStore, load, parse
 from potluck_daemon.settings.values import entry_of, shown
 
 from potluck.errors import UsageError
+from potluck.sentences import Sentence
 from potluck_cli.connect import daemon, hello_or_none
 from potluck_cli.options import answer
 from potluck_cli.setting_options import look_for
@@ -54,7 +55,7 @@ class ConfigPage:
 
     file: str
     settings: tuple[ConfigSetting, ...]
-    problems: tuple[str, ...]
+    problems: tuple[Sentence, ...]
 
 
 RESULT = ConfigPage

@@ -14,6 +14,7 @@ from potluck_control.client import DaemonAwayError
 from potluck_control.places import find_socket
 
 from potluck.errors import UsageError
+from potluck.sentences import sentence
 
 DESCRIPTION = """\
 Connect standard input and output to the daemon's control socket, until the input ends. This is how the app on Windows
@@ -59,7 +60,9 @@ def _connect(wait_s: float) -> socket.socket:
         except (FileNotFoundError, ConnectionRefusedError) as error:
             daemon.close()
             if time.monotonic() >= ends_at:
-                raise DaemonAwayError("the daemon is not running", hint="start it with: potluck start") from error
+                raise DaemonAwayError(
+                    sentence("the daemon is not running"), hint=sentence("start it with: potluck start")
+                ) from error
         time.sleep(_LOOK_S)
 
 

@@ -79,7 +79,7 @@ def _page(earned: Earnings, gave: ContributionNow) -> list[str]:
     lines.append(f"{_days(gave.streak_days)} in a row, longest {_days(gave.longest_streak_days)}")
     if gave.swarm_share is not None:
         lines.append(f"This machine does {100 * gave.swarm_share:.0f} % of the model's work")
-    used = " and ".join(source.name for source in gave.sources if source.is_used)
+    used = " and ".join(str(source.name) for source in gave.sources if source.is_used)
     lines.append(f"{gave.watts:g} W now, according to {used}")
     for source in gave.sources:
         if source.problem and source.kind in ("nvml", "rapl") and not source.is_used:

@@ -20,6 +20,7 @@ from potluck_gateway.client import complete as complete_by_gateway
 
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
+from potluck.p2p.joining import TryAgainError
 from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.chat import wait_until_ready
 from potluck_cli.connect import daemon, hello_or_none, own_settings, with_own_daemon
@@ -184,7 +185,7 @@ def _by_own_client(
         )
         model = AutoDistributedModelForCausalLM.from_pretrained(name, swarm=membership, config=config, **demands)
     with shown.wait, model:
-        model.tell_waits(lambda missing: show_wait(wait_text(missing)) if missing else None)
+        model.tell_waits(lambda missing: show_wait(str(wait_text(missing))) if missing else None)
 
         def show(completion: Completion) -> None:
             shown(text.new_part(completion.tokens, shown.text))
@@ -201,11 +202,11 @@ def _by_own_client(
     return Generated(prompt, full, tuple(completion.tokens), round(completion.tokens_per_s, 2), hops)
 
 
-def _show_joining(reason: str) -> None:
+def _show_joining(reason: TryAgainError | None) -> None:
     from potluck.client.config import joining_text
 
-    if reason:
-        show_wait(joining_text(reason))
+    if reason is not None:
+        show_wait(str(joining_text(reason)))
 
 
 def _temperature(text: str) -> float:

@@ -44,5 +44,5 @@ def run(args: argparse.Namespace) -> int:
         words=args.words[:200],
     )
     found = daemon().call(schema.HISTORY, wanted).transitions
-    rows = [(time.strftime("%a %d %b %H:%M:%S", time.localtime(item.at)), item.state, item.text) for item in found]
+    rows = [(time.strftime("%a %d %b %H:%M:%S", time.localtime(item.at)), item.state, str(item.text)) for item in found]
     return answer(args, schema.HistoryPage(found), Terminal().table(("WHEN", "STATE", "WHY"), rows))

@@ -98,7 +98,7 @@ def _follow(made: schema.Joined, patience_s: float) -> tuple[JoinProgress, str]:
         if status.state is State.STARTING or status.reason is Reason.START_UP:
             stuck_at = now
         has_patience = now - stuck_at < (patience_s if status.state is State.JOINING else _SETTLE_S)
-        return status.text if has_patience and not _is_in(client, made.name) else None
+        return str(status.text) if has_patience and not _is_in(client, made.name) else None
 
     def be_confirmed(status: schema.Status) -> str | None:
         waits = not status.is_confirmed and time.monotonic() - entered_at < _CONFIRM_S

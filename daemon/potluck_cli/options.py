@@ -17,6 +17,7 @@ from potluck.model_folder import downloaded, hub_cache
 from potluck.p2p.ports import check_announced_address, everywhere
 from potluck.protocol.codec import encode
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
+from potluck.sentences import sentence
 from potluck_cli.terminal import Terminal, say
 
 
@@ -78,7 +79,9 @@ def folder_or_name(given: str) -> str:
     if folder.is_dir():
         return str(folder.absolute())
     if given.startswith(("/", ".", "~")):
-        raise UsageError(f"there is no folder {given}", hint="name the folder of your copy, or one on the hub")
+        raise UsageError(
+            sentence("there is no folder {path}", path=given), hint="name the folder of your copy, or one on the hub"
+        )
     return given
 
 

@@ -116,7 +116,7 @@ def _show(terminal: Terminal, event: EngineEvent) -> None:
         case Joining(peer_id, span):
             terminal.line(f"Joined the swarm as {peer_id}; loading blocks {span}")
         case Placed(streamed_blocks=streamed, summary=summary) if streamed:
-            terminal.line(summary[0].upper() + summary[1:])
+            terminal.line(str(summary)[0].upper() + str(summary)[1:])
         case Measured(inference_tps, forward_tps, packing_error):
             terminal.line(f"Each block: {rounded(inference_tps)} steps/s, {rounded(forward_tps)} tokens/s forward")
             if packing_error is not None:

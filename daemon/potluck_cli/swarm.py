@@ -33,6 +33,7 @@ from potluck.membership.membership import Membership
 from potluck.membership.records import MAX_PEOPLE_OF_INVITE
 from potluck.petals.prefixes import default_prefix
 from potluck.protocol.swarm import check_revision, check_swarm, new_swarm
+from potluck.sentences import sentence
 from potluck_cli import page as web_page
 from potluck_cli.connect import daemon, follow, hello_or_none, with_own_daemon
 from potluck_cli.durations import parse_duration
@@ -177,7 +178,9 @@ def _create(args: argparse.Namespace) -> int:
         )
     joined = known_swarms()
     if args.name in joined.load():
-        raise UsageError(f"you already have a swarm named {args.name}", hint=f"potluck leave {args.name}")
+        raise UsageError(
+            sentence("you already have a swarm named {name}", name=args.name), hint=f"potluck leave {args.name}"
+        )
     check_revision(args.revision)
     args.model = folder_or_name(args.model)
     checkpoint = _open_checkpoint(args.model, args.revision)

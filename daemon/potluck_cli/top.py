@@ -124,7 +124,7 @@ def _metrics(client: ControlClient, status: Status) -> EngineMetrics | None:
 
 
 async def _temperatures(reader: NvmlReader) -> list[Temperature]:
-    found = [Temperature(name, celsius) for _, name, _, celsius in sensors(Path("/sys"))]
+    found = [Temperature(str(name), celsius) for _, name, _, celsius in sensors(Path("/sys"))]
     try:
         gpus = await reader.gpus()
     except (ProbeUnavailableError, ProbeFailedError):

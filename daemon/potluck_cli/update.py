@@ -29,6 +29,7 @@ from potluck_daemon.updates.versions import Versions, not_ours, own_versions
 
 from potluck.errors import PotluckError, UsageError
 from potluck.formatting import part_size
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_cli.options import answer
 from potluck_cli.terminal import say
 
@@ -53,7 +54,7 @@ class Updated:
     offered: str | None
     is_newer: bool
     changes: tuple[str, ...] = ()
-    notices: tuple[str, ...] = ()  # of the daemon after a rollback, such as which settings it obeys
+    notices: tuple[Sentence, ...] = ()  # of the daemon after a rollback, such as which settings it obeys
 
 
 RESULT = Updated
@@ -77,10 +78,10 @@ def run(args: argparse.Namespace) -> int:
             else:
                 result = _update(versions, places, progress, check_only=args.check)
         except PotluckError as error:
-            progress.note(error=Problem(error.message, error.hint or ""))
+            progress.note(problem=Problem(error.sentence, error.advice))
             raise
-        progress.note(error=None)
-    return answer(args, result, [*result.notices, f"Potluck {result.running} is in use."])
+        progress.note(problem=None)
+    return answer(args, result, [*map(str, result.notices), f"Potluck {result.running} is in use."])
 
 
 class _ProgressNotes:
@@ -90,33 +91,33 @@ class _ProgressNotes:
         self.notes = notes
         self.shows = shows
         self._file = file
-        self._last: tuple[str, int] = ("", 0)
-        self._noted = ("", 0.0)
+        self._last = (NOTHING, 0)
+        self._noted = (NOTHING, 0.0)
 
     def note(self, **changed: object) -> None:
         """Write changes to the notes and end the step in progress."""
-        self.notes = structs.replace(self.notes, progress=None, **changed)
+        self.notes = structs.replace(self.notes, step=None, **changed)
         self._file.write(self.notes)
 
-    def __call__(self, text: str, done: int, total: int) -> None:
+    def __call__(self, text: Sentence, done: int, total: int) -> None:
         now = time.monotonic()
         if self._noted[0] != text or now - self._noted[1] > _NOTE_INTERVAL_S:
             self._noted = (text, now)
-            self.notes = structs.replace(self.notes, progress=UpdateProgress(text, done, total))
+            self.notes = structs.replace(self.notes, step=UpdateProgress(text, done, total))
             with contextlib.suppress(OSError):  # a full disk must not end the update
                 self._file.write(self.notes)
         tenth = done * 10 // total if total else 0
         if self.shows and (text, tenth) != self._last:
             self._last = (text, tenth)
-            say(f"{text}  {part_size(done, total)}" if total else text, flush=True)
+            say(f"{text}  {part_size(done, total)}" if total else str(text), flush=True)
 
 
 def _update(versions: Versions | None, places: Places, progress: _ProgressNotes, *, check_only: bool) -> Updated:
     settings = load(places.settings_file).settings.updates
     require_publisher(settings)
     running = version("potluck")
-    progress.note(asked_at=time.time(), error=None)
-    progress("asking the publisher", 0, 0)
+    progress.note(asked_at=time.time(), problem=None)
+    progress(sentence("asking the publisher"), 0, 0)
     offer, seen = look(settings.url, publisher_of(settings.key, progress.notes.seen), time.time())
     progress.note(seen=seen, checked_at=time.time())  # on the disk before anything is done with it
     newer = is_newer(offer.version, running)
@@ -137,12 +138,12 @@ def _roll_back(versions: Versions | None, places: Places, progress: _ProgressNot
         raise UsageError(
             "another program installed this version of Potluck", hint="install the earlier version with that program"
         )
-    progress("waiting for open sessions to end", 0, 0)
+    progress(sentence("waiting for open sessions to end"), 0, 0)
     successor = _successor(places)
     was_running = successor.drain()
     old = versions.roll_back()
     versions.tidy()
-    notices: tuple[str, ...] = ()
+    notices: tuple[Sentence, ...] = ()
     if was_running:
         successor.start(versions.root / "current")
         with contextlib.suppress(PotluckError):  # the rollback is done, whatever the daemon answers

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_control.method import Method
 from potluck_control.schema import API_VERSION, DaemonHello
 
@@ -26,8 +27,8 @@ class Agreement:
     """`text` and `advice` are for people; both are empty without a difference."""
 
     difference: Difference
-    text: str = ""
-    advice: str = ""
+    text: Sentence = NOTHING
+    advice: Sentence = NOTHING
     is_usable: bool = True  # False: it speaks another version of the API and must not be asked anything
     methods: tuple[str, ...] = ()
 
@@ -39,15 +40,15 @@ class Agreement:
 def agree(hello: DaemonHello, version: str) -> Agreement:
     """Compare the daemon that said `hello` with a program of this `version`."""
     difference = _difference(hello, version)
-    text = f"The daemon runs version {hello.version}, this program is {version}"
+    text = sentence("The daemon runs version {theirs}, this program is {ours}", theirs=hello.version, ours=version)
     is_usable = hello.api == API_VERSION
     match difference:
         case Difference.NONE:
             return Agreement(difference, methods=hello.methods)
         case Difference.NEWER_DAEMON:
-            return Agreement(difference, text, "start this program again", is_usable, hello.methods)
+            return Agreement(difference, text, sentence("start this program again"), is_usable, hello.methods)
         case _:
-            advice = "restart the daemon: potluck drain, then potluck start"
+            advice = sentence("restart the daemon: potluck drain, then potluck start")
             return Agreement(difference, text, advice, is_usable, hello.methods)
 
 

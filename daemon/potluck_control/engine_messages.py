@@ -15,6 +15,8 @@ from msgspec import Struct
 
 from potluck.protocol import codec
 from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Denial
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.methods.members import SeenServer
@@ -100,9 +102,14 @@ class Starting(Said, frozen=True):
 
 
 class Waiting(Said, frozen=True):
-    """The engine cannot get online yet and tries again; `why` is for people, and empty once it goes on."""
+    """The engine cannot get online yet and tries again; `why` is empty once it goes on.
 
-    why: str
+    Attributes:
+        denial: why the swarm does not let it in; None: another reason, or one of an older peer's.
+    """
+
+    why: Sentence = NOTHING
+    denial: Denial | None = None
 
 
 class Joining(Said, frozen=True):
@@ -122,7 +129,7 @@ class Placed(Said, frozen=True):
     streamed_blocks: int
     device_bytes: int
     streamed_bytes: int  # in one pass through the span
-    summary: str  # for people
+    summary: Sentence
 
 
 class Measured(Said, frozen=True):
@@ -150,11 +157,11 @@ class Reachable(Said, frozen=True):
 
 
 class Moving(Said, frozen=True):
-    """The engine begins to move from `span` to `target`; `why` is for people."""
+    """The engine begins to move from `span` to `target`."""
 
     span: Span
     target: Span
-    why: str
+    why: Sentence
 
 
 class Reshaped(Said, frozen=True):
@@ -212,8 +219,8 @@ class Examined(Said, frozen=True):
 class Failed(Said, frozen=True):
     """The engine could not start or go on, and exits."""
 
-    message: str
-    hint: str | None = None
+    error: Sentence
+    advice: Sentence = NOTHING
 
 
 class SignedReceipt(Said, frozen=True):
@@ -263,9 +270,10 @@ class EngineReport(Said, frozen=True):
     fetch_total_bytes: int = 0  # 0: nothing is downloaded
     network: NetworkReport = NetworkReport()
     gpu: str = ""  # PCI address of the GPU that computes; empty: none, or not known
-    runs_on: str = ""  # what steps run on, such as "fused, graphs" or "plain: no C compiler"; empty: not known yet
-    runs_on_hint: str = ""  # how to make them faster; empty: nothing to do
-    failing: tuple[str, ...] = ()  # what it should do but fails at again and again
+    runs_on: Sentence = NOTHING  # what steps run on, such as "fused, graphs" or "plain: no gcc"; empty: not known yet
+    slow_why: Sentence = NOTHING  # why they run without the fast kernels that are expected; empty: they don't
+    runs_on_hint: Sentence = NOTHING  # how to make them faster; empty: nothing to do
+    failing: tuple[Sentence, ...] = ()  # what it should do but fails at again and again
 
 
 EngineEvent = (

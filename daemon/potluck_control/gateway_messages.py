@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from potluck.membership.membership import Membership
 from potluck.protocol.codec import Confidential
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.schema import AuditStatus
 from potluck_control.settings import Settings
 
@@ -38,20 +39,20 @@ class GatewayKeyHashes(Struct, frozen=True):
 class GatewayReport(Struct, frozen=True):
     """A line from the gateway: the step it is at, its `url` once it is ready, that somebody asked, or why it ends.
 
-    `audits`: what this process found so far, None if there is nothing new. `found`: a server that computed wrongly, in
-    words. An answer has the hash of the key it was for, and the tokens of prompt and answer.
+    `audits`: what this process found so far, None if there is nothing new. `found`: a server that computed wrongly.
+    An answer has the hash of the key it was for, and the tokens of prompt and answer.
     """
 
-    step: str = ""
+    step: Sentence = NOTHING
     is_waiting: bool = False  # at this step, for a member of the swarm that answers
     url: str = ""
-    notice: str = ""  # with the url: what its user should know
+    notice: Sentence = NOTHING  # with the url: what its user should know
     asked: bool = False
     key_hash: str = ""
     tokens: int = 0
-    problem: str = ""
+    problem: Sentence = NOTHING
     audits: AuditStatus | None = None
-    found: str = ""
+    found: Sentence = NOTHING
     distrusted: tuple[str, ...] = ()  # with `found`: whose servers computed wrongly
 
 

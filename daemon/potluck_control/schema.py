@@ -11,6 +11,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from potluck.protocol.codec import Confidential
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.method import Empty as Empty
 from potluck_control.method import Method as Method
@@ -34,9 +35,10 @@ class EngineStatus(Struct, frozen=True):
     pid: int | None = None
     uptime_s: float = 0.0
     restarts: int = 0  # after failures, since the daemon started
-    last_failure: str | None = None  # one sentence, with advice if there is any
-    runs_on: str = ""  # what steps run on, such as "fused, graphs" or "plain: no C compiler"; empty: not known
-    runs_on_hint: str = ""  # how to make them faster; empty: nothing to do
+    last_failure: Sentence = NOTHING  # with advice if there is any; nothing: it has not failed
+    runs_on: Sentence = NOTHING  # what steps run on, such as "fused, graphs" or "plain: no C compiler"
+    runs_on_hint: Sentence = NOTHING  # how to make them faster; nothing: there is no need
+    slow_why: Sentence = NOTHING  # why they run without the fast kernels that are expected; nothing: they don't
 
 
 class SwarmOutlook(Struct, frozen=True):
@@ -103,9 +105,9 @@ class ProbeState(OpenEnum):
 
 
 class ProbeStatus(Struct, frozen=True):
-    name: str
+    name: Sentence
     state: ProbeState
-    detail: str = ""
+    detail: Sentence = NOTHING
 
 
 class ProgramQuestion(Struct, frozen=True):
@@ -121,7 +123,7 @@ class Status(Struct, frozen=True):
 
     state: State
     reason: Reason
-    text: str
+    text: Sentence
     since: float
     version: str
     until: float | None = None  # when this state ends by itself; None: not known
@@ -131,13 +133,13 @@ class Status(Struct, frozen=True):
     tokens_per_s: float = 0.0
     sessions: int = 0
     tokens_today: int = 0
-    ends: str = ""  # when this state ends, for people; empty: it is the normal state
+    ends: Sentence = NOTHING  # when this state ends; nothing: it is the normal state
     app: str = ""  # the program that it gives way to, for `programs.place`; empty if that would not help
     app_title: str = ""  # that program, by the name that people know
     duty: float = 1.0  # share of the time in which the engine computes
     use: UseStatus = UseStatus()
     probes: tuple[ProbeStatus, ...] = ()
-    notices: tuple[str, ...] = ()  # e.g. that the settings file cannot be read
+    notices: tuple[Sentence, ...] = ()  # e.g. that the settings file cannot be read
     loading: Progress | None = None  # of blocks from the hub or the disk; None: nothing is loaded
     network: NetworkReport = NetworkReport()  # as the engine last reported it
     questions: tuple[ProgramQuestion, ...] = ()  # that are open, the oldest first
@@ -155,7 +157,7 @@ class Transition(Struct, frozen=True):
     before: State
     state: State
     reason: Reason
-    text: str
+    text: Sentence
     app: str = ""
     app_title: str = ""
 
@@ -316,7 +318,7 @@ class Metrics(Struct, frozen=True):
     engine: EngineMetrics
     age_s: float | None = None  # since the engine's report; None: there is none
     page: str = ""  # address of the page for Prometheus; empty: switched off
-    problem: str = ""  # why the page could not be opened
+    problem: Sentence = NOTHING  # why the page could not be opened
 
 
 HELLO = Method("hello", HelloParams, DaemonHello)

@@ -59,7 +59,7 @@ class ServingAccount:
         try:
             await self.budget.sample(self._supervisor.pid, self._supervisor.facts.report.gpu, limits)
         except PotluckError as error:
-            self._supervisor.give_up(error.message)
+            self._supervisor.give_up(error.sentence)
 
     def remember(self, state: RememberedState) -> RememberedState:
         """Return `state` with today's sums."""

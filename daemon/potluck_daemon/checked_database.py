@@ -23,6 +23,7 @@ from pathlib import Path
 
 from potluck.checked_files import BROKEN, HEAD_BYTES, DamagedError, copy_of, head, repair
 from potluck.files import keep_aside, replacing
+from potluck.sentences import sentence
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ def open_checked(path: Path, connect: Callable[[Path], sqlite3.Connection]) -> s
             _restore(path, copy)
     elif (problem := _problem(path)) is not None:
         if _copied_digest(old) is None:
-            raise DamagedError(f"{path} is damaged: {problem}")
+            raise DamagedError(sentence("{file} is damaged: {why}", file=str(path), why=problem))
         _wal_of(path).unlink(missing_ok=True)  # its pages may belong to a later state than the old copy
         _restore(path, old)
     database = connect(path)

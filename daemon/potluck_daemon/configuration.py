@@ -25,6 +25,7 @@ from potluck.membership.membership import Membership
 from potluck.membership.presentation import write_pass
 from potluck.p2p.ports import is_loopback
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
 from potluck_daemon.settings.desired_state import DesiredState, read_desired_state, stamps
@@ -35,7 +36,7 @@ from potluck_daemon.swarms.contact import free_port, no_network, peers_to_ask
 log = logging.getLogger(__name__)
 
 _LESS_MEMORY_S = 24 * 3600.0
-_LESS_MEMORY = "Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb"
+_LESS_MEMORY = sentence("Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb")
 
 
 class Configuration:
@@ -52,7 +53,7 @@ class Configuration:
         self._memory = memory
         self._on_change = on_change
         self._desired = DesiredState()
-        self._damaged: tuple[str, ...] = ()
+        self._damaged: tuple[Sentence, ...] = ()
         self.remover: str | None = None  # who removed this person or computer from the served swarm
         self.is_applicant = False  # nobody in that swarm has let this person or computer in yet
         self.is_confirmed = True  # and a leader has confirmed the person
@@ -139,7 +140,7 @@ class Configuration:
         """
         membership = self.swarms.find(name or (self.swarm.name if self.swarm is not None else None))
         if has_members and membership.swarm.is_open:
-            raise UsageError(f"{membership.swarm.name} is open to everybody, so it has no members")
+            raise UsageError(sentence("{name} is open to everybody, so it has no members", name=membership.swarm.name))
         return membership
 
     @property
@@ -169,9 +170,9 @@ class Configuration:
         self._memory.try_to_save()
 
     @property
-    def notices(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[Sentence, ...]:
         """Return what is wrong with the files, and which of them were damaged lately."""
-        less = "" if self._memory_percent == 100 else _LESS_MEMORY
+        less = NOTHING if self._memory_percent == 100 else _LESS_MEMORY
         return tuple(filter(None, (*self._desired.notices, *self._damaged, less)))
 
     @property
@@ -210,10 +211,12 @@ class Configuration:
             UsageError: no swarm is joined, or there is nobody to ask.
         """
         if self.swarm is None or self.membership is None:
-            raise UsageError("no swarm is joined", hint="join one with: potluck join")
+            raise UsageError(sentence("no swarm is joined"), hint=sentence("join one with: potluck join"))
         peers = peers_to_ask(addresses, self.membership.met, self.swarm.bootstrap_peers)
         if not peers:
-            raise UsageError("the swarm cannot be found by others yet", hint="try again once this machine serves")
+            raise UsageError(
+                sentence("the swarm cannot be found by others yet"), hint=sentence("try again once this machine serves")
+            )
         if for_others and not self.is_for_here and all(map(is_loopback, peers)):
             raise no_network()
         return replace(self.swarm, bootstrap_peers=peers)

@@ -19,6 +19,7 @@ from potluck_control.schema import Transition
 
 from potluck.errors import UsageError
 from potluck.files import remove_litter
+from potluck.sentences import NOTHING, Sentence
 from potluck.tasks import first_of, keep_running, start_task
 from potluck_daemon.account import ServingAccount
 from potluck_daemon.configuration import Configuration
@@ -75,7 +76,7 @@ class Daemon:
         self._lock = InstanceLock(places.lock_file)
         self._manager = ServiceManager(environment)
         self._memory = StateFile(places.state_file)
-        self._state_notice: str | None = None
+        self._state_notice = NOTHING
         self._socket_problem = ""
         self._broadcast = Broadcast()
         self._history = HistoryFile(places.history_file)
@@ -202,13 +203,13 @@ class Daemon:
 
     def _announce(self, transition: Transition) -> None:
         self._history.append(transition)
-        self._manager.status(transition.text)
+        self._manager.status(str(transition.text))
         self._broadcast.publish_transition(transition)
         self._gateway.hear(transition)
         self._remember()
         self._memory.try_to_save()
 
-    def _keep_in_history(self, text: str) -> None:
+    def _keep_in_history(self, text: Sentence) -> None:
         """Write down something that happened, while the state stays as it is."""
         shown = self._loop.shown
         kept = Transition(time.time(), shown.state, shown.state, shown.reason, text)
@@ -218,7 +219,7 @@ class Daemon:
         if self._broadcast.has_readers:
             self._broadcast.publish_status(self.view.status())
 
-    def _notices(self) -> tuple[str, ...]:
+    def _notices(self) -> tuple[Sentence, ...]:
         report = self._supervisor.facts.report if self._supervisor.pid is not None else EngineReport()
         own = self._state_notice, self._clerk.notice, slowness(report)
         notices = (*own, *failures(report), *(topic.notice for topic in self._topics))

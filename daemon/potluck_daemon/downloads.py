@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from potluck.errors import NetworkError
+from potluck.sentences import sentence
 
 _CHUNK_BYTES = 1 << 18
 _PAUSE_S = 1.0
@@ -72,7 +73,7 @@ def _append_rest(part: Path, source: DownloadSource, on_bytes: OnBytes) -> None:
             have += len(chunk)
             on_bytes(have)
     if have < total:
-        raise source.failure(ConnectionResetError("the connection ended early"))
+        raise source.failure(ConnectionResetError(sentence("the connection ended early")))
 
 
 def size_of(part: Path) -> int:

@@ -15,6 +15,7 @@ from potluck_control.methods.gateway import KeyInfo
 
 from potluck.checked_files import state_file
 from potluck.errors import UsageError
+from potluck.sentences import sentence
 
 MAX_KEYS = 100
 _WRITE_EVERY_S = 60.0
@@ -76,11 +77,18 @@ class GatewayKeys:
         """Return a new key, which is shown this once."""
         keys = self._read()
         if not _NAME.fullmatch(name):
-            raise UsageError(f"{name!r} is no name for a key", hint="use letters, digits, dots, dashes, underscores")
+            raise UsageError(
+                sentence("{name} is no name for a key", name=repr(name)),
+                hint=sentence("use letters, digits, dots, dashes, underscores"),
+            )
         if any(key.name == name for key in keys):
-            raise UsageError(f"there is a key {name!r} already", hint=f"potluck gateway revoke {name}")
+            raise UsageError(
+                sentence("there is a key {name} already", name=repr(name)), hint=f"potluck gateway revoke {name}"
+            )
         if len(keys) >= MAX_KEYS:
-            raise UsageError(f"there are {MAX_KEYS} keys already", hint="potluck gateway revoke NAME")
+            raise UsageError(
+                sentence("there are {number} keys already", number=MAX_KEYS), hint="potluck gateway revoke NAME"
+            )
         made = _PREFIX + secrets.token_urlsafe(_KEY_BYTES)
         self._write((*keys, _Key(name, key_hash(made), time.time())))
         return made
@@ -89,7 +97,7 @@ class GatewayKeys:
         keys = self._read()
         left = tuple(key for key in keys if key.name != name)
         if left == keys:
-            raise UsageError(f"there is no key {name!r}", hint="potluck gateway keys")
+            raise UsageError(sentence("there is no key {name}", name=repr(name)), hint="potluck gateway keys")
         self._write(left)
 
     def _read(self) -> tuple[_Key, ...]:

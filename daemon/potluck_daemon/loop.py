@@ -21,6 +21,7 @@ from potluck_control.states import Reason, State
 
 from potluck.allowance import spare_bytes
 from potluck.errors import PotluckError, UsageError
+from potluck.sentences import sentence
 from potluck_daemon.account import ServingAccount
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.interpreter import has_torch
@@ -64,9 +65,9 @@ class ServingLoop:
         self._is_ending = False
         self._is_memory_short = False
         self._finish_by: float | None = None  # monotonic; when to end although sessions are open
-        self.shown = Transition(time.time(), State.IDLE, State.IDLE, Reason.START_UP, "Starting up")
+        self.shown = Transition(time.time(), State.IDLE, State.IDLE, Reason.START_UP, sentence("Starting up"))
         self.until: float | None = None  # Unix; when the shown state ends by itself
-        self.decision = Decision(State.IDLE, Reason.START_UP, "Starting up", Rung.ENDED)
+        self.decision = Decision(State.IDLE, Reason.START_UP, sentence("Starting up"), Rung.ENDED)
 
     @property
     def is_serving(self) -> bool:
@@ -110,13 +111,17 @@ class ServingLoop:
             PotluckError: it pauses, but the pause is not on the disk.
         """
         if until_game_ends and not self._lookout.has_game:
-            hint = "name a time: potluck pause 2h"
+            hint = sentence("name a time: potluck pause 2h")
             for program in self._lookout.presence.unsure[:1]:
-                hint = f"if {program.who} is one: potluck programs always {shlex.quote(program.app)}"
-            raise UsageError("no game is running as far as Potluck can see", hint=hint)
+                hint = sentence(
+                    "if {program} is one: potluck programs always {name}",
+                    program=program.who,
+                    name=shlex.quote(program.app),
+                )
+            raise UsageError(sentence("no game is running as far as Potluck can see"), hint=hint)
         self._set_pause(Pause(time.time(), until, until_game_ends))
         self._step_now()
-        self._confirm("Potluck is paused, but forgets it when it restarts")
+        self._confirm()
 
     def resume(self) -> None:
         """End a pause, a drain, the wait after a failure and the quiet time after a game that has ended.
@@ -128,14 +133,19 @@ class ServingLoop:
         self._set_pause(None)
         self._supervisor.forgive()
         self.look_again()
-        self._confirm("Potluck serves again, but forgets it when it restarts")
+        self._confirm()
 
-    def _confirm(self, otherwise: str) -> None:
-        """Write what the user asked for to the disk. Raises PotluckError that begins with `otherwise`."""
+    def _confirm(self) -> None:
+        """Write what the user asked for to the disk. Raises PotluckError."""
         try:
             self._memory.save()
         except PotluckError as error:
-            raise PotluckError(f"{otherwise}: {error.message}", hint=error.hint) from error
+            why = error.sentence
+            if self._memory.state.pause is not None:
+                text = sentence("Potluck is paused, but forgets it when it restarts: {why}", why=why)
+            else:
+                text = sentence("Potluck serves again, but forgets it when it restarts: {why}", why=why)
+            raise PotluckError(text, hint=error.advice) from error
 
     def look_again(self) -> None:
         """Decide by what the probes see now, because the user changed what counts."""

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from potluck_control.methods.models import Served
 from potluck_control.schema import AuditStatus, Status, SwarmStatus
 
+from potluck.sentences import Sentence
 from potluck_daemon.account import ServingAccount
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.lookout import Lookout
@@ -32,7 +33,7 @@ class DaemonView:
         lookout: Lookout,
         account: ServingAccount,
         members: MembersKeeper,
-        notices: Callable[[], tuple[str, ...]],
+        notices: Callable[[], tuple[Sentence, ...]],
         audits: Callable[[], AuditStatus],
     ) -> None:
         self._loop = loop

@@ -18,6 +18,7 @@ from potluck.p2p.contention import stretched
 from potluck.p2p.joining import TryAgainError, patiently
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
+from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_engine.measure import Speed, refreshed, throughput_tps
 from potluck_engine.node import Node
@@ -88,7 +89,7 @@ class Announcements:
                 await self._announcer.wait_announced()
         except TimeoutError:
             raise TryAgainError(
-                "no member has stored this server's announcement", hint="check that other members are online"
+                sentence("no member has stored this server's announcement"), hint="check that other members are online"
             ) from None
 
     def _update(self) -> None:

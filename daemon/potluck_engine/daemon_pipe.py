@@ -46,7 +46,7 @@ async def serve_daemon(handle: int, work: Callable[[DaemonPipe], Coroutine[Any, 
         await first_of(work(pipe), must_end.wait(), on_end=end_by_force)
         return 0
     except PotluckError as error:
-        pipe.send(messages.Failed(error.message, error.hint))
+        pipe.send(messages.Failed(error.sentence, error.advice))
         return 1
     finally:
         pipe.close()

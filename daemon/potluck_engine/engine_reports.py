@@ -16,6 +16,7 @@ from potluck.blocks.accelerators import memory_of
 from potluck.checkpoint.fetching import FETCHING
 from potluck.errors import PotluckError
 from potluck.protocol.records import ServerState
+from potluck.sentences import verbatim
 from potluck.tasks import failing
 from potluck_engine.fitting import total_limit_bytes
 from potluck_engine.placement.swarm_outlook import seen_servers, swarm_outlook
@@ -70,8 +71,9 @@ class EngineReporter:
             network=engine.node.report(),
             coverage_age_s=round(time.monotonic() - self._coverage_at, 1) if self._coverage else 0.0,
             gpu=_gpu_address(spec.serve.device) if len(spec.serve.devices) < 2 else "",
-            runs_on="" if blocks is None else blocks.step_ways,
-            runs_on_hint="" if lacking is None else lacking.hint,
+            runs_on=verbatim("" if blocks is None else blocks.step_ways),
+            slow_why=verbatim("" if lacking is None else lacking.reason),
+            runs_on_hint=verbatim("" if lacking is None else lacking.hint),
             failing=failing(),
         )
 

@@ -21,6 +21,7 @@ from potluck.manifest import Manifest, Manifests, make_manifest
 from potluck.model_folder import downloaded, has_model, hub_cache, pinned_folder
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import sentence
 from potluck_engine import fitting
 from potluck_engine.pinned_files import MemberSource, PinnedFiles, other_weights
 from potluck_engine.sharing import manifests, own_folder
@@ -138,4 +139,6 @@ def check(blocks: BlockSpan) -> None:
     with torch.inference_mode():
         output = blocks.forward(token, blocks.new_cache())
         if not bool(torch.isfinite(output).all()):
-            raise CheckpointError("the blocks do not compute finite numbers", hint="download the checkpoint again")
+            raise CheckpointError(
+                "the blocks do not compute finite numbers", hint=sentence("download the checkpoint again")
+            )

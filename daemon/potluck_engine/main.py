@@ -11,6 +11,7 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.processes import confine
+from potluck.sentences import sentence
 from potluck.tasks import first_of
 from potluck_engine.fitting import resolved
 from potluck_engine.server import Engine
@@ -29,10 +30,11 @@ def run_engine(spec: LaunchSpec, on_event: OnEvent) -> signal.Signals:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             return runner.run(_serve(resolved(spec), on_event))
     except PotluckError as error:
-        on_event(Failed(error.message, error.hint))
+        on_event(Failed(error.sentence, error.advice))
         raise
     except Exception:
-        on_event(Failed("the engine failed unexpectedly", "its log has the reason; please report it"))
+        unexpected = sentence("the engine failed unexpectedly")
+        on_event(Failed(unexpected, sentence("its log has the reason; please report it")))
         raise
 
 

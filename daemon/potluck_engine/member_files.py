@@ -23,6 +23,7 @@ from potluck.model_folder import inside
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
+from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait
 from potluck.wire.message import encode
 from potluck.wire.protocols import WEIGHTS
@@ -186,7 +187,9 @@ def _write(partial: Path, file: ManifestFile, piece: int, data: bytearray) -> No
             stream.seek(file.place(piece)[0])
             stream.write(data)
     except OSError as error:
-        raise CheckpointError(f"cannot write {partial.name}: {error.strerror}", hint="potluck models delete") from error
+        raise CheckpointError(
+            sentence("cannot write {path}: {why}", path=partial.name, why=error.strerror), hint="potluck models delete"
+        ) from error
 
 
 async def _received(stream: Stream, request: PieceRequest, max_bytes: int) -> bytearray:

@@ -23,6 +23,7 @@ from potluck.locks import alone
 from potluck.manifest import Manifest, ManifestFile, Manifests
 from potluck.model_folder import hub_folder, inside
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
+from potluck.sentences import sentence
 from potluck_engine.member_files import MemberFiles
 
 log = logging.getLogger(__name__)
@@ -79,7 +80,9 @@ class PinnedFiles:
                 with alone(self.folder):  # engines of one computer share the folder
                     self._complete(inside(self.folder, file), pinned, self.members)
             except OSError as error:
-                raise CheckpointError(f"cannot write {self.folder}: {error.strerror}") from error
+                raise CheckpointError(
+                    sentence("cannot write {path}: {why}", path=self.folder, why=error.strerror)
+                ) from error
         return path
 
     def _complete(self, path: Path, file: ManifestFile, members: MemberSource) -> None:

@@ -26,6 +26,7 @@ from potluck.checkpoint.block_files import BlockFiles
 from potluck.checkpoint.source import Checkpoint
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
+from potluck.sentences import Blocks, Sentence, sentence
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_fetching import BlockFetching
@@ -185,7 +186,7 @@ class Rebalancer:
         """Look at the swarm and move if that is worth it. Return whether anything was changed."""
         self._is_urgent = False
         swarm_map = await self._observe(self.span)
-        why = "the rest of what it joined for"
+        why = sentence("the rest of what it joined for")
         if self.announcements.target == self.span:
             target = await self._better_place(swarm_map)
             if target is None:
@@ -212,7 +213,7 @@ class Rebalancer:
         self._is_urgent = move is not None and move.is_urgent
         return move.target if move is not None and self._rng.random() < move.chance else None
 
-    async def _reach(self, target: Span, order: Sequence[int], why: str) -> None:
+    async def _reach(self, target: Span, order: Sequence[int], why: Sentence) -> None:
         """Move to `target`. Raises PotluckError and others; what is served then is whole."""
         log.info("moving from blocks %s to %s: %s", self.span, target, why)
         self._on_event(Moving(self.span, target, why))
@@ -262,11 +263,11 @@ class Rebalancer:
         return Span(order[0], order[0] + 1) if self._grows else target
 
 
-def _why(swarm_map: SwarmMap, target: Span, live: Span) -> str:
+def _why(swarm_map: SwarmMap, target: Span, live: Span) -> Sentence:
     """Return for people what the target lacks."""
     coverage = swarm_map.coverage(swarm_map.live)
     new = [block for block in target if block not in live]
     empty = [block for block in new if coverage[block] == 0]
     if empty:
-        return f"blocks {Span(empty[0], empty[-1] + 1)} were served by nobody"
-    return f"blocks {Span(new[0], new[-1] + 1)} are served by few"
+        return sentence("blocks {blocks} were served by nobody", blocks=Blocks(empty[0], empty[-1] + 1))
+    return sentence("blocks {blocks} are served by few", blocks=Blocks(new[0], new[-1] + 1))

@@ -16,6 +16,7 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck.checked_files import CheckedFile, state_file
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
+from potluck.sentences import sentence
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +44,12 @@ class ServedWeights:
         changed = [block for block, digest in now.items() if before.get(block, digest) != digest]
         if changed:
             raise CheckpointError(
-                f"the files of block {', '.join(changed)} have changed since they were served",
-                hint=f"put the right files back; if the new ones are right, delete {self.path} and {file.copy}",
+                sentence("the files of block {number} have changed since they were served", number=", ".join(changed)),
+                hint=sentence(
+                    "put the right files back; if the new ones are right, delete {path} and {file}",
+                    path=self.path,
+                    file=file.copy,
+                ),
             )
         if now.items() <= before.items():
             return

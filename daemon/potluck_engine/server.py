@@ -44,6 +44,7 @@ from potluck.membership.records import Report
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, NumberFormat, ServerState
+from potluck.sentences import sentence, verbatim
 from potluck.tasks import BackgroundTasks, cancel_and_wait, first_of, keep_running, to_the_end
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_loader import BlockLoader
@@ -100,7 +101,9 @@ class Engine:
         told = replace(
             callbacks,
             on_news=self._hear_news,
-            on_waiting=lambda why: on_event(events.Waiting(why)),
+            on_waiting=lambda error: on_event(
+                events.Waiting(error.sentence, error.denial) if error else events.Waiting()
+            ),
             on_nearby=lambda found: on_event(events.Nearby(found)),
         )
         self.node = Node(spec, start_host, told)
@@ -390,7 +393,7 @@ class Engine:
         self._on_event(
             events.Placed(
                 *(spec.serve.device, spec.serve.dtype, spec.serve.quantization, num_resident, placement.num_streamed),
-                *(placement.device_bytes, placement.streamed_bytes, str(placement)),
+                *(placement.device_bytes, placement.streamed_bytes, verbatim(str(placement))),
             )
         )
 
@@ -488,7 +491,7 @@ class Engine:
 
     async def _watch_host(self) -> None:
         await self.node.host.wait_lost()
-        error = PotluckError("the peer-to-peer process ended unexpectedly", hint="start the engine again")
+        error = PotluckError(sentence("the peer-to-peer process ended unexpectedly"), hint="start the engine again")
         self._failed.put_nowait(error)
 
     async def _watch_ranks(self, ranks: RankProcesses) -> None:

@@ -20,6 +20,7 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck.errors import PotluckError
 from potluck.p2p.bare_hivemind import import_bare_hivemind
 from potluck.p2p.ports import with_free_ports
+from potluck.sentences import sentence
 from potluck.tasks import first_of
 from potluck_engine.daemon_pipe import DaemonPipe
 from potluck_engine.node import Node
@@ -60,7 +61,7 @@ async def _hold(node: Node, pipe: DaemonPipe) -> bool:
         while num_free < _PORT_LOOKS:
             await asyncio.wait({lost}, timeout=_PORT_LOOK_S if node.taken else None)
             if lost.done():
-                raise PotluckError("the peer-to-peer process ended unexpectedly")
+                raise PotluckError(sentence("the peer-to-peer process ended unexpectedly"))
             num_free = num_free + 1 if with_free_ports(node.taken) == node.taken else 0
         return True
     finally:

@@ -15,9 +15,11 @@ from potluck_control.redaction import RedactingFormatter
 from potluck_control.schema import AuditStatus
 
 from potluck.errors import PotluckError
+from potluck.p2p.joining import TryAgainError
 from potluck.processes import confine
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codec import decode, encode
+from potluck.sentences import NOTHING, sentence, verbatim
 from potluck_gateway.server import GatewayServer
 
 _lock = threading.Lock()
@@ -28,10 +30,10 @@ def main() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    _tell(GatewayReport(step="Importing"))
+    _tell(GatewayReport(step=sentence("Importing")))
     import potluck_gateway.model  # noqa: F401 (takes seconds, in which the daemon may be waiting for the engine)
 
-    _tell(GatewayReport(step="Starting the engine"))
+    _tell(GatewayReport(step=sentence("Starting the engine")))
     line = sys.stdin.buffer.readline()
     if not line:  # nobody wants it any more
         return
@@ -41,7 +43,7 @@ def main() -> None:
     try:
         _serve(wanted, keys)
     except PotluckError as error:
-        _tell(GatewayReport(problem=f"{error.message} ({error.hint})" if error.hint else error.message))
+        _tell(GatewayReport(problem=error.whole))
         sys.exit(1)
 
 
@@ -72,11 +74,11 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
     limit_threads()
     swarm, settings = wanted.membership.swarm, wanted.settings
     port = wanted.port or settings.gateway.port
-    _tell(GatewayReport(step="Loading embeddings and head"))
+    _tell(GatewayReport(step=sentence("Loading embeddings and head")))
     text = Text(open_checkpoint(wanted.checkpoint, revision=swarm.revision).folder)
 
-    def show_joining(reason: str) -> None:
-        if reason:
+    def show_joining(reason: TryAgainError | None) -> None:
+        if reason is not None:
             _tell(GatewayReport(step=joining_text(reason), is_waiting=True))
 
     def found() -> AuditStatus:
@@ -90,7 +92,7 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
         audits=settings.gateway.audits,
         distrusted=frozenset(map(PersonId, wanted.distrusted)),
         on_wrong=lambda text: _tell(
-            GatewayReport(audits=found(), found=text, distrusted=tuple(model.audits().wrong_people))
+            GatewayReport(audits=found(), found=verbatim(text), distrusted=tuple(model.audits().wrong_people))
         ),
     )
     with AutoDistributedModelForCausalLM.from_pretrained(
@@ -106,8 +108,9 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
             port=port,
             on_answered=lambda key, tokens: _tell(GatewayReport(asked=True, key_hash=key_hash(key), tokens=tokens)),
         )
-        is_elsewhere = port not in (0, server.port)
-        notice = f"port {port} is taken (gateway.port): this address is for now" if is_elsewhere else ""
+        notice = NOTHING
+        if port not in (0, server.port):
+            notice = sentence("port {number} is taken (gateway.port): this address is for now", number=port)
         _tell(GatewayReport(url=server.url, notice=notice))
         server.run()
 

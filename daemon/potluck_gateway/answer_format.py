@@ -6,6 +6,8 @@ import json
 import time
 from typing import Any, Protocol
 
+from potluck.protocol.codec import builtins
+from potluck.sentences import Sentence
 from potluck_gateway.answers import Answers, Part
 from potluck_gateway.requests import COMMENT
 
@@ -27,12 +29,12 @@ class AnswerFormat(Protocol):
 
     def part(self, part: Part) -> bytes: ...
 
-    def wait(self, sentence: str) -> bytes:
+    def wait(self, sentence: Sentence) -> bytes:
         """Return a note for people that the answer has to wait; empty where programs would not skip it."""
 
     def end(self, answers: Answers) -> bytes: ...
 
-    def failure(self, sentence: str) -> bytes:
+    def failure(self, sentence: Sentence) -> bytes:
         """Return the end of a stream whose answer failed."""
 
 
@@ -45,14 +47,17 @@ def event(value: object, name: str = "") -> bytes:
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + dumps(value) + b"\n\n"
 
 
-def comment(text: str) -> bytes:
+def comment(text: object) -> bytes:
     """Return a line for people; readers of events skip it."""
     return f"{COMMENT}{text}\n\n".encode()
 
 
-def error_body(text: str, status: int, code: str | None = None) -> dict[str, Any]:
+def error_body(sentence: Sentence, status: int, code: str | None = None) -> dict[str, Any]:
+    """Return the object of an error; `potluck` in it is the message with its id and arguments."""
     kind = "invalid_request_error" if status < 500 else "server_error"
-    return {"error": {"message": text, "type": kind, "param": None, "code": code}}
+    return {
+        "error": {"message": str(sentence), "type": kind, "param": None, "code": code, "potluck": builtins(sentence)}
+    }
 
 
 def dumps(value: object) -> bytes:

@@ -18,7 +18,8 @@ from typing import Protocol, TypeVar
 
 from potluck.errors import PotluckError
 from potluck.leaving import Leaving
-from potluck_gateway.answers import Answer, Answers, Part
+from potluck.sentences import Sentence
+from potluck_gateway.answers import Answer, Answers, OnWait, Part
 from potluck_gateway.embedding_format import Embeddings
 from potluck_gateway.requests import BadRequestError, ChatRequest
 
@@ -34,7 +35,7 @@ class ChatModel(Protocol):
 
     name: str
 
-    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: Callable[[str], None]) -> Answer:
+    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: OnWait) -> Answer:
         """Return one answer to a request, whatever number of choices it asks for.
 
         `on_part` is called with each new part of the text, `on_wait` with a sentence when the answer has to wait for
@@ -49,7 +50,7 @@ class ChatModel(Protocol):
 class Waiting:
     """A sentence that says what an answer waits for."""
 
-    sentence: str
+    sentence: Sentence
 
 
 class Answering:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from potluck.sentences import Sentence
+
+OnWait = Callable[[Sentence], None]
+"""Called with what an answer waits for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from potluck.protocol.codec import builtins
+from potluck.sentences import Sentence
 from potluck_gateway.answer_format import EVENTS, comment, error_body, event, new_id
 from potluck_gateway.answers import Answer, Answers, Part
 from potluck_gateway.requests import (
@@ -81,8 +82,9 @@ def _parse_num_top(asked: dict[str, Any]) -> int | None:
 class ChatFormat:
     media_type = EVENTS
 
-    def __init__(self, model: str, *, with_usage: bool, num_choices: int = 1) -> None:
-        """`with_usage`: whether a stream ends with the counts of tokens."""
+    def __init__(self, model: str, *, with_usage: bool, num_choices: int = 1, with_details: bool = False) -> None:
+        """Args: with_usage: a stream ends with the counts of tokens; with_details: `potluck` says why it waits."""
+        self._with_details = with_details
         self._with_usage = with_usage
         self._num_choices = num_choices
         self._shared = {"id": new_id("chatcmpl"), "created": int(time.time()), "model": model}
@@ -98,8 +100,8 @@ class ChatFormat:
     def part(self, part: Part) -> bytes:
         return self._chunk(part.index, {"content": part.text}, **_logprobs(part))
 
-    def wait(self, sentence: str) -> bytes:
-        return comment(sentence)
+    def wait(self, sentence: Sentence) -> bytes:
+        return self._event([], potluck=builtins(sentence)) if self._with_details else comment(sentence)
 
     def end(self, answers: Answers) -> bytes:
         ends = [self._end(index, answer) for index, answer in enumerate(answers)]
@@ -112,7 +114,7 @@ class ChatFormat:
             index, {}, answer.reason, **details(answer)
         )
 
-    def failure(self, sentence: str) -> bytes:
+    def failure(self, sentence: Sentence) -> bytes:
         return event(error_body(sentence, 500))
 
     def _chunk(self, index: int, delta: dict[str, Any], reason: str | None = None, **more: object) -> bytes:

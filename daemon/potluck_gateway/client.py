@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec import convert
 from potluck_control.methods.gateway import GatewayStatus
 
 from potluck.errors import PotluckError, SwarmError, UsageError
 from potluck.protocol.codec import CodecError, decode, encode
+from potluck.sentences import Sentence, sentence
 from potluck_gateway.answers import AnswerDetails
 from potluck_gateway.requests import COMMENT, ChatMessage
 
@@ -100,7 +102,9 @@ def _events(gateway: GatewayStatus, path: str, body: dict[str, Any], on_wait: On
             raise _refusal(answer.status, answer.read())
         yield from _parsed(answer, on_wait)
     except (OSError, http.client.HTTPException) as error:
-        raise PotluckError(f"the gateway hung up: {error or type(error).__name__}", hint="try again") from error
+        raise PotluckError(
+            f"the gateway hung up: {error or type(error).__name__}", hint=sentence("try again")
+        ) from error
     finally:
         connection.close()
 
@@ -115,15 +119,20 @@ def _parsed(answer: http.client.HTTPResponse, on_wait: OnText) -> Iterator[dict[
             continue
         event = json.loads(data)
         if "error" in event:
-            raise SwarmError(str(event["error"].get("message")))
+            raise SwarmError(_said(event))
         yield event
 
 
 def _refusal(status: int, body: bytes) -> PotluckError:
     try:
-        sentence = str(json.loads(body)["error"]["message"])
+        said = _said(json.loads(body))
     except (ValueError, KeyError, TypeError):
-        sentence = "the gateway refused the request"
+        said = sentence("the gateway refused the request")
     if status in _TRY_LATER:
-        return SwarmError(sentence)
-    return UsageError(sentence) if 400 <= status < 500 else PotluckError(sentence)
+        return SwarmError(said)
+    return UsageError(said) if 400 <= status < 500 else PotluckError(said)
+
+
+def _said(event: dict[str, Any]) -> Sentence:
+    """Return what an error says. Raises ValueError, KeyError and TypeError."""
+    return convert(event["error"]["potluck"], Sentence)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from potluck.sentences import Sentence
 from potluck_gateway.answer_format import EVENTS, comment, error_body, event, new_id
 from potluck_gateway.answers import Answers, Part, TokenScore
 from potluck_gateway.chat_format import DONE, details, usage
@@ -84,7 +85,7 @@ class CompletionFormat:
     def part(self, part: Part) -> bytes:
         return event({**self._shared, "choices": [_choice(part.index, part.text, None, part.scores)]})
 
-    def wait(self, sentence: str) -> bytes:
+    def wait(self, sentence: Sentence) -> bytes:
         return comment(sentence)
 
     def end(self, answers: Answers) -> bytes:
@@ -93,7 +94,7 @@ class CompletionFormat:
         counts = event({**self._shared, "choices": [], "usage": usage(answers)}) if self._with_usage else b""
         return b"".join(ends) + counts + DONE
 
-    def failure(self, sentence: str) -> bytes:
+    def failure(self, sentence: Sentence) -> bytes:
         return event(error_body(sentence, 500))
 
 

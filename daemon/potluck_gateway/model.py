@@ -13,7 +13,7 @@ from potluck.client import Session
 from potluck.client.outages import wait_text
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
-from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, Part
+from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, OnWait, Part
 from potluck_gateway.completion import Options, Text, check_length, complete, max_positions
 from potluck_gateway.conversations import Conversations
 from potluck_gateway.embedding_format import Embeddings
@@ -34,11 +34,14 @@ class SwarmChat:
         self._grammars = Grammars(text.tokenizer)
         self._most = max_positions(model.config)
         self._conversations = Conversations(model)
-        self._waiting: dict[object, Callable[[str], None]] = {}  # answer -> its `on_wait`
+        self._waiting: dict[object, OnWait] = {}  # answer -> its `on_wait`
         model.tell_waits(self._tell_waits)
 
     def answer(
-        self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: Callable[[str], None] = lambda _: None
+        self,
+        request: ChatRequest,
+        on_part: Callable[[Part], None],
+        on_wait: OnWait = lambda _: None,
     ) -> Answer:
         prompt = self._prompt(request)
         check_length(prompt, self._model.config)
@@ -101,7 +104,7 @@ class SwarmChat:
                 conversation.close()
 
     @contextlib.contextmanager
-    def _hearing(self, on_wait: Callable[[str], None]) -> Iterator[None]:
+    def _hearing(self, on_wait: OnWait) -> Iterator[None]:
         """Report waits to `on_wait` for as long as the block runs."""
         key = object()
         self._waiting[key] = on_wait

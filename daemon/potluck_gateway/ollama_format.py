@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from potluck.sentences import Sentence
 from potluck_gateway.answer_format import LINES, dumps
 from potluck_gateway.answers import Answers, Part, ToolCall
 from potluck_gateway.requests import (
@@ -124,14 +125,14 @@ class OllamaFormat:
     def part(self, part: Part) -> bytes:
         return dumps(self._object(part.text)) + b"\n"
 
-    def wait(self, sentence: str) -> bytes:
+    def wait(self, sentence: Sentence) -> bytes:
         return b""
 
     def end(self, answers: Answers) -> bytes:
         return dumps(self._object("", answers[0].calls) | self._last(answers)) + b"\n"
 
-    def failure(self, sentence: str) -> bytes:
-        return dumps({"error": sentence}) + b"\n"
+    def failure(self, sentence: Sentence) -> bytes:
+        return dumps({"error": str(sentence)}) + b"\n"
 
     def _object(self, text: str, calls: Sequence[ToolCall] = ()) -> dict[str, Any]:
         written = [{"function": {"name": call.name, "arguments": json.loads(call.arguments)}} for call in calls]

@@ -58,7 +58,7 @@ class Reply:
         except BadRequestError as error:
             if not is_begun:
                 raise
-            await _send_body(send, self._form.failure(str(error)))
+            await _send_body(send, self._form.failure(error.sentence))
         await _send_body(send, b"", more=False)
 
     def _written(self, item: Part | Waiting | Answers) -> bytes:
@@ -88,14 +88,13 @@ class Reply:
 
 def refusal(error: PotluckError) -> BadRequestError:
     """Return how a request is refused because of `error`."""
-    sentence = f"{error.message} ({error.hint})" if error.hint else error.message
     if isinstance(error, ContextLengthError):
-        return BadRequestError(sentence, 400, "context_length_exceeded")
+        return BadRequestError(error.whole, 400, "context_length_exceeded")
     if isinstance(error, ToolsError):
-        return BadRequestError(sentence, 400, "unsupported_parameter")
+        return BadRequestError(error.whole, 400, "unsupported_parameter")
     if isinstance(error, UsageError):
-        return BadRequestError(sentence)
-    return BadRequestError(sentence, 503, retry_after_s=RETRY_AFTER_S)
+        return BadRequestError(error.whole)
+    return BadRequestError(error.whole, 503, retry_after_s=RETRY_AFTER_S)
 
 
 async def _send_body(send: Send, data: bytes, *, more: bool = True) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from potluck.errors import UsageError
 from potluck.protocol.codec import CodecError, decode
+from potluck.sentences import Sentence, verbatim
 from potluck_gateway.answers import ToolCall
 
 COMMENT = ": "  # begins a line for people in a stream of events
@@ -55,9 +56,10 @@ class BadRequestError(Exception):
     """A request that is refused with `status`; the text is for the author of the client, `code` for programs."""
 
     def __init__(
-        self, text: str, status: int = 400, code: str | None = None, *, retry_after_s: int | None = None
+        self, text: str | Sentence, status: int = 400, code: str | None = None, *, retry_after_s: int | None = None
     ) -> None:
-        super().__init__(text)
+        super().__init__(str(text))
+        self.sentence = text if isinstance(text, Sentence) else verbatim(text)
         self.status = status
         self.code = code
         self.retry_after_s = retry_after_s

@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from potluck.sentences import Sentence
 from potluck_gateway.answer_format import EVENTS, comment, event, new_id
 from potluck_gateway.answers import Answer, Answers, Part, ToolCall
 from potluck_gateway.requests import (
@@ -154,7 +155,7 @@ class ResponseFormat:
         self._text += part.text
         return self._begin_text() + self._part_event("response.output_text.delta", delta=part.text, logprobs=[])
 
-    def wait(self, sentence: str) -> bytes:
+    def wait(self, sentence: Sentence) -> bytes:
         return comment(sentence)
 
     def end(self, answers: Answers) -> bytes:
@@ -171,8 +172,8 @@ class ResponseFormat:
         calls = b"".join(self._call_events(first + number, call) for number, call in enumerate(answer.calls))
         return text + calls + self._event(f"response.{whole['status']}", response=whole)
 
-    def failure(self, sentence: str) -> bytes:
-        error = {"code": "server_error", "message": sentence}
+    def failure(self, sentence: Sentence) -> bytes:
+        error = {"code": "server_error", "message": str(sentence)}
         output = [self._item("incomplete", self._text)] if self._is_begun else []
         return self._event("response.failed", response={**self._response("failed", output), "error": error})
 

@@ -192,7 +192,12 @@ class GatewayServer:
 
     async def _chat(self, request: Request) -> Reply:
         asked = parse_chat(await _body(request), self._max_tokens)
-        form = ChatFormat(self._model.name, with_usage=asked.with_usage, num_choices=asked.num_choices)
+        form = ChatFormat(
+            self._model.name,
+            with_usage=asked.with_usage,
+            num_choices=asked.num_choices,
+            with_details=asked.with_details,
+        )
         return self._reply(request, asked, form)
 
     async def _completion(self, request: Request) -> Reply:
@@ -309,7 +314,7 @@ def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, BadRequestError)
     again = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
     is_ollama = request.url.path.startswith("/api/")
-    body = {"error": str(error)} if is_ollama else error_body(str(error), error.status, error.code)
+    body = {"error": str(error)} if is_ollama else error_body(error.sentence, error.status, error.code)
     return _json(body, error.status, {"Connection": "close", **again})
 
 

@@ -36,6 +36,7 @@ from potluck.blocks.switching import RAGGED, AttentionSwitch
 from potluck.checkpoint.families import LAYER_INDEX_NAMES
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
+from potluck.sentences import sentence
 
 _TOKENS = 4
 _FARTHEST_POSITION = 2**20  # making masks of so many tokens takes only a few milliseconds
@@ -73,8 +74,6 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, Heard]:
     cache = KvCache(loop.decoder.config)
     generator = torch.Generator().manual_seed(0)
     hidden = torch.randn((2, _TOKENS, loop.hidden_size), generator=generator).mul_(0.1).to(loop.device, loop.dtype)
-    cannot = f"models of the family {loop.decoder.config.model_type} cannot be split: their layers"
-    hint = "choose a model of another family"
     heard = Heard([], Routing())
     try:
         with heard.routing.noted(loop.routers, tokens=2 * _TOKENS):
@@ -82,10 +81,16 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, Heard]:
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
         if isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError) or is_lost(loop.device):
             raise  # which says nothing about the family
-        raise CheckpointError(f"{cannot} do not run alone", hint=hint) from error
+        raise _not_splittable(loop, "their layers do not run alone") from error
     if not cache.nbytes and not cache.is_needless:
-        raise CheckpointError(f"{cannot} share no usual cache", hint=hint)
+        raise _not_splittable(loop, "their layers share no usual cache")
     return cache, heard
+
+
+def _not_splittable(loop: FamilyLoop, why: str) -> CheckpointError:
+    family = loop.decoder.config.model_type
+    what = sentence("models of the family {family} cannot be split: {why}", family=family, why=why)
+    return CheckpointError(what, hint=sentence("choose a model of another family"))
 
 
 @torch.inference_mode()

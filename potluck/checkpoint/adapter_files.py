@@ -24,6 +24,7 @@ from potluck.checkpoint.hub import download_file
 from potluck.checkpoint.shards import Shard, file_errors
 from potluck.errors import CheckpointError
 from potluck.protocol.adapters import Place, adapter_id
+from potluck.sentences import sentence
 
 T = TypeVar("T")
 
@@ -146,8 +147,12 @@ def open_adapter(name: str, *, num_blocks: int) -> AdapterFile:
     for path in files:
         if not path.is_file():
             raise CheckpointError(
-                f"{name} is not an adapter that can be served: it has no {path.name}",
-                hint="adapters in .bin files are pickles and are never opened; save it again with a newer peft",
+                sentence(
+                    "{folder} is not an adapter that can be served: it has no {file}", folder=name, file=path.name
+                ),
+                hint=sentence(
+                    "adapters in .bin files are pickles and are never opened; save it again with a newer peft"
+                ),
             )
     config, weights = _read_config(files[0]), files[1]
     pairs = _pairs(name, config, Shard(weights).shapes, num_blocks)
@@ -164,18 +169,27 @@ def _pairs(
         match = _NAME.fullmatch(tensor)
         if match is None or len(shape) != 2:
             raise CheckpointError(
-                f"{name} contains {tensor[:200]}, which does not belong to a layer of a block",
-                hint="only plain LoRA of linear layers inside blocks can be served",
+                sentence(
+                    "{file} contains {what}, which does not belong to a layer of a block", file=name, what=tensor[:200]
+                ),
+                hint=sentence("only plain LoRA of linear layers inside blocks can be served"),
             )
         place, module = Place(int(match["block"]), match["name"]), match["module"]
         if place.block >= num_blocks or not config.changes(module, place.block):
             raise CheckpointError(
-                f"{name} contains {tensor[:200]}, which its configuration or the model does not have",
-                hint="it was trained for another model, or its files do not belong together",
+                sentence(
+                    "{file} contains {what}, which its configuration or the model does not have",
+                    file=name,
+                    what=tensor[:200],
+                ),
+                hint=sentence("it was trained for another model, or its files do not belong together"),
             )
         modules.setdefault((place, module), {})[match["side"]] = tensor
     if not modules or len({place for place, _ in modules}) != len(modules):
-        raise CheckpointError(f"{name} changes no layer, or changes one twice", hint="copy the adapter again")
+        raise CheckpointError(
+            sentence("{file} changes no layer, or changes one twice", file=name),
+            hint=sentence("copy the adapter again"),
+        )
     return {place: _pair(name, config, module, sides, shapes) for (place, module), sides in modules.items()}
 
 
@@ -185,8 +199,10 @@ def _pair(
     rank = config.rank_of(module)
     if set(sides) != {"A", "B"} or shapes[sides["A"]][0] != rank or shapes[sides["B"]][1] != rank:
         raise CheckpointError(
-            f"{name} does not contain two matrices of rank {rank} for {module}",
-            hint="its configuration and its tensors do not belong together",
+            sentence(
+                "{file} does not contain two matrices of rank {number} for {what}", file=name, number=rank, what=module
+            ),
+            hint=sentence("its configuration and its tensors do not belong together"),
         )
     in_features, out_features = shapes[sides["A"]][1], shapes[sides["B"]][0]
     return Pair(sides["A"], sides["B"], rank, in_features, out_features, config.scale_of(module))
@@ -201,26 +217,36 @@ def _read_config(path: Path) -> AdapterConfig:
         _refuse_more_than_plain(content)
         config = msgspec.convert(content, AdapterConfig)
     except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} is damaged: {error}", hint="copy the adapter again") from error
+        raise CheckpointError(
+            sentence("{file} is damaged: {why}", file=path, why=error), hint=sentence("copy the adapter again")
+        ) from error
     for name, pattern in (("rank_pattern", config.rank_pattern), ("alpha_pattern", config.alpha_pattern)):
         if not all(_PLAIN.fullmatch(key) for key in pattern or ()):
-            raise CheckpointError(f"the adapter's {name} has a regular expression, which is never run", hint=_HINT)
+            raise CheckpointError(
+                sentence("the adapter's {what} has a regular expression, which is never run", what=name), hint=_HINT
+            )
     return config
 
 
 def _refuse_more_than_plain(content: Mapping[str, Any]) -> None:
     kind = content.get("peft_type")
     if kind != "LORA":
-        raise CheckpointError(f"adapters of the kind {kind!r} are not supported, only LORA", hint=_HINT)
+        raise CheckpointError(
+            sentence("adapters of the kind {what} are not supported, only LORA", what=repr(kind)), hint=_HINT
+        )
     if content.get("bias", "none") != "none":
-        raise CheckpointError("the adapter changes biases, which is not plain LoRA", hint=_HINT)
+        raise CheckpointError(sentence("the adapter changes biases, which is not plain LoRA"), hint=_HINT)
     if content.get("init_lora_weights") not in _KEEPS_THE_BASE:
         raise CheckpointError(
-            f"the adapter began as {content['init_lora_weights']!r}, which changes the model's own weights", hint=_HINT
+            sentence(
+                "the adapter began as {what}, which changes the model's own weights",
+                what=repr(content["init_lora_weights"]),
+            ),
+            hint=_HINT,
         )
     for name, value in content.items():
         if name not in _WITHOUT_EFFECT.union(AdapterConfig.__struct_fields__) and value:
-            raise CheckpointError(f"the adapter uses {name}, which is not plain LoRA", hint=_HINT)
+            raise CheckpointError(sentence("the adapter uses {what}, which is not plain LoRA", what=name), hint=_HINT)
 
 
 def _match(pattern: Mapping[str, T], module: str, default: T) -> T:

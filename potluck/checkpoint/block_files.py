@@ -10,6 +10,7 @@ from potluck.checkpoint.shards import ReadTensors, Shard
 from potluck.checkpoint.source import Checkpoint
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import Span
+from potluck.sentences import Blocks, sentence
 
 _TOWER = re.compile(r"vision|visual|audio|image|speech|encoder")
 
@@ -85,7 +86,8 @@ def names_by_block(checkpoint: Checkpoint, stack_name: str, span: Span) -> list[
         whole = {prefix: stack for prefix, stack in whole.items() if not _TOWER.search(prefix)}
     if len(whole) != 1:
         raise CheckpointError(
-            f"the checkpoint lacks tensors of the blocks {span}", hint="download it again, or ask its author"
+            sentence("the checkpoint lacks tensors of the blocks {blocks}", blocks=Blocks(span.start, span.end)),
+            hint=sentence("download it again, or ask its author"),
         )
     (stack,) = whole.values()
     return [stack[block] for block in span]

@@ -32,6 +32,7 @@ from transformers.utils.logging import disable_progress_bar, enable_progress_bar
 
 from potluck.checkpoint.packed import Packing
 from potluck.errors import CheckpointError
+from potluck.sentences import sentence
 
 _POISON_INT = -(2**31)
 _COMPUTED = re.compile(r"(^|\.)(rotary_emb\.inv_freq|position_ids)$")
@@ -96,17 +97,24 @@ class Filler:
         if info.mismatched_keys:
             name, found, wanted = sorted(info.mismatched_keys)[0]
             raise CheckpointError(
-                f"{name} has the shape {list(found)} in the checkpoint, but the configuration says {list(wanted)}",
-                hint="config.json and the tensors belong to different models",
+                sentence(
+                    "{what} has the shape {number} in the checkpoint, but the configuration says {other}",
+                    what=name,
+                    number=str(list(found)),
+                    other=str(list(wanted)),
+                ),
+                hint=sentence("config.json and the tensors belong to different models"),
             )
         if info.conversion_errors or info.error_msgs:
             problem = next(iter(info.conversion_errors.values()), None) or info.error_msgs[0]
-            raise CheckpointError(f"a tensor cannot be converted: {str(problem).strip().splitlines()[-1]}")
+            raise CheckpointError(
+                sentence("a tensor cannot be converted: {why}", why=str(problem).strip().splitlines()[-1])
+            )
         unknown = sorted(name for name in info.unexpected_keys if not self._is_needless(name, tensors.get(name)))
         if unknown:
             raise CheckpointError(
-                f"the checkpoint has {unknown[0]}, which the model does not know",
-                hint="config.json and the tensors belong to different models",
+                sentence("the checkpoint has {what}, which the model does not know", what=unknown[0]),
+                hint=sentence("config.json and the tensors belong to different models"),
             )
         kinds = {re.sub(r"\.\d+\.", ".*.", name) for name in info.unexpected_keys} - self._ignored
         if kinds:
@@ -154,10 +162,11 @@ class Filler:
         """Raise CheckpointError if a tensor whose name begins with `prefix` was never filled."""
         missing = sorted(name for name in self.missing if name.startswith(prefix))
         if missing:
-            raise CheckpointError(
-                f"the checkpoint lacks {missing[0]}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else ""),
-                hint="download it again, or ask its author",
-            )
+            what = sentence("the checkpoint lacks {what}", what=missing[0])
+            if len(missing) > 1:
+                others = len(missing) - 1
+                what = sentence("the checkpoint lacks {what} and {number} more", what=missing[0], number=others)
+            raise CheckpointError(what, hint=sentence("download it again, or ask its author"))
 
     def finish(self) -> None:
         """Freeze the model and set it to evaluation. Raises CheckpointError if a tensor was never filled."""
@@ -188,7 +197,11 @@ def rebuild_buffers(model: Any, device: str) -> None:
                 model._init_weights(model.get_submodule(around))
         for name in computed:
             if _is_poisoned(module._buffers[name]):
-                raise CheckpointError(f"{path}.{name} cannot be computed: models of this family are not supported")
+                raise CheckpointError(
+                    sentence(
+                        "{family} cannot be computed: models of this family are not supported", family=f"{path}.{name}"
+                    )
+                )
         _keep_frequencies(module)
 
 

@@ -28,6 +28,7 @@ from potluck.checkpoint.shards import Shard
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import refuse_packed_ends, stored_format
 from potluck.errors import CheckpointError
+from potluck.sentences import sentence
 
 NO_MASKS = "potluck_blocks"
 """An unknown attention implementation, for which transformers makes no masks."""
@@ -93,7 +94,9 @@ def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype, num_labels: int | N
         config, known, kind = deepcopy(config), MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING, "classifier of sequences"
         config.num_labels = num_labels
     if type(config) not in known:
-        raise CheckpointError(f"models of the family {config.model_type} have no {kind}")
+        raise CheckpointError(
+            sentence("models of the family {family} have no {what}", family=config.model_type, what=kind)
+        )
     with torch.device("meta"):
         model = known[type(config)]._from_config(config, dtype=dtype)
     inner, stack_name = decoder_of(model, checkpoint.num_blocks)
@@ -137,7 +140,10 @@ def _insert_blocks(inner: Any, stack: RemoteStack, blocks: nn.Module, like: Tens
             stack.blocks = blocks
             return
     raise CheckpointError(
-        f"models of the family {inner.config.model_type} cannot be split: their loop over layers is unknown"
+        sentence(
+            "models of the family {family} cannot be split: their loop over layers is unknown",
+            family=inner.config.model_type,
+        )
     )
 
 

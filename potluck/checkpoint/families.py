@@ -15,10 +15,11 @@ from transformers import PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_MAPPING
 
 from potluck.errors import CheckpointError
+from potluck.sentences import sentence
 
-_SHARED_KV = "its layers share keys and values across the whole depth"
-_STREAMS = "its layers exchange several hidden states for each token"
-_SHARED_BLOCK = "one block's weights are shared between many layers"
+_SHARED_KV = sentence("its layers share keys and values across the whole depth")
+_STREAMS = sentence("its layers exchange several hidden states for each token")
+_SHARED_BLOCK = sentence("one block's weights are shared between many layers")
 NOT_SPLITTABLE = {
     "deepseek_v4": _STREAMS,
     "gemma3n_text": _SHARED_KV,
@@ -33,7 +34,7 @@ NOT_SPLITTABLE = {
 
 _NOT_IN_LAYERS = {
     "num_kv_shared_layers": _SHARED_KV,
-    "hidden_size_per_layer_input": "its layers need the tokens besides the hidden states",
+    "hidden_size_per_layer_input": sentence("its layers need the tokens besides the hidden states"),
 }
 """A number in the configuration of some checkpoints of a family -> why those cannot be split."""
 
@@ -106,16 +107,26 @@ def refuse_unsplittable(config: Any) -> None:
     for model_type in (config.model_type, text.model_type):
         if model_type in NOT_SPLITTABLE:
             raise CheckpointError(
-                f"models of the family {model_type} cannot be split: {NOT_SPLITTABLE[model_type]}",
-                hint="choose a model of another family",
+                sentence(
+                    "models of the family {family} cannot be split: {why}",
+                    family=model_type,
+                    why=NOT_SPLITTABLE[model_type],
+                ),
+                hint=sentence("choose a model of another family"),
             )
     for name, reason in _NOT_IN_LAYERS.items():
         if getattr(text, name, None):
-            raise CheckpointError(f"this model cannot be split: {reason} ({name})", hint="choose another model")
+            raise CheckpointError(
+                sentence("this model cannot be split: {why} ({what})", why=reason, what=name),
+                hint=sentence("choose another model"),
+            )
     if config.is_encoder_decoder or text.is_encoder_decoder:
         raise CheckpointError(
-            f"models of the family {config.model_type} cannot be split: they have an encoder and a decoder",
-            hint="choose a decoder-only model",
+            sentence(
+                "models of the family {family} cannot be split: they have an encoder and a decoder",
+                family=config.model_type,
+            ),
+            hint=sentence("choose a decoder-only model"),
         )
 
 
@@ -126,10 +137,16 @@ def refuse_start(text_config: Any, start: int) -> None:
     if not own or start in own:
         return
     before = max((index for index in own if index < start), default=own[0])
-    after = next((f" or {index}" for index in own if index > start), "")
+    after = next((index for index in own if index > start), None)
+    hint = sentence("start at block {number}", number=before)
+    if after is not None:
+        hint = sentence("start at block {number} or {other}", number=before, other=after)
     raise CheckpointError(
-        f"no span of this model can start at block {start}, which uses the tokens that the block before it chose",
-        hint=f"start at block {before}{after}",
+        sentence(
+            "no span of this model can start at block {number}, which uses the tokens that the block before it chose",
+            number=start,
+        ),
+        hint=hint,
     )
 
 
@@ -151,7 +168,9 @@ def decoder_class(text_config: Any) -> Any:
         for name in (f"{stem}TextModel", f"{stem}Model"):
             if hasattr(module, name):
                 return getattr(module, name)
-    raise CheckpointError(f"no decoder is known for models of the family {text_config.model_type}")
+    raise CheckpointError(
+        sentence("no decoder is known for models of the family {family}", family=text_config.model_type)
+    )
 
 
 def cache_name(decoder: nn.Module) -> str:
@@ -183,7 +202,13 @@ def decoder_of(model: nn.Module, num_blocks: int) -> tuple[nn.Module, str]:
         if isinstance(module, PreTrainedModel) and len(named or stacks) == 1:
             return module, (named or stacks)[0]
         queue.extend(child for child in module.children() if not isinstance(child, nn.ModuleList))
-    raise CheckpointError(f"no part of {type(model).__name__} is a stack of {num_blocks} layers that is known")
+    raise CheckpointError(
+        sentence(
+            "no part of {what} is a stack of {number} layers that is known",
+            what=type(model).__name__,
+            number=num_blocks,
+        )
+    )
 
 
 def slice_config(config: Any, start: int, end: int) -> Any:

@@ -31,6 +31,7 @@ from potluck.checkpoint.shards import disk_full
 from potluck.errors import CheckpointError, explained
 from potluck.model_folder import SMALL
 from potluck.protocol.swarm import is_revision
+from potluck.sentences import sentence
 from potluck.unreachable import is_of_network, why_unreachable
 
 _SEARCH_TIMEOUT_S = 15.0
@@ -73,7 +74,10 @@ class HubFiles:
             return cls._from_cache(name, revision, error)
         files = {sibling.rfilename for sibling in info.siblings or () if "/" not in sibling.rfilename}
         if "config.json" not in files:
-            raise CheckpointError(f"{name} is not a checkpoint: it has no config.json", hint="look for another name")
+            raise CheckpointError(
+                sentence("{folder} is not a checkpoint: it has no config.json", folder=name),
+                hint=sentence("look for another name"),
+            )
         # Ask by branch, so that the cache remembers its commit for times when the hub cannot be reached.
         path = download_file(name, "config.json", revision=revision, token=token, progress=progress)
         return cls(name, path.parent.name, path.parent, files, token, progress)
@@ -105,7 +109,9 @@ class HubFiles:
         url = hf_hub_url(self.name, file, revision=self.revision, endpoint=endpoint)
         found = get_hf_file_metadata(url, token=self.token, endpoint=endpoint)
         if not is_revision(found.etag):
-            raise CheckpointError(f"the hub sends no valid etag for {file}", hint="try again later")
+            raise CheckpointError(
+                sentence("the hub sends no valid etag for {file}", file=file), hint=sentence("try again later")
+            )
         blob = self.folder.parent.parent / "blobs" / str(found.etag)
         for folder in (blob.parent, self.folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -167,35 +173,41 @@ def hub_errors(name: str, file: str) -> Iterator[None]:
 
 
 def _explained(error: Exception, name: str, file: str) -> CheckpointError | None:
-    log_in = "log in with `hf auth login` or set HF_TOKEN"
     match error:
         case GatedRepoError():
-            message = f"{name} is gated: its owner must grant you access"
-            hint = f"accept its terms on its page, then {log_in}"
+            message = sentence("{name} is gated: its owner must grant you access", name=name)
+            hint = sentence("accept its terms on its page, then log in with `hf auth login` or set HF_TOKEN")
         case RevisionNotFoundError():
-            message, hint = f"{name} has no such revision", "leave out the revision to use main"
+            message = sentence("{name} has no such revision", name=name)
+            hint = sentence("leave out the revision to use main")
         case RepositoryNotFoundError():
-            message = f"there is no model {name} on the hub, or you may not see it"
-            hint = f"check the spelling; for a private model {log_in}"
+            message = sentence("there is no model {name} on the hub, or you may not see it", name=name)
+            hint = sentence("check the spelling; for a private model log in with `hf auth login` or set HF_TOKEN")
         case HFValidationError():
-            message, hint = f"{name!r} is neither a folder nor a hub name", "a hub name looks like owner/model"
+            message = sentence("{name} is neither a folder nor a hub name", name=repr(name))
+            hint = sentence("a hub name looks like owner/model")
         case EntryNotFoundError() if not isinstance(error, LocalEntryNotFoundError):
-            message, hint = f"{name} has no file {file} on the hub", "try another revision"
+            message = sentence("{name} has no file {file} on the hub", name=name, file=file)
+            hint = sentence("try another revision")
         case HfHubHTTPError(response=response):
             status = response.status_code if response is not None else None
             if status not in (401, 403):
-                return HubUnreachableError(f"the hub answered {status} for {name}", hint="try again later")
-            message, hint = f"the hub refuses access to {name}", log_in
+                message = sentence("the hub answered {number} for {name}", number=status, name=name)
+                return HubUnreachableError(message, hint=sentence("try again later"))
+            message = sentence("the hub refuses access to {name}", name=name)
+            hint = sentence("log in with `hf auth login` or set HF_TOKEN")
         case OSError(errno=errno.ENOSPC):
             return disk_full(Path(constants.HF_HUB_CACHE) / file)
         case OSError(filename=str(), errno=number) if number != errno.ENOENT and (refused := explained(error)):
-            return CheckpointError(refused.message, hint=refused.hint)
+            return CheckpointError(refused.sentence, hint=refused.advice)
         case _ if not is_of_network(error):
             return None
         case _:
             why, advice = why_unreachable(urlsplit(_endpoint()).hostname or "the hub", error)
-            message = f"cannot reach the hub to fetch {name}, and it is not in the cache: {why}"
-            return HubUnreachableError(message, hint=f"{advice}, or give a local folder")
+            message = sentence(
+                "cannot reach the hub to fetch {name}, and it is not in the cache: {why}", name=name, why=why
+            )
+            return HubUnreachableError(message, hint=sentence("{advice}, or give a local folder", advice=advice))
     return CheckpointError(message, hint=hint)
 
 
@@ -209,7 +221,10 @@ def local_folder(model: str) -> Path | None:
     if is_path and folder.is_dir():
         return folder
     if is_path or model.count("/") > 1:
-        raise CheckpointError(f"there is no folder {model}", hint="give a folder with a config.json, or a hub name")
+        raise CheckpointError(
+            sentence("there is no folder {path}", path=model),
+            hint=sentence("give a folder with a config.json, or a hub name"),
+        )
     return None
 
 

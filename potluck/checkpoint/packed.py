@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from potluck.errors import CheckpointError
+from potluck.sentences import sentence
 
 _GPTQ, _GPTQ_V2, _AWQ, _COMPRESSED = "gptq", "gptq_v2", "gemm", "pack-quantized"
 _PARTS = ("qweight", "qzeros", "scales", "g_idx")
@@ -64,8 +65,12 @@ class Packing:
             layout = "marlin"
         if layout not in ((_AWQ,) if is_awq else (_GPTQ, _GPTQ_V2)):
             raise CheckpointError(
-                f"this checkpoint is stored quantised ({method}) in the layout {layout[:32]!r}, which is not supported",
-                hint="choose one in the usual layout: gptq or gptq_v2, or gemm of AWQ",
+                sentence(
+                    "this checkpoint is stored quantised ({format}) in the layout {what}, which is not supported",
+                    format=method,
+                    what=repr(layout[:32]),
+                ),
+                hint=sentence("choose one in the usual layout: gptq or gptq_v2, or gemm of AWQ"),
             )
         return cls(layout, _size(said.get("group_size", said.get("q_group_size"))))
 
@@ -84,7 +89,10 @@ class Packing:
         needed = [tensor for tensor in found[:_NUM_NEEDED] if tensor is not None]
         if len(needed) < _NUM_NEEDED:
             lacks = self._parts[found.index(None)]
-            raise CheckpointError(f"the checkpoint lacks {path}.{lacks}", hint="download it again, or ask its author")
+            raise CheckpointError(
+                sentence("the checkpoint lacks {what}", what=f"{path}.{lacks}"),
+                hint=sentence("download it again, or ask its author"),
+            )
         if self.layout == _COMPRESSED:
             return _read_compressed(path, *needed, *found[_NUM_NEEDED:])
         return _read_transposed(path, self.layout, *needed, *found[_NUM_NEEDED:])
@@ -290,5 +298,6 @@ def _grouped(name: str, groups: Tensor | None, num_groups: int, columns: int) ->
 def _check(name: str, is_right: bool, problem: str) -> None:
     if not is_right:
         raise CheckpointError(
-            f"the quantised matrix {name} {problem}", hint="download the checkpoint again, or choose another one"
+            sentence("the quantised matrix {what} {why}", what=name, why=problem),
+            hint=sentence("download the checkpoint again, or choose another one"),
         )

@@ -20,6 +20,7 @@ from torch import Tensor
 from potluck.checkpoint.shards import FilePart, Shard, bytes_of, disk_full, file_errors, quick_digest
 from potluck.errors import CheckpointError
 from potluck.files import free_bytes, replacing
+from potluck.sentences import sentence
 
 _KEPT_FREE_BYTES = 1 << 30  # of the disk, for the owner of the computer
 _DTYPE_NAMES = {dtype: name for name, dtype in _TYPES.items()}
@@ -78,8 +79,13 @@ class PreparedBlocks:
             raise disk_full(path)
         if used + needed > self._limit_bytes:
             raise CheckpointError(
-                f"converted blocks would take more than the {self._limit_bytes / 1e6:.0f} MB they may have on disk",
-                hint="serve fewer blocks, or the number format of the checkpoint, which needs no converted files",
+                sentence(
+                    "converted blocks would take more than the {number} MB they may have on disk",
+                    number=f"{self._limit_bytes / 1000000.0:.0f}",
+                ),
+                hint=sentence(
+                    "serve fewer blocks, or the number format of the checkpoint, which needs no converted files"
+                ),
             )
 
 

@@ -16,6 +16,7 @@ from huggingface_hub.errors import HfHubHTTPError
 from potluck.errors import PotluckError
 from potluck.protocol.codec import encode
 from potluck.protocol.hub import FoundModel, HubRefusal
+from potluck.sentences import sentence
 from potluck.unreachable import is_of_network, why_unreachable
 
 MAX_FOUND = 20
@@ -42,13 +43,16 @@ def search_hub(words: str) -> list[FoundModel]:
         )
         return [described(item) for item in found]
     except HfHubHTTPError as error:
-        raise PotluckError(f"the hub answered {error.response.status_code}", hint="try again later") from error
+        raise PotluckError(
+            sentence("the hub answered {number}", number=error.response.status_code), hint=sentence("try again later")
+        ) from error
     except Exception as error:
         if not is_of_network(error):
             raise
         why, advice = why_unreachable(urlsplit(endpoint).hostname or endpoint, error)
         raise PotluckError(
-            f"cannot reach the hub: {why}", hint=f"{advice}, or choose a model on this computer"
+            sentence("cannot reach the hub: {why}", why=why),
+            hint=sentence("{advice}, or choose a model on this computer", advice=advice),
         ) from error
 
 

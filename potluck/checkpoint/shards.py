@@ -27,6 +27,7 @@ from safetensors.torch import _TYPES
 from torch import Tensor
 
 from potluck.errors import CheckpointError
+from potluck.sentences import sentence
 
 DIGEST_HEX_DIGITS = 16
 ALIGNMENT = 64  # of addresses, in bytes, as torch aligns its memory
@@ -121,11 +122,18 @@ class Shard:
         entry = self._entries.get(name)
         if entry is None:
             raise CheckpointError(
-                f"{self.path.name} lacks a tensor that the index lists: {name}", hint="download the checkpoint again"
+                sentence("{file} lacks a tensor that the index lists: {what}", file=self.path.name, what=name),
+                hint=sentence("download the checkpoint again"),
             )
         dtype = _TYPES.get(entry.dtype)
         if dtype is None:
-            raise CheckpointError(f"{name} is stored as {entry.dtype}, which this version of torch does not know")
+            raise CheckpointError(
+                sentence(
+                    "{what} is stored as {format}, which this version of torch does not know",
+                    what=name,
+                    format=entry.dtype,
+                )
+            )
         return entry, dtype
 
     def _header(self) -> dict[str, _Entry]:
@@ -266,7 +274,9 @@ class BlockOrigin:
                 whole.update(piece)
                 yield
         if whole.hexdigest()[:DIGEST_HEX_DIGITS] != self.digest:
-            raise CheckpointError(f"{self.file_names} changed on disk", hint="put the right file back")
+            raise CheckpointError(
+                sentence("{file} changed on disk", file=self.file_names), hint=sentence("put the right file back")
+            )
 
     @property
     def file_names(self) -> str:
@@ -280,12 +290,15 @@ def file_errors(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise CheckpointError(
-            f"{path.name} is missing from the checkpoint", hint=f"download it again to {path}"
+            sentence("{file} is missing from the checkpoint", file=path.name),
+            hint=sentence("download it again to {folder}", folder=path),
         ) from error
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise disk_full(path) from error
-        raise CheckpointError(f"cannot read {path.name}: {error.strerror or error}") from error
+        raise CheckpointError(
+            sentence("cannot read {path}: {why}", path=path.name, why=error.strerror or error)
+        ) from error
 
 
 def disk_full(path: Path) -> CheckpointError:

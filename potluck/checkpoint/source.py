@@ -21,6 +21,7 @@ from potluck.checkpoint.shards import Shard
 from potluck.errors import CheckpointError
 from potluck.model_folder import SMALL
 from potluck.protocol.swarm import LOCAL_REVISION, MAX_BLOCKS
+from potluck.sentences import sentence
 
 INDEX_FILE = "model.safetensors.index.json"
 SINGLE_FILE = "model.safetensors"
@@ -126,7 +127,8 @@ class Checkpoint:
                 self.files.download(file)
             elif not self.path_of(file).is_file():
                 raise CheckpointError(
-                    f"{file} is missing from {self.folder}", hint="copy the whole checkpoint, or give its hub name"
+                    sentence("{file} is missing from {folder}", file=file, folder=self.folder),
+                    hint=sentence("copy the whole checkpoint, or give its hub name"),
                 )
 
 
@@ -169,22 +171,26 @@ def _check_layout(name: str, files: set[str]) -> None:
     has_weights = INDEX_FILE in files or SINGLE_FILE in files
     if not has_weights and any(file.endswith(".gguf") for file in files):
         raise CheckpointError(
-            f"{name} has its weights in GGUF, which is not supported",
-            hint="choose the same model in safetensors, such as GPTQ or AWQ if it should be small",
+            sentence("{folder} has its weights in GGUF, which is not supported", folder=name),
+            hint=sentence("choose the same model in safetensors, such as GPTQ or AWQ if it should be small"),
         )
     if "config.json" not in files:
         raise CheckpointError(
-            f"{name} is not a checkpoint: it has no config.json", hint="give a folder in the Hugging Face layout"
+            sentence("{folder} is not a checkpoint: it has no config.json", folder=name),
+            hint=sentence("give a folder in the Hugging Face layout"),
         )
     if has_weights:
         return
     if any(file.endswith(".bin") for file in files):
         raise CheckpointError(
-            f"{name} has only .bin files, which are pickles; servers and clients never open them",
-            hint="save it as safetensors first, with save_pretrained() of Transformers",
+            sentence(
+                "{folder} has only .bin files, which are pickles; servers and clients never open them", folder=name
+            ),
+            hint=sentence("save it as safetensors first, with save_pretrained() of Transformers"),
         )
     raise CheckpointError(
-        f"{name} has no safetensors weights", hint=f"expected {SINGLE_FILE} or {INDEX_FILE} beside config.json"
+        sentence("{folder} has no safetensors weights", folder=name),
+        hint=sentence("expected {one} or {other} beside config.json", one=SINGLE_FILE, other=INDEX_FILE),
     )
 
 
@@ -197,16 +203,20 @@ def _read_config(folder: Path) -> Any:
     _check_layer_counts(raw)  # some families' classes make a list of so many entries
     model_type = raw.get("model_type")
     if not isinstance(model_type, str):
-        raise CheckpointError(f"{path} has no model_type", hint="give a checkpoint with a transformers configuration")
+        raise CheckpointError(
+            sentence("{file} has no model_type", file=path),
+            hint=sentence("give a checkpoint with a transformers configuration"),
+        )
     family = SAME_LAYERS.get(model_type, model_type)
     if family not in CONFIG_MAPPING:
         if "auto_map" in raw:
             raise CheckpointError(
-                f"the family {model_type} needs code from the checkpoint, which is never run",
-                hint="choose a model whose family is part of transformers",
+                sentence("the family {family} needs code from the checkpoint, which is never run", family=model_type),
+                hint=sentence("choose a model whose family is part of transformers"),
             )
         raise CheckpointError(
-            f"the family {model_type} is unknown to the installed transformers", hint="try a newer transformers"
+            sentence("the family {family} is unknown to the installed transformers", family=model_type),
+            hint=sentence("try a newer transformers"),
         )
     try:
         if family == model_type:
@@ -215,7 +225,9 @@ def _read_config(folder: Path) -> Any:
             config = CONFIG_MAPPING[family].from_dict({**raw, "model_type": family})
         _check_sizes(config.get_text_config(decoder=True))
     except Exception as error:  # configuration classes raise exceptions of many kinds
-        raise CheckpointError(f"{path} is not a valid configuration: {(str(error) or 'no').splitlines()[0]}") from error
+        raise CheckpointError(
+            sentence("{file} is not a valid configuration: {why}", file=path, why=(str(error) or "no").splitlines()[0])
+        ) from error
     return config
 
 
@@ -224,7 +236,14 @@ def _check_layer_counts(raw: dict[str, Any]) -> None:
     for part in (raw, *(value for value in raw.values() if isinstance(value, dict))):
         for name, value in part.items():
             if "layer" in name and isinstance(value, int) and value > MAX_BLOCKS:
-                raise CheckpointError(f"config.json is damaged: {name} is {value}, above {MAX_BLOCKS}")
+                raise CheckpointError(
+                    sentence(
+                        "config.json is damaged: {what} is {number}, above {limit}",
+                        what=name,
+                        number=value,
+                        limit=MAX_BLOCKS,
+                    )
+                )
 
 
 def _check_sizes(config: Any) -> None:
@@ -242,7 +261,9 @@ def _read_index(path: Path) -> dict[str, str]:
         isinstance(file, str) and file.endswith(".safetensors") and Path(file).name == file
         for file in weight_map.values()
     ):
-        raise CheckpointError(f"{path.name} is damaged: it does not map tensors to safetensors files beside it")
+        raise CheckpointError(
+            sentence("{file} is damaged: it does not map tensors to safetensors files beside it", file=path.name)
+        )
     return weight_map
 
 
@@ -250,7 +271,12 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"cannot read {path.name}: {error}", hint=f"look at {path}") from error
+        raise CheckpointError(
+            sentence("cannot read {path}: {why}", path=path.name, why=error), hint=sentence("look at {file}", file=path)
+        ) from error
     if not isinstance(content, dict):
-        raise CheckpointError(f"{path.name} is damaged: it is not a JSON object", hint=f"look at {path}")
+        raise CheckpointError(
+            sentence("{file} is damaged: it is not a JSON object", file=path.name),
+            hint=sentence("look at {file}", file=path),
+        )
     return content

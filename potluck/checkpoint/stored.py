@@ -17,10 +17,13 @@ from transformers.quantizers.auto import AutoHfQuantizer
 
 from potluck.checkpoint.packed import Packing, is_packed_weight
 from potluck.errors import CheckpointError
+from potluck.sentences import sentence
 
 _READ = frozenset({"fp8", "mxfp4", "mxfp8", "compressed-tensors"})
-_NEEDS = {"bitsandbytes": "kernels of the bitsandbytes package"}
-_HINT = "choose a checkpoint in bfloat16, float16, FP8, GPTQ or AWQ; --quantization holds its weights in fewer bits"
+_NEEDS = {"bitsandbytes": sentence("kernels of the {what} package", what="bitsandbytes")}
+_HINT = sentence(
+    "choose a checkpoint in bfloat16, float16, FP8, GPTQ or AWQ; --quantization holds its weights in fewer bits"
+)
 
 
 def stored_format(config: Any) -> HfQuantizer | Packing | None:
@@ -37,8 +40,12 @@ def stored_format(config: Any) -> HfQuantizer | Packing | None:
         return None
     method = said.get("quant_method")
     if method not in _READ:
-        why = f"which needs {_NEEDS[method]}" if method in _NEEDS else "which is not supported"
-        raise CheckpointError(f"this checkpoint is stored quantised ({method or '?'}), {why}", hint=_HINT)
+        why = sentence("which is not supported")
+        if method in _NEEDS:
+            why = sentence("which needs {what}", what=_NEEDS[method])
+        raise CheckpointError(
+            sentence("this checkpoint is stored quantised ({format}), {why}", format=method or "?", why=why), hint=_HINT
+        )
     try:
         quantizer: HfQuantizer = AutoHfQuantizer.from_config({**said, "dequantize": True}, pre_quantized=True)
         if method == "compressed-tensors":
@@ -46,12 +53,16 @@ def stored_format(config: Any) -> HfQuantizer | Packing | None:
         return quantizer
     except ImportError as error:
         raise CheckpointError(
-            f"this checkpoint is stored quantised ({method}), and the package that reads it is not installed",
-            hint=f"install the missing package: pip install {method}",
+            sentence(
+                "this checkpoint is stored quantised ({format}), and the package that reads it is not installed",
+                format=method,
+            ),
+            hint=sentence("install the missing package: pip install {what}", what=method),
         ) from error
     except Exception as error:  # configuration classes raise exceptions of many kinds
         raise CheckpointError(
-            f"the checkpoint's quantization_config is not valid: {str(error).splitlines()[0]}", hint=_HINT
+            sentence("the checkpoint's quantization_config is not valid: {why}", why=str(error).splitlines()[0]),
+            hint=_HINT,
         ) from error
 
 
@@ -64,7 +75,9 @@ def refuse_packed_ends(tensors: Mapping[str, Tensor]) -> None:
     """Raise CheckpointError if an embedding, norm or head is stored in fewer than 16 bits for each value."""
     for name, tensor in tensors.items():
         if tensor.itemsize < 2 or is_packed_weight(name):
-            raise CheckpointError(f"{name} is stored quantised, which is supported for blocks alone", hint=_HINT)
+            raise CheckpointError(
+                sentence("{what} is stored quantised, which is supported for blocks alone", what=name), hint=_HINT
+            )
 
 
 def _said(config: Any) -> dict[str, Any]:

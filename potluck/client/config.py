@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from potluck.client.receipts import Record
 from potluck.errors import UsageError
-from potluck.p2p.joining import OnWaiting
+from potluck.p2p.joining import OnWaiting, TryAgainError
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.records import AUDITS, PACKINGS
 from potluck.routing.pace import Patience
+from potluck.sentences import Sentence, sentence
 
 log = logging.getLogger(__name__)
 
@@ -21,15 +22,15 @@ def log_wrong(text: str) -> None:
     log.warning("%s", text)
 
 
-def log_waiting(reason: str) -> None:
+def log_waiting(reason: TryAgainError | None) -> None:
     """Log why the client cannot join yet as a warning."""
-    if reason:
-        log.warning(joining_text(reason))
+    if reason is not None:
+        log.warning("%s", joining_text(reason))
 
 
-def joining_text(reason: str) -> str:
+def joining_text(reason: TryAgainError) -> Sentence:
     """Return what people read while a client tries to join."""
-    return f"Can't join the swarm yet: {reason}. Trying again."
+    return sentence("Can't join the swarm yet: {why}. Trying again.", why=reason.sentence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 
 from potluck.protocol.blocks import Span, runs_of
+from potluck.sentences import Sentence, sentence
 
 _log = logging.getLogger(__name__)
 
@@ -34,19 +35,18 @@ class Outages:
             self.on_wait(together)
 
 
-def wait_text(missing: tuple[Span, ...]) -> str:
+def wait_text(missing: tuple[Span, ...]) -> Sentence:
     """Return what people read while blocks are missing; they count layers from 1."""
     named = [f"{span.start + 1}-{span.end}" if len(span) > 1 else str(span.end) for span in missing]
     if sum(map(len, missing)) == 1:
-        return f"Layer {named[0]} is gone. Waiting for a server."
-    return f"Layers {_listed(named)} are gone. Waiting for a server."
+        return sentence("Layer {number} is gone. Waiting for a server.", number=named[0])
+    *others, last = named
+    if not others:
+        return sentence("Layers {number} are gone. Waiting for a server.", number=last)
+    return sentence("Layers {number} and {last} are gone. Waiting for a server.", number=", ".join(others), last=last)
 
 
 def log_wait(missing: tuple[Span, ...]) -> None:
     """Log the wait as a warning."""
     if missing:
-        _log.warning(wait_text(missing))
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+        _log.warning("%s", wait_text(missing))

@@ -10,10 +10,11 @@ import msgspec
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership, decode_membership, encode_membership
 from potluck.membership.sealing import seal, unseal
+from potluck.sentences import sentence
 
 MAX_BACKUP_BYTES = 256 * 1024
 _MAX_RECORDS_BYTES = 16 * 1024  # of a small swarm, whose founder may be its only member
-_DAMAGED = "this is not a backup of Potluck, or it is damaged"
+_DAMAGED = sentence("this is not a backup of Potluck, or it is damaged")
 
 
 def back_up(memberships: Iterable[Membership], password: str) -> bytes:
@@ -21,11 +22,14 @@ def back_up(memberships: Iterable[Membership], password: str) -> bytes:
     own = [each for each in memberships if each.person_seed is not None]
     if not own:
         raise UsageError(
-            "no key of yours is on this computer", hint="make the backup on the computer that joined the swarm first"
+            sentence("no key of yours is on this computer"),
+            hint=sentence("make the backup on the computer that joined the swarm first"),
         )
     sealed = seal(msgspec.msgpack.encode([encode_membership(_short(each)) for each in own]), password)
     if len(sealed) > MAX_BACKUP_BYTES:
-        raise UsageError("you are in too many swarms for one backup", hint="leave those that you don't use")
+        raise UsageError(
+            sentence("you are in too many swarms for one backup"), hint=sentence("leave those that you don't use")
+        )
     return sealed
 
 

@@ -37,8 +37,6 @@ from potluck.membership.membership import Membership
 from potluck.membership.presentation import (
     MAX_NEWS,
     MAX_PRESENTATION_BYTES,
-    NOBODY_ONLINE,
-    WAITING,
     Exchange,
     Heads,
     Presentation,
@@ -63,7 +61,7 @@ from potluck.membership.records import (
     write_report,
 )
 from potluck.protocol.blocks import PeerId, PersonId
-from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.codes import Code, Denial, RemoteError
 from potluck.tasks import BackgroundTasks, cancel_and_wait, keep_running
 
 log = logging.getLogger(__name__)
@@ -331,7 +329,7 @@ class MembersGate:
                 raise stranger("neither this node nor the peer knows the other; try again when both have met others")
             lacking = [record.data for record in self.roster.chains.lacking(answer.heads, only_live=True)]
             answer = await self._call_patiently(peer, self._shown(is_known=False, entries=lacking))
-        raise stranger("the peer knows too little of the swarm; try again when it has met others")
+        raise stranger(Denial.NOT_KNOWN)
 
     async def _call_patiently(self, peer: PeerId, shown: Presentation) -> Presentation:
         """Wait for a node that has just started itself."""
@@ -404,7 +402,7 @@ class MembersGate:
             await self._let_in(asks, asks.body, shown, place)
         elif asks is not None:
             await self._learn([asks], peer)
-            raise RemoteError(Code.BUSY, WAITING, retry_after_s=_RETRY_S)
+            raise RemoteError(Code.BUSY, Denial.UNCONFIRMED, retry_after_s=_RETRY_S)
         await self._learn([item for item in others if item.data == shown.machines], peer)
 
     def _refuse_removed(self, peer: PeerId, signer: bytes, shown: Presentation) -> None:
@@ -430,11 +428,11 @@ class MembersGate:
                 if is_signed(roster.swarm_key, offer):
                     roster.vouch(offer)
         if not roster.expires_s(invite):
-            raise stranger("the invite was ended, or it was not made by somebody who may invite")
+            raise stranger(Denial.INVITE_ENDED)
         if roster.expires_s(invite) < min(now_s, roster.heard.get(application.person, now_s)):
-            raise stranger("the invite has expired")
+            raise stranger(Denial.INVITE_EXPIRED)
         if roster.free_seats(invite) <= 0:
-            raise stranger("the invite has been used up")
+            raise stranger(Denial.INVITE_USED_UP)
         if not is_signed(roster.swarm_key, record):
             raise stranger("the application is not in order")
         own = self._own()
@@ -442,7 +440,7 @@ class MembersGate:
             if own is None or not own.may_enrol:
                 await self._carry(shown, place)
             if not self._newcomers.take(place, now_s):
-                raise stranger("too many people joined from your part of the network today; try again tomorrow")
+                raise stranger(Denial.CROWDED)
         elif self._membership.application and (own is None or own.is_guest):
             raise _nobody_online()
         roster.meet(application.person, now_s)
@@ -496,7 +494,7 @@ class MembersGate:
         elif peer in self._outsiders and not shown.ticket and not self.roster.was_listed(signer):
             self._plain.add(peer)
         else:
-            raise stranger("the peer does not show that it belongs to the swarm")
+            raise stranger(Denial.NOT_SHOWN)
 
     def _remember(self, peer: PeerId, signer: bytes) -> None:
         self._note_owner(peer, signer)
@@ -523,7 +521,7 @@ class MembersGate:
         is_told = founder is not None and (founder in (own, asking) or founder.key in told)
         waited_s = asyncio.get_running_loop().time() - self._started_s
         if not is_told and len(told) < 2 and waited_s < _ALONE_S:
-            raise RemoteError(Code.BUSY, "this node has just started", retry_after_s=_ALONE_S - waited_s)
+            raise RemoteError(Code.BUSY, Denial.JUST_STARTED, retry_after_s=_ALONE_S - waited_s)
 
     # -- comparing -----------------------------------------------------------------------------------------------------
 
@@ -618,7 +616,7 @@ class MembersGate:
             raise stranger("somebody on probation brings nobody")
         own = self._own()
         if own is None or not own.may_enrol:
-            raise stranger("this node lets nobody in")
+            raise stranger(Denial.NOT_HERE)
         place = message.place if person is None else f"through {person.id}"
         await self._hear_stranger(peer, decode(message.newcomer, Presentation), place)
 
@@ -759,7 +757,7 @@ def _pieces(records: Sequence[Record]) -> list[tuple[bytes, ...]]:
 
 
 def _nobody_online() -> RemoteError:
-    return RemoteError(Code.BUSY, NOBODY_ONLINE, retry_after_s=_RETRY_S)
+    return RemoteError(Code.BUSY, Denial.NOBODY_ONLINE, retry_after_s=_RETRY_S)
 
 
 def _too_much() -> RemoteError:

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from potluck.checked_files import CheckedFile, DamagedError, copy_of
 from potluck.errors import UsageError
 from potluck.protocol.blocks import PeerId
+from potluck.sentences import sentence
 
 SIGNATURE_BYTES = 64
 _PRIVATE_HEADER = bytes.fromhex(
@@ -63,10 +64,12 @@ class Identity:
         try:
             return cls.file(path).read_or_create(cls.generate)
         except OSError as error:
-            raise UsageError(f"cannot use the identity file {path}: {error.strerror}") from error
+            raise UsageError(
+                sentence("cannot use the identity file {path}: {why}", path=path, why=error.strerror)
+            ) from error
         except DamagedError as error:
             hint = f"restore it from a backup, or move it and {copy_of(path).name} away to get a new identity"
-            raise UsageError(error.message, hint=hint) from error
+            raise UsageError(error.sentence, hint=hint) from error
 
     @classmethod
     def file(cls, path: Path) -> CheckedFile[Identity]:

@@ -33,6 +33,7 @@ from potluck.membership.records import (
     sign,
 )
 from potluck.protocol.swarm import Swarm, SwarmFields, check_swarm
+from potluck.sentences import sentence
 
 TICKET_LIVES_S = 600
 _VERSION = 4
@@ -95,13 +96,15 @@ def decode_invite(text: str) -> Invite:
     compact = "".join(text.split())
     match = _INVITE.fullmatch(compact) if len(compact) <= _MAX_LETTERS else None
     if match is None:
-        raise UsageError("this is not an invite", hint=_PASTE_HINT)
+        raise UsageError(sentence("this is not an invite"), hint=_PASTE_HINT)
     if int(match[1]) > _VERSION:
-        raise UsageError("this invite was made by a newer version", hint="update Potluck, then try again")
+        raise UsageError(
+            sentence("this invite was made by a newer version"), hint=sentence("update Potluck, then try again")
+        )
     if int(match[1]) < _VERSION:
         raise UsageError(
-            "this invite was made by an older version",
-            hint="ask its founder to create the swarm anew",
+            sentence("this invite was made by an older version"),
+            hint=sentence("ask its founder to create the swarm anew"),
         )
     raw = _body_of(match[2])
     try:
@@ -109,7 +112,7 @@ def decode_invite(text: str) -> Invite:
         invite = Invite(check_swarm(Swarm(*body.swarm)), body.seed, body.proof)
         _check(invite)
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
-        raise UsageError("the invite is damaged", hint=_PASTE_HINT) from error
+        raise UsageError(sentence("the invite is damaged"), hint=_PASTE_HINT) from error
     return invite
 
 
@@ -123,7 +126,7 @@ def read_link(text: str) -> tuple[str, bytes]:
     """Return the swarm's name and its public key. Raises UsageError."""
     match = _LINK.fullmatch(text.strip())
     if match is None:
-        raise UsageError("this is not the link of a swarm", hint="`potluck swarm show` prints it")
+        raise UsageError(sentence("this is not the link of a swarm"), hint=sentence("`potluck swarm show` prints it"))
     return match[1], bytes.fromhex(match[2])
 
 
@@ -141,7 +144,8 @@ def machine_invite(membership: Membership, now_s: float) -> Invite:
     person, swarm_key = membership.person_key, membership.swarm.founder_key
     if person is None or swarm_key is None:
         raise UsageError(
-            "this computer cannot add others to your name", hint="do it on the computer that joined the swarm first"
+            sentence("this computer cannot add others to your name"),
+            hint=sentence("do it on the computer that joined the swarm first"),
         )
     seed = secrets.token_bytes(32)
     ticket = Ticket(person.public_key().public_bytes_raw(), public_key(seed), int(now_s + TICKET_LIVES_S))
@@ -166,7 +170,7 @@ def accept(invite: Invite, name: str, machine: Identity, machine_name: str, now_
     record, ticket, holder = read_record(invite.proof), invite.ticket, Ed25519PrivateKey.from_private_bytes(seed)
     expires_s = ticket.expires_s if ticket is not None else record.content.expires_s  # type: ignore[union-attr]
     if expires_s < now_s:
-        raise UsageError("this invite has expired", hint="ask for another one")
+        raise UsageError(sentence("this invite has expired"), hint=sentence("ask for another one"))
     if ticket is not None:
         return Membership(swarm, application=_request(invite, ticket, machine, machine_name))
     person = Ed25519PrivateKey.generate()
@@ -217,10 +221,10 @@ def _body_of(letters: str) -> bytes:
     try:
         raw = base64.b64decode(letters + "=" * (-len(letters) % 4), altchars=b"-_", validate=True)
     except ValueError as error:
-        raise UsageError("the invite is incomplete", hint=_PASTE_HINT) from error
+        raise UsageError(sentence("the invite is incomplete"), hint=_PASTE_HINT) from error
     checksum, body = raw[:_CHECKSUM_BYTES], raw[_CHECKSUM_BYTES:]
     if checksum != _checksum(body) or _letters(raw) != letters:  # the last letter may have bits that say nothing
-        raise UsageError("the invite is incomplete or has a wrong letter in it", hint=_PASTE_HINT)
+        raise UsageError(sentence("the invite is incomplete or has a wrong letter in it"), hint=_PASTE_HINT)
     return body
 
 

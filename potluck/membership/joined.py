@@ -31,6 +31,7 @@ from potluck.membership.met_peers import MetPeers
 from potluck.membership.records import MAX_NAME_CHARS, Content, Record, read_all
 from potluck.protocol.codec import decode, encode
 from potluck.protocol.swarm import MAX_BOOTSTRAP_PEERS, Swarm
+from potluck.sentences import Sentence, sentence
 
 _VERSION = 3
 _APP = "potluck"
@@ -109,7 +110,8 @@ class JoinedSwarms:
             if known is not None:
                 name = known.swarm.name
                 raise UsageError(
-                    f"this computer is already in the swarm {name}", hint=f"leave it first: potluck leave {name}"
+                    sentence("this computer is already in the swarm {name}", name=name),
+                    hint=sentence("leave it first: potluck leave {name}", name=name),
                 )
             swarm = replace(membership.swarm, name=free_name(membership.swarm.name, memberships))
             memberships[swarm.name] = replace(membership, swarm=swarm)
@@ -119,7 +121,10 @@ class JoinedSwarms:
         """Found a swarm, or remember an open one. Raises UsageError if one of that name is there."""
         with self._changing() as memberships:
             if swarm.name in memberships:
-                raise UsageError(f"you already have a swarm named {swarm.name}", hint=f"potluck leave {swarm.name}")
+                raise UsageError(
+                    sentence("you already have a swarm named {name}", name=swarm.name),
+                    hint=f"potluck leave {swarm.name}",
+                )
             membership = (
                 Membership(swarm)
                 if is_open
@@ -132,7 +137,7 @@ class JoinedSwarms:
         """Forget a swarm with the keys that are at home here. Raises UsageError if it is not known."""
         with self._changing() as memberships:
             if memberships.pop(name, None) is None:
-                raise UsageError(f"you did not join a swarm named {name}", hint=_known(memberships))
+                raise UsageError(sentence("you did not join a swarm named {name}", name=name), hint=_known(memberships))
         self._met.forget(name)
 
     def learn(self, name: str, records: Iterable[bytes]) -> Membership:
@@ -177,7 +182,7 @@ class JoinedSwarms:
         """Keep what `change` makes of a membership. Raises UsageError for unknown swarms, and what `change` raises."""
         with self._changing() as memberships:
             if name not in memberships:
-                raise UsageError(f"you did not join a swarm named {name}", hint=_known(memberships))
+                raise UsageError(sentence("you did not join a swarm named {name}", name=name), hint=_known(memberships))
             memberships[name] = change(memberships[name])
             return memberships[name]
 
@@ -206,11 +211,15 @@ class JoinedSwarms:
         swarms = self.load()
         if name_or_invite is not None:
             if name_or_invite not in swarms:
-                raise UsageError(f"{name_or_invite!r} is neither an invite nor a swarm you joined", hint=_known(swarms))
+                raise UsageError(
+                    sentence("{what} is neither an invite nor a swarm you joined", what=repr(name_or_invite)),
+                    hint=_known(swarms),
+                )
             return swarms[name_or_invite]
         if len(swarms) == 1:
             return next(iter(swarms.values()))
-        raise UsageError("you joined several swarms" if swarms else "you joined no swarm yet", hint=_known(swarms))
+        what = sentence("you joined several swarms") if swarms else sentence("you joined no swarm yet")
+        raise UsageError(what, hint=_known(swarms))
 
     def machine(self) -> Identity:
         """Return this computer's key, made at the first call."""
@@ -221,10 +230,13 @@ class JoinedSwarms:
         try:
             return self._file.read_or_refuse() or {}
         except OSError as error:
-            raise UsageError(f"cannot read {self.path}: {error.strerror}", hint="potluck doctor") from error
+            raise UsageError(
+                sentence("cannot read {path}: {why}", path=self.path, why=error.strerror), hint="potluck doctor"
+            ) from error
         except DamagedError as error:
-            text = f"{error.message}; it is now called {self._file.set_aside().name}"
-            raise UsageError(text, hint="join again: potluck join") from error
+            aside = self._file.set_aside().name
+            text = sentence("{what}; it is now called {file}", what=error.sentence, file=aside)
+            raise UsageError(text, hint=sentence("join again: potluck join")) from error
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[dict[str, Membership]]:
@@ -238,7 +250,9 @@ class JoinedSwarms:
                 if _encode(memberships) != before:
                     self._file.write(memberships)
         except OSError as error:
-            raise UsageError(f"cannot write {self.path}: {error.strerror}", hint="potluck doctor") from error
+            raise UsageError(
+                sentence("cannot write {path}: {why}", path=self.path, why=error.strerror), hint="potluck doctor"
+            ) from error
 
 
 def remember(name: str, news: list[bytes]) -> None:
@@ -257,7 +271,7 @@ def remember_met(name: str, addresses: Iterable[str]) -> None:
             joined.remember_met(name, addresses)
 
 
-def chosen_swarm(path: Path, wanted: str, served: str = "") -> tuple[Membership | None, tuple[str, ...]]:
+def chosen_swarm(path: Path, wanted: str, served: str = "") -> tuple[Membership | None, tuple[Sentence, ...]]:
     """Return the membership to serve, and notices if it cannot be found.
 
     Args:
@@ -268,9 +282,9 @@ def chosen_swarm(path: Path, wanted: str, served: str = "") -> tuple[Membership 
         joined = JoinedSwarms(path)
         swarms = joined.with_met(joined.read())
     except PotluckError as error:
-        return None, (f"{error.message} ({error.hint})",)
+        return None, (error.whole,)
     if wanted and wanted not in swarms:
-        return None, (f"serve.swarm is {wanted!r}, which is not a swarm you joined",)
+        return None, (sentence("serve.swarm is {name}, which is not a swarm you joined", name=repr(wanted)),)
     return swarms.get(wanted) or swarms.get(served) or next(reversed(swarms.values()), None), ()
 
 
@@ -310,7 +324,7 @@ def _decode(data: bytes) -> dict[str, Membership]:
     return {each.swarm.name: each for each in map(decode_membership, kept.memberships)}
 
 
-def _known(swarms: dict[str, Membership]) -> str:
+def _known(swarms: dict[str, Membership]) -> Sentence:
     if not swarms:
-        return "join one with: potluck join"
-    return f"name one of: {', '.join(swarms)}"
+        return sentence("join one with: potluck join")
+    return sentence("name one of: {names}", names=", ".join(swarms))

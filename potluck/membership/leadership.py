@@ -33,6 +33,7 @@ from potluck.membership.records import (
     public_key,
 )
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import sentence
 
 DEFAULT_DAYS = 14
 DEFAULT_PEOPLE = 10
@@ -83,7 +84,10 @@ def public_seats(membership: Membership, now_s: float) -> Seats:
         UsageError: only the founder makes a swarm public, and an open swarm has no members.
     """
     if membership.swarm.is_open:
-        raise UsageError("an open swarm has no members", hint="create a public one: potluck swarm create --public")
+        raise UsageError(
+            sentence("an open swarm has no members"),
+            hint=sentence("create a public one: potluck swarm create --public"),
+        )
     require_founder(membership)
     seed = secrets.token_bytes(32)
     return Seats(public_key(seed), MAX_PEOPLE_OF_INVITE, int(now_s + _PUBLIC_DAYS * DAY_S), seed)
@@ -97,7 +101,9 @@ def choose_model(membership: Membership, model: SwarmModel) -> Choose:
     """
     swarm = membership.swarm
     if swarm.founder_key is None:
-        raise UsageError("an open swarm keeps its model", hint="create another swarm: potluck swarm create")
+        raise UsageError(
+            sentence("an open swarm keeps its model"), hint=sentence("create another swarm: potluck swarm create")
+        )
     stem = f"_{swarm.name}-{hashlib.sha256(swarm.founder_key).hexdigest()[:8]}"
     return Choose(model.name, model.num_blocks, f"{stem}-{secrets.token_hex(4)}", model.revision, model.weights)
 
@@ -146,10 +152,11 @@ def promote(
     """
     require_founder(membership)
     if person.is_guest:
-        raise UsageError(f"{person.name} is not confirmed yet", hint="potluck members confirm")
+        raise UsageError(sentence("{name} is not confirmed yet", name=person.name), hint="potluck members confirm")
     if rank is Rank.ENROLLER and members.public_invite is None:
         raise UsageError(
-            "only a public swarm has enrollers", hint="an admin may invite people: potluck members promote"
+            sentence("only a public swarm has enrollers"),
+            hint=sentence("an admin may invite people: potluck members promote"),
         )
     before = members.chains.appointments_of(person.key)
     if rank is not Rank.MEMBER and any(each.rank is rank and each.seats == seats for each in before.values()):
@@ -219,13 +226,18 @@ def require_leader(membership: Membership) -> None:
         return
     person = membership.person(membership.members()) if membership.person_seed is not None else None
     if person is None or not person.may_lead:
-        raise UsageError("only the founder and admins of the swarm can do this", hint="ask one of them")
+        raise UsageError(
+            sentence("only the founder and admins of the swarm can do this"), hint=sentence("ask one of them")
+        )
 
 
 def require_founder(membership: Membership) -> None:
     """Raise UsageError unless the founder's key is here."""
     if membership.founder_seed is None:
-        raise UsageError("only the founder of the swarm can do this", hint="on a new computer: potluck members recover")
+        raise UsageError(
+            sentence("only the founder of the swarm can do this"),
+            hint=sentence("on a new computer: potluck members recover"),
+        )
 
 
 def require_other_leader(membership: Membership) -> None:
@@ -235,8 +247,11 @@ def require_other_leader(membership: Membership) -> None:
     name, people = membership.swarm.name, membership.members().people.values()
     if not any(person.rank is Rank.ADMIN and not person.is_founder for person in people):
         raise UsageError(
-            f"you founded {name}: if you leave, nobody can appoint admins, invite or confirm people, or remove them",
-            hint="note its recovery code (potluck members recovery-code), appoint an admin, or add --yes",
+            sentence(
+                "you founded {name}: if you leave, nobody can appoint admins, invite or confirm people, or remove them",
+                name=name,
+            ),
+            hint=sentence("note its recovery code (potluck members recovery-code), appoint an admin, or add --yes"),
         )
 
 
@@ -286,7 +301,7 @@ def recovery_code(membership: Membership) -> str:
     """Return the swarm's private key as letters in groups, to be written down. Raises UsageError for non-founders."""
     seed = membership.founder_seed
     if seed is None:
-        raise UsageError("only the founder's computer has the recovery code")
+        raise UsageError(sentence("only the founder's computer has the recovery code"))
     letters = base64.b32encode(seed + hashlib.sha256(seed).digest()[:3]).decode()
     return "-".join(letters[start : start + _CODE_GROUP] for start in range(0, len(letters), _CODE_GROUP))
 
@@ -299,7 +314,10 @@ def recover(membership: Membership, code: str) -> Membership:
         raw = b""
     seed, checksum = raw[:-3], raw[-3:]
     if len(seed) != 32 or hashlib.sha256(seed).digest()[:3] != checksum:
-        raise UsageError("the code is incomplete or has a wrong letter in it", hint="it has 14 groups of four letters")
+        raise UsageError(
+            sentence("the code is incomplete or has a wrong letter in it"),
+            hint=sentence("it has 14 groups of four letters"),
+        )
     if public_key(seed) != membership.swarm.founder_key:
-        raise UsageError(f"this is not the recovery code of {membership.swarm.name}")
+        raise UsageError(sentence("this is not the recovery code of {name}", name=membership.swarm.name))
     return replace(membership, founder_seed=seed)

@@ -36,6 +36,7 @@ from potluck.membership.records import (
     sign,
 )
 from potluck.protocol.swarm import Swarm, SwarmFields, check_swarm
+from potluck.sentences import sentence
 
 _VERSION = 2
 Seed = Annotated[bytes, Meta(min_length=32, max_length=32)] | None
@@ -150,15 +151,18 @@ class Membership:
         """
         if self.person_seed is None:
             raise UsageError(
-                "this computer cannot add others to your name", hint="do it on the computer that joined the swarm first"
+                sentence("this computer cannot add others to your name"),
+                hint=sentence("do it on the computer that joined the swarm first"),
             )
         listed = _list(self.machines).machines
         if any(each.key == machine.key for each in listed):
             return self
         if len(listed) >= MAX_MACHINES:
             raise UsageError(
-                f"you have {MAX_MACHINES} computers in this swarm, which is all that one person may",
-                hint="remove one that you don't use: potluck members remove NAME --machine COMPUTER",
+                sentence(
+                    "you have {number} computers in this swarm, which is all that one person may", number=MAX_MACHINES
+                ),
+                hint=sentence("remove one that you don't use: potluck members remove NAME --machine COMPUTER"),
             )
         return self._listing((*listed, machine))
 
@@ -166,7 +170,8 @@ class Membership:
         """Return the membership in which the person does not list a computer any more. Raises UsageError."""
         if self.person_seed is None:
             raise UsageError(
-                "your key is on another computer", hint="do it on the computer that joined the swarm first"
+                sentence("your key is on another computer"),
+                hint=sentence("do it on the computer that joined the swarm first"),
             )
         return self._listing(tuple(each for each in _list(self.machines).machines if each.key != machine))
 
@@ -220,11 +225,14 @@ class Membership:
             try:
                 record = sign(members.swarm_key, entry, author)
             except RecordError as error:
-                raise UsageError(f"this cannot be decided: {error}") from error
+                raise UsageError(sentence("this cannot be decided: {why}", why=error)) from error
             new.append(record)
             chain, number, before, heads = record.chain, number + 1, record.hash, {}
         if len(members.take(new, now_s)) < len(new):
-            raise UsageError("you decided as much as one appointment allows", hint="the founder may promote you anew")
+            raise UsageError(
+                sentence("you decided as much as one appointment allows"),
+                hint=sentence("the founder may promote you anew"),
+            )
         return replace(self.knowing(members), chains=(*dict.fromkeys((chain, *self.chains)),)), new
 
     def for_node(self) -> Membership:
@@ -310,7 +318,9 @@ def _author(membership: Membership, members: Members) -> tuple[Ed25519PrivateKey
     live = members.chains.appointments_of(_public(person)) if person is not None else {}
     best = min(live, key=lambda key: (live[key].rank is not Rank.ADMIN, key), default=None)
     if person is None or best is None:
-        raise UsageError("only the founder and admins of the swarm can do this", hint="ask one of them")
+        raise UsageError(
+            sentence("only the founder and admins of the swarm can do this"), hint=sentence("ask one of them")
+        )
     return person, best
 
 
@@ -326,5 +336,5 @@ def _public(key: Ed25519PrivateKey) -> bytes:
 
 def _swarm_key(swarm: Swarm) -> bytes:
     if swarm.founder_key is None:
-        raise UsageError(f"{swarm.name} is an open swarm, which has no members")
+        raise UsageError(sentence("{name} is an open swarm, which has no members", name=swarm.name))
     return swarm.founder_key

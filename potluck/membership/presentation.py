@@ -9,11 +9,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Meta, Struct
 
 from potluck.membership.records import Hash, Pass, RecordError, is_signed, read_record, sign
-from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.codes import Code, Denial, RemoteError
 
-REMOVED = "removed from the swarm"
-NOBODY_ONLINE = "no member is online who could let you in"
-WAITING = "waiting for your other computer to let this one in"
 MAX_PRESENTATION_BYTES = 8192
 MAX_NEWS = 2000  # records of one message; the rest comes with the next one
 _PASS_LIVES_S = 86_400
@@ -74,7 +71,7 @@ class RemovedError(RemoteError):
     """Refuses a person or computer that was removed."""
 
     def __init__(self) -> None:
-        super().__init__(Code.NOT_A_MEMBER, REMOVED)
+        super().__init__(Code.NOT_A_MEMBER, Denial.REMOVED)
 
 
 def encode(message: Presentation | Exchange) -> bytes:
@@ -107,6 +104,6 @@ def signer_of(swarm_key: bytes, ticket: bytes, node: bytes, now_s: float) -> byt
     return record.authors[0]
 
 
-def stranger(reason: str) -> RemoteError:
+def stranger(reason: str | Denial) -> RemoteError:
     """Return the refusal of somebody who may not come in."""
     return RemoteError(Code.NOT_A_MEMBER, reason)

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from potluck.errors import UsageError
+from potluck.sentences import sentence
 
 MIN_PASSWORD_CHARS = 10
 MAX_PASSWORD_CHARS = 1024
@@ -26,7 +27,10 @@ _BLOCK_SIZE = 8
 def seal(data: bytes, password: str) -> bytes:
     """Return `data` encrypted; takes half a second. Raises UsageError for a password that is too short or too long."""
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
-        raise UsageError(f"the password needs at least {MIN_PASSWORD_CHARS} letters", hint="four random words are good")
+        raise UsageError(
+            sentence("the password needs at least {number} letters", number=MIN_PASSWORD_CHARS),
+            hint=sentence("four random words are good"),
+        )
     header = _START + os.urandom(_SALT_BYTES + _NONCE_BYTES)
     return header + _cipher(header, password).encrypt(header[-_NONCE_BYTES:], data, header)
 
@@ -36,15 +40,19 @@ def unseal(sealed: bytes, password: str) -> bytes:
     size = len(_START) + _SALT_BYTES + _NONCE_BYTES
     header, data = sealed[:size], sealed[size:]
     if len(header) == size and header.startswith(_MAGIC) and header[len(_MAGIC) :] >= b"\2":
-        raise UsageError("this backup was made by a newer version", hint="update Potluck, then try again")
+        raise UsageError(
+            sentence("this backup was made by a newer version"), hint=sentence("update Potluck, then try again")
+        )
     if len(header) < size or not header.startswith(_START):
-        raise UsageError("this is not a backup of Potluck, or it is damaged")
+        raise UsageError(sentence("this is not a backup of Potluck, or it is damaged"))
     if len(password) > MAX_PASSWORD_CHARS:
-        raise UsageError("this password does not open the backup")
+        raise UsageError(sentence("this password does not open the backup"))
     try:
         return _cipher(header, password).decrypt(header[-_NONCE_BYTES:], data, header)
     except InvalidTag:
-        raise UsageError("this password does not open the backup", hint="or the file is damaged") from None
+        raise UsageError(
+            sentence("this password does not open the backup"), hint=sentence("or the file is damaged")
+        ) from None
 
 
 def _cipher(header: bytes, password: str) -> ChaCha20Poly1305:

@@ -9,6 +9,7 @@ from hivemind.utils.multiaddr import Multiaddr
 from potluck.errors import NetworkError
 from potluck.membership.identity import base58_decode
 from potluck.protocol.blocks import PeerId
+from potluck.sentences import sentence
 
 _EXAMPLE = "/ip4/192.0.2.7/tcp/31330/p2p/12D3Koo..."
 _P2P = bytes.fromhex("a503")  # the code of /p2p/, 421
@@ -19,7 +20,10 @@ def checked(addr: str) -> str:
     try:
         Multiaddr(addr)
     except Exception as error:  # the parser has a family of its own errors and lets others through
-        raise NetworkError(f"{addr!r} is not a multiaddr", hint=f"an address looks like {_EXAMPLE}") from error
+        raise NetworkError(
+            sentence("{what} is not a multiaddr", what=repr(addr)),
+            hint=sentence("an address looks like {what}", what=_EXAMPLE),
+        ) from error
     return addr
 
 
@@ -50,4 +54,7 @@ def split_peer(addr: str) -> tuple[PeerId, str]:
         base58_decode(peer)
         if slash and rest:
             return PeerId(peer), rest
-    raise NetworkError(f"{addr!r} does not name a peer", hint=f"a full address ends in its peer id: {_EXAMPLE}")
+    raise NetworkError(
+        sentence("{name} does not name a peer", name=repr(addr)),
+        hint=sentence("a full address ends in its peer id: {what}", what=_EXAMPLE),
+    )

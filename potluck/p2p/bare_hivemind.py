@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Final
 
 from potluck.errors import NetworkError
+from potluck.sentences import sentence
 
 _BARE: Final = ("hivemind", "hivemind.utils", "hivemind.dht")
 _NAMES: Final = {  # that the DHT's files import from `hivemind.utils`: the submodule of each
@@ -35,7 +36,8 @@ def import_bare_hivemind() -> None:
         spec = importlib.util.find_spec(name)
         if spec is None:
             raise NetworkError(
-                "the peer-to-peer library is not installed", hint="install potluck with the extra `client`"
+                sentence("the peer-to-peer library is not installed"),
+                hint=sentence("install potluck with the extra `client`"),
             )
         sys.modules[name] = importlib.util.module_from_spec(spec)  # its `__init__` does not run
     for name, submodule in _NAMES.items():

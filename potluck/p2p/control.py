@@ -34,6 +34,7 @@ from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
 from potluck.p2p.varint import decode_varint, encode_varint
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
+from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait
 from potluck.wire.refusals import decode_refusal, encode_refusal
 
@@ -278,14 +279,14 @@ class P2pdClient:
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         except TimeoutError as error:
             await stream.close()
-            raise NetworkError(f"no answer within {timeout_s:g} s") from error
+            raise NetworkError(sentence("no answer within {number} s", number=f"{timeout_s:g}")) from error
         except OSError as error:
-            raise NetworkError("the peer-to-peer process is gone") from error
+            raise NetworkError(sentence("the peer-to-peer process is gone")) from error
         except asyncio.CancelledError:
             await stream.close()
             raise
         if not answered.done():
-            raise NetworkError("the peer-to-peer process closed the connection")
+            raise NetworkError(sentence("the peer-to-peer process closed the connection"))
         return stream
 
     def _accept(self) -> FrameStream:

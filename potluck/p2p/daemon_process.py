@@ -14,6 +14,7 @@ from pathlib import Path
 from potluck.errors import NetworkError
 from potluck.p2p.joining import TryAgainError
 from potluck.processes import tied_to_parent
+from potluck.sentences import sentence
 from potluck.tasks import start_task
 
 log = logging.getLogger(__name__)
@@ -42,8 +43,8 @@ class DaemonProcess:
             process = await _spawn(tied_to_parent([str(binary_path()), *arguments], has_pipe=True), environment)
         except OSError as error:
             raise NetworkError(
-                f"the peer-to-peer process does not start: {error.strerror}",
-                hint="reinstall the `hivemind` package for this kind of machine",
+                sentence("the peer-to-peer process does not start: {why}", why=error.strerror),
+                hint=sentence("reinstall the `hivemind` package for this kind of machine"),
             ) from error
         self = cls(process, asyncio.get_running_loop().create_future())
         try:
@@ -51,8 +52,8 @@ class DaemonProcess:
         except TimeoutError as error:
             await self.stop()
             raise TryAgainError(
-                f"the peer-to-peer process did not start within {timeout_s:.0f} s",
-                hint="close programs that keep this computer busy",
+                sentence("the peer-to-peer process did not start within {number} s", number=f"{timeout_s:.0f}"),
+                hint=sentence("close programs that keep this computer busy"),
             ) from error
         except BaseException:
             await self.stop()
@@ -95,7 +96,10 @@ def binary_path() -> Path:
     """The p2pd that comes with hivemind."""
     spec = importlib.util.find_spec("hivemind")
     if spec is None or spec.origin is None:
-        raise NetworkError("the peer-to-peer library is not installed", hint="install potluck with the extra `client`")
+        raise NetworkError(
+            sentence("the peer-to-peer library is not installed"),
+            hint=sentence("install potluck with the extra `client`"),
+        )
     return Path(spec.origin).parent / "hivemind_cli" / "p2pd"
 
 

@@ -36,6 +36,7 @@ from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue
 from potluck.p2p.rules import MAX_HORIZON_S, MAX_RECORD_BYTES, is_plausible
 from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_for_itself
 from potluck.protocol.codes import Code, RemoteError
+from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait
 
 log = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ class DhtNode:
             async with asyncio.timeout(stretched(_OPERATION_TIMEOUT_S)):
                 found = await self._search(self._node.get_many(list(keys), sufficient_expiration_time=math.inf))
         except TimeoutError as error:
-            raise NetworkError("the swarm's directory did not answer in time") from error
+            raise NetworkError(sentence("the swarm's directory did not answer in time")) from error
         return {key: _entries(entry.value) for key, entry in found.items() if entry and isinstance(entry.value, dict)}
 
     async def greet(self, peer: PeerId) -> None:
@@ -115,11 +116,11 @@ class DhtNode:
             found = await protocol.call_ping(raw, validate=True, strict=True)
         except ValidationError as error:
             if "local time" in str(error):
-                text = "this machine's clock differs from the swarm's by more than 3 s"
-                raise TryAgainError(text, hint="set the clock") from error
+                text = sentence("this machine's clock differs from the swarm's by more than 3 s")
+                raise TryAgainError(text, hint=sentence("set the clock")) from error
             found = await protocol.call_ping(raw)  # it could not ping back in time, which is for nobody to wait for
         if found is None:
-            raise TryAgainError("a bootstrap peer does not answer", hint=NOBODY_ANSWERS_HINT)
+            raise TryAgainError(sentence("a bootstrap peer does not answer"), hint=NOBODY_ANSWERS_HINT)
 
     async def explore(self) -> None:
         """Get to know the nodes near this one, as far as those that were greeted know them in time."""

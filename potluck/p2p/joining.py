@@ -11,25 +11,37 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from typing import Any, TypeVar
 
 from potluck.errors import NetworkError
-from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.codes import Code, Denial, RemoteError
+from potluck.sentences import Sentence, sentence
 from potluck.tasks import cancel_and_wait
 
 T = TypeVar("T")
 
 FIRST_DELAY_S, MAX_DELAY_S = 1.0, 30.0
 NOBODY_ANSWERS_HINT = "check that one of them runs, and that its address is still the one in the invite"
-_REFUSED_HINT = "ask the person who invited you for a new invite"
-
-OnWaiting = Callable[[str], None]
-"""Called with the reason each time that a node has to try again, and with an empty one when it no longer waits."""
-
-
-def ignore_waiting(reason: str) -> None:
-    """Do nothing with the reason for which a node waits."""
+_REFUSED_HINT = sentence("ask the person who invited you for a new invite")
 
 
 class TryAgainError(NetworkError):
-    """It does not work now, but the same may work later."""
+    """It does not work now, but the same may work later.
+
+    Attributes:
+        denial: why the swarm does not let this node in; None: another reason.
+    """
+
+    def __init__(
+        self, message: str | Sentence, *, hint: str | Sentence | None = None, denial: Denial | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.denial = denial
+
+
+OnWaiting = Callable[[TryAgainError | None], None]
+"""Called with the reason each time that a node has to try again, and with None when it no longer waits."""
+
+
+def ignore_waiting(reason: TryAgainError | None) -> None:
+    """Do nothing with the reason for which a node waits."""
 
 
 def delays_s() -> Iterator[float]:
@@ -62,12 +74,12 @@ async def patiently(
             if clock() + delay_s > deadline_s:
                 raise
             has_waited = True
-            on_waiting(error.message)
+            on_waiting(error)
             await sleep(delay_s)
         else:
             break
     if has_waited:
-        on_waiting("")
+        on_waiting(None)
     return result
 
 
@@ -97,14 +109,18 @@ def verdict(failures: Iterable[Exception]) -> NetworkError:
     failures = list(failures)
     for failure in failures:
         if isinstance(failure, RemoteError) and failure.code is Code.NOT_A_MEMBER:
-            return NetworkError(f"the swarm does not admit this computer: {failure.message}", hint=_REFUSED_HINT)
+            what = sentence("the swarm does not admit this computer: {why}", why=failure.sentence)
+            return NetworkError(what, hint=_REFUSED_HINT)
     for failure in failures:
         if isinstance(failure, RemoteError) and failure.code is Code.BUSY:
-            return TryAgainError(failure.message, hint="try again when another member is online")
+            hint = sentence("try again when another member is online")
+            return TryAgainError(failure.sentence, hint=hint, denial=failure.denial)
     for failure in failures:
         if isinstance(failure, TryAgainError):
-            return TryAgainError(failure.message, hint=failure.hint)  # a new one: its cause will be all of these
-    return TryAgainError(f"no bootstrap peer answers ({len(failures)} tried)", hint=NOBODY_ANSWERS_HINT)
+            # A new one: its cause will be all of these.
+            return TryAgainError(failure.sentence, hint=failure.advice, denial=failure.denial)
+    what = sentence("no bootstrap peer answers ({number} tried)", number=len(failures))
+    return TryAgainError(what, hint=NOBODY_ANSWERS_HINT)
 
 
 def _is_successful(task: asyncio.Task[object]) -> bool:

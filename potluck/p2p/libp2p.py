@@ -47,6 +47,7 @@ from potluck.p2p.runtime_dir import RuntimeDir
 from potluck.p2p.silence import keep_out
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
+from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck.wire.protocols import DIAL_BACK
 from potluck.wire.refusals import encode_refusal
@@ -224,7 +225,7 @@ class Libp2pHost:
     async def get(self, keys: Sequence[DhtKey]) -> Mapping[DhtKey, Mapping[DhtSubkey, DhtValue]]:
         """Raises NetworkError if the DHT does not answer in time."""
         if self._dht is None:
-            raise NetworkError("the node is closed")
+            raise NetworkError(sentence("the node is closed"))
         return await self._dht.get(keys)
 
     async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]:
@@ -238,7 +239,7 @@ class Libp2pHost:
 
     async def dial_anew(self, peer: PeerId, addrs: Sequence[str] | None = None, *, seen_as: str = "") -> bool:
         if self._directory is None:
-            raise NetworkError("the node is closed")
+            raise NetworkError(sentence("the node is closed"))
         if addrs is None:
             addrs = await self._running().listens_at(peer, timeout_s=stretched(_CONTROL_TIMEOUT_S))
         name = f"stranger-{next(self._strangers)}"
@@ -305,7 +306,9 @@ class Libp2pHost:
     async def _patiently(self, attempt: Callable[[], Awaitable[None]]) -> None:
         async def attempt_if_not_lost() -> None:
             if self._lost.is_set():
-                raise NetworkError("the peer-to-peer process ended unexpectedly", hint="start again")
+                raise NetworkError(
+                    sentence("the peer-to-peer process ended unexpectedly"), hint=sentence("start again")
+                )
             await attempt()
 
         await patiently(attempt_if_not_lost, patience_s=self._config.patience_s, on_waiting=self._config.on_waiting)
@@ -320,7 +323,7 @@ class Libp2pHost:
         await self._with_any(self._present)
         if checks_identity and await self._is_identity_taken():
             await self._stop_p2pd()  # calls to the other node could arrive here
-            raise TryAgainError("another node already runs with this identity", hint=_OWN_IDENTITY_HINT)
+            raise TryAgainError(sentence("another node already runs with this identity"), hint=_OWN_IDENTITY_HINT)
 
     async def _enter_dht(self) -> None:
         assert self._dht is not None
@@ -543,7 +546,8 @@ async def _of_neighbour(attempt: Awaitable[None]) -> None:
     try:
         await attempt
     except PotluckError as error:
-        raise TryAgainError(error.message) from error
+        denial = error.denial if isinstance(error, RemoteError) else None
+        raise TryAgainError(error.sentence, denial=denial) from error
 
 
 def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path: Path) -> list[str]:
@@ -595,7 +599,7 @@ def _lock_identity(path: Path) -> int:
         os.close(descriptor)
         if not isinstance(error, BlockingIOError):
             raise
-        raise NetworkError("another node already runs with this identity", hint=_OWN_IDENTITY_HINT) from error
+        raise NetworkError(sentence("another node already runs with this identity"), hint=_OWN_IDENTITY_HINT) from error
     return descriptor
 
 

@@ -9,6 +9,7 @@ import socket
 from collections.abc import Sequence
 
 from potluck.errors import NetworkError
+from potluck.sentences import sentence
 
 ANY = ("0.0.0.0", "::")
 _MAX_STEPS = 20  # from a port that is taken to the one used meanwhile: the same one after each start
@@ -48,8 +49,8 @@ def require_free_ports(addrs: Sequence[str]) -> None:
         if error is not None:
             host, port = part(addr, "ip4") or part(addr, "ip6"), part(addr, "tcp")
             raise NetworkError(
-                f"cannot listen on {host} port {port}: {error.strerror}",
-                hint="choose another port, or 0 for any free one",
+                sentence("cannot listen on {host} port {number}: {why}", host=host, number=port, why=error.strerror),
+                hint=sentence("choose another port, or 0 for any free one"),
             ) from error
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from potluck.errors import NetworkError, PotluckError
 from potluck.locks import alone, open_locked
+from potluck.sentences import sentence
 
 _MAX_SOCKET_PATH = 100  # sun_path has 108 bytes on Linux, 104 on macOS
 _LOCK = "lock"
@@ -49,10 +50,15 @@ class RuntimeDir:
                 path = Path(tempfile.mkdtemp(prefix=_NODE_PREFIX, dir=parent))  # mode 0700
                 lock = open_locked(path / _LOCK)
         except OSError as error:
-            raise NetworkError(f"cannot make a folder for sockets in {parent}: {error.strerror}") from error
+            raise NetworkError(
+                sentence("cannot make a folder for sockets in {path}: {why}", path=parent, why=error.strerror)
+            ) from error
         if len(os.fsencode(path)) > _MAX_SOCKET_PATH - 12:
             shutil.rmtree(path, ignore_errors=True)
-            raise NetworkError(f"{parent} is too long a path for sockets", hint="choose a shorter runtime folder")
+            raise NetworkError(
+                sentence("{path} is too long a path for sockets", path=parent),
+                hint=sentence("choose a shorter runtime folder"),
+            )
         return cls(path, lock)
 
     def remove(self) -> None:
@@ -83,7 +89,10 @@ def default_parent() -> Path:
 def _require_private(path: Path) -> None:
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise NetworkError(f"{path} belongs to somebody else", hint="remove it or choose another runtime folder")
+        raise NetworkError(
+            sentence("{path} belongs to somebody else", path=path),
+            hint=sentence("remove it or choose another runtime folder"),
+        )
     if status.st_mode & 0o077:
         path.chmod(0o700)
 

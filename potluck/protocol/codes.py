@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from potluck.errors import PotluckError
 from potluck.protocol.texts import printable
+from potluck.sentences import sentence
 
 _MAX_TEXT_CHARS = 500
 
@@ -27,10 +28,46 @@ class Code(StrEnum):
     INTERNAL = "internal"  # the peer failed
 
 
-class RemoteError(PotluckError):
-    """What a peer said, or failed to say, in answer to a call; one printable line, whoever wrote it."""
+class Denial(StrEnum):
+    """A reason not to let a node into the swarm, or not yet. Peers send it, and the reader writes the sentence."""
 
-    def __init__(self, code: Code, message: str, *, retry_after_s: float | None = None) -> None:
-        super().__init__(printable(message, _MAX_TEXT_CHARS))
+    REMOVED = "removed"
+    NOBODY_ONLINE = "nobody_online"  # of those who may let it in
+    UNCONFIRMED = "unconfirmed"  # by the person's other computer
+    JUST_STARTED = "just_started"  # the node that was asked
+    CROWDED = "crowded"
+    INVITE_EXPIRED = "invite_expired"
+    INVITE_USED_UP = "invite_used_up"
+    INVITE_ENDED = "invite_ended"
+    NOT_HERE = "not_here"
+    NOT_SHOWN = "not_shown"
+    NOT_KNOWN = "not_known"
+
+
+_DENIALS = {
+    Denial.REMOVED: sentence("removed from the swarm"),
+    Denial.NOBODY_ONLINE: sentence("no member is online who could let you in"),
+    Denial.UNCONFIRMED: sentence("waiting for your other computer to let this one in"),
+    Denial.JUST_STARTED: sentence("this node has just started"),
+    Denial.CROWDED: sentence("too many people joined from your part of the network today; try again tomorrow"),
+    Denial.INVITE_EXPIRED: sentence("the invite has expired"),
+    Denial.INVITE_USED_UP: sentence("the invite has been used up"),
+    Denial.INVITE_ENDED: sentence("the invite was ended, or it was not made by somebody who may invite"),
+    Denial.NOT_HERE: sentence("this node lets nobody in"),
+    Denial.NOT_SHOWN: sentence("the peer does not show that it belongs to the swarm"),
+    Denial.NOT_KNOWN: sentence("the peer knows too little of the swarm; try again when it has met others"),
+}
+
+
+class RemoteError(PotluckError):
+    """What a peer said, or failed to say, in answer to a call; one printable line, whoever wrote it.
+
+    Attributes:
+        denial: why it does not let this node in, if it said so by a code that this version knows.
+    """
+
+    def __init__(self, code: Code, message: str | Denial, *, retry_after_s: float | None = None) -> None:
+        self.denial = message if isinstance(message, Denial) else None
+        super().__init__(_DENIALS[self.denial] if self.denial else printable(message, _MAX_TEXT_CHARS))
         self.code = code
         self.retry_after_s = retry_after_s

@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from potluck.errors import UsageError
 from potluck.protocol.texts import is_printable
+from potluck.sentences import sentence
 
 SwarmFields = tuple[str, str, int, str, str, tuple[str, ...], bytes | None, str]
 """A swarm as it is kept and sent: the values of its fields."""
@@ -79,8 +80,8 @@ def new_swarm(name: str, model: str, num_blocks: int, revision: str = "main", *,
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} cannot name a swarm",
-            hint="use up to 40 letters, digits, dashes and underscores, such as home-llama",
+            sentence("{name} cannot name a swarm", name=repr(name)),
+            hint=sentence("use up to 40 letters, digits, dashes and underscores, such as home-llama"),
         )
     prefix = prefix or f"_{name}"  # the underscore keeps it out of stock model lists
     return check_swarm(Swarm(name, model, num_blocks, prefix, revision))
@@ -131,4 +132,4 @@ def _check(rules: Mapping[str, object]) -> None:
     """Raise UsageError that names the first field whose rule does not hold."""
     for field, holds in rules.items():
         if not holds:
-            raise UsageError(f"a swarm cannot have this {field}", hint=_FIELD_HINTS.get(field))
+            raise UsageError(sentence("a swarm cannot have this {what}", what=field), hint=_FIELD_HINTS.get(field))

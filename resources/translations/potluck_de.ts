@@ -273,696 +273,8 @@
         <translation>Nicht im Einsatz</translation>
     </message>
     <message>
-        <source>Finishing the open sessions, then shutting down</source>
-        <translation>Beendet die offenen Sitzungen und fährt dann herunter</translation>
-    </message>
-    <message>
-        <source>Paused by you until the game ends</source>
-        <translation>Von dir pausiert, bis das Spiel endet</translation>
-    </message>
-    <message>
-        <source>Paused by you</source>
-        <translation>Von dir pausiert</translation>
-    </message>
-    <message>
-        <source>No swarm joined yet</source>
-        <translation>Noch in keinem Schwarm</translation>
-    </message>
-    <message>
-        <source>{name} removed this computer from the swarm {what}</source>
-        <translation>{name} hat diesen Computer aus dem Schwarm {what} entfernt</translation>
-    </message>
-    <message>
-        <source>Waiting until a member is online who lets this computer in</source>
-        <translation>Wartet, bis ein Mitglied online ist, das diesen Computer aufnimmt</translation>
-    </message>
-    <message>
-        <source>Serving is switched off in the settings</source>
-        <translation>Das Spenden ist in den Einstellungen ausgeschaltet</translation>
-    </message>
-    <message>
-        <source>The engine is not set up yet</source>
-        <translation>Die Engine ist noch nicht eingerichtet</translation>
-    </message>
-    <message>
-        <source>Starting up</source>
-        <translation>Startet</translation>
-    </message>
-    <message>
-        <source>Starting the engine</source>
-        <translation>Startet die Engine</translation>
-    </message>
-    <message>
-        <source>Loading blocks</source>
-        <translation>Lädt Blöcke</translation>
-    </message>
-    <message>
-        <source>Can&apos;t join the swarm yet: {why}</source>
-        <translation>Der Schwarm ist noch nicht erreichbar: {why}</translation>
-    </message>
-    <message>
-        <source>Not serving: {file} changed on disk</source>
-        <translation>Stellt nichts bereit: {file} hat sich auf der Festplatte geändert</translation>
-    </message>
-    <message>
-        <source>Not serving: somebody stopped the engine&apos;s process</source>
-        <translation>Stellt nichts bereit: Jemand hat den Prozess der Engine angehalten</translation>
-    </message>
-    <message>
-        <source>Potluck keeps failing at {what}. To see more: potluck logs</source>
-        <translation>Potluck scheitert immer wieder an: {what}. Mehr dazu: potluck logs</translation>
-    </message>
-    <message>
-        <source>{file} changed on disk. You still serve what was loaded from it.</source>
-        <translation>{file} hat sich auf der Festplatte geändert. Du stellst weiter bereit, was daraus geladen wurde.</translation>
-    </message>
-    <message>
-        <source>Potluck is slow here: {why}. To mend it: {advice}</source>
-        <translation>Potluck rechnet hier langsam: {why}. So lässt es sich beheben: {advice}</translation>
-    </message>
-    <message>
-        <source>This computer returned wrong results: found by {number} people</source>
-        <translation>Dieser Computer hat falsche Ergebnisse geliefert: bemerkt von {number} Leuten</translation>
-    </message>
-    <message>
-        <source>This computer returned wrong results: found by {name}</source>
-        <translation>Dieser Computer hat falsche Ergebnisse geliefert: bemerkt von {name}</translation>
-    </message>
-    <message>
-        <source>{who}&apos;s {what} returned wrong results: found by {number} people</source>
-        <translation>{what} von {who} hat falsche Ergebnisse geliefert: bemerkt von {number} Leuten</translation>
-    </message>
-    <message>
-        <source>{who}&apos;s {what} returned wrong results: found by {name}</source>
-        <translation>{what} von {who} hat falsche Ergebnisse geliefert: bemerkt von {name}</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} of {model} while loading {target}</source>
-        <translation>die Schichten {blocks} von {model} (lädt {target})</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} of {model} before moving to {target}</source>
-        <translation>die Schichten {blocks} von {model} (dann {target})</translation>
-    </message>
-    <message>
-        <source>Giving way to {who}, which fills the screen</source>
-        <translation>Macht Platz für {who} im Vollbild</translation>
-    </message>
-    <message>
-        <source>Giving way to {who}, which keeps the GPU busy</source>
-        <translation>Macht Platz für {who}, das die Grafikkarte auslastet</translation>
-    </message>
-    <message>
-        <source>Giving way to {who}, who sits at the computer</source>
-        <translation>Macht Platz für {who} am Computer</translation>
-    </message>
-    <message>
-        <source>Giving way to {who}</source>
-        <translation>Macht Platz für {who}</translation>
-    </message>
-    <message>
-        <source>Giving way: other programs need the memory of {who}</source>
-        <translation>Macht Platz: Andere Programme brauchen den Speicher von {who}</translation>
-    </message>
-    <message>
-        <source>Giving way: other programs need the memory</source>
-        <translation>Macht Platz: Andere Programme brauchen den Speicher</translation>
-    </message>
-    <message>
-        <source>There is enough memory again; waiting a moment</source>
-        <translation>Es ist wieder genug Speicher da; wartet einen Moment</translation>
-    </message>
-    <message>
-        <source>You are back at the computer; waiting a moment</source>
-        <translation>Du bist wieder am Computer; wartet einen Moment</translation>
-    </message>
-    <message>
-        <source>Plugged in again; waiting a moment</source>
-        <translation>Wieder am Strom; wartet einen Moment</translation>
-    </message>
-    <message>
-        <source>It has cooled down; waiting a moment</source>
-        <translation>Es hat sich abgekühlt; wartet einen Moment</translation>
-    </message>
-    <message>
-        <source>Not serving on battery</source>
-        <translation>Im Akkubetrieb wird nicht gespendet</translation>
-    </message>
-    <message>
-        <source>Not serving over {who}, which is metered</source>
-        <translation>Über {who} wird nicht gespendet, es ist getaktet</translation>
-    </message>
-    <message>
-        <source>Too hot: {who}</source>
-        <translation>Zu heiß: {who}</translation>
-    </message>
-    <message>
-        <source>This month&apos;s upload limit is reached: {used} of {all} MiB</source>
-        <translation>Die Upload-Grenze dieses Monats ist erreicht: {used} von {all}</translation>
-    </message>
-    <message>
-        <source>This month&apos;s download limit is reached: {used} of {all} MiB</source>
-        <translation>Die Download-Grenze dieses Monats ist erreicht: {used} von {all}</translation>
-    </message>
-    <message>
-        <source>The disk is nearly full: {free} MiB are free, {least} must stay free</source>
-        <translation>Die Festplatte ist fast voll: {free} MiB sind frei, {least} müssen frei bleiben</translation>
-    </message>
-    <message>
-        <source>Downloaded checkpoints take {used} of {all} MiB</source>
-        <translation>Geladene Modelle belegen {used} von {all} MiB</translation>
-    </message>
-    <message>
-        <source>when Potluck is started again</source>
-        <translation>wenn Potluck wieder gestartet wird</translation>
-    </message>
-    <message>
-        <source>when the game ends, or when you resume</source>
-        <translation>wenn das Spiel endet oder du fortsetzt</translation>
-    </message>
-    <message>
-        <source>when the time is over, or when you resume</source>
-        <translation>wenn die Zeit um ist oder du fortsetzt</translation>
-    </message>
-    <message>
-        <source>when you resume</source>
-        <translation>wenn du fortsetzt</translation>
-    </message>
-    <message>
-        <source>when you join or create a swarm</source>
-        <translation>wenn du einem Schwarm beitrittst oder einen gründest</translation>
-    </message>
-    <message>
-        <source>when you leave it and join with a new invite</source>
-        <translation>wenn du ihn verlässt und mit einer neuen Einladung beitrittst</translation>
-    </message>
-    <message>
-        <source>when you switch serve.enabled on</source>
-        <translation>wenn du das Spenden wieder einschaltest</translation>
-    </message>
-    <message>
-        <source>when you set it up: in the app, or with `potluck setup`</source>
-        <translation>wenn du sie einrichtest: in der App oder mit `potluck setup`</translation>
-    </message>
-    <message>
-        <source>when the right file is back</source>
-        <translation>wenn die richtige Datei wieder da ist</translation>
-    </message>
-    <message>
-        <source>when the computer wakes up</source>
-        <translation>wenn der Computer aufwacht</translation>
-    </message>
-    <message>
-        <source>when the computer is plugged in</source>
-        <translation>wenn der Computer am Strom ist</translation>
-    </message>
-    <message>
-        <source>when the network is not metered</source>
-        <translation>wenn das Netz nicht getaktet ist</translation>
-    </message>
-    <message>
-        <source>when it has cooled down</source>
-        <translation>wenn es sich abgekühlt hat</translation>
-    </message>
-    <message>
-        <source>when it draws less power</source>
-        <translation>wenn weniger Leistung gebraucht wird</translation>
-    </message>
-    <message>
-        <source>when keyboard and mouse have rested for a while</source>
-        <translation>wenn Tastatur und Maus eine Weile geruht haben</translation>
-    </message>
-    <message>
-        <source>at midnight</source>
-        <translation>um Mitternacht</translation>
-    </message>
-    <message>
-        <source>when the next month begins</source>
-        <translation>wenn der nächste Monat beginnt</translation>
-    </message>
-    <message>
-        <source>when there is room, or when limits.disk_free_mb is smaller</source>
-        <translation>wenn Platz da ist oder weniger frei bleiben muss</translation>
-    </message>
-    <message>
-        <source>when some are deleted, or when limits.disk_mb is larger</source>
-        <translation>wenn welche gelöscht sind oder die Grenze höher ist</translation>
-    </message>
-    <message>
-        <source>{time} s after there is enough memory again</source>
-        <translation>{time} s nachdem wieder genug Speicher da ist</translation>
-    </message>
-    <message>
-        <source>{time} s after you are back at the computer</source>
-        <translation>{time} s nachdem du wieder am Computer bist</translation>
-    </message>
-    <message>
-        <source>{time} s after {who} has ended</source>
-        <translation>{time} s nach dem Ende von {who}</translation>
-    </message>
-    <message>
-        <source>{time} s after {who} is done</source>
-        <translation>{time} s nachdem {who} fertig ist</translation>
-    </message>
-    <message>
         <source>Starting</source>
         <translation>Startet</translation>
-    </message>
-    <message>
-        <source>Importing</source>
-        <translation>Laden der Programme</translation>
-    </message>
-    <message>
-        <source>Loading embeddings and head</source>
-        <translation>Laden von Anfang und Ende des Modells</translation>
-    </message>
-    <message>
-        <source>Can&apos;t join the swarm yet: {why}. Trying again.</source>
-        <translation>Der Schwarm ist noch nicht erreichbar: {why}. Neuer Versuch folgt.</translation>
-    </message>
-    <message>
-        <source>Layer {number} is gone. Waiting for a server.</source>
-        <translation>Schicht {number} ist weg. Warte auf einen Server.</translation>
-    </message>
-    <message>
-        <source>Layers {number} are gone. Waiting for a server.</source>
-        <translation>Schichten {number} sind weg. Warte auf einen Server.</translation>
-    </message>
-    <message>
-        <source>Layers {number} and {last} are gone. Waiting for a server.</source>
-        <translation>Schichten {number} und {last} sind weg. Warte auf einen Server.</translation>
-    </message>
-    <message>
-        <source>variant {what} is not to be had here; the processor serves instead, which is slow but works</source>
-        <translation>Die Pakete der Variante {what} sind hier nicht zu bekommen; stattdessen rechnet der Prozessor, was langsam ist, aber geht</translation>
-    </message>
-    <message>
-        <source>variant {what} is not to be had here; this one computes on the processor too, and takes more room</source>
-        <translation>Die Pakete der Variante {what} sind hier nicht zu bekommen; diese rechnet ebenfalls auf dem Prozessor und braucht mehr Platz</translation>
-    </message>
-    <message>
-        <source>try again later to use the GPU: potluck setup --variant {what}</source>
-        <translation>Versuche es später noch einmal, um die Grafikkarte zu nutzen: potluck setup --variant {what}</translation>
-    </message>
-    <message>
-        <source>looking up the packages of variant {what}</source>
-        <translation>Die Pakete der Variante {what} werden nachgeschlagen</translation>
-    </message>
-    <message>
-        <source>{who} cannot be used by torch {version}</source>
-        <translation>{who} kann torch {version} nicht nutzen</translation>
-    </message>
-    <message>
-        <source>{who} can be used, with driver {driver}</source>
-        <translation>{who} kann genutzt werden, mit Treiber {driver}</translation>
-    </message>
-    <message>
-        <source>{who} can be used</source>
-        <translation>{who} kann genutzt werden</translation>
-    </message>
-    <message>
-        <source>as you asked</source>
-        <translation>wie gewünscht</translation>
-    </message>
-    <message>
-        <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has none</source>
-        <translation>für {who} ist NVIDIAs Treiber {number} oder ein neuerer nötig; dieser Computer hat keinen</translation>
-    </message>
-    <message>
-        <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has {driver}</source>
-        <translation>für {who} ist NVIDIAs Treiber {number} oder ein neuerer nötig; dieser Computer hat {driver}</translation>
-    </message>
-    <message>
-        <source>graphics inside the processor share its memory; computing on them gains nothing</source>
-        <translation>Grafik im Prozessor teilt sich dessen Speicher; auf ihr zu rechnen bringt nichts</translation>
-    </message>
-    <message>
-        <source>{who} is older than what torch {version} has kernels for</source>
-        <translation>{who} ist zu alt für torch {version}</translation>
-    </message>
-    <message>
-        <source>{path} cannot be written</source>
-        <translation>in {path} kann nicht geschrieben werden</translation>
-    </message>
-    <message>
-        <source>Serving {what} slowly, while you use the computer</source>
-        <translation>Stellt {what} langsam bereit, während du den Computer benutzt</translation>
-    </message>
-    <message>
-        <source>Serving {what} slowly, because {who} is hot</source>
-        <translation>Stellt {what} langsam bereit, weil es zu heiß wird: {who}</translation>
-    </message>
-    <message>
-        <source>Serving {what} slowly, to stay below the power cap of {who}</source>
-        <translation>Stellt {what} langsam bereit, um unter der Leistungsgrenze zu bleiben: {who}</translation>
-    </message>
-    <message>
-        <source>Serving {what}</source>
-        <translation>Stellt {what} bereit</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} of {model}</source>
-        <translation>die Schichten {blocks} von {model}</translation>
-    </message>
-    <message>
-        <source>{file} cannot be fetched from {host}: {why}</source>
-        <translation>{file} lässt sich nicht von {host} holen: {why}</translation>
-    </message>
-    <message>
-        <source>packages cannot be installed: {why}</source>
-        <translation>Pakete lassen sich nicht installieren: {why}</translation>
-    </message>
-    <message>
-        <source>{host} cannot be found</source>
-        <translation>{host} ist nicht zu finden</translation>
-    </message>
-    <message>
-        <source>{host} does not answer</source>
-        <translation>{host} antwortet nicht</translation>
-    </message>
-    <message>
-        <source>{host} has a certificate that is not trusted</source>
-        <translation>dem Zertifikat von {host} wird nicht vertraut</translation>
-    </message>
-    <message>
-        <source>{name} names certificates that are not there</source>
-        <translation>{name} nennt Zertifikate, die es nicht gibt</translation>
-    </message>
-    <message>
-        <source>a SOCKS proxy needs the package socksio</source>
-        <translation>ein SOCKS-Proxy braucht das Paket socksio</translation>
-    </message>
-    <message>
-        <source>the address of the proxy cannot be read</source>
-        <translation>die Adresse des Proxys ist nicht lesbar</translation>
-    </message>
-    <message>
-        <source>check this computer&apos;s network</source>
-        <translation>prüfe das Netz dieses Computers</translation>
-    </message>
-    <message>
-        <source>check HTTPS_PROXY, ALL_PROXY and NO_PROXY</source>
-        <translation>prüfe HTTPS_PROXY, ALL_PROXY und NO_PROXY</translation>
-    </message>
-    <message>
-        <source>correct HTTPS_PROXY, ALL_PROXY or NO_PROXY</source>
-        <translation>berichtige HTTPS_PROXY, ALL_PROXY oder NO_PROXY</translation>
-    </message>
-    <message>
-        <source>correct or unset {name}</source>
-        <translation>berichtige oder entferne {name}</translation>
-    </message>
-    <message>
-        <source>install it, or name an HTTP proxy instead</source>
-        <translation>installiere es oder nenne stattdessen einen HTTP-Proxy</translation>
-    </message>
-    <message>
-        <source>name an HTTP proxy instead</source>
-        <translation>nenne stattdessen einen HTTP-Proxy</translation>
-    </message>
-    <message>
-        <source>set SSL_CERT_FILE to the right certificates</source>
-        <translation>setze SSL_CERT_FILE auf die richtigen Zertifikate</translation>
-    </message>
-    <message>
-        <source>{advice}, then try again: it continues where it stopped</source>
-        <translation>{advice} und versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
-    </message>
-    <message>
-        <source>the engine does not answer</source>
-        <translation>die Engine antwortet nicht</translation>
-    </message>
-    <message>
-        <source>the engine does not work here: {why}</source>
-        <translation>die Engine funktioniert hier nicht: {why}</translation>
-    </message>
-    <message>
-        <source>the engine is being set up already</source>
-        <translation>die Engine wird schon eingerichtet</translation>
-    </message>
-    <message>
-        <source>wait until that is done, or cancel it</source>
-        <translation>warte, bis das fertig ist, oder brich es ab</translation>
-    </message>
-    <message>
-        <source>{what} ({number} of {all})</source>
-        <translation>{what} ({number} von {all})</translation>
-    </message>
-    <message>
-        <source>fetching</source>
-        <translation>wird geholt</translation>
-    </message>
-    <message>
-        <source>unpacking</source>
-        <translation>wird ausgepackt</translation>
-    </message>
-    <message>
-        <source>starting the new version</source>
-        <translation>die neue Version startet</translation>
-    </message>
-    <message>
-        <source>watching the new version</source>
-        <translation>die neue Version wird beobachtet</translation>
-    </message>
-    <message>
-        <source>the last try was interrupted</source>
-        <translation>der letzte Versuch wurde unterbrochen</translation>
-    </message>
-    <message>
-        <source>nothing is lost: try again</source>
-        <translation>nichts ist verloren: versuche es noch einmal</translation>
-    </message>
-    <message>
-        <source>the publisher did not answer within {time} s</source>
-        <translation>der Herausgeber hat nicht innerhalb von {time} s geantwortet</translation>
-    </message>
-    <message>
-        <source>is there enough memory?</source>
-        <translation>ist genug Speicher frei?</translation>
-    </message>
-    <message>
-        <source>to see more, in a terminal: potluck update --check</source>
-        <translation>mehr zeigt im Terminal: potluck update --check</translation>
-    </message>
-    <message>
-        <source>asking the publisher</source>
-        <translation>der Herausgeber wird gefragt</translation>
-    </message>
-    <message>
-        <source>beginning</source>
-        <translation>es geht los</translation>
-    </message>
-    <message>
-        <source>the update is not the file that was signed; nothing was changed</source>
-        <translation>die Aktualisierung ist nicht die Datei, die signiert wurde; nichts wurde geändert</translation>
-    </message>
-    <message>
-        <source>the update cannot be stored: {why}</source>
-        <translation>die Aktualisierung lässt sich nicht speichern: {why}</translation>
-    </message>
-    <message>
-        <source>make room on the disk</source>
-        <translation>schaffe Platz auf der Festplatte</translation>
-    </message>
-    <message>
-        <source>the update is not signed by the publisher you trust; nothing was changed</source>
-        <translation>die Aktualisierung ist nicht von dem Herausgeber signiert, dem du vertraust; nichts wurde geändert</translation>
-    </message>
-    <message>
-        <source>compare the setting updates.key with the publisher&apos;s page</source>
-        <translation>vergleiche die Einstellung updates.key mit der Seite des Herausgebers</translation>
-    </message>
-    <message>
-        <source>the update&apos;s description has expired: the publisher is gone, or somebody hides newer ones</source>
-        <translation>die Beschreibung der Aktualisierung ist abgelaufen: den Herausgeber gibt es nicht mehr, oder jemand hält neuere zurück</translation>
-    </message>
-    <message>
-        <source>see the publisher&apos;s page</source>
-        <translation>sieh auf der Seite des Herausgebers nach</translation>
-    </message>
-    <message>
-        <source>the update&apos;s description is from the future</source>
-        <translation>die Beschreibung der Aktualisierung ist aus der Zukunft</translation>
-    </message>
-    <message>
-        <source>set this computer&apos;s clock</source>
-        <translation>stelle die Uhr dieses Computers</translation>
-    </message>
-    <message>
-        <source>version {offered} did not come up ({why}); {number} is in use again</source>
-        <translation>Version {offered} kam nicht hoch ({why}); {number} ist wieder in Gebrauch</translation>
-    </message>
-    <message>
-        <source>set updates.url and updates.key, as published</source>
-        <translation>setze updates.url und updates.key, wie veröffentlicht</translation>
-    </message>
-    <message>
-        <source>try again later</source>
-        <translation>versuche es später noch einmal</translation>
-    </message>
-    <message>
-        <source>try again</source>
-        <translation>versuche es noch einmal</translation>
-    </message>
-    <message>
-        <source>The daemon runs version {theirs}, this program is {ours}</source>
-        <translation>Der Dienst läuft in Version {theirs}, dieses Programm ist {ours}</translation>
-    </message>
-    <message>
-        <source>start this program again</source>
-        <translation>starte dieses Programm neu</translation>
-    </message>
-    <message>
-        <source>restart the daemon: potluck drain, then potluck start</source>
-        <translation>starte den Dienst neu: potluck drain, dann potluck start</translation>
-    </message>
-    <message>
-        <source>Checking whether you need the computer</source>
-        <translation>Prüft, ob du den Computer brauchst</translation>
-    </message>
-    <message>
-        <source>Waiting for you to confirm this computer on your other one</source>
-        <translation>Wartet, bis du diesen Computer auf deinem anderen bestätigst</translation>
-    </message>
-    <message>
-        <source>The computer is going to sleep</source>
-        <translation>Der Computer geht in den Ruhezustand</translation>
-    </message>
-    <message>
-        <source>The network is no longer metered; waiting a moment</source>
-        <translation>Das Netz ist nicht mehr getaktet; wartet kurz</translation>
-    </message>
-    <message>
-        <source>{who} has ended; waiting a moment</source>
-        <translation>{who} ist zu Ende; wartet kurz</translation>
-    </message>
-    <message>
-        <source>Can&apos;t tell whether you&apos;re away, so not serving</source>
-        <translation>Nicht im Einsatz, weil nicht erkennbar ist, ob du weg bist</translation>
-    </message>
-    <message>
-        <source>Not serving while you use the computer</source>
-        <translation>Nicht im Einsatz, während du den Computer benutzt</translation>
-    </message>
-    <message>
-        <source>Outside your serving hours</source>
-        <translation>Außerhalb deiner Spendezeiten</translation>
-    </message>
-    <message>
-        <source>Today&apos;s upload limit is reached: {used} of {all} MiB</source>
-        <translation>Das Upload-Limit von heute ist erreicht: {used} von {all} MiB</translation>
-    </message>
-    <message>
-        <source>Today&apos;s download limit is reached: {used} of {all} MiB</source>
-        <translation>Das Download-Limit von heute ist erreicht: {used} von {all} MiB</translation>
-    </message>
-    <message>
-        <source>Today&apos;s electricity budget is used up: {used} of {all}</source>
-        <translation>Das Strombudget von heute ist verbraucht: {used} von {all}</translation>
-    </message>
-    <message>
-        <source>in a moment, or when you resume</source>
-        <translation>gleich, oder wenn du fortsetzt</translation>
-    </message>
-    <message>
-        <source>with the next try, or when you resume</source>
-        <translation>beim nächsten Versuch, oder wenn du fortsetzt</translation>
-    </message>
-    <message>
-        <source>when you switch when.only_when_idle off</source>
-        <translation>wenn du when.only_when_idle ausschaltest</translation>
-    </message>
-    <message>
-        <source>when your next serving hours begin</source>
-        <translation>wenn deine nächsten Spendezeiten beginnen</translation>
-    </message>
-    <message>
-        <source>no GPU found; the processor serves instead, which is slow but works</source>
-        <translation>keine Grafikkarte gefunden; stattdessen rechnet der Prozessor, langsam, aber es geht</translation>
-    </message>
-    <message>
-        <source>{free} are free, {least} are needed at most</source>
-        <translation>{free} sind frei, höchstens {least} sind nötig</translation>
-    </message>
-    <message>
-        <source>choose another folder, or check who owns it</source>
-        <translation>wähle einen anderen Ordner, oder prüfe, wem er gehört</translation>
-    </message>
-    <message>
-        <source>try again: it continues where it stopped</source>
-        <translation>versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
-    </message>
-    <message>
-        <source>{file} arrived damaged</source>
-        <translation>{file} kam beschädigt an</translation>
-    </message>
-    <message>
-        <source>check whether something alters downloads, then try again: it continues where it stopped</source>
-        <translation>prüfe, ob etwas Downloads verändert, und versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
-    </message>
-    <message>
-        <source>the package index does not have {what}</source>
-        <translation>der Paketindex enthält nicht: {what}</translation>
-    </message>
-    <message>
-        <source>try again when the computer is less busy</source>
-        <translation>versuche es noch einmal, wenn der Computer weniger zu tun hat</translation>
-    </message>
-    <message>
-        <source>the proxy does not reach {host}</source>
-        <translation>der Proxy erreicht {host} nicht</translation>
-    </message>
-    <message>
-        <source>waiting for open sessions to end</source>
-        <translation>wartet auf das Ende offener Sitzungen</translation>
-    </message>
-    <message>
-        <source>going back to the earlier version</source>
-        <translation>kehrt zur früheren Version zurück</translation>
-    </message>
-    <message>
-        <source>try again later; check the network and the setting updates.url</source>
-        <translation>versuche es später noch einmal; prüfe das Netz und die Einstellung updates.url</translation>
-    </message>
-    <message>
-        <source>cannot check for updates: {why}</source>
-        <translation>Aktualisierungen lassen sich nicht suchen: {why}</translation>
-    </message>
-    <message>
-        <source>the check for updates failed: {why}</source>
-        <translation>die Suche nach Aktualisierungen ist gescheitert: {why}</translation>
-    </message>
-    <message>
-        <source>cannot fetch updates from {host}: {why}</source>
-        <translation>von {host} sind keine Aktualisierungen zu bekommen: {why}</translation>
-    </message>
-    <message>
-        <source>{advice}, and check the setting updates.url</source>
-        <translation>{advice} und prüfe die Einstellung updates.url</translation>
-    </message>
-    <message>
-        <source>try again later; it continues where it stopped</source>
-        <translation>versuche es später noch einmal; es geht dort weiter, wo es aufgehört hat</translation>
-    </message>
-    <message>
-        <source>the update server is too slow</source>
-        <translation>der Server der Aktualisierung ist zu langsam</translation>
-    </message>
-    <message>
-        <source>version {offered} is offered, but {number} was earlier: somebody shows an old description</source>
-        <translation>Version {offered} wird angeboten, früher aber {number}: Jemand zeigt eine alte Beschreibung</translation>
-    </message>
-    <message>
-        <source>no source of updates is set</source>
-        <translation>keine Quelle für Aktualisierungen ist eingestellt</translation>
-    </message>
-    <message>
-        <source>another update is running</source>
-        <translation>eine andere Aktualisierung läuft schon</translation>
-    </message>
-    <message>
-        <source>an update is already running</source>
-        <translation>eine Aktualisierung läuft schon</translation>
     </message>
     <message>
         <source>Loading layers</source>
@@ -1164,6 +476,10 @@
         <translation>{name}, für Grafikkarten von Intel</translation>
     </message>
     <message>
+        <source>Getting ready: {step}…</source>
+        <translation>Macht sich bereit: {step} …</translation>
+    </message>
+    <message>
         <source>Downloading {what}</source>
         <translation>Lädt {what} herunter</translation>
     </message>
@@ -1354,300 +670,8 @@
         <translation>noch etwa {time}</translation>
     </message>
     <message>
-        <source>Agents</source>
-        <translation>Agenten</translation>
-    </message>
-    <message>
-        <source>Battery</source>
-        <translation>Akku</translation>
-    </message>
-    <message>
-        <source>Applications of the desktop</source>
-        <translation>Anwendungen der Arbeitsumgebung</translation>
-    </message>
-    <message>
-        <source>Desktop session</source>
-        <translation>Sitzung der Arbeitsumgebung</translation>
-    </message>
-    <message>
-        <source>Full-screen windows</source>
-        <translation>Vollbildfenster</translation>
-    </message>
-    <message>
-        <source>Full-screen windows (Wayland)</source>
-        <translation>Vollbildfenster (Wayland)</translation>
-    </message>
-    <message>
-        <source>GPU memory</source>
-        <translation>Grafikspeicher</translation>
-    </message>
-    <message>
-        <source>GPU use ({name})</source>
-        <translation>Grafikkartenlast ({name})</translation>
-    </message>
-    <message>
-        <source>Idle hint (logind)</source>
-        <translation>Leerlauf (logind)</translation>
-    </message>
-    <message>
-        <source>Idle time ({name})</source>
-        <translation>Leerlaufzeit ({name})</translation>
-    </message>
-    <message>
-        <source>Listed programs</source>
-        <translation>Programme auf deiner Liste</translation>
-    </message>
-    <message>
-        <source>Memory</source>
-        <translation>Arbeitsspeicher</translation>
-    </message>
-    <message>
-        <source>Metered network</source>
-        <translation>Getaktetes Netz</translation>
-    </message>
-    <message>
-        <source>Other users</source>
-        <translation>Andere Benutzer</translation>
-    </message>
-    <message>
-        <source>Power</source>
-        <translation>Leistung</translation>
-    </message>
-    <message>
-        <source>Screen lock (logind)</source>
-        <translation>Bildschirmsperre (logind)</translation>
-    </message>
-    <message>
-        <source>Screen lock (desktop)</source>
-        <translation>Bildschirmsperre (Desktop)</translation>
-    </message>
-    <message>
-        <source>Sleep</source>
-        <translation>Ruhezustand</translation>
-    </message>
-    <message>
-        <source>Temperature</source>
-        <translation>Temperatur</translation>
-    </message>
-    <message>
-        <source>User switch</source>
-        <translation>Benutzerwechsel</translation>
-    </message>
-    <message>
-        <source>clock</source>
-        <translation>Uhr</translation>
-    </message>
-    <message>
-        <source>desktop</source>
-        <translation>Arbeitsumgebung</translation>
-    </message>
-    <message>
-        <source>disk</source>
-        <translation>Festplatte</translation>
-    </message>
-    <message>
-        <source>memory</source>
-        <translation>Arbeitsspeicher</translation>
-    </message>
-    <message>
-        <source>packages</source>
-        <translation>Pakete</translation>
-    </message>
-    <message>
-        <source>daemon</source>
-        <translation>Dienst</translation>
-    </message>
-    <message>
-        <source>swarm</source>
-        <translation>Schwarm</translation>
-    </message>
-    <message>
-        <source>settings</source>
-        <translation>Einstellungen</translation>
-    </message>
-    <message>
-        <source>engine</source>
-        <translation>Rechenumgebung</translation>
-    </message>
-    <message>
-        <source>keyboard or mouse</source>
-        <translation>Tastatur oder Maus</translation>
-    </message>
-    <message>
-        <source>nobody</source>
-        <translation>niemand</translation>
-    </message>
-    <message>
         <source>processor</source>
         <translation>Prozessor</translation>
-    </message>
-    <message>
-        <source>the battery</source>
-        <translation>der Akku</translation>
-    </message>
-    <message>
-        <source>the computer</source>
-        <translation>der Computer</translation>
-    </message>
-    <message>
-        <source>the memory</source>
-        <translation>der Arbeitsspeicher</translation>
-    </message>
-    <message>
-        <source>the processor</source>
-        <translation>Prozessor</translation>
-    </message>
-    <message>
-        <source>the screen is locked</source>
-        <translation>der Bildschirm ist gesperrt</translation>
-    </message>
-    <message>
-        <source>this network</source>
-        <translation>dieses Netz</translation>
-    </message>
-    <message>
-        <source>no battery</source>
-        <translation>kein Akku</translation>
-    </message>
-    <message>
-        <source>no {what} bus ({why})</source>
-        <translation>kein {what}-Bus ({why})</translation>
-    </message>
-    <message>
-        <source>a service on the {what} bus does not answer</source>
-        <translation>ein Dienst am {what}-Bus antwortet nicht</translation>
-    </message>
-    <message>
-        <source>the {what} bus went away</source>
-        <translation>der {what}-Bus ist weg</translation>
-    </message>
-    <message>
-        <source>no GPU with a DRM driver</source>
-        <translation>keine Grafikkarte mit DRM-Treiber</translation>
-    </message>
-    <message>
-        <source>no sensor reports a temperature</source>
-        <translation>kein Sensor meldet eine Temperatur</translation>
-    </message>
-    <message>
-        <source>no GPU reports its power</source>
-        <translation>keine Grafikkarte meldet ihre Leistung</translation>
-    </message>
-    <message>
-        <source>no GPU reports its memory</source>
-        <translation>keine Grafikkarte meldet ihren Speicher</translation>
-    </message>
-    <message>
-        <source>no keyboard or mouse is listed</source>
-        <translation>keine Tastatur oder Maus gefunden</translation>
-    </message>
-    <message>
-        <source>the Wayland compositor does not report idle time</source>
-        <translation>der Wayland-Compositor meldet keine Leerlaufzeit</translation>
-    </message>
-    <message>
-        <source>the X server does not report idle time</source>
-        <translation>der X-Server meldet keine Leerlaufzeit</translation>
-    </message>
-    <message>
-        <source>{name} does not report idle time</source>
-        <translation>{name} meldet keine Leerlaufzeit</translation>
-    </message>
-    <message>
-        <source>this is a Wayland session</source>
-        <translation>dies ist eine Wayland-Sitzung</translation>
-    </message>
-    <message>
-        <source>Game launchers and Wine</source>
-        <translation>Spielestarter und Wine</translation>
-    </message>
-    <message>
-        <source>no ioreg ({why})</source>
-        <translation>ioreg fehlt ({why})</translation>
-    </message>
-    <message>
-        <source>no screen saver service runs</source>
-        <translation>kein Dienst für Bildschirmschoner läuft</translation>
-    </message>
-    <message>
-        <source>no Wayland session</source>
-        <translation>keine Wayland-Sitzung</translation>
-    </message>
-    <message>
-        <source>no desktop runs</source>
-        <translation>keine Arbeitsumgebung läuft</translation>
-    </message>
-    <message>
-        <source>a desktop runs, but Potluck was not told where its windows are</source>
-        <translation>eine Arbeitsumgebung läuft, aber Potluck wurde nicht gesagt, wo ihre Fenster sind</translation>
-    </message>
-    <message>
-        <source>this desktop tells no program about its windows</source>
-        <translation>diese Arbeitsumgebung zeigt keinem Programm ihre Fenster</translation>
-    </message>
-    <message>
-        <source>the desktop makes no control groups for applications</source>
-        <translation>die Arbeitsumgebung legt keine Kontrollgruppen für Anwendungen an</translation>
-    </message>
-    <message>
-        <source>no Wayland compositor at {path} ({why})</source>
-        <translation>kein Wayland-Compositor unter {path} ({why})</translation>
-    </message>
-    <message>
-        <source>the Wayland compositor went away</source>
-        <translation>der Wayland-Compositor ist weg</translation>
-    </message>
-    <message>
-        <source>the Wayland compositor refuses to answer</source>
-        <translation>der Wayland-Compositor verweigert die Antwort</translation>
-    </message>
-    <message>
-        <source>logind knows of no graphical session of yours</source>
-        <translation>logind kennt keine grafische Sitzung von dir</translation>
-    </message>
-    <message>
-        <source>logind does not let us finish before sleep</source>
-        <translation>logind lässt vor dem Ruhezustand keine Zeit</translation>
-    </message>
-    <message>
-        <source>the NVIDIA driver says: {why}</source>
-        <translation>der NVIDIA-Treiber meldet: {why}</translation>
-    </message>
-    <message>
-        <source>the NVIDIA driver does not start ({why})</source>
-        <translation>der NVIDIA-Treiber startet nicht ({why})</translation>
-    </message>
-    <message>
-        <source>no NVIDIA driver</source>
-        <translation>kein NVIDIA-Treiber</translation>
-    </message>
-    <message>
-        <source>the list of processes cannot be read ({why})</source>
-        <translation>die Liste der Prozesse ist nicht lesbar ({why})</translation>
-    </message>
-    <message>
-        <source>no X11 display</source>
-        <translation>keine X11-Anzeige</translation>
-    </message>
-    <message>
-        <source>the NVIDIA driver does not answer</source>
-        <translation>der NVIDIA-Treiber antwortet nicht</translation>
-    </message>
-    <message>
-        <source>the Wayland compositor does not answer</source>
-        <translation>der Wayland-Compositor antwortet nicht</translation>
-    </message>
-    <message>
-        <source>the X server does not answer</source>
-        <translation>der X-Server antwortet nicht</translation>
-    </message>
-    <message>
-        <source>{name} does not answer</source>
-        <translation>{name} antwortet nicht</translation>
-    </message>
-    <message>
-        <source>{name} does not run</source>
-        <translation>{name} läuft nicht</translation>
     </message>
     <message>
         <source>graphics card {number}</source>
@@ -1670,688 +694,8 @@
         <translation>d. MMM yyyy</translation>
     </message>
     <message>
-        <source>the daemon is not running</source>
-        <translation>der Dienst läuft nicht</translation>
-    </message>
-    <message>
-        <source>start it with: potluck start</source>
-        <translation>starte ihn mit: potluck start</translation>
-    </message>
-    <message>
-        <source>no permission to speak to the daemon at {path}</source>
-        <translation>keine Erlaubnis, mit dem Dienst unter {path} zu sprechen</translation>
-    </message>
-    <message>
-        <source>it belongs to another user</source>
-        <translation>er gehört jemand anderem</translation>
-    </message>
-    <message>
-        <source>the daemon does not answer: {why}</source>
-        <translation>der Dienst antwortet nicht: {why}</translation>
-    </message>
-    <message>
-        <source>{method} failed inside the daemon</source>
-        <translation>{method} ist im Dienst gescheitert</translation>
-    </message>
-    <message>
-        <source>`potluck logs` has the details</source>
-        <translation>Näheres zeigt `potluck logs`</translation>
-    </message>
-    <message>
-        <source>this is not an invite</source>
-        <translation>das ist keine Einladung</translation>
-    </message>
-    <message>
-        <source>this invite was made by a newer version</source>
-        <translation>diese Einladung stammt von einer neueren Version</translation>
-    </message>
-    <message>
-        <source>update Potluck, then try again</source>
-        <translation>aktualisiere Potluck und versuche es noch einmal</translation>
-    </message>
-    <message>
-        <source>the invite is incomplete or has a wrong letter in it</source>
-        <translation>die Einladung ist unvollständig oder hat einen falschen Buchstaben</translation>
-    </message>
-    <message>
-        <source>the invite is incomplete</source>
-        <translation>die Einladung ist unvollständig</translation>
-    </message>
-    <message>
-        <source>the invite is damaged</source>
-        <translation>die Einladung ist beschädigt</translation>
-    </message>
-    <message>
-        <source>there is a swarm named {name} already</source>
-        <translation>einen Schwarm namens {name} gibt es schon</translation>
-    </message>
-    <message>
-        <source>choose another name</source>
-        <translation>wähle einen anderen Namen</translation>
-    </message>
-    <message>
-        <source>you did not join a swarm named {name}</source>
-        <translation>du bist keinem Schwarm namens {name} beigetreten</translation>
-    </message>
-    <message>
-        <source>no swarm is joined</source>
-        <translation>keinem Schwarm beigetreten</translation>
-    </message>
-    <message>
-        <source>join one with: potluck join</source>
-        <translation>tritt einem bei mit: potluck join EINLADUNG</translation>
-    </message>
-    <message>
-        <source>the swarm cannot be found by others yet</source>
-        <translation>andere können den Schwarm noch nicht finden</translation>
-    </message>
-    <message>
-        <source>try again once this machine serves</source>
-        <translation>versuche es wieder, wenn dieser Computer Blöcke bereitstellt</translation>
-    </message>
-    <message>
-        <source>the swarm {name} cannot be found</source>
-        <translation>der Schwarm {name} ist nicht zu finden</translation>
-    </message>
-    <message>
-        <source>serve it, or ask a member for an invite</source>
-        <translation>stelle selbst Blöcke bereit oder bitte ein Mitglied um eine Einladung</translation>
-    </message>
-    <message>
-        <source>the folder of a checkpoint must be absolute</source>
-        <translation>der Ordner eines Checkpoints muss ganz angegeben sein</translation>
-    </message>
-    <message>
-        <source>begin it with / or ~</source>
-        <translation>beginne ihn mit / oder ~</translation>
-    </message>
-    <message>
-        <source>models are being moved already</source>
-        <translation>Modelle werden schon verschoben</translation>
-    </message>
-    <message>
-        <source>wait until that is done</source>
-        <translation>warte, bis das fertig ist</translation>
-    </message>
-    <message>
-        <source>the engine may be using them</source>
-        <translation>die Engine benutzt sie vielleicht</translation>
-    </message>
-    <message>
-        <source>pause first</source>
-        <translation>pausiere zuerst</translation>
-    </message>
-    <message>
-        <source>the folder must be absolute</source>
-        <translation>der Ordner muss ganz angegeben sein</translation>
-    </message>
-    <message>
-        <source>begin it with /</source>
-        <translation>beginne ihn mit /</translation>
-    </message>
-    <message>
-        <source>the daemon was killed or has crashed</source>
-        <translation>der Dienst wurde abgebrochen oder ist abgestürzt</translation>
-    </message>
-    <message>
-        <source>start it with: potluck start; see why: potluck logs</source>
-        <translation>starten mit: potluck start; warum, sagt: potluck logs</translation>
-    </message>
-    <message>
-        <source>this computer cannot add others to your name</source>
-        <translation>dieser Computer kann keine anderen in deinem Namen hinzufügen</translation>
-    </message>
-    <message>
-        <source>do it on the computer that joined the swarm first</source>
-        <translation>tu es auf dem Computer, der dem Schwarm zuerst beigetreten ist</translation>
-    </message>
-    <message>
-        <source>try again when another member is online</source>
-        <translation>versuche es wieder, wenn ein anderes Mitglied online ist</translation>
-    </message>
-    <message>
-        <source>this is not a backup of Potluck, or it is damaged</source>
-        <translation>das ist keine Sicherung von Potluck, oder sie ist beschädigt</translation>
-    </message>
-    <message>
-        <source>this password does not open the backup</source>
-        <translation>dieses Passwort öffnet die Sicherung nicht</translation>
-    </message>
-    <message>
-        <source>or the file is damaged</source>
-        <translation>oder die Datei ist beschädigt</translation>
-    </message>
-    <message>
-        <source>no key of yours is on this computer</source>
-        <translation>auf diesem Computer liegt kein Schlüssel von dir</translation>
-    </message>
-    <message>
-        <source>make the backup on the computer that joined the swarm first</source>
-        <translation>mach die Sicherung auf dem Computer, der dem Schwarm zuerst beigetreten ist</translation>
-    </message>
-    <message>
-        <source>this computer is already in the swarm {name}</source>
-        <translation>dieser Computer ist schon im Schwarm {name}</translation>
-    </message>
-    <message>
-        <source>leave it first: potluck leave {name}</source>
-        <translation>verlasse ihn zuerst: potluck leave {name}</translation>
-    </message>
-    <message>
-        <source>this invite was made by an older version</source>
-        <translation>diese Einladung stammt aus einer älteren Version</translation>
-    </message>
-    <message>
-        <source>this invite has expired</source>
-        <translation>diese Einladung ist abgelaufen</translation>
-    </message>
-    <message>
-        <source>ask for another one</source>
-        <translation>bitte um eine neue</translation>
-    </message>
-    <message>
-        <source>the swarm does not admit this computer: {why}</source>
-        <translation>der Schwarm lässt diesen Computer nicht zu: {why}</translation>
-    </message>
-    <message>
-        <source>no bootstrap peer answers ({number} tried)</source>
-        <translation>kein Einstiegsknoten antwortet ({number} versucht)</translation>
-    </message>
-    <message>
-        <source>a bootstrap peer does not answer</source>
-        <translation>ein Einstiegsknoten antwortet nicht</translation>
-    </message>
-    <message>
-        <source>no member is online who could let you in</source>
-        <translation>kein Mitglied ist online, das dich einlassen könnte</translation>
-    </message>
-    <message>
-        <source>this node has just started</source>
-        <translation>dieser Knoten ist gerade erst gestartet</translation>
-    </message>
-    <message>
-        <source>no member has stored this server&apos;s announcement</source>
-        <translation>kein Mitglied hat die Ankündigung dieses Servers gespeichert</translation>
-    </message>
-    <message>
-        <source>another node already runs with this identity</source>
-        <translation>ein anderer Knoten läuft bereits mit dieser Identität</translation>
-    </message>
-    <message>
-        <source>this machine&apos;s clock differs from the swarm&apos;s by more than 3 s</source>
-        <translation>die Uhr dieses Computers weicht mehr als 3 s von der des Schwarms ab</translation>
-    </message>
-    <message>
-        <source>the peer-to-peer process did not start within {number} s</source>
-        <translation>der Peer-to-Peer-Prozess ist nicht innerhalb von {number} s gestartet</translation>
-    </message>
-    <message>
-        <source>removed from the swarm</source>
-        <translation>aus dem Schwarm entfernt</translation>
-    </message>
-    <message>
-        <source>too many people joined from your part of the network today; try again tomorrow</source>
-        <translation>aus deinem Teil des Netzes sind heute zu viele Leute beigetreten; versuche es morgen wieder</translation>
-    </message>
-    <message>
-        <source>the invite has expired</source>
-        <translation>die Einladung ist abgelaufen</translation>
-    </message>
-    <message>
-        <source>the invite has been used up</source>
-        <translation>die Einladung ist aufgebraucht</translation>
-    </message>
-    <message>
-        <source>ask the person who invited you for a new invite</source>
-        <translation>bitte die Person, die dich eingeladen hat, um eine neue Einladung</translation>
-    </message>
-    <message>
-        <source>only the founder and admins of the swarm can do this</source>
-        <translation>das können nur der Gründer und die Admins des Schwarms</translation>
-    </message>
-    <message>
-        <source>ask one of them</source>
-        <translation>frage eine dieser Personen</translation>
-    </message>
-    <message>
-        <source>the models are already there</source>
-        <translation>die Modelle sind schon dort</translation>
-    </message>
-    <message>
-        <source>one of the folders is inside the other</source>
-        <translation>einer der Ordner liegt im anderen</translation>
-    </message>
-    <message>
-        <source>choose a folder beside it</source>
-        <translation>wähle einen Ordner daneben</translation>
-    </message>
-    <message>
-        <source>choose another folder</source>
-        <translation>wähle einen anderen Ordner</translation>
-    </message>
-    <message>
-        <source>delete models that nobody uses, or choose another disk</source>
-        <translation>lösche Modelle, die niemand benutzt, oder wähle eine andere Festplatte</translation>
-    </message>
-    <message>
-        <source>cannot delete {path}: {why}</source>
-        <translation>{path} lässt sich nicht löschen: {why}</translation>
-    </message>
-    <message>
-        <source>cannot make {path}: {why}</source>
-        <translation>{path} lässt sich nicht anlegen: {why}</translation>
-    </message>
-    <message>
-        <source>cannot write {path}: {why}</source>
-        <translation>in {path} lässt sich nicht schreiben: {why}</translation>
-    </message>
-    <message>
-        <source>cannot use {path}: {why}</source>
-        <translation>{path} lässt sich nicht verwenden: {why}</translation>
-    </message>
-    <message>
-        <source>cannot write: {why}</source>
-        <translation>Schreiben nicht möglich: {why}</translation>
-    </message>
-    <message>
-        <source>does it belong to you?</source>
-        <translation>gehört es dir?</translation>
-    </message>
-    <message>
-        <source>is the disk full?</source>
-        <translation>ist die Festplatte voll?</translation>
-    </message>
-    <message>
-        <source>is the disk mounted read-only?</source>
-        <translation>ist die Festplatte nur lesbar eingehängt?</translation>
-    </message>
-    <message>
-        <source>is its disk or network share still there?</source>
-        <translation>ist die Festplatte oder Netzwerkfreigabe noch da?</translation>
-    </message>
-    <message>
-        <source>there is a file {path} already</source>
-        <translation>eine Datei {path} gibt es schon</translation>
-    </message>
-    <message>
-        <source>the files of block {number} have changed since they were served</source>
-        <translation>die Dateien von Block {number} sind nicht mehr die, die bereitgestellt wurden</translation>
-    </message>
-    <message>
-        <source>put the right files back; if the new ones are right, delete {path} and {file}</source>
-        <translation>lege die richtigen Dateien zurück; wenn die neuen richtig sind, lösche {path} und {file}</translation>
-    </message>
-    <message>
-        <source>choose another place</source>
-        <translation>wähle einen anderen Ort</translation>
-    </message>
-    <message>
-        <source>there is no earlier environment to go back to</source>
-        <translation>es gibt keine frühere Umgebung, zu der es zurückginge</translation>
-    </message>
-    <message>
-        <source>no game is running as far as Potluck can see</source>
-        <translation>soweit Potluck sehen kann, läuft kein Spiel</translation>
-    </message>
-    <message>
-        <source>name a time: potluck pause 2h</source>
-        <translation>nenne eine Zeit: potluck pause 2h</translation>
-    </message>
-    <message>
-        <source>if {program} is one: potluck programs always {name}</source>
-        <translation>falls {program} eines ist: potluck programs always {name}</translation>
-    </message>
-    <message>
-        <source>the programs that run cannot be listed here</source>
-        <translation>laufende Programme lassen sich hier nicht auflisten</translation>
-    </message>
-    <message>
-        <source>type a name instead</source>
-        <translation>gib stattdessen einen Namen ein</translation>
-    </message>
-    <message>
-        <source>this daemon is the machine&apos;s own service</source>
-        <translation>dieser Dienst gehört dem Computer selbst</translation>
-    </message>
-    <message>
-        <source>wait for its end</source>
-        <translation>warte auf ihr Ende</translation>
-    </message>
-    <message>
-        <source>the update does not begin</source>
-        <translation>die Aktualisierung beginnt nicht</translation>
-    </message>
-    <message>
-        <source>in a terminal: potluck update</source>
-        <translation>im Terminal: potluck update</translation>
-    </message>
-    <message>
-        <source>it did not start in time</source>
-        <translation>es ist nicht rechtzeitig gestartet</translation>
-    </message>
-    <message>
-        <source>cannot run {path}: {why}</source>
-        <translation>{path} lässt sich nicht ausführen: {why}</translation>
-    </message>
-    <message>
-        <source>Potluck {version} is offered; see: potluck update --check</source>
-        <translation>Potluck {version} ist da; mehr mit: potluck update --check</translation>
-    </message>
-    <message>
-        <source>the settings before this mistake stay in force</source>
-        <translation>die Einstellungen vor diesem Fehler gelten weiter</translation>
-    </message>
-    <message>
-        <source>the defaults hold where the file cannot be obeyed</source>
-        <translation>wo die Datei nicht zu verstehen ist, gilt der Standard</translation>
-    </message>
-    <message>
-        <source>{name} was damaged and has been repaired; the damaged file is {path}</source>
-        <translation>{name} war beschädigt und ist repariert; die beschädigte Datei ist {path}</translation>
-    </message>
-    <message>
-        <source>{name} was damaged and could not be repaired; the damaged file is {path}</source>
-        <translation>{name} war beschädigt und ließ sich nicht reparieren; die beschädigte Datei ist {path}</translation>
-    </message>
-    <message>
-        <source>{file} was damaged and cannot be repaired</source>
-        <translation>{file} ist beschädigt und lässt sich nicht reparieren</translation>
-    </message>
-    <message>
-        <source>{file} breaks off in the middle of a line</source>
-        <translation>{file} bricht mitten in einer Zeile ab</translation>
-    </message>
-    <message>
-        <source>{file} has lost its last lines; back to the default: {keys}</source>
-        <translation>{file} hat die letzten Zeilen verloren; wieder auf dem Standard: {keys}</translation>
-    </message>
-    <message>
-        <source>Potluck is paused, but forgets it when it restarts: {why}</source>
-        <translation>Potluck pausiert, vergisst das aber beim nächsten Start: {why}</translation>
-    </message>
-    <message>
-        <source>Potluck serves again, but forgets it when it restarts: {why}</source>
-        <translation>Potluck läuft weiter, vergisst das aber beim nächsten Start: {why}</translation>
-    </message>
-    <message>
-        <source>{place}: there is no setting {key}; did you mean {other}?</source>
-        <translation>{place}: eine Einstellung {key} gibt es nicht; ist {other} gemeint?</translation>
-    </message>
-    <message>
-        <source>{place}: there is no setting {key}</source>
-        <translation>{place}: eine Einstellung {key} gibt es nicht</translation>
-    </message>
-    <message>
-        <source>earnings are not booked: {why}</source>
-        <translation>Verdientes wird nicht gebucht: {why}</translation>
-    </message>
-    <message>
-        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; not taken over: {keys}; the newer one is kept as {copy}</source>
-        <translation>{file} war von einem neueren Potluck und ist nun wie davor, mit dem, was seither geändert wurde und hier bekannt ist; nicht übernommen: {keys}; die neuere liegt in {copy}</translation>
-    </message>
-    <message>
-        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; the newer one is kept as {copy}</source>
-        <translation>{file} war von einem neueren Potluck und ist nun wie davor, mit dem, was seither geändert wurde und hier bekannt ist; die neuere liegt in {copy}</translation>
-    </message>
-    <message>
-        <source>make room: settings and history cannot be kept</source>
-        <translation>schaffe Platz: Einstellungen und Verlauf lassen sich nicht behalten</translation>
-    </message>
-    <message>
-        <source>make room, or use another disk: potluck models move DIR</source>
-        <translation>schaffe Platz oder nimm eine andere Festplatte: potluck models move ORDNER</translation>
-    </message>
-    <message>
-        <source>close other programs, or serve fewer blocks: serve.num_blocks</source>
-        <translation>schließe andere Programme, oder stelle weniger Schichten bereit: serve.num_blocks</translation>
-    </message>
-    <message>
-        <source>this works, but more slowly; for direct connections forward {port} in the router</source>
-        <translation>das geht, aber langsamer; für direkte Verbindungen leite im Router weiter: {port}</translation>
-    </message>
-    <message>
-        <source>no port is chosen yet; the daemon chooses one when it starts</source>
-        <translation>noch kein Port gewählt; der Dienst wählt einen, wenn er startet</translation>
-    </message>
-    <message>
-        <source>there is a GPU without NVIDIA&apos;s driver; it is used if torch has a build for it</source>
-        <translation>es gibt eine Grafikkarte ohne NVIDIA-Treiber; sie wird genutzt, wenn es eine PyTorch-Variante für sie gibt</translation>
-    </message>
-    <message>
-        <source>no GPU found; the CPU serves instead, which is slow but works</source>
-        <translation>keine Grafikkarte gefunden; stattdessen rechnet der Prozessor, langsam, aber es geht</translation>
-    </message>
-    <message>
-        <source>torch {version} supports the CPU only, so the GPU is not used</source>
-        <translation>PyTorch {version} kann nur den Prozessor nutzen, die Grafikkarte bleibt ungenutzt</translation>
-    </message>
-    <message>
-        <source>a desktop runs, but its windows cannot be seen: games that do not announce themselves are missed</source>
-        <translation>Eine Arbeitsumgebung läuft, aber ihre Fenster sind nicht zu sehen: Spiele, die sich nicht melden, werden übersehen</translation>
-    </message>
-    <message>
-        <source>run `potluck start` in a terminal of the desktop</source>
-        <translation>Führe `potluck start` in einem Terminal der Arbeitsumgebung aus</translation>
-    </message>
-    <message>
-        <source>no desktop is watched</source>
-        <translation>Keine Arbeitsumgebung wird beobachtet</translation>
-    </message>
-    <message>
-        <source>windows can be seen</source>
-        <translation>Fenster sind zu sehen</translation>
-    </message>
-    <message>
-        <source>this desktop shows no windows: games of its menu are noticed when they are busy</source>
-        <translation>Diese Arbeitsumgebung zeigt keine Fenster: Spiele aus ihrem Menü werden bemerkt, wenn sie rechnen</translation>
-    </message>
-    <message>
-        <source>`potluck programs always NAME` for a game that is missed</source>
-        <translation>`potluck programs always NAME` für ein Spiel, das übersehen wird</translation>
-    </message>
-    <message>
-        <source>nothing shows windows here: games that do not announce themselves are missed</source>
-        <translation>Hier zeigt nichts Fenster: Spiele, die sich nicht melden, werden übersehen</translation>
-    </message>
-    <message>
-        <source>`potluck programs always NAME` for each game</source>
-        <translation>`potluck programs always NAME` für jedes Spiel</translation>
-    </message>
-    <message>
-        <source>the clock is not synchronised; it says {time}</source>
-        <translation>die Uhr wird nicht abgeglichen; sie zeigt {time}</translation>
-    </message>
-    <message>
-        <source>{name} relies on this machine to be found</source>
-        <translation>{name} ist nur über diesen Computer zu finden</translation>
-    </message>
-    <message>
-        <source>{number} of {all} addresses of {name} answer</source>
-        <translation>{number} von {all} Adressen antworten: {name}</translation>
-    </message>
-    <message>
-        <source>check the network; is another member&apos;s computer or the meeting point online?</source>
-        <translation>prüfe das Netzwerk; ist der Computer eines anderen Mitglieds oder der Treffpunkt online?</translation>
-    </message>
-    <message>
-        <source>nobody serves {number} blocks of {name}</source>
-        <translation>{number} Schichten stellt niemand bereit: {name}</translation>
-    </message>
-    <message>
-        <source>the clock says {time}, which is in the past</source>
-        <translation>die Uhr zeigt {time}, das ist in der Vergangenheit</translation>
-    </message>
-    <message>
-        <source>set the clock: others ignore announcements from the past</source>
-        <translation>stelle die Uhr: Ankündigungen aus der Vergangenheit beachtet niemand</translation>
-    </message>
-    <message>
-        <source>the engine listens at TCP port {port}</source>
-        <translation>die Rechenumgebung wartet an TCP-Port {port}</translation>
-    </message>
-    <message>
-        <source>the engine is starting and most likely uses TCP port {port}</source>
-        <translation>die Rechenumgebung startet und nutzt wahrscheinlich TCP-Port {port}</translation>
-    </message>
-    <message>
         <source>TCP port {number}</source>
         <translation>TCP-Port {number}</translation>
-    </message>
-    <message>
-        <source>the daemon runs version {theirs}, but {ours} is installed</source>
-        <translation>der Dienst läuft in Version {theirs}, installiert ist aber {ours}</translation>
-    </message>
-    <message>
-        <source>this machine has no network</source>
-        <translation>dieser Computer hat kein Netz</translation>
-    </message>
-    <message>
-        <source>ask its founder to create the swarm anew</source>
-        <translation>bitte den Gründer, den Schwarm neu anzulegen</translation>
-    </message>
-    <message>
-        <source>the invite was ended, or it was not made by somebody who may invite</source>
-        <translation>die Einladung wurde beendet, oder sie stammt von jemandem, der nicht einladen darf</translation>
-    </message>
-    <message>
-        <source>this node lets nobody in</source>
-        <translation>dieser Knoten lässt niemanden ein</translation>
-    </message>
-    <message>
-        <source>the peer does not show that it belongs to the swarm</source>
-        <translation>die Gegenstelle zeigt nicht, dass sie zum Schwarm gehört</translation>
-    </message>
-    <message>
-        <source>the peer knows too little of the swarm; try again when it has met others</source>
-        <translation>die Gegenstelle weiß zu wenig über den Schwarm; versuche es wieder, wenn sie andere getroffen hat</translation>
-    </message>
-    <message>
-        <source>only {free} are free at {path}</source>
-        <translation>nur {free} sind frei unter {path}</translation>
-    </message>
-    <message>
-        <source>{free} are free for downloaded checkpoints at {path}</source>
-        <translation>{free} sind frei für Modelle unter {path}</translation>
-    </message>
-    <message>
-        <source>{free} of {all} are available</source>
-        <translation>{free} von {all} sind verfügbar</translation>
-    </message>
-    <message>
-        <source>an engine needs 2 GB; this machine can only use a swarm</source>
-        <translation>eine Rechenumgebung braucht 2 GB; dieser Computer kann einen Schwarm nur nutzen</translation>
-    </message>
-    <message>
-        <source>connect it; without a network only a swarm on this machine works</source>
-        <translation>verbinde ihn; ohne Netz geht nur ein Schwarm auf diesem Computer</translation>
-    </message>
-    <message>
-        <source>{number} of {all} members that tried reached this machine directly: it serves through a relay</source>
-        <translation>{number} von {all} Mitgliedern, die es versuchten, erreichten diesen Computer direkt: er arbeitet über ein Relay</translation>
-    </message>
-    <message>
-        <source>the engine needs {names}, which is not installed</source>
-        <translation>die Engine braucht {names}, was nicht installiert ist</translation>
-    </message>
-    <message>
-        <source>the engine serves, but nobody listens at TCP port {port}</source>
-        <translation>die Engine arbeitet, aber niemand hört auf TCP-Port {port}</translation>
-    </message>
-    <message>
-        <source>another program listens at TCP port {port}, which the engine needs</source>
-        <translation>ein anderes Programm hört auf TCP-Port {port}, den die Engine braucht</translation>
-    </message>
-    <message>
-        <source>there is a GPU, but its driver does not answer: {why}</source>
-        <translation>eine Grafikkarte ist da, aber ihr Treiber antwortet nicht: {why}</translation>
-    </message>
-    <message>
-        <source>install or repair NVIDIA&apos;s driver, then restart the machine</source>
-        <translation>installiere oder repariere NVIDIAs Treiber und starte den Computer neu</translation>
-    </message>
-    <message>
-        <source>timedatectl set-ntp true, and compare with another clock now</source>
-        <translation>timedatectl set-ntp true, und vergleiche jetzt mit einer anderen Uhr</translation>
-    </message>
-    <message>
-        <source>invite more members: potluck swarm invite</source>
-        <translation>lade mehr Mitglieder ein: potluck swarm invite</translation>
-    </message>
-    <message>
-        <source>it says {time}</source>
-        <translation>sie zeigt {time}</translation>
-    </message>
-    <message>
-        <source>as root if the daemon is the system&apos;s; else: chown it to yourself</source>
-        <translation>als root, wenn der Dienst dem System gehört; sonst mit chown dir selbst zuweisen</translation>
-    </message>
-    <message>
-        <source>serve.device is {name}, but no GPU is found</source>
-        <translation>serve.device ist {name}, aber keine Grafikkarte wurde gefunden</translation>
-    </message>
-    <message>
-        <source>driver {version} is too old for torch</source>
-        <translation>Treiber {version} ist zu alt für PyTorch</translation>
-    </message>
-    <message>
-        <source>install version {version} or newer</source>
-        <translation>installiere Version {version} oder neuer</translation>
-    </message>
-    <message>
-        <source>driver {version}</source>
-        <translation>Treiber {version}</translation>
-    </message>
-    <message>
-        <source>{name} is too old for torch</source>
-        <translation>{name} ist zu alt für PyTorch</translation>
-    </message>
-    <message>
-        <source>this machine has a public address; a firewall may still be in the way, no member has tried yet</source>
-        <translation>dieser Computer hat eine öffentliche Adresse; eine Firewall kann im Weg sein, noch kein Mitglied hat es versucht</translation>
-    </message>
-    <message>
-        <source>only IPv6 is public; members without IPv6 cannot dial this machine</source>
-        <translation>nur IPv6 ist öffentlich; Mitglieder ohne IPv6 erreichen diesen Computer nicht</translation>
-    </message>
-    <message>
-        <source>all addresses are private, and no member has tried yet whether it reaches this machine</source>
-        <translation>alle Adressen sind privat, und noch kein Mitglied hat versucht, diesen Computer zu erreichen</translation>
-    </message>
-    <message>
-        <source>members in the same network reach it; others through a relay, unless {port} is forwarded</source>
-        <translation>Mitglieder im selben Netz erreichen ihn; andere über ein Relais, wenn {port} nicht weitergeleitet wird</translation>
-    </message>
-    <message>
-        <source>{number} of {all} members that tried reached this machine directly</source>
-        <translation>{number} von {all} Mitgliedern haben diesen Computer direkt erreicht</translation>
-    </message>
-    <message>
-        <source>the engine&apos;s TCP port</source>
-        <translation>der TCP-Port der Rechenumgebung</translation>
-    </message>
-    <message>
-        <source>the engine&apos;s interpreter {path} cannot be run ({why})</source>
-        <translation>das Python der Rechenumgebung unter {path} startet nicht ({why})</translation>
-    </message>
-    <message>
-        <source>the engine&apos;s packages are installed</source>
-        <translation>die Pakete der Rechenumgebung sind installiert</translation>
-    </message>
-    <message>
-        <source>end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT</source>
-        <translation>beende es, oder: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT</translation>
-    </message>
-    <message>
-        <source>TCP port {port} is free</source>
-        <translation>TCP-Port {port} ist frei</translation>
-    </message>
-    <message>
-        <source>version {version} runs</source>
-        <translation>Version {version} läuft</translation>
-    </message>
-    <message>
-        <source>could not be checked ({why})</source>
-        <translation>ließ sich nicht prüfen ({why})</translation>
     </message>
     <message>
         <source>{name}: {watts} W (measured).</source>
@@ -2494,1078 +838,6 @@
         <translation>Heute: {one}.</translation>
     </message>
     <message>
-        <source>{file} changed on disk</source>
-        <translation>{file} hat sich auf der Platte geändert</translation>
-    </message>
-    <message>
-        <source>put the right file back</source>
-        <translation>lege die richtige Datei zurück</translation>
-    </message>
-    <message>
-        <source>{file} changes no layer, or changes one twice</source>
-        <translation>{file} ändert keine Schicht oder eine zweimal</translation>
-    </message>
-    <message>
-        <source>{file} contains {what}, which does not belong to a layer of a block</source>
-        <translation>{file} enthält {what}, das zu keiner Schicht gehört</translation>
-    </message>
-    <message>
-        <source>{file} contains {what}, which its configuration or the model does not have</source>
-        <translation>{file} enthält {what}, das in der Konfiguration oder im Modell fehlt</translation>
-    </message>
-    <message>
-        <source>{file} does not contain two matrices of rank {number} for {what}</source>
-        <translation>{file} enthält keine zwei Matrizen vom Rang {number} für {what}</translation>
-    </message>
-    <message>
-        <source>{file} has no model_type</source>
-        <translation>in {file} fehlt „model_type“</translation>
-    </message>
-    <message>
-        <source>{folder} has no safetensors weights</source>
-        <translation>{folder} enthält keine Gewichte im Format Safetensors</translation>
-    </message>
-    <message>
-        <source>{folder} has its weights in GGUF, which is not supported</source>
-        <translation>{folder} hat seine Gewichte in GGUF, was nicht unterstützt wird</translation>
-    </message>
-    <message>
-        <source>choose the same model in safetensors, such as GPTQ or AWQ if it should be small</source>
-        <translation>wähle dasselbe Modell in Safetensors, etwa GPTQ oder AWQ, wenn es klein sein soll</translation>
-    </message>
-    <message>
-        <source>{folder} has only .bin files, which are pickles; servers and clients never open them</source>
-        <translation>{folder} enthält nur .bin-Dateien (Pickles); Potluck öffnet solche nie</translation>
-    </message>
-    <message>
-        <source>{what} has the shape {number} in the checkpoint, but the configuration says {other}</source>
-        <translation>{what} hat im Modell die Form {number}, laut Konfiguration aber {other}</translation>
-    </message>
-    <message>
-        <source>{file} is damaged: {why}</source>
-        <translation>{file} ist beschädigt: {why}</translation>
-    </message>
-    <message>
-        <source>{file} is damaged: it does not map tensors to safetensors files beside it</source>
-        <translation>{file} ist beschädigt: es nennt nicht, in welchen Safetensors-Dateien die Tensoren liegen</translation>
-    </message>
-    <message>
-        <source>{file} is damaged: it is not a JSON object</source>
-        <translation>{file} ist beschädigt: kein JSON-Objekt</translation>
-    </message>
-    <message>
-        <source>{file} is missing from {folder}</source>
-        <translation>{file} fehlt in {folder}</translation>
-    </message>
-    <message>
-        <source>{file} is missing from the checkpoint</source>
-        <translation>{file} fehlt im Modell</translation>
-    </message>
-    <message>
-        <source>{folder} is not a checkpoint: it has no config.json</source>
-        <translation>{folder} ist kein Modell: config.json fehlt</translation>
-    </message>
-    <message>
-        <source>{folder} is not a local checkpoint of a decoder</source>
-        <translation>{folder} ist kein lokales Modell, das Text erzeugt</translation>
-    </message>
-    <message>
-        <source>{file} is not a valid configuration: {why}</source>
-        <translation>{file} ist keine gültige Konfiguration: {why}</translation>
-    </message>
-    <message>
-        <source>{folder} is not an adapter that can be served: it has no {file}</source>
-        <translation>{folder} ist kein Adapter, der bereitgestellt werden kann: {file} fehlt</translation>
-    </message>
-    <message>
-        <source>{what} is stored as {format}, which this version of torch does not know</source>
-        <translation>{what} liegt als {format} vor, das diese Version von torch nicht kennt</translation>
-    </message>
-    <message>
-        <source>{what} is stored quantised, which is supported for blocks alone</source>
-        <translation>{what} liegt quantisiert vor, was nur für Schichten unterstützt wird</translation>
-    </message>
-    <message>
-        <source>{file} lacks a tensor that the index lists: {what}</source>
-        <translation>in {file} fehlt ein Tensor aus dem Verzeichnis: {what}</translation>
-    </message>
-    <message>
-        <source>{family} cannot be computed: models of this family are not supported</source>
-        <translation>{family} kann nicht berechnet werden: Modelle dieser Familie werden nicht unterstützt</translation>
-    </message>
-    <message>
-        <source>a tensor cannot be converted: {why}</source>
-        <translation>ein Tensor lässt sich nicht umwandeln: {why}</translation>
-    </message>
-    <message>
-        <source>adapters in .bin files are pickles and are never opened; save it again with a newer peft</source>
-        <translation>Adapter in .bin-Dateien sind Pickles und werden nie geöffnet; speichere ihn mit einem neueren peft noch einmal</translation>
-    </message>
-    <message>
-        <source>adapters of the kind {what} are not supported, only LORA</source>
-        <translation>Adapter der Art {what} werden nicht unterstützt, nur LORA</translation>
-    </message>
-    <message>
-        <source>choose a decoder-only model</source>
-        <translation>wähle ein Modell, das nur Text erzeugt</translation>
-    </message>
-    <message>
-        <source>choose a model of another family</source>
-        <translation>wähle ein Modell einer anderen Familie</translation>
-    </message>
-    <message>
-        <source>choose a model whose family is part of transformers</source>
-        <translation>wähle ein Modell, dessen Familie zu transformers gehört</translation>
-    </message>
-    <message>
-        <source>choose another model</source>
-        <translation>wähle ein anderes Modell</translation>
-    </message>
-    <message>
-        <source>config.json and the tensors belong to different models</source>
-        <translation>config.json und die Tensoren gehören zu verschiedenen Modellen</translation>
-    </message>
-    <message>
-        <source>config.json is damaged: {what} is {number}, above {limit}</source>
-        <translation>config.json ist beschädigt: {what} ist {number}, mehr als {limit}</translation>
-    </message>
-    <message>
-        <source>converted blocks would take more than the {number} MB they may have on disk</source>
-        <translation>umgewandelte Schichten würden mehr als die erlaubten {number} MB auf der Platte belegen</translation>
-    </message>
-    <message>
-        <source>serve fewer blocks, or the number format of the checkpoint, which needs no converted files</source>
-        <translation>stelle weniger Schichten bereit oder das Zahlenformat des Modells, das keine umgewandelten Dateien braucht</translation>
-    </message>
-    <message>
-        <source>copy the adapter again</source>
-        <translation>kopiere den Adapter noch einmal</translation>
-    </message>
-    <message>
-        <source>copy the whole checkpoint, or give its hub name</source>
-        <translation>kopiere das ganze Modell oder gib seinen Namen im Hub an</translation>
-    </message>
-    <message>
-        <source>download it again to {folder}</source>
-        <translation>lade es noch einmal nach {folder} herunter</translation>
-    </message>
-    <message>
-        <source>download it again, or ask its author</source>
-        <translation>lade es noch einmal herunter oder frage, wer es gemacht hat</translation>
-    </message>
-    <message>
-        <source>download the checkpoint again</source>
-        <translation>lade das Modell noch einmal herunter</translation>
-    </message>
-    <message>
-        <source>download the checkpoint again, or choose another one</source>
-        <translation>lade das Modell noch einmal herunter oder wähle ein anderes</translation>
-    </message>
-    <message>
-        <source>expected {one} or {other} beside config.json</source>
-        <translation>neben config.json wird {one} oder {other} erwartet</translation>
-    </message>
-    <message>
-        <source>give a checkpoint with a transformers configuration</source>
-        <translation>gib ein Modell mit einer Konfiguration von transformers an</translation>
-    </message>
-    <message>
-        <source>give a folder in the Hugging Face layout</source>
-        <translation>gib einen Ordner an, wie Hugging Face ihn aufbaut</translation>
-    </message>
-    <message>
-        <source>give a folder with a config.json, or a hub name</source>
-        <translation>gib einen Ordner mit config.json oder einen Namen im Hub an</translation>
-    </message>
-    <message>
-        <source>it was trained for another model, or its files do not belong together</source>
-        <translation>er wurde für ein anderes Modell trainiert, oder seine Dateien gehören nicht zusammen</translation>
-    </message>
-    <message>
-        <source>its configuration and its tensors do not belong together</source>
-        <translation>seine Konfiguration und seine Tensoren gehören nicht zusammen</translation>
-    </message>
-    <message>
-        <source>look at {file}</source>
-        <translation>sieh in {file} nach</translation>
-    </message>
-    <message>
-        <source>look for another name</source>
-        <translation>suche nach einem anderen Namen</translation>
-    </message>
-    <message>
-        <source>models of the family {family} cannot be split: {why}</source>
-        <translation>Modelle der Familie {family} lassen sich nicht aufteilen: {why}</translation>
-    </message>
-    <message>
-        <source>models of the family {family} cannot be split: their loop over layers is unknown</source>
-        <translation>Modelle der Familie {family} lassen sich nicht aufteilen: ihre Schleife über die Schichten ist unbekannt</translation>
-    </message>
-    <message>
-        <source>models of the family {family} cannot be split: they have an encoder and a decoder</source>
-        <translation>Modelle der Familie {family} lassen sich nicht aufteilen: sie haben einen Encoder und einen Decoder</translation>
-    </message>
-    <message>
-        <source>models of the family {family} have no {what}</source>
-        <translation>Modelle der Familie {family} haben kein {what}</translation>
-    </message>
-    <message>
-        <source>no decoder is known for models of the family {family}</source>
-        <translation>für Modelle der Familie {family} ist kein Decoder bekannt</translation>
-    </message>
-    <message>
-        <source>no part of {what} is a stack of {number} layers that is known</source>
-        <translation>kein Teil von {what} ist ein bekannter Stapel von {number} Schichten</translation>
-    </message>
-    <message>
-        <source>only plain LoRA of linear layers inside blocks can be served</source>
-        <translation>nur einfaches LoRA für lineare Schichten kann bereitgestellt werden</translation>
-    </message>
-    <message>
-        <source>save it as safetensors first, with save_pretrained() of Transformers</source>
-        <translation>speichere es erst als Safetensors, mit save_pretrained() von Transformers</translation>
-    </message>
-    <message>
-        <source>the adapter began as {what}, which changes the model&apos;s own weights</source>
-        <translation>der Adapter begann als {what}, das die Gewichte des Modells selbst ändert</translation>
-    </message>
-    <message>
-        <source>the adapter changes biases, which is not plain LoRA</source>
-        <translation>der Adapter ändert Biaswerte, das ist kein einfaches LoRA</translation>
-    </message>
-    <message>
-        <source>the adapter uses {what}, which is not plain LoRA</source>
-        <translation>der Adapter nutzt {what}, das ist kein einfaches LoRA</translation>
-    </message>
-    <message>
-        <source>the adapter&apos;s {what} has a regular expression, which is never run</source>
-        <translation>{what} des Adapters enthält einen regulären Ausdruck, der nie ausgeführt wird</translation>
-    </message>
-    <message>
-        <source>the checkpoint has {what}, which the model does not know</source>
-        <translation>die Dateien enthalten {what}, das im Modell nicht vorkommt</translation>
-    </message>
-    <message>
-        <source>the checkpoint lacks {what}</source>
-        <translation>dem Modell fehlt {what}</translation>
-    </message>
-    <message>
-        <source>the checkpoint lacks {what} and {number} more</source>
-        <translation>dem Modell fehlen {what} und {number} weitere</translation>
-    </message>
-    <message>
-        <source>the quantised matrix {what} {why}</source>
-        <translation>die quantisierte Matrix {what} ist unbrauchbar: {why}</translation>
-    </message>
-    <message>
-        <source>the checkpoint lacks tensors of the blocks {blocks}</source>
-        <translation>dem Modell fehlen Tensoren der Schichten {blocks}</translation>
-    </message>
-    <message>
-        <source>the checkpoint&apos;s quantization_config is not valid: {why}</source>
-        <translation>„quantization_config“ des Modells ist ungültig: {why}</translation>
-    </message>
-    <message>
-        <source>the family {family} is unknown to the installed transformers</source>
-        <translation>die Familie {family} ist dem installierten transformers unbekannt</translation>
-    </message>
-    <message>
-        <source>the family {family} needs code from the checkpoint, which is never run</source>
-        <translation>die Familie {family} braucht Programmcode aus dem Modell, der nie ausgeführt wird</translation>
-    </message>
-    <message>
-        <source>the hub sends no valid etag for {file}</source>
-        <translation>der Hub schickt keine gültige Prüfmarke für {file}</translation>
-    </message>
-    <message>
-        <source>there is no folder {path}</source>
-        <translation>den Ordner {path} gibt es nicht</translation>
-    </message>
-    <message>
-        <source>this checkpoint is stored quantised ({format}), {why}</source>
-        <translation>dieses Modell liegt quantisiert vor ({format}), {why}</translation>
-    </message>
-    <message>
-        <source>this checkpoint is stored quantised ({format}) in the layout {what}, which is not supported</source>
-        <translation>dieses Modell ist quantisiert gespeichert ({format}), in der Anordnung {what}, die nicht unterstützt wird</translation>
-    </message>
-    <message>
-        <source>choose one in the usual layout: gptq or gptq_v2, or gemm of AWQ</source>
-        <translation>wähle eines in der üblichen Anordnung: gptq oder gptq_v2, oder gemm von AWQ</translation>
-    </message>
-    <message>
-        <source>this checkpoint is stored quantised ({format}), and the package that reads it is not installed</source>
-        <translation>dieses Modell liegt quantisiert vor ({format}), und das Paket, das es liest, fehlt</translation>
-    </message>
-    <message>
-        <source>this model cannot be split: {why} ({what})</source>
-        <translation>dieses Modell lässt sich nicht aufteilen: {why} ({what})</translation>
-    </message>
-    <message>
-        <source>try a newer transformers</source>
-        <translation>versuche es mit einem neueren transformers</translation>
-    </message>
-    <message>
-        <source>install the missing package: pip install {what}</source>
-        <translation>installiere das fehlende Paket: pip install {what}</translation>
-    </message>
-    <message>
-        <source>{name} is not among the downloaded models</source>
-        <translation>{name} ist keines der heruntergeladenen Modelle</translation>
-    </message>
-    <message>
-        <source>the swarm {name} runs {model}</source>
-        <translation>im Schwarm {name} läuft {model}</translation>
-    </message>
-    <message>
-        <source>which needs {what}</source>
-        <translation>wofür {what} nötig ist</translation>
-    </message>
-    <message>
-        <source>which is not supported</source>
-        <translation>was nicht unterstützt wird</translation>
-    </message>
-    <message>
-        <source>kernels of the {what} package</source>
-        <translation>Kernel des Pakets {what}</translation>
-    </message>
-    <message>
-        <source>choose a checkpoint in bfloat16, float16, FP8, GPTQ or AWQ; --quantization holds its weights in fewer bits</source>
-        <translation>wähle ein Modell in bfloat16, float16, FP8, GPTQ oder AWQ; --quantization hält seine Gewichte in weniger Bits</translation>
-    </message>
-    <message>
-        <source>its layers need the tokens besides the hidden states</source>
-        <translation>seine Schichten brauchen auch die Token selbst</translation>
-    </message>
-    <message>
-        <source>its layers share keys and values across the whole depth</source>
-        <translation>seine Schichten teilen sich Schlüssel und Werte über die ganze Tiefe</translation>
-    </message>
-    <message>
-        <source>one block&apos;s weights are shared between many layers</source>
-        <translation>viele Schichten teilen sich dieselben Gewichte</translation>
-    </message>
-    <message>
-        <source>no span of this model can start at block {number}, which uses the tokens that the block before it chose</source>
-        <translation>kein Abschnitt dieses Modells kann bei Block {number} beginnen, denn er nutzt die Token, die der Block davor gewählt hat</translation>
-    </message>
-    <message>
-        <source>start at block {number}</source>
-        <translation>beginne bei Block {number}</translation>
-    </message>
-    <message>
-        <source>start at block {number} or {other}</source>
-        <translation>beginne bei Block {number} oder {other}</translation>
-    </message>
-    <message>
-        <source>cannot search the hub without the compute engine</source>
-        <translation>ohne die Rechenumgebung lässt sich der Hub nicht durchsuchen</translation>
-    </message>
-    <message>
-        <source>cannot ask the hub: {why}</source>
-        <translation>der Hub lässt sich nicht fragen: {why}</translation>
-    </message>
-    <message>
-        <source>the hub&apos;s answer cannot be read</source>
-        <translation>die Antwort des Hubs ist nicht lesbar</translation>
-    </message>
-    <message>
-        <source>try other words</source>
-        <translation>suche mit anderen Wörtern</translation>
-    </message>
-    <message>
-        <source>cannot reach the hub: {why}</source>
-        <translation>der Hub ist nicht erreichbar: {why}</translation>
-    </message>
-    <message>
-        <source>{advice}, or choose a model on this computer</source>
-        <translation>{advice} oder wähle ein Modell auf diesem Computer</translation>
-    </message>
-    <message>
-        <source>cannot reach the hub to fetch {name}, and it is not in the cache: {why}</source>
-        <translation>der Hub ist nicht erreichbar, um {name} zu laden, und auf dem Datenträger liegt es nicht: {why}</translation>
-    </message>
-    <message>
-        <source>{advice}, or give a local folder</source>
-        <translation>{advice} oder gib einen Ordner auf diesem Computer an</translation>
-    </message>
-    <message>
-        <source>the hub did not answer in time</source>
-        <translation>der Hub hat nicht rechtzeitig geantwortet</translation>
-    </message>
-    <message>
-        <source>the hub answered {number}</source>
-        <translation>der Hub antwortete mit {number}</translation>
-    </message>
-    <message>
-        <source>{path} has no model</source>
-        <translation>in {path} liegt kein Modell</translation>
-    </message>
-    <message>
-        <source>choose a folder with config.json and .safetensors files, or one that contains such folders</source>
-        <translation>wähle einen Ordner mit config.json und .safetensors-Dateien oder einen, der solche Ordner enthält</translation>
-    </message>
-    <message>
-        <source>{name} is gated: its owner must grant you access</source>
-        <translation>{name} ist nicht frei zugänglich: Sein Eigentümer muss dir Zugriff geben</translation>
-    </message>
-    <message>
-        <source>accept its terms on its page, then log in with `hf auth login` or set HF_TOKEN</source>
-        <translation>stimme auf seiner Seite den Bedingungen zu und melde dich dann mit `hf auth login` an oder setze HF_TOKEN</translation>
-    </message>
-    <message>
-        <source>{name} has no such revision</source>
-        <translation>{name} hat keine solche Revision</translation>
-    </message>
-    <message>
-        <source>leave out the revision to use main</source>
-        <translation>lass die Revision weg, um main zu nehmen</translation>
-    </message>
-    <message>
-        <source>there is no model {name} on the hub, or you may not see it</source>
-        <translation>im Hub gibt es kein Modell {name}, oder du darfst es nicht sehen</translation>
-    </message>
-    <message>
-        <source>check the spelling; for a private model log in with `hf auth login` or set HF_TOKEN</source>
-        <translation>prüfe die Schreibweise; für ein privates Modell melde dich mit `hf auth login` an oder setze HF_TOKEN</translation>
-    </message>
-    <message>
-        <source>{name} is neither a folder nor a hub name</source>
-        <translation>{name} ist weder ein Ordner noch ein Name im Hub</translation>
-    </message>
-    <message>
-        <source>a hub name looks like owner/model</source>
-        <translation>ein Name im Hub sieht so aus: eigentümer/modell</translation>
-    </message>
-    <message>
-        <source>{name} has no file {file} on the hub</source>
-        <translation>{name} hat im Hub keine Datei {file}</translation>
-    </message>
-    <message>
-        <source>try another revision</source>
-        <translation>versuche es mit einer anderen Revision</translation>
-    </message>
-    <message>
-        <source>the hub answered {number} for {name}</source>
-        <translation>der Hub antwortete für {name} mit {number}</translation>
-    </message>
-    <message>
-        <source>the hub refuses access to {name}</source>
-        <translation>der Hub verweigert den Zugriff auf {name}</translation>
-    </message>
-    <message>
-        <source>log in with `hf auth login` or set HF_TOKEN</source>
-        <translation>melde dich mit `hf auth login` an oder setze HF_TOKEN</translation>
-    </message>
-    <message>
-        <source>cannot start {path}: {why}</source>
-        <translation>{path} lässt sich nicht starten: {why}</translation>
-    </message>
-    <message>
-        <source>{path} belongs to somebody else</source>
-        <translation>{path} gehört jemand anderem</translation>
-    </message>
-    <message>
-        <source>{path} belongs to user {number}, who is not known here</source>
-        <translation>{path} gehört dem hier unbekannten Benutzer {number}</translation>
-    </message>
-    <message>
-        <source>give it a user</source>
-        <translation>gib ihm einen Benutzer</translation>
-    </message>
-    <message>
-        <source>{path} is {what}, and root does not follow it</source>
-        <translation>{path} ist {what}, und root folgt dem nicht</translation>
-    </message>
-    <message>
-        <source>{path} is too long a path for sockets</source>
-        <translation>{path} ist als Pfad für Sockets zu lang</translation>
-    </message>
-    <message>
-        <source>cannot make a folder for sockets in {path}: {why}</source>
-        <translation>in {path} lässt sich kein Ordner für Sockets anlegen: {why}</translation>
-    </message>
-    <message>
-        <source>choose a shorter runtime folder</source>
-        <translation>wähle einen kürzeren Laufzeitordner</translation>
-    </message>
-    <message>
-        <source>remove it or choose another runtime folder</source>
-        <translation>lösche ihn oder wähle einen anderen Laufzeitordner</translation>
-    </message>
-    <message>
-        <source>set XDG_RUNTIME_DIR to a folder with a shorter one</source>
-        <translation>setze XDG_RUNTIME_DIR auf einen Ordner mit kürzerem Pfad</translation>
-    </message>
-    <message>
-        <source>{name} cannot name a swarm</source>
-        <translation>{name} taugt nicht als Name eines Schwarms</translation>
-    </message>
-    <message>
-        <source>use up to 40 letters, digits, dashes and underscores, such as home-llama</source>
-        <translation>nimm bis zu 40 Buchstaben, Ziffern, Binde- und Unterstriche, etwa home-llama</translation>
-    </message>
-    <message>
-        <source>a swarm cannot have this {what}</source>
-        <translation>ein Schwarm kann kein solches {what} haben</translation>
-    </message>
-    <message>
-        <source>{name} does not name a peer</source>
-        <translation>{name} nennt keinen Peer</translation>
-    </message>
-    <message>
-        <source>a full address ends in its peer id: {what}</source>
-        <translation>eine vollständige Adresse endet mit der Kennung des Peers: {what}</translation>
-    </message>
-    <message>
-        <source>{what} is not a multiaddr</source>
-        <translation>{what} ist keine Multiadresse</translation>
-    </message>
-    <message>
-        <source>an address looks like {what}</source>
-        <translation>eine Adresse sieht so aus: {what}</translation>
-    </message>
-    <message>
-        <source>{file} has a requirement without a hash</source>
-        <translation>in {file} steht ein Paket ohne Prüfsumme</translation>
-    </message>
-    <message>
-        <source>{file} has no hashes</source>
-        <translation>in {file} fehlen die Prüfsummen</translation>
-    </message>
-    <message>
-        <source>{file} is not the file that this version was made with</source>
-        <translation>{file} ist nicht die Datei, mit der diese Version gemacht wurde</translation>
-    </message>
-    <message>
-        <source>try another mirror</source>
-        <translation>versuche einen anderen Spiegelserver</translation>
-    </message>
-    <message>
-        <source>install Potluck again</source>
-        <translation>installiere Potluck neu</translation>
-    </message>
-    <message>
-        <source>install Potluck again, or install uv</source>
-        <translation>installiere Potluck neu, oder installiere uv</translation>
-    </message>
-    <message>
-        <source>uv, which fetches the engine&apos;s packages, is missing</source>
-        <translation>uv, das die Pakete der Rechenumgebung holt, fehlt</translation>
-    </message>
-    <message>
-        <source>the engine&apos;s Python cannot be run: {why}</source>
-        <translation>das Python der Rechenumgebung lässt sich nicht starten: {why}</translation>
-    </message>
-    <message>
-        <source>the environment lies in {path} already</source>
-        <translation>die Umgebung liegt schon in {path}</translation>
-    </message>
-    <message>
-        <source>there is no variant {what}</source>
-        <translation>die Variante {what} gibt es nicht</translation>
-    </message>
-    <message>
-        <source>this installation lacks {what}</source>
-        <translation>dieser Installation fehlt {what}</translation>
-    </message>
-    <message>
-        <source>{name} has no computer named {what}</source>
-        <translation>{name} hat keinen Computer namens {what}</translation>
-    </message>
-    <message>
-        <source>{name} has several computers named {what}</source>
-        <translation>{name} hat mehrere Computer namens {what}</translation>
-    </message>
-    <message>
-        <source>there are: {what}</source>
-        <translation>es gibt: {what}</translation>
-    </message>
-    <message>
-        <source>there are {what}</source>
-        <translation>es gibt {what}</translation>
-    </message>
-    <message>
-        <source>{name} is an open swarm, which has no members</source>
-        <translation>{name} ist ein offener Schwarm ohne Mitglieder</translation>
-    </message>
-    <message>
-        <source>{name} is open to everybody, so it has no members</source>
-        <translation>{name} steht allen offen und hat keine Mitglieder</translation>
-    </message>
-    <message>
-        <source>an open swarm has no members</source>
-        <translation>ein offener Schwarm hat keine Mitglieder</translation>
-    </message>
-    <message>
-        <source>an open swarm keeps its model</source>
-        <translation>ein offener Schwarm behält sein Modell</translation>
-    </message>
-    <message>
-        <source>create another swarm: potluck swarm create</source>
-        <translation>erstelle einen anderen Schwarm: potluck swarm create</translation>
-    </message>
-    <message>
-        <source>the swarm&apos;s model is being changed already</source>
-        <translation>das Modell des Schwarms wird schon gewechselt</translation>
-    </message>
-    <message>
-        <source>the engine serves {name}</source>
-        <translation>die Engine bietet {name} an</translation>
-    </message>
-    <message>
-        <source>pause first: potluck pause</source>
-        <translation>pausiere zuerst: potluck pause</translation>
-    </message>
-    <message>
-        <source>create a public one: potluck swarm create --public</source>
-        <translation>lege einen öffentlichen an: potluck swarm create --public</translation>
-    </message>
-    <message>
-        <source>{what} is neither an invite nor a swarm you joined</source>
-        <translation>{what} ist weder eine Einladung noch ein Schwarm, dem du beigetreten bist</translation>
-    </message>
-    <message>
-        <source>this is not the link of a swarm</source>
-        <translation>das ist kein Link zu einem Schwarm</translation>
-    </message>
-    <message>
-        <source>`potluck swarm show` prints it</source>
-        <translation>`potluck swarm show` gibt ihn aus</translation>
-    </message>
-    <message>
-        <source>{name} is no name for a key</source>
-        <translation>{name} taugt nicht als Name eines Schlüssels</translation>
-    </message>
-    <message>
-        <source>use letters, digits, dots, dashes, underscores</source>
-        <translation>nimm Buchstaben, Ziffern, Punkte, Binde- und Unterstriche</translation>
-    </message>
-    <message>
-        <source>there is a key {name} already</source>
-        <translation>den Schlüssel {name} gibt es schon</translation>
-    </message>
-    <message>
-        <source>there are {number} keys already</source>
-        <translation>es gibt schon {number} Schlüssel</translation>
-    </message>
-    <message>
-        <source>there is no key {name}</source>
-        <translation>den Schlüssel {name} gibt es nicht</translation>
-    </message>
-    <message>
-        <source>make the keys again: potluck gateway key NAME</source>
-        <translation>lege die Schlüssel neu an: potluck gateway key NAME</translation>
-    </message>
-    <message>
-        <source>{what} is not installed beside this Python</source>
-        <translation>{what} ist neben diesem Python nicht installiert</translation>
-    </message>
-    <message>
-        <source>reinstall potluck</source>
-        <translation>installiere potluck neu</translation>
-    </message>
-    <message>
-        <source>`{what}` does not end</source>
-        <translation>`{what}` endet nicht</translation>
-    </message>
-    <message>
-        <source>`{what}` failed: {why}</source>
-        <translation>`{what}` ist fehlgeschlagen: {why}</translation>
-    </message>
-    <message>
-        <source>are you logged in at the screen?</source>
-        <translation>bist du am Bildschirm angemeldet?</translation>
-    </message>
-    <message>
-        <source>start the daemon with: potluck start</source>
-        <translation>starte den Dienst mit: potluck start</translation>
-    </message>
-    <message>
-        <source>this machine has no {program}</source>
-        <translation>auf diesem Computer fehlt {program}</translation>
-    </message>
-    <message>
-        <source>an administrator has the daemon started for all users</source>
-        <translation>jemand mit Verwaltungsrechten lässt den Dienst für alle starten</translation>
-    </message>
-    <message>
-        <source>the tray app is not installed beside this program</source>
-        <translation>die App ist neben diesem Programm nicht installiert</translation>
-    </message>
-    <message>
-        <source>install the package with the app, see docs/install.md</source>
-        <translation>installiere das Paket mit der App, siehe docs/install.md</translation>
-    </message>
-    <message>
-        <source>there is no {path}</source>
-        <translation>{path} gibt es nicht</translation>
-    </message>
-    <message>
-        <source>there is no setting {name}</source>
-        <translation>die Einstellung {name} gibt es nicht</translation>
-    </message>
-    <message>
-        <source>an admin may invite people: potluck members promote</source>
-        <translation>einladen dürfen Admins: potluck members promote</translation>
-    </message>
-    <message>
-        <source>only a public swarm has enrollers</source>
-        <translation>nur öffentliche Schwärme haben Personen, die andere einlassen</translation>
-    </message>
-    <message>
-        <source>you decided as much as one appointment allows</source>
-        <translation>du hast so viel entschieden, wie eine Ernennung erlaubt</translation>
-    </message>
-    <message>
-        <source>the founder may promote you anew</source>
-        <translation>der Gründer kann dich neu ernennen</translation>
-    </message>
-    <message>
-        <source>cannot listen on {host} port {number}: {why}</source>
-        <translation>auf {host}, Port {number}, lässt sich nicht lauschen: {why}</translation>
-    </message>
-    <message>
-        <source>Address already in use</source>
-        <translation>die Adresse ist schon belegt</translation>
-    </message>
-    <message>
-        <source>choose another port, or 0 for any free one</source>
-        <translation>wähle einen anderen Port, oder 0 für irgendeinen freien</translation>
-    </message>
-    <message>
-        <source>cannot open {path}: {why}</source>
-        <translation>{path} lässt sich nicht öffnen: {why}</translation>
-    </message>
-    <message>
-        <source>cannot read {path}: {why}</source>
-        <translation>{path} lässt sich nicht lesen: {why}</translation>
-    </message>
-    <message>
-        <source>cannot use the identity file {path}: {why}</source>
-        <translation>die Identitätsdatei {path} ist unbrauchbar: {why}</translation>
-    </message>
-    <message>
-        <source>cannot use the ledger {path}: {why}</source>
-        <translation>das Kontobuch {path} ist unbrauchbar: {why}</translation>
-    </message>
-    <message>
-        <source>cannot write to the ledger: {why}</source>
-        <translation>ins Kontobuch lässt sich nicht schreiben: {why}</translation>
-    </message>
-    <message>
-        <source>the ledger {path} cannot be used: {why}</source>
-        <translation>das Kontobuch {path} ist unbrauchbar: {why}</translation>
-    </message>
-    <message>
-        <source>the ledger {path} was made by another version</source>
-        <translation>das Kontobuch {path} stammt von einer anderen Version</translation>
-    </message>
-    <message>
-        <source>the ledger cannot be read: {why}</source>
-        <translation>das Kontobuch lässt sich nicht lesen: {why}</translation>
-    </message>
-    <message>
-        <source>install that version again, or move the file away: then a new ledger begins</source>
-        <translation>installiere jene Version wieder, oder verschiebe die Datei: dann beginnt ein neues Kontobuch</translation>
-    </message>
-    <message>
-        <source>restore a backup: potluck ledger restore FILE</source>
-        <translation>spiele eine Sicherung ein: potluck ledger restore DATEI</translation>
-    </message>
-    <message>
-        <source>close programs that keep this computer busy</source>
-        <translation>schließe Programme, die den Computer auslasten</translation>
-    </message>
-    <message>
-        <source>leave those that you don&apos;t use</source>
-        <translation>verlasse die, die du nicht brauchst</translation>
-    </message>
-    <message>
-        <source>you are in too many swarms for one backup</source>
-        <translation>du bist in zu vielen Schwärmen für eine Sicherung</translation>
-    </message>
-    <message>
-        <source>you joined several swarms</source>
-        <translation>du bist mehreren Schwärmen beigetreten</translation>
-    </message>
-    <message>
-        <source>you already have a swarm named {name}</source>
-        <translation>du hast schon einen Schwarm namens {name}</translation>
-    </message>
-    <message>
-        <source>the password needs at least {number} letters</source>
-        <translation>das Passwort braucht mindestens {number} Zeichen</translation>
-    </message>
-    <message>
-        <source>four random words are good</source>
-        <translation>vier zufällige Wörter sind gut</translation>
-    </message>
-    <message>
-        <source>this backup was made by a newer version</source>
-        <translation>diese Sicherung stammt von einer neueren Version</translation>
-    </message>
-    <message>
-        <source>nobody in the swarm is called {name}</source>
-        <translation>niemand im Schwarm heißt {name}</translation>
-    </message>
-    <message>
-        <source>several people are called {name}</source>
-        <translation>mehrere Leute heißen {name}</translation>
-    </message>
-    <message>
-        <source>use one of their ids: {what}</source>
-        <translation>nimm eine ihrer Kennungen: {what}</translation>
-    </message>
-    <message>
-        <source>use a peer id: {what}</source>
-        <translation>nimm eine Peer-ID: {what}</translation>
-    </message>
-    <message>
-        <source>there is no invite {what}</source>
-        <translation>die Einladung {what} gibt es nicht</translation>
-    </message>
-    <message>
-        <source>on a new computer: potluck members recover</source>
-        <translation>auf einem neuen Computer: potluck members recover</translation>
-    </message>
-    <message>
-        <source>only the founder of the swarm can do this</source>
-        <translation>das kann nur, wer den Schwarm gegründet hat</translation>
-    </message>
-    <message>
-        <source>only the founder&apos;s computer has the recovery code</source>
-        <translation>nur der Computer der Gründung hat den Wiederherstellungscode</translation>
-    </message>
-    <message>
-        <source>the code is incomplete or has a wrong letter in it</source>
-        <translation>der Code ist unvollständig oder enthält einen falschen Buchstaben</translation>
-    </message>
-    <message>
-        <source>it has 14 groups of four letters</source>
-        <translation>er hat 14 Gruppen zu vier Buchstaben</translation>
-    </message>
-    <message>
-        <source>this is not the recovery code of {name}</source>
-        <translation>das ist nicht der Wiederherstellungscode von {name}</translation>
-    </message>
-    <message>
-        <source>{name} is not confirmed yet</source>
-        <translation>{name} ist noch nicht bestätigt</translation>
-    </message>
-    <message>
-        <source>{name} is a member already</source>
-        <translation>{name} ist schon Mitglied</translation>
-    </message>
-    <message>
-        <source>this is you</source>
-        <translation>das bist du selbst</translation>
-    </message>
-    <message>
-        <source>this is the computer that you are using</source>
-        <translation>das ist der Computer, den du gerade benutzt</translation>
-    </message>
-    <message>
-        <source>you are a guest yourself</source>
-        <translation>du bist selbst noch nicht bestätigt</translation>
-    </message>
-    <message>
-        <source>try again when a leader&apos;s computer has been online</source>
-        <translation>versuche es wieder, wenn ein Computer des Gründers oder eines Admins online war</translation>
-    </message>
-    <message>
-        <source>no computer named {name} asks to be yours</source>
-        <translation>kein Computer namens {name} möchte deiner werden</translation>
-    </message>
-    <message>
-        <source>join the swarm there with an invite for one machine: potluck members add-computer</source>
-        <translation>tritt dort dem Schwarm mit einer Einladung für einen Computer bei: potluck members add-computer</translation>
-    </message>
-    <message>
-        <source>you founded {name}: if you leave, nobody can appoint admins, invite or confirm people, or remove them</source>
-        <translation>du hast {name} gegründet: Wenn du gehst, kann niemand mehr Admins ernennen, Leute einladen, bestätigen oder entfernen</translation>
-    </message>
-    <message>
-        <source>note its recovery code (potluck members recovery-code), appoint an admin, or add --yes</source>
-        <translation>schreibe seinen Wiederherstellungscode auf (potluck members recovery-code), ernenne einen Admin oder füge --yes an</translation>
-    </message>
-    <message>
-        <source>your open invites would let in more people than you may invite</source>
-        <translation>mit deinen offenen Einladungen kämen mehr Leute herein, als du einladen darfst</translation>
-    </message>
-    <message>
-        <source>you have {number} computers in this swarm, which is all that one person may</source>
-        <translation>du hast {number} Computer in diesem Schwarm, mehr darf eine Person nicht haben</translation>
-    </message>
-    <message>
-        <source>remove one that you don&apos;t use: potluck members remove NAME --machine COMPUTER</source>
-        <translation>entferne einen, den du nicht benutzt: potluck members remove NAME --machine COMPUTER</translation>
-    </message>
-    <message>
-        <source>your key is on another computer</source>
-        <translation>dein Schlüssel ist auf einem anderen Computer</translation>
-    </message>
-    <message>
-        <source>this cannot be decided: {why}</source>
-        <translation>das lässt sich nicht entscheiden: {why}</translation>
-    </message>
-    <message>
-        <source>join again: potluck join</source>
-        <translation>tritt noch einmal bei: potluck join</translation>
-    </message>
-    <message>
-        <source>no answer within {number} s</source>
-        <translation>keine Antwort innerhalb von {number} s</translation>
-    </message>
-    <message>
-        <source>set the clock</source>
-        <translation>stelle die Uhr</translation>
-    </message>
-    <message>
-        <source>start again</source>
-        <translation>starte neu</translation>
-    </message>
-    <message>
-        <source>the node is closed</source>
-        <translation>der Knoten ist geschlossen</translation>
-    </message>
-    <message>
-        <source>the peer-to-peer library is not installed</source>
-        <translation>die Netzbibliothek ist nicht installiert</translation>
-    </message>
-    <message>
-        <source>install potluck with the extra `client`</source>
-        <translation>installiere potluck mit dem Zusatz `client`</translation>
-    </message>
-    <message>
-        <source>reinstall the `hivemind` package for this kind of machine</source>
-        <translation>installiere das Paket `hivemind` für diese Art Computer neu</translation>
-    </message>
-    <message>
-        <source>the peer-to-peer process closed the connection</source>
-        <translation>der Netzprozess hat die Verbindung geschlossen</translation>
-    </message>
-    <message>
-        <source>the peer-to-peer process does not start: {why}</source>
-        <translation>der Netzprozess startet nicht: {why}</translation>
-    </message>
-    <message>
-        <source>the peer-to-peer process ended unexpectedly</source>
-        <translation>der Netzprozess ist unerwartet beendet worden</translation>
-    </message>
-    <message>
-        <source>the peer-to-peer process is gone</source>
-        <translation>der Netzprozess läuft nicht mehr</translation>
-    </message>
-    <message>
-        <source>the swarm&apos;s directory did not answer in time</source>
-        <translation>das Verzeichnis des Schwarms hat nicht rechtzeitig geantwortet</translation>
-    </message>
-    <message>
-        <source>the daemon does not answer</source>
-        <translation>der Dienst antwortet nicht</translation>
-    </message>
-    <message>
-        <source>the daemon does not end: {why}</source>
-        <translation>der Dienst endet nicht: {why}</translation>
-    </message>
-    <message>
-        <source>its daemon did not last</source>
-        <translation>ihr Dienst lief nicht lange genug</translation>
-    </message>
-    <message>
-        <source>tell the publisher</source>
-        <translation>melde es der Herausgeberin</translation>
-    </message>
-    <message>
-        <source>the address must begin with https://</source>
-        <translation>die Adresse muss mit https:// beginnen</translation>
-    </message>
-    <message>
-        <source>updates are not fetched from {host}</source>
-        <translation>von {host} werden keine Updates geholt</translation>
-    </message>
-    <message>
-        <source>check the setting updates.url</source>
-        <translation>prüfe die Einstellung updates.url</translation>
-    </message>
-    <message>
-        <source>copy it again from the publisher</source>
-        <translation>kopiere ihn noch einmal von der Herausgeberin</translation>
-    </message>
-    <message>
-        <source>updates.key is no Ed25519 key in base64</source>
-        <translation>updates.key ist kein Ed25519-Schlüssel in base64</translation>
-    </message>
-    <message>
-        <source>the file does not hold version {version}</source>
-        <translation>die Datei enthält nicht Version {version}</translation>
-    </message>
-    <message>
-        <source>the update cannot be started from here</source>
-        <translation>das Update lässt sich von hier nicht starten</translation>
-    </message>
-    <message>
-        <source>the update cannot be unpacked: {why}</source>
-        <translation>das Update lässt sich nicht entpacken: {why}</translation>
-    </message>
-    <message>
-        <source>the update does not run here</source>
-        <translation>das Update läuft hier nicht</translation>
-    </message>
-    <message>
-        <source>the update says it is {version}, not {other}</source>
-        <translation>das Update nennt sich {version}, nicht {other}</translation>
-    </message>
-    <message>
-        <source>the update server redirects to this machine itself</source>
-        <translation>der Update-Server leitet auf diesen Computer selbst um</translation>
-    </message>
-    <message>
-        <source>the update&apos;s description is too large</source>
-        <translation>die Beschreibung des Updates ist zu groß</translation>
-    </message>
-    <message>
-        <source>the update&apos;s description makes no sense: {why}</source>
-        <translation>die Beschreibung des Updates ergibt keinen Sinn: {why}</translation>
-    </message>
-    <message>
-        <source>there is no earlier version to go back to</source>
-        <translation>es gibt keine frühere Version</translation>
-    </message>
-    <message>
-        <source>update again</source>
-        <translation>aktualisiere noch einmal</translation>
-    </message>
-    <message>
-        <source>version {version} answers instead</source>
-        <translation>stattdessen antwortet Version {version}</translation>
-    </message>
-    <message>
-        <source>version {version} comes without a file for this installation</source>
-        <translation>Version {version} bringt keine Datei für diese Installation mit</translation>
-    </message>
-    <message>
-        <source>version {version} is not complete</source>
-        <translation>Version {version} ist unvollständig</translation>
-    </message>
-    <message>
-        <source>wait for its end: potluck status</source>
-        <translation>warte, bis es endet: potluck status</translation>
-    </message>
-    <message>
-        <source>wait until that is done, or end it</source>
-        <translation>warte, bis das fertig ist, oder beende es</translation>
-    </message>
-    <message>
-        <source>see `potluck doctor`</source>
-        <translation>siehe `potluck doctor`</translation>
-    </message>
-    <message>
-        <source>see: {what}</source>
-        <translation>siehe: {what}</translation>
-    </message>
-    <message>
         <source>In Admin Panel, Settings, Connections, add an OpenAI API connection:</source>
         <translation>Füge unter Administrationsbereich, Einstellungen, Verbindungen eine OpenAI-API-Verbindung hinzu:</translation>
     </message>
@@ -3675,6 +947,3290 @@
     <message>
         <source>The picture is in {file}.</source>
         <translation>Das Bild ist in {file}.</translation>
+    </message>
+    <message>
+        <source>Applications of the desktop</source>
+        <translation>Anwendungen der Arbeitsumgebung</translation>
+    </message>
+    <message>
+        <source>CPU kernels</source>
+        <translation>CPU-Kernel</translation>
+    </message>
+    <message>
+        <source>Can&apos;t join the swarm yet: {why}</source>
+        <translation>Der Schwarm ist noch nicht erreichbar: {why}</translation>
+    </message>
+    <message>
+        <source>Can&apos;t join the swarm yet: {why}. Trying again.</source>
+        <translation>Der Schwarm ist noch nicht erreichbar: {why}. Neuer Versuch folgt.</translation>
+    </message>
+    <message>
+        <source>Can&apos;t tell whether you&apos;re away, so not serving</source>
+        <translation>Nicht im Einsatz, weil nicht erkennbar ist, ob du weg bist</translation>
+    </message>
+    <message>
+        <source>Checking whether you need the computer</source>
+        <translation>Prüft, ob du den Computer brauchst</translation>
+    </message>
+    <message>
+        <source>Desktop session</source>
+        <translation>Sitzung der Arbeitsumgebung</translation>
+    </message>
+    <message>
+        <source>Finishing the open sessions, then shutting down</source>
+        <translation>Beendet die offenen Sitzungen und fährt dann herunter</translation>
+    </message>
+    <message>
+        <source>Full-screen windows</source>
+        <translation>Vollbildfenster</translation>
+    </message>
+    <message>
+        <source>Full-screen windows (Wayland)</source>
+        <translation>Vollbildfenster (Wayland)</translation>
+    </message>
+    <message>
+        <source>GPU</source>
+        <translation>GPU</translation>
+    </message>
+    <message>
+        <source>GPU driver</source>
+        <translation>GPU-Treiber</translation>
+    </message>
+    <message>
+        <source>GPU memory</source>
+        <translation>Grafikspeicher</translation>
+    </message>
+    <message>
+        <source>Game launchers and Wine</source>
+        <translation>Spielestarter und Wine</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}</source>
+        <translation>Macht Platz für {who}</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}, which fills the screen</source>
+        <translation>Macht Platz für {who} im Vollbild</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}, which keeps the GPU busy</source>
+        <translation>Macht Platz für {who}, das die Grafikkarte auslastet</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}, who sits at the computer</source>
+        <translation>Macht Platz für {who} am Computer</translation>
+    </message>
+    <message>
+        <source>Giving way: other programs need the memory</source>
+        <translation>Macht Platz: Andere Programme brauchen den Speicher</translation>
+    </message>
+    <message>
+        <source>Giving way: other programs need the memory of {who}</source>
+        <translation>Macht Platz: Andere Programme brauchen den Speicher von {who}</translation>
+    </message>
+    <message>
+        <source>Idle hint (logind)</source>
+        <translation>Leerlauf (logind)</translation>
+    </message>
+    <message>
+        <source>Idle time ({name})</source>
+        <translation>Leerlaufzeit ({name})</translation>
+    </message>
+    <message>
+        <source>It has cooled down; waiting a moment</source>
+        <translation>Es hat sich abgekühlt; wartet einen Moment</translation>
+    </message>
+    <message>
+        <source>Listed programs</source>
+        <translation>Programme auf deiner Liste</translation>
+    </message>
+    <message>
+        <source>Loading blocks</source>
+        <translation>Lädt Blöcke</translation>
+    </message>
+    <message>
+        <source>Memory ran out, so the engine starts again with less (to choose how much: serve.memory_limit_mb)</source>
+        <translation>Der Speicher ging aus, daher startet die Engine neu mit weniger (wie viel, legt serve.memory_limit_mb fest)</translation>
+    </message>
+    <message>
+        <source>Metered network</source>
+        <translation>Getaktetes Netz</translation>
+    </message>
+    <message>
+        <source>NAT</source>
+        <translation>NAT</translation>
+    </message>
+    <message>
+        <source>No swarm joined yet</source>
+        <translation>Noch in keinem Schwarm</translation>
+    </message>
+    <message>
+        <source>Not serving on battery</source>
+        <translation>Im Akkubetrieb wird nicht gespendet</translation>
+    </message>
+    <message>
+        <source>Not serving over {who}, which is metered</source>
+        <translation>Über {who} wird nicht gespendet, es ist getaktet</translation>
+    </message>
+    <message>
+        <source>Not serving while you use the computer</source>
+        <translation>Nicht im Einsatz, während du den Computer benutzt</translation>
+    </message>
+    <message>
+        <source>Not serving: somebody stopped the engine&apos;s process</source>
+        <translation>Stellt nichts bereit: Jemand hat den Prozess der Engine angehalten</translation>
+    </message>
+    <message>
+        <source>Not serving: {file} changed on disk</source>
+        <translation>Stellt nichts bereit: {file} hat sich auf der Festplatte geändert</translation>
+    </message>
+    <message>
+        <source>Other users</source>
+        <translation>Andere Benutzer</translation>
+    </message>
+    <message>
+        <source>Outside your serving hours</source>
+        <translation>Außerhalb deiner Spendezeiten</translation>
+    </message>
+    <message>
+        <source>Paused by you</source>
+        <translation>Von dir pausiert</translation>
+    </message>
+    <message>
+        <source>Paused by you until the game ends</source>
+        <translation>Von dir pausiert, bis das Spiel endet</translation>
+    </message>
+    <message>
+        <source>Plugged in again; waiting a moment</source>
+        <translation>Wieder am Strom; wartet einen Moment</translation>
+    </message>
+    <message>
+        <source>Potluck is slow here: {why}. To mend it: {advice}</source>
+        <translation>Potluck rechnet hier langsam: {why}. So lässt es sich beheben: {advice}</translation>
+    </message>
+    <message>
+        <source>Potluck keeps failing at {what}. To see more: potluck logs</source>
+        <translation>Potluck scheitert immer wieder an: {what}. Mehr dazu: potluck logs</translation>
+    </message>
+    <message>
+        <source>Potluck {version} is offered; see: potluck update --check</source>
+        <translation>Potluck {version} ist da; mehr mit: potluck update --check</translation>
+    </message>
+    <message>
+        <source>Python</source>
+        <translation>Python</translation>
+    </message>
+    <message>
+        <source>Python {version} is not supported</source>
+        <translation>Python {version} wird nicht unterstützt</translation>
+    </message>
+    <message>
+        <source>Screen lock (desktop)</source>
+        <translation>Bildschirmsperre (Desktop)</translation>
+    </message>
+    <message>
+        <source>Screen lock (logind)</source>
+        <translation>Bildschirmsperre (logind)</translation>
+    </message>
+    <message>
+        <source>Serving is switched off in the settings</source>
+        <translation>Das Spenden ist in den Einstellungen ausgeschaltet</translation>
+    </message>
+    <message>
+        <source>Serving {what}</source>
+        <translation>Stellt {what} bereit</translation>
+    </message>
+    <message>
+        <source>Serving {what} slowly, because {who} is hot</source>
+        <translation>Stellt {what} langsam bereit, weil es zu heiß wird: {who}</translation>
+    </message>
+    <message>
+        <source>Serving {what} slowly, to stay below the power cap of {who}</source>
+        <translation>Stellt {what} langsam bereit, um unter der Leistungsgrenze zu bleiben: {who}</translation>
+    </message>
+    <message>
+        <source>Serving {what} slowly, while you use the computer</source>
+        <translation>Stellt {what} langsam bereit, während du den Computer benutzt</translation>
+    </message>
+    <message>
+        <source>Starting the engine</source>
+        <translation>Startet die Engine</translation>
+    </message>
+    <message>
+        <source>Starting up</source>
+        <translation>Startet</translation>
+    </message>
+    <message>
+        <source>TCP port {port} is free</source>
+        <translation>TCP-Port {port} ist frei</translation>
+    </message>
+    <message>
+        <source>The computer is going to sleep</source>
+        <translation>Der Computer geht in den Ruhezustand</translation>
+    </message>
+    <message>
+        <source>The daemon runs version {theirs}, this program is {ours}</source>
+        <translation>Der Dienst läuft in Version {theirs}, dieses Programm ist {ours}</translation>
+    </message>
+    <message>
+        <source>The engine crashed with {name}</source>
+        <translation>Die Engine ist mit {name} abgestürzt</translation>
+    </message>
+    <message>
+        <source>The engine ended by itself</source>
+        <translation>Die Engine hat sich von selbst beendet</translation>
+    </message>
+    <message>
+        <source>The engine ended with code {number}</source>
+        <translation>Die Engine endete mit Code {number}</translation>
+    </message>
+    <message>
+        <source>The engine failed</source>
+        <translation>Die Engine hatte einen Fehler</translation>
+    </message>
+    <message>
+        <source>The engine gave up: {why}</source>
+        <translation>Die Engine hat aufgegeben: {why}</translation>
+    </message>
+    <message>
+        <source>The engine is not set up yet</source>
+        <translation>Die Engine ist noch nicht eingerichtet</translation>
+    </message>
+    <message>
+        <source>The engine was ended because {why}</source>
+        <translation>Die Engine wurde beendet: {why}</translation>
+    </message>
+    <message>
+        <source>The engine was ended by signal {name}</source>
+        <translation>Die Engine wurde durch das Signal {name} beendet</translation>
+    </message>
+    <message>
+        <source>The engine was killed by another program</source>
+        <translation>Ein anderes Programm hat die Engine beendet</translation>
+    </message>
+    <message>
+        <source>The engine&apos;s packages are not installed</source>
+        <translation>Die Pakete der Engine sind nicht installiert</translation>
+    </message>
+    <message>
+        <source>The network is no longer metered; waiting a moment</source>
+        <translation>Das Netz ist nicht mehr getaktet; wartet kurz</translation>
+    </message>
+    <message>
+        <source>There is enough memory again; waiting a moment</source>
+        <translation>Es ist wieder genug Speicher da; wartet einen Moment</translation>
+    </message>
+    <message>
+        <source>Today&apos;s electricity budget is used up: {used} of {all}</source>
+        <translation>Das Strombudget von heute ist verbraucht: {used} von {all}</translation>
+    </message>
+    <message>
+        <source>Too hot: {who}</source>
+        <translation>Zu heiß: {who}</translation>
+    </message>
+    <message>
+        <source>User switch</source>
+        <translation>Benutzerwechsel</translation>
+    </message>
+    <message>
+        <source>Waiting for you to confirm this computer on your other one</source>
+        <translation>Wartet, bis du diesen Computer auf deinem anderen bestätigst</translation>
+    </message>
+    <message>
+        <source>Waiting until a member is online who lets this computer in</source>
+        <translation>Wartet, bis ein Mitglied online ist, das diesen Computer aufnimmt</translation>
+    </message>
+    <message>
+        <source>You are back at the computer; waiting a moment</source>
+        <translation>Du bist wieder am Computer; wartet einen Moment</translation>
+    </message>
+    <message>
+        <source>Agents</source>
+        <translation>Agenten</translation>
+    </message>
+    <message>
+        <source>Battery</source>
+        <translation>Akku</translation>
+    </message>
+    <message>
+        <source>Downloaded checkpoints take {used} of {all}</source>
+        <translation>Geladene Modelle belegen {used} von {all} MiB</translation>
+    </message>
+    <message>
+        <source>GPU use ({name})</source>
+        <translation>Grafikkartenlast ({name})</translation>
+    </message>
+    <message>
+        <source>Importing</source>
+        <translation>Laden der Programme</translation>
+    </message>
+    <message>
+        <source>Layer {number} is gone. Waiting for a server.</source>
+        <translation>Schicht {number} ist weg. Warte auf einen Server.</translation>
+    </message>
+    <message>
+        <source>Layers {number} and {last} are gone. Waiting for a server.</source>
+        <translation>Schichten {number} und {last} sind weg. Warte auf einen Server.</translation>
+    </message>
+    <message>
+        <source>Layers {number} are gone. Waiting for a server.</source>
+        <translation>Schichten {number} sind weg. Warte auf einen Server.</translation>
+    </message>
+    <message>
+        <source>Loading embeddings and head</source>
+        <translation>Laden von Anfang und Ende des Modells</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Arbeitsspeicher</translation>
+    </message>
+    <message>
+        <source>Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb</source>
+        <translation>Der Speicher ging aus, daher nimmt sich die Engine einen Tag lang weniger. Wie viel, legt serve.memory_limit_mb fest</translation>
+    </message>
+    <message>
+        <source>Potluck is paused, but forgets it when it restarts: {why}</source>
+        <translation>Potluck pausiert, vergisst das aber beim nächsten Start: {why}</translation>
+    </message>
+    <message>
+        <source>Potluck serves again, but forgets it when it restarts: {why}</source>
+        <translation>Potluck läuft weiter, vergisst das aber beim nächsten Start: {why}</translation>
+    </message>
+    <message>
+        <source>Power</source>
+        <translation>Leistung</translation>
+    </message>
+    <message>
+        <source>Sleep</source>
+        <translation>Ruhezustand</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatur</translation>
+    </message>
+    <message>
+        <source>The disk is nearly full: {free} are free, {least} must stay free</source>
+        <translation>Die Festplatte ist fast voll: {free} MiB sind frei, {least} müssen frei bleiben</translation>
+    </message>
+    <message>
+        <source>This computer returned wrong results: found by {name}</source>
+        <translation>Dieser Computer hat falsche Ergebnisse geliefert: bemerkt von {name}</translation>
+    </message>
+    <message>
+        <source>This computer returned wrong results: found by {number} people</source>
+        <translation>Dieser Computer hat falsche Ergebnisse geliefert: bemerkt von {number} Leuten</translation>
+    </message>
+    <message>
+        <source>This month&apos;s download limit is reached: {used} of {all}</source>
+        <translation>Die Download-Grenze dieses Monats ist erreicht: {used} von {all}</translation>
+    </message>
+    <message>
+        <source>This month&apos;s upload limit is reached: {used} of {all}</source>
+        <translation>Die Upload-Grenze dieses Monats ist erreicht: {used} von {all}</translation>
+    </message>
+    <message>
+        <source>Today&apos;s download limit is reached: {used} of {all}</source>
+        <translation>Das Download-Limit von heute ist erreicht: {used} von {all} MiB</translation>
+    </message>
+    <message>
+        <source>Today&apos;s upload limit is reached: {used} of {all}</source>
+        <translation>Das Upload-Limit von heute ist erreicht: {used} von {all} MiB</translation>
+    </message>
+    <message>
+        <source>`potluck programs always NAME` for a game that is missed</source>
+        <translation>`potluck programs always NAME` für ein Spiel, das übersehen wird</translation>
+    </message>
+    <message>
+        <source>`potluck programs always NAME` for each game</source>
+        <translation>`potluck programs always NAME` für jedes Spiel</translation>
+    </message>
+    <message>
+        <source>`potluck swarm show` prints it</source>
+        <translation>`potluck swarm show` gibt ihn aus</translation>
+    </message>
+    <message>
+        <source>`{what}` does not end</source>
+        <translation>`{what}` endet nicht</translation>
+    </message>
+    <message>
+        <source>`{what}` failed: {why}</source>
+        <translation>`{what}` ist fehlgeschlagen: {why}</translation>
+    </message>
+    <message>
+        <source>a SOCKS proxy needs the package socksio</source>
+        <translation>ein SOCKS-Proxy braucht das Paket socksio</translation>
+    </message>
+    <message>
+        <source>a bootstrap peer does not answer</source>
+        <translation>ein Einstiegsknoten antwortet nicht</translation>
+    </message>
+    <message>
+        <source>a desktop runs, but Potluck was not told where its windows are</source>
+        <translation>eine Arbeitsumgebung läuft, aber Potluck wurde nicht gesagt, wo ihre Fenster sind</translation>
+    </message>
+    <message>
+        <source>a desktop runs, but its windows cannot be seen: games that do not announce themselves are missed</source>
+        <translation>Eine Arbeitsumgebung läuft, aber ihre Fenster sind nicht zu sehen: Spiele, die sich nicht melden, werden übersehen</translation>
+    </message>
+    <message>
+        <source>a driver or torch build that does not fit?</source>
+        <translation>passt der Treiber oder der Build von PyTorch nicht?</translation>
+    </message>
+    <message>
+        <source>a full address ends in its peer id: {what}</source>
+        <translation>eine vollständige Adresse endet mit der Kennung des Peers: {what}</translation>
+    </message>
+    <message>
+        <source>a hub name looks like owner/model</source>
+        <translation>ein Name im Hub sieht so aus: eigentümer/modell</translation>
+    </message>
+    <message>
+        <source>a link</source>
+        <translation>ein Link</translation>
+    </message>
+    <message>
+        <source>a package</source>
+        <translation>ein Paket</translation>
+    </message>
+    <message>
+        <source>a package does not match its hash; it is downloaded again</source>
+        <translation>ein Paket passt nicht zu seiner Prüfsumme; es wird neu heruntergeladen</translation>
+    </message>
+    <message>
+        <source>a service on the {what} bus does not answer</source>
+        <translation>ein Dienst am {what}-Bus antwortet nicht</translation>
+    </message>
+    <message>
+        <source>a swarm cannot have this {what}</source>
+        <translation>ein Schwarm kann kein solches {what} haben</translation>
+    </message>
+    <message>
+        <source>a tensor cannot be converted: {why}</source>
+        <translation>ein Tensor lässt sich nicht umwandeln: {why}</translation>
+    </message>
+    <message>
+        <source>accept its terms on its page, then log in with `hf auth login` or set HF_TOKEN</source>
+        <translation>stimme auf seiner Seite den Bedingungen zu und melde dich dann mit `hf auth login` an oder setze HF_TOKEN</translation>
+    </message>
+    <message>
+        <source>adapters in .bin files are pickles and are never opened; save it again with a newer peft</source>
+        <translation>Adapter in .bin-Dateien sind Pickles und werden nie geöffnet; speichere ihn mit einem neueren peft noch einmal</translation>
+    </message>
+    <message>
+        <source>adapters of the kind {what} are not supported, only LORA</source>
+        <translation>Adapter der Art {what} werden nicht unterstützt, nur LORA</translation>
+    </message>
+    <message>
+        <source>all addresses are private, and no member has tried yet whether it reaches this machine</source>
+        <translation>alle Adressen sind privat, und noch kein Mitglied hat versucht, diesen Computer zu erreichen</translation>
+    </message>
+    <message>
+        <source>an address looks like {what}</source>
+        <translation>eine Adresse sieht so aus: {what}</translation>
+    </message>
+    <message>
+        <source>an admin may invite people: potluck members promote</source>
+        <translation>einladen dürfen Admins: potluck members promote</translation>
+    </message>
+    <message>
+        <source>an administrator has the daemon started for all users</source>
+        <translation>jemand mit Verwaltungsrechten lässt den Dienst für alle starten</translation>
+    </message>
+    <message>
+        <source>an administrator starts it for all users</source>
+        <translation>jemand mit Verwaltungsrechten startet es für alle</translation>
+    </message>
+    <message>
+        <source>an engine needs 2 GB; this machine can only use a swarm</source>
+        <translation>eine Rechenumgebung braucht 2 GB; dieser Computer kann einen Schwarm nur nutzen</translation>
+    </message>
+    <message>
+        <source>an open swarm has no members</source>
+        <translation>ein offener Schwarm hat keine Mitglieder</translation>
+    </message>
+    <message>
+        <source>an open swarm keeps its model</source>
+        <translation>ein offener Schwarm behält sein Modell</translation>
+    </message>
+    <message>
+        <source>an update is already running</source>
+        <translation>eine Aktualisierung läuft schon</translation>
+    </message>
+    <message>
+        <source>another node already runs with this identity</source>
+        <translation>ein anderer Knoten läuft bereits mit dieser Identität</translation>
+    </message>
+    <message>
+        <source>another process</source>
+        <translation>einem anderen Prozess</translation>
+    </message>
+    <message>
+        <source>another program had TCP port {port}; Potluck listens at TCP port {other} instead</source>
+        <translation>ein anderes Programm belegte TCP-Port {port}; Potluck lauscht stattdessen an TCP-Port {other}</translation>
+    </message>
+    <message>
+        <source>another program listens at TCP port {port}, which the engine needs</source>
+        <translation>ein anderes Programm hört auf TCP-Port {port}, den die Engine braucht</translation>
+    </message>
+    <message>
+        <source>another update is running</source>
+        <translation>eine andere Aktualisierung läuft schon</translation>
+    </message>
+    <message>
+        <source>apt, pip, ... as the docs say</source>
+        <translation>apt, pip, ... wie in der Anleitung</translation>
+    </message>
+    <message>
+        <source>are you logged in at the screen?</source>
+        <translation>bist du am Bildschirm angemeldet?</translation>
+    </message>
+    <message>
+        <source>as root if the daemon is the system&apos;s; else: chown it to yourself</source>
+        <translation>als root, wenn der Dienst dem System gehört; sonst mit chown dir selbst zuweisen</translation>
+    </message>
+    <message>
+        <source>as you asked</source>
+        <translation>wie gewünscht</translation>
+    </message>
+    <message>
+        <source>ask for another one</source>
+        <translation>bitte um eine neue</translation>
+    </message>
+    <message>
+        <source>ask its founder to create the swarm anew</source>
+        <translation>bitte den Gründer, den Schwarm neu anzulegen</translation>
+    </message>
+    <message>
+        <source>ask one of them</source>
+        <translation>frage eine dieser Personen</translation>
+    </message>
+    <message>
+        <source>ask the person who invited you for a new invite</source>
+        <translation>bitte die Person, die dich eingeladen hat, um eine neue Einladung</translation>
+    </message>
+    <message>
+        <source>asking the publisher</source>
+        <translation>der Herausgeber wird gefragt</translation>
+    </message>
+    <message>
+        <source>at midnight</source>
+        <translation>um Mitternacht</translation>
+    </message>
+    <message>
+        <source>begin it with /</source>
+        <translation>beginne ihn mit /</translation>
+    </message>
+    <message>
+        <source>begin it with / or ~</source>
+        <translation>beginne ihn mit / oder ~</translation>
+    </message>
+    <message>
+        <source>beginning</source>
+        <translation>es geht los</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} are served by few</source>
+        <translation>die Schichten {blocks} stellen nur wenige bereit</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} of {model}</source>
+        <translation>die Schichten {blocks} von {model}</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} of {model} before moving to {target}</source>
+        <translation>die Schichten {blocks} von {model} (dann {target})</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} of {model} while loading {target}</source>
+        <translation>die Schichten {blocks} von {model} (lädt {target})</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} were served by nobody</source>
+        <translation>die Schichten {blocks} stellte niemand bereit</translation>
+    </message>
+    <message>
+        <source>cannot ask the hub: {why}</source>
+        <translation>der Hub lässt sich nicht fragen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot check for updates: {why}</source>
+        <translation>Aktualisierungen lassen sich nicht suchen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot delete {path}: {why}</source>
+        <translation>{path} lässt sich nicht löschen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot fetch updates from {host}: {why}</source>
+        <translation>von {host} sind keine Aktualisierungen zu bekommen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot listen on {host} port {number}: {why}</source>
+        <translation>auf {host}, Port {number}, lässt sich nicht lauschen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot make a folder for sockets in {path}: {why}</source>
+        <translation>in {path} lässt sich kein Ordner für Sockets anlegen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot make {path}: {why}</source>
+        <translation>{path} lässt sich nicht anlegen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot open {path}: {why}</source>
+        <translation>{path} lässt sich nicht öffnen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot reach the hub to fetch {name}, and it is not in the cache: {why}</source>
+        <translation>der Hub ist nicht erreichbar, um {name} zu laden, und auf dem Datenträger liegt es nicht: {why}</translation>
+    </message>
+    <message>
+        <source>cannot reach the hub: {why}</source>
+        <translation>der Hub ist nicht erreichbar: {why}</translation>
+    </message>
+    <message>
+        <source>cannot read {path}: {why}</source>
+        <translation>{path} lässt sich nicht lesen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot run {path}: {why}</source>
+        <translation>{path} lässt sich nicht ausführen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot search the hub without the compute engine</source>
+        <translation>ohne die Rechenumgebung lässt sich der Hub nicht durchsuchen</translation>
+    </message>
+    <message>
+        <source>cannot start {path}: {why}</source>
+        <translation>{path} lässt sich nicht starten: {why}</translation>
+    </message>
+    <message>
+        <source>cannot use the identity file {path}: {why}</source>
+        <translation>die Identitätsdatei {path} ist unbrauchbar: {why}</translation>
+    </message>
+    <message>
+        <source>cannot use the ledger {path}: {why}</source>
+        <translation>das Kontobuch {path} ist unbrauchbar: {why}</translation>
+    </message>
+    <message>
+        <source>cannot use {path}: {why}</source>
+        <translation>{path} lässt sich nicht verwenden: {why}</translation>
+    </message>
+    <message>
+        <source>cannot write to the ledger: {why}</source>
+        <translation>ins Kontobuch lässt sich nicht schreiben: {why}</translation>
+    </message>
+    <message>
+        <source>cannot write {path}: {why}</source>
+        <translation>in {path} lässt sich nicht schreiben: {why}</translation>
+    </message>
+    <message>
+        <source>cannot write: {why}</source>
+        <translation>Schreiben nicht möglich: {why}</translation>
+    </message>
+    <message>
+        <source>check HTTPS_PROXY, ALL_PROXY and NO_PROXY</source>
+        <translation>prüfe HTTPS_PROXY, ALL_PROXY und NO_PROXY</translation>
+    </message>
+    <message>
+        <source>check the address</source>
+        <translation>prüfe die Adresse</translation>
+    </message>
+    <message>
+        <source>check the network; is another member&apos;s computer or the meeting point online?</source>
+        <translation>prüfe das Netzwerk; ist der Computer eines anderen Mitglieds oder der Treffpunkt online?</translation>
+    </message>
+    <message>
+        <source>check the setting updates.url</source>
+        <translation>prüfe die Einstellung updates.url</translation>
+    </message>
+    <message>
+        <source>check the spelling; for a private model log in with `hf auth login` or set HF_TOKEN</source>
+        <translation>prüfe die Schreibweise; für ein privates Modell melde dich mit `hf auth login` an oder setze HF_TOKEN</translation>
+    </message>
+    <message>
+        <source>check this computer&apos;s network</source>
+        <translation>prüfe das Netz dieses Computers</translation>
+    </message>
+    <message>
+        <source>check whether something alters downloads, then try again: it continues where it stopped</source>
+        <translation>prüfe, ob etwas Downloads verändert, und versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
+    </message>
+    <message>
+        <source>checking this machine</source>
+        <translation>dieser Computer wird geprüft</translation>
+    </message>
+    <message>
+        <source>choose a checkpoint in bfloat16, float16, FP8, GPTQ or AWQ; --quantization holds its weights in fewer bits</source>
+        <translation>wähle ein Modell in bfloat16, float16, FP8, GPTQ oder AWQ; --quantization hält seine Gewichte in weniger Bits</translation>
+    </message>
+    <message>
+        <source>choose a decoder-only model</source>
+        <translation>wähle ein Modell, das nur Text erzeugt</translation>
+    </message>
+    <message>
+        <source>choose a folder beside it</source>
+        <translation>wähle einen Ordner daneben</translation>
+    </message>
+    <message>
+        <source>choose a folder with config.json and .safetensors files, or one that contains such folders</source>
+        <translation>wähle einen Ordner mit config.json und .safetensors-Dateien oder einen, der solche Ordner enthält</translation>
+    </message>
+    <message>
+        <source>choose a model of another family</source>
+        <translation>wähle ein Modell einer anderen Familie</translation>
+    </message>
+    <message>
+        <source>choose a model whose family is part of transformers</source>
+        <translation>wähle ein Modell, dessen Familie zu transformers gehört</translation>
+    </message>
+    <message>
+        <source>choose a shorter runtime folder</source>
+        <translation>wähle einen kürzeren Laufzeitordner</translation>
+    </message>
+    <message>
+        <source>choose another folder</source>
+        <translation>wähle einen anderen Ordner</translation>
+    </message>
+    <message>
+        <source>choose another folder with --folder</source>
+        <translation>wähle mit --folder einen anderen Ordner</translation>
+    </message>
+    <message>
+        <source>choose another model</source>
+        <translation>wähle ein anderes Modell</translation>
+    </message>
+    <message>
+        <source>choose another name</source>
+        <translation>wähle einen anderen Namen</translation>
+    </message>
+    <message>
+        <source>choose another place</source>
+        <translation>wähle einen anderen Ort</translation>
+    </message>
+    <message>
+        <source>choose another port, or 0 for any free one</source>
+        <translation>wähle einen anderen Port, oder 0 für irgendeinen freien</translation>
+    </message>
+    <message>
+        <source>choose another variant: {what}</source>
+        <translation>wähle eine andere Variante: {what}</translation>
+    </message>
+    <message>
+        <source>choose one in the usual layout: gptq or gptq_v2, or gemm of AWQ</source>
+        <translation>wähle eines in der üblichen Anordnung: gptq oder gptq_v2, oder gemm von AWQ</translation>
+    </message>
+    <message>
+        <source>choose the same model in safetensors, such as GPTQ or AWQ if it should be small</source>
+        <translation>wähle dasselbe Modell in Safetensors, etwa GPTQ oder AWQ, wenn es klein sein soll</translation>
+    </message>
+    <message>
+        <source>choose variant cpu, or another machine</source>
+        <translation>wähle die Variante cpu oder einen anderen Computer</translation>
+    </message>
+    <message>
+        <source>chose {what}; kept with hashes in {path}</source>
+        <translation>gewählt: {what}; steht mit Prüfsummen in {path}</translation>
+    </message>
+    <message>
+        <source>clock</source>
+        <translation>Uhr</translation>
+    </message>
+    <message>
+        <source>close other programs, or serve fewer blocks: serve.num_blocks</source>
+        <translation>schließe andere Programme, oder stelle weniger Schichten bereit: serve.num_blocks</translation>
+    </message>
+    <message>
+        <source>close programs that keep this computer busy</source>
+        <translation>schließe Programme, die den Computer auslasten</translation>
+    </message>
+    <message>
+        <source>compare the setting updates.key with the publisher&apos;s page</source>
+        <translation>vergleiche die Einstellung updates.key mit der Seite des Herausgebers</translation>
+    </message>
+    <message>
+        <source>config.json and the tensors belong to different models</source>
+        <translation>config.json und die Tensoren gehören zu verschiedenen Modellen</translation>
+    </message>
+    <message>
+        <source>config.json is damaged: {what} is {number}, above {limit}</source>
+        <translation>config.json ist beschädigt: {what} ist {number}, mehr als {limit}</translation>
+    </message>
+    <message>
+        <source>connect it; without a network only a swarm on this machine works</source>
+        <translation>verbinde ihn; ohne Netz geht nur ein Schwarm auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>converted blocks would take more than the {number} MB they may have on disk</source>
+        <translation>umgewandelte Schichten würden mehr als die erlaubten {number} MB auf der Platte belegen</translation>
+    </message>
+    <message>
+        <source>copy it again from the publisher</source>
+        <translation>kopiere ihn noch einmal von der Herausgeberin</translation>
+    </message>
+    <message>
+        <source>copy the adapter again</source>
+        <translation>kopiere den Adapter noch einmal</translation>
+    </message>
+    <message>
+        <source>copy the whole checkpoint, or give its hub name</source>
+        <translation>kopiere das ganze Modell oder gib seinen Namen im Hub an</translation>
+    </message>
+    <message>
+        <source>correct HTTPS_PROXY, ALL_PROXY or NO_PROXY</source>
+        <translation>berichtige HTTPS_PROXY, ALL_PROXY oder NO_PROXY</translation>
+    </message>
+    <message>
+        <source>correct it with: potluck config edit</source>
+        <translation>berichtige sie mit: potluck config edit</translation>
+    </message>
+    <message>
+        <source>correct or unset {name}</source>
+        <translation>berichtige oder entferne {name}</translation>
+    </message>
+    <message>
+        <source>could not be checked ({why})</source>
+        <translation>ließ sich nicht prüfen ({why})</translation>
+    </message>
+    <message>
+        <source>create a public one: potluck swarm create --public</source>
+        <translation>lege einen öffentlichen an: potluck swarm create --public</translation>
+    </message>
+    <message>
+        <source>create another swarm: potluck swarm create</source>
+        <translation>erstelle einen anderen Schwarm: potluck swarm create</translation>
+    </message>
+    <message>
+        <source>daemon</source>
+        <translation>Dienst</translation>
+    </message>
+    <message>
+        <source>delete models that nobody uses, or choose another disk</source>
+        <translation>lösche Modelle, die niemand benutzt, oder wähle eine andere Festplatte</translation>
+    </message>
+    <message>
+        <source>desktop</source>
+        <translation>Arbeitsumgebung</translation>
+    </message>
+    <message>
+        <source>did you mean {other}?</source>
+        <translation>meintest du {other}?</translation>
+    </message>
+    <message>
+        <source>disk</source>
+        <translation>Festplatte</translation>
+    </message>
+    <message>
+        <source>do it on the computer that joined the swarm first</source>
+        <translation>tu es auf dem Computer, der dem Schwarm zuerst beigetreten ist</translation>
+    </message>
+    <message>
+        <source>does it belong to you?</source>
+        <translation>gehört es dir?</translation>
+    </message>
+    <message>
+        <source>download it again to {folder}</source>
+        <translation>lade es noch einmal nach {folder} herunter</translation>
+    </message>
+    <message>
+        <source>download it again, or ask its author</source>
+        <translation>lade es noch einmal herunter oder frage, wer es gemacht hat</translation>
+    </message>
+    <message>
+        <source>download the checkpoint again</source>
+        <translation>lade das Modell noch einmal herunter</translation>
+    </message>
+    <message>
+        <source>download the checkpoint again, or choose another one</source>
+        <translation>lade das Modell noch einmal herunter oder wähle ein anderes</translation>
+    </message>
+    <message>
+        <source>driver {version}</source>
+        <translation>Treiber {version}</translation>
+    </message>
+    <message>
+        <source>driver {version} is too old for torch</source>
+        <translation>Treiber {version} ist zu alt für PyTorch</translation>
+    </message>
+    <message>
+        <source>earnings are not booked: {why}</source>
+        <translation>Verdientes wird nicht gebucht: {why}</translation>
+    </message>
+    <message>
+        <source>end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT</source>
+        <translation>beende es, oder: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT</translation>
+    </message>
+    <message>
+        <source>end one of your invites, or ask the founder for more seats</source>
+        <translation>beende eine deiner Einladungen oder bitte den Gründer um mehr Plätze</translation>
+    </message>
+    <message>
+        <source>engine</source>
+        <translation>Rechenumgebung</translation>
+    </message>
+    <message>
+        <source>expected {one} or {other} beside config.json</source>
+        <translation>neben config.json wird {one} oder {other} erwartet</translation>
+    </message>
+    <message>
+        <source>fetching</source>
+        <translation>wird geholt</translation>
+    </message>
+    <message>
+        <source>folder</source>
+        <translation>Ordner</translation>
+    </message>
+    <message>
+        <source>four random words are good</source>
+        <translation>vier zufällige Wörter sind gut</translation>
+    </message>
+    <message>
+        <source>give a checkpoint with a transformers configuration</source>
+        <translation>gib ein Modell mit einer Konfiguration von transformers an</translation>
+    </message>
+    <message>
+        <source>give a folder in the Hugging Face layout</source>
+        <translation>gib einen Ordner an, wie Hugging Face ihn aufbaut</translation>
+    </message>
+    <message>
+        <source>give a folder with a config.json, or a hub name</source>
+        <translation>gib einen Ordner mit config.json oder einen Namen im Hub an</translation>
+    </message>
+    <message>
+        <source>give it a user</source>
+        <translation>gib ihm einen Benutzer</translation>
+    </message>
+    <message>
+        <source>given wattage</source>
+        <translation>angegebene Leistung</translation>
+    </message>
+    <message>
+        <source>going back to the earlier version</source>
+        <translation>kehrt zur früheren Version zurück</translation>
+    </message>
+    <message>
+        <source>graphics inside the processor share its memory; computing on them gains nothing</source>
+        <translation>Grafik im Prozessor teilt sich dessen Speicher; auf ihr zu rechnen bringt nichts</translation>
+    </message>
+    <message>
+        <source>if {program} is one: potluck programs always {name}</source>
+        <translation>falls {program} eines ist: potluck programs always {name}</translation>
+    </message>
+    <message>
+        <source>in a moment, or when you resume</source>
+        <translation>gleich, oder wenn du fortsetzt</translation>
+    </message>
+    <message>
+        <source>in a terminal: potluck update</source>
+        <translation>im Terminal: potluck update</translation>
+    </message>
+    <message>
+        <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has none</source>
+        <translation>für {who} ist NVIDIAs Treiber {number} oder ein neuerer nötig; dieser Computer hat keinen</translation>
+    </message>
+    <message>
+        <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has {driver}</source>
+        <translation>für {who} ist NVIDIAs Treiber {number} oder ein neuerer nötig; dieser Computer hat {driver}</translation>
+    </message>
+    <message>
+        <source>install Potluck again</source>
+        <translation>installiere Potluck neu</translation>
+    </message>
+    <message>
+        <source>install Potluck again, or install uv</source>
+        <translation>installiere Potluck neu, oder installiere uv</translation>
+    </message>
+    <message>
+        <source>install a newer version of Potluck</source>
+        <translation>installiere eine neuere Version von Potluck</translation>
+    </message>
+    <message>
+        <source>install it, or name an HTTP proxy instead</source>
+        <translation>installiere es oder nenne stattdessen einen HTTP-Proxy</translation>
+    </message>
+    <message>
+        <source>install or repair NVIDIA&apos;s driver, then restart the machine</source>
+        <translation>installiere oder repariere NVIDIAs Treiber und starte den Computer neu</translation>
+    </message>
+    <message>
+        <source>install potluck with the extra `client`</source>
+        <translation>installiere potluck mit dem Zusatz `client`</translation>
+    </message>
+    <message>
+        <source>install potluck with the extra `engine`</source>
+        <translation>installiere potluck mit dem Zusatz `engine`</translation>
+    </message>
+    <message>
+        <source>install that version again, or move the file away: then a new ledger begins</source>
+        <translation>installiere jene Version wieder, oder verschiebe die Datei: dann beginnt ein neues Kontobuch</translation>
+    </message>
+    <message>
+        <source>install the missing package: pip install {what}</source>
+        <translation>installiere das fehlende Paket: pip install {what}</translation>
+    </message>
+    <message>
+        <source>install the package with the app, see docs/install.md</source>
+        <translation>installiere das Paket mit der App, siehe docs/install.md</translation>
+    </message>
+    <message>
+        <source>install version {version} or newer</source>
+        <translation>installiere Version {version} oder neuer</translation>
+    </message>
+    <message>
+        <source>installing {number} packages</source>
+        <translation>{number} Pakete werden installiert</translation>
+    </message>
+    <message>
+        <source>invite more members: potluck swarm invite</source>
+        <translation>lade mehr Mitglieder ein: potluck swarm invite</translation>
+    </message>
+    <message>
+        <source>is its disk connected? Else {advice}</source>
+        <translation>ist die Platte angeschlossen? Sonst: {advice}</translation>
+    </message>
+    <message>
+        <source>is its disk or network share still there?</source>
+        <translation>ist die Festplatte oder Netzwerkfreigabe noch da?</translation>
+    </message>
+    <message>
+        <source>is the disk full?</source>
+        <translation>ist die Festplatte voll?</translation>
+    </message>
+    <message>
+        <source>is the disk mounted read-only?</source>
+        <translation>ist die Festplatte nur lesbar eingehängt?</translation>
+    </message>
+    <message>
+        <source>is there enough memory?</source>
+        <translation>ist genug Speicher frei?</translation>
+    </message>
+    <message>
+        <source>it did not finish</source>
+        <translation>es wurde nicht fertig</translation>
+    </message>
+    <message>
+        <source>it did not free its memory</source>
+        <translation>sie gab ihren Speicher nicht frei</translation>
+    </message>
+    <message>
+        <source>it did not start in time</source>
+        <translation>es ist nicht rechtzeitig gestartet</translation>
+    </message>
+    <message>
+        <source>it did not stop</source>
+        <translation>sie hielt nicht an</translation>
+    </message>
+    <message>
+        <source>it ended with code {number}</source>
+        <translation>es endete mit Code {number}</translation>
+    </message>
+    <message>
+        <source>it ended with code {number}: {why}</source>
+        <translation>es endete mit Code {number}: {why}</translation>
+    </message>
+    <message>
+        <source>it has 14 groups of four letters</source>
+        <translation>er hat 14 Gruppen zu vier Buchstaben</translation>
+    </message>
+    <message>
+        <source>it has been new enough since Debian 10 and Ubuntu 20.04</source>
+        <translation>seit Debian 10 und Ubuntu 20.04 ist sie neu genug</translation>
+    </message>
+    <message>
+        <source>it says {time}</source>
+        <translation>sie zeigt {time}</translation>
+    </message>
+    <message>
+        <source>it speaks pipe version {theirs}, the daemon {ours}</source>
+        <translation>sie spricht Version {theirs} der Pipe, der Dienst {ours}</translation>
+    </message>
+    <message>
+        <source>it stopped answering</source>
+        <translation>sie antwortete nicht mehr</translation>
+    </message>
+    <message>
+        <source>it takes {used} of memory, more than {all}, which limits.ram_mb allows</source>
+        <translation>sie belegt {used} Speicher, mehr als die {all}, die limits.ram_mb erlaubt</translation>
+    </message>
+    <message>
+        <source>it was ended by signal {name}</source>
+        <translation>es wurde durch das Signal {name} beendet</translation>
+    </message>
+    <message>
+        <source>it was trained for another model, or its files do not belong together</source>
+        <translation>er wurde für ein anderes Modell trainiert, oder seine Dateien gehören nicht zusammen</translation>
+    </message>
+    <message>
+        <source>its configuration and its tensors do not belong together</source>
+        <translation>seine Konfiguration und seine Tensoren gehören nicht zusammen</translation>
+    </message>
+    <message>
+        <source>its daemon did not last</source>
+        <translation>ihr Dienst lief nicht lange genug</translation>
+    </message>
+    <message>
+        <source>its layers exchange several hidden states for each token</source>
+        <translation>seine Schichten tauschen für jedes Token mehrere Zwischenzustände aus</translation>
+    </message>
+    <message>
+        <source>its layers need the tokens besides the hidden states</source>
+        <translation>seine Schichten brauchen auch die Token selbst</translation>
+    </message>
+    <message>
+        <source>its layers share keys and values across the whole depth</source>
+        <translation>seine Schichten teilen sich Schlüssel und Werte über die ganze Tiefe</translation>
+    </message>
+    <message>
+        <source>its log has the reason; please report it</source>
+        <translation>der Grund steht im Protokoll; bitte melde ihn</translation>
+    </message>
+    <message>
+        <source>its process was stopped</source>
+        <translation>ihr Prozess wurde angehalten</translation>
+    </message>
+    <message>
+        <source>join again: potluck join</source>
+        <translation>tritt noch einmal bei: potluck join</translation>
+    </message>
+    <message>
+        <source>join one with: potluck join</source>
+        <translation>tritt einem bei mit: potluck join EINLADUNG</translation>
+    </message>
+    <message>
+        <source>join the swarm there with an invite for one machine: potluck members add-computer</source>
+        <translation>tritt dort dem Schwarm mit einer Einladung für einen Computer bei: potluck members add-computer</translation>
+    </message>
+    <message>
+        <source>kernels of the {what} package</source>
+        <translation>Kernel des Pakets {what}</translation>
+    </message>
+    <message>
+        <source>keyboard or mouse</source>
+        <translation>Tastatur oder Maus</translation>
+    </message>
+    <message>
+        <source>leave it first: potluck leave {name}</source>
+        <translation>verlasse ihn zuerst: potluck leave {name}</translation>
+    </message>
+    <message>
+        <source>leave out the revision to use main</source>
+        <translation>lass die Revision weg, um main zu nehmen</translation>
+    </message>
+    <message>
+        <source>leave the swarm first, or delete it by force: it is downloaded again when it is needed</source>
+        <translation>verlass zuerst den Schwarm oder lösche es mit Gewalt: bei Bedarf wird es neu heruntergeladen</translation>
+    </message>
+    <message>
+        <source>leave those that you don&apos;t use</source>
+        <translation>verlasse die, die du nicht brauchst</translation>
+    </message>
+    <message>
+        <source>limits.serving_w is 0</source>
+        <translation>limits.serving_w ist 0</translation>
+    </message>
+    <message>
+        <source>log in with `hf auth login` or set HF_TOKEN</source>
+        <translation>melde dich mit `hf auth login` an oder setze HF_TOKEN</translation>
+    </message>
+    <message>
+        <source>logind does not let us finish before sleep</source>
+        <translation>logind lässt vor dem Ruhezustand keine Zeit</translation>
+    </message>
+    <message>
+        <source>logind knows of no graphical session of yours</source>
+        <translation>logind kennt keine grafische Sitzung von dir</translation>
+    </message>
+    <message>
+        <source>look at {file}</source>
+        <translation>sieh in {file} nach</translation>
+    </message>
+    <message>
+        <source>look for another name</source>
+        <translation>suche nach einem anderen Namen</translation>
+    </message>
+    <message>
+        <source>looking up the packages</source>
+        <translation>die Pakete werden nachgeschlagen</translation>
+    </message>
+    <message>
+        <source>looking up the packages of variant {what}</source>
+        <translation>Die Pakete der Variante {what} werden nachgeschlagen</translation>
+    </message>
+    <message>
+        <source>macOS {version} is too old for torch</source>
+        <translation>macOS {version} ist zu alt für PyTorch</translation>
+    </message>
+    <message>
+        <source>macOS {version}, {architecture}</source>
+        <translation>macOS {version}, {architecture}</translation>
+    </message>
+    <message>
+        <source>make room on the disk</source>
+        <translation>schaffe Platz auf der Festplatte</translation>
+    </message>
+    <message>
+        <source>make room, or choose a folder on another disk with --folder</source>
+        <translation>schaff Platz oder wähle mit --folder einen Ordner auf einer anderen Platte</translation>
+    </message>
+    <message>
+        <source>make room, or use another disk: potluck models move DIR</source>
+        <translation>schaffe Platz oder nimm eine andere Festplatte: potluck models move ORDNER</translation>
+    </message>
+    <message>
+        <source>make room: settings and history cannot be kept</source>
+        <translation>schaffe Platz: Einstellungen und Verlauf lassen sich nicht behalten</translation>
+    </message>
+    <message>
+        <source>make the backup on the computer that joined the swarm first</source>
+        <translation>mach die Sicherung auf dem Computer, der dem Schwarm zuerst beigetreten ist</translation>
+    </message>
+    <message>
+        <source>make the keys again: potluck gateway key NAME</source>
+        <translation>lege die Schlüssel neu an: potluck gateway key NAME</translation>
+    </message>
+    <message>
+        <source>members in the same network reach it; others through a relay, unless {port} is forwarded</source>
+        <translation>Mitglieder im selben Netz erreichen ihn; andere über ein Relais, wenn {port} nicht weitergeleitet wird</translation>
+    </message>
+    <message>
+        <source>memory</source>
+        <translation>Arbeitsspeicher</translation>
+    </message>
+    <message>
+        <source>metrics.address {name} can be reached from other machines; nothing is shown there (set metrics.allow_remote if that is what you want)</source>
+        <translation>metrics.address {name} ist von anderen Computern aus erreichbar; dort wird nichts gezeigt (setze metrics.allow_remote, wenn du das willst)</translation>
+    </message>
+    <message>
+        <source>metrics.address {name} is not an IP address (127.0.0.1 is this machine only)</source>
+        <translation>metrics.address {name} ist keine IP-Adresse (127.0.0.1 ist nur dieser Computer)</translation>
+    </message>
+    <message>
+        <source>metrics.port {port} cannot be listened on: {why}</source>
+        <translation>an metrics.port {port} kann Potluck nicht lauschen: {why}</translation>
+    </message>
+    <message>
+        <source>models are being moved already</source>
+        <translation>Modelle werden schon verschoben</translation>
+    </message>
+    <message>
+        <source>models of the family {family} cannot be split: their loop over layers is unknown</source>
+        <translation>Modelle der Familie {family} lassen sich nicht aufteilen: ihre Schleife über die Schichten ist unbekannt</translation>
+    </message>
+    <message>
+        <source>models of the family {family} cannot be split: they have an encoder and a decoder</source>
+        <translation>Modelle der Familie {family} lassen sich nicht aufteilen: sie haben einen Encoder und einen Decoder</translation>
+    </message>
+    <message>
+        <source>models of the family {family} cannot be split: {why}</source>
+        <translation>Modelle der Familie {family} lassen sich nicht aufteilen: {why}</translation>
+    </message>
+    <message>
+        <source>models of the family {family} have no {what}</source>
+        <translation>Modelle der Familie {family} haben kein {what}</translation>
+    </message>
+    <message>
+        <source>name a time: potluck pause 2h</source>
+        <translation>nenne eine Zeit: potluck pause 2h</translation>
+    </message>
+    <message>
+        <source>name an HTTP proxy instead</source>
+        <translation>nenne stattdessen einen HTTP-Proxy</translation>
+    </message>
+    <message>
+        <source>name one of: {names}</source>
+        <translation>nenne einen davon: {names}</translation>
+    </message>
+    <message>
+        <source>name the index that has torch&apos;s builds: setting setup.index, or potluck setup --index URL</source>
+        <translation>nenne den Index mit den Builds von PyTorch: Einstellung setup.index oder potluck setup --index URL</translation>
+    </message>
+    <message>
+        <source>no GPU found; the CPU serves instead, which is slow but works</source>
+        <translation>keine Grafikkarte gefunden; stattdessen rechnet der Prozessor, langsam, aber es geht</translation>
+    </message>
+    <message>
+        <source>no GPU found; the processor serves instead, which is slow but works</source>
+        <translation>keine Grafikkarte gefunden; stattdessen rechnet der Prozessor, langsam, aber es geht</translation>
+    </message>
+    <message>
+        <source>no GPU reports its memory</source>
+        <translation>keine Grafikkarte meldet ihren Speicher</translation>
+    </message>
+    <message>
+        <source>no GPU reports its power</source>
+        <translation>keine Grafikkarte meldet ihre Leistung</translation>
+    </message>
+    <message>
+        <source>no GPU with a DRM driver</source>
+        <translation>keine Grafikkarte mit DRM-Treiber</translation>
+    </message>
+    <message>
+        <source>no NVIDIA driver</source>
+        <translation>kein NVIDIA-Treiber</translation>
+    </message>
+    <message>
+        <source>no Wayland compositor at {path} ({why})</source>
+        <translation>kein Wayland-Compositor unter {path} ({why})</translation>
+    </message>
+    <message>
+        <source>no Wayland session</source>
+        <translation>keine Wayland-Sitzung</translation>
+    </message>
+    <message>
+        <source>no X11 display</source>
+        <translation>keine X11-Anzeige</translation>
+    </message>
+    <message>
+        <source>no X11 display ({why})</source>
+        <translation>keine X11-Anzeige ({why})</translation>
+    </message>
+    <message>
+        <source>no answer within {number} s</source>
+        <translation>keine Antwort innerhalb von {number} s</translation>
+    </message>
+    <message>
+        <source>no battery</source>
+        <translation>kein Akku</translation>
+    </message>
+    <message>
+        <source>no bootstrap peer answers ({number} tried)</source>
+        <translation>kein Einstiegsknoten antwortet ({number} versucht)</translation>
+    </message>
+    <message>
+        <source>no computer named {name} asks to be yours</source>
+        <translation>kein Computer namens {name} möchte deiner werden</translation>
+    </message>
+    <message>
+        <source>no decoder is known for models of the family {family}</source>
+        <translation>für Modelle der Familie {family} ist kein Decoder bekannt</translation>
+    </message>
+    <message>
+        <source>no desktop is watched</source>
+        <translation>Keine Arbeitsumgebung wird beobachtet</translation>
+    </message>
+    <message>
+        <source>no desktop runs</source>
+        <translation>keine Arbeitsumgebung läuft</translation>
+    </message>
+    <message>
+        <source>no folder</source>
+        <translation>kein Ordner</translation>
+    </message>
+    <message>
+        <source>no game is running as far as Potluck can see</source>
+        <translation>soweit Potluck sehen kann, läuft kein Spiel</translation>
+    </message>
+    <message>
+        <source>no ioreg ({why})</source>
+        <translation>ioreg fehlt ({why})</translation>
+    </message>
+    <message>
+        <source>no key of yours is on this computer</source>
+        <translation>auf diesem Computer liegt kein Schlüssel von dir</translation>
+    </message>
+    <message>
+        <source>no keyboard or mouse is listed</source>
+        <translation>keine Tastatur oder Maus gefunden</translation>
+    </message>
+    <message>
+        <source>no member has stored this server&apos;s announcement</source>
+        <translation>kein Mitglied hat die Ankündigung dieses Servers gespeichert</translation>
+    </message>
+    <message>
+        <source>no member is online who could let you in</source>
+        <translation>kein Mitglied ist online, das dich einlassen könnte</translation>
+    </message>
+    <message>
+        <source>no part of {what} is a stack of {number} layers that is known</source>
+        <translation>kein Teil von {what} ist ein bekannter Stapel von {number} Schichten</translation>
+    </message>
+    <message>
+        <source>no port is chosen yet; the daemon chooses one when it starts</source>
+        <translation>noch kein Port gewählt; der Dienst wählt einen, wenn er startet</translation>
+    </message>
+    <message>
+        <source>no screen saver service runs</source>
+        <translation>kein Dienst für Bildschirmschoner läuft</translation>
+    </message>
+    <message>
+        <source>no sensor reports a temperature</source>
+        <translation>kein Sensor meldet eine Temperatur</translation>
+    </message>
+    <message>
+        <source>no source of updates is set</source>
+        <translation>keine Quelle für Aktualisierungen ist eingestellt</translation>
+    </message>
+    <message>
+        <source>no span of this model can start at block {number}, which uses the tokens that the block before it chose</source>
+        <translation>kein Abschnitt dieses Modells kann bei Block {number} beginnen, denn er nutzt die Token, die der Block davor gewählt hat</translation>
+    </message>
+    <message>
+        <source>no swarm is joined</source>
+        <translation>keinem Schwarm beigetreten</translation>
+    </message>
+    <message>
+        <source>no {what} bus ({why})</source>
+        <translation>kein {what}-Bus ({why})</translation>
+    </message>
+    <message>
+        <source>nobody</source>
+        <translation>niemand</translation>
+    </message>
+    <message>
+        <source>nobody in the swarm is called {name}</source>
+        <translation>niemand im Schwarm heißt {name}</translation>
+    </message>
+    <message>
+        <source>nobody serves {number} blocks of {name}</source>
+        <translation>{number} Schichten stellt niemand bereit: {name}</translation>
+    </message>
+    <message>
+        <source>note its recovery code (potluck members recovery-code), appoint an admin, or add --yes</source>
+        <translation>schreibe seinen Wiederherstellungscode auf (potluck members recovery-code), ernenne einen Admin oder füge --yes an</translation>
+    </message>
+    <message>
+        <source>nothing is lost: try again</source>
+        <translation>nichts ist verloren: versuche es noch einmal</translation>
+    </message>
+    <message>
+        <source>nothing is reported about {name}</source>
+        <translation>über {name} liegt keine Meldung vor</translation>
+    </message>
+    <message>
+        <source>nothing shows windows here: games that do not announce themselves are missed</source>
+        <translation>Hier zeigt nichts Fenster: Spiele, die sich nicht melden, werden übersehen</translation>
+    </message>
+    <message>
+        <source>old invites that name nobody else don&apos;t work; end that program, then: potluck pause, potluck resume</source>
+        <translation>alte Einladungen, die niemand anderen nennen, gelten nicht; beende jenes Programm, dann: potluck pause, potluck resume</translation>
+    </message>
+    <message>
+        <source>on a new computer: potluck members recover</source>
+        <translation>auf einem neuen Computer: potluck members recover</translation>
+    </message>
+    <message>
+        <source>one block&apos;s weights are shared between many layers</source>
+        <translation>viele Schichten teilen sich dieselben Gewichte</translation>
+    </message>
+    <message>
+        <source>one of the folders is inside the other</source>
+        <translation>einer der Ordner liegt im anderen</translation>
+    </message>
+    <message>
+        <source>only IPv6 is public; members without IPv6 cannot dial this machine</source>
+        <translation>nur IPv6 ist öffentlich; Mitglieder ohne IPv6 erreichen diesen Computer nicht</translation>
+    </message>
+    <message>
+        <source>only a public swarm has enrollers</source>
+        <translation>nur öffentliche Schwärme haben Personen, die andere einlassen</translation>
+    </message>
+    <message>
+        <source>only plain LoRA of linear layers inside blocks can be served</source>
+        <translation>nur einfaches LoRA für lineare Schichten kann bereitgestellt werden</translation>
+    </message>
+    <message>
+        <source>only root may read the processor&apos;s power meter; {what} allows it until the next start</source>
+        <translation>nur root darf den Leistungsmesser des Prozessors lesen; {what} erlaubt es bis zum nächsten Start</translation>
+    </message>
+    <message>
+        <source>only the founder and admins of the swarm can do this</source>
+        <translation>das können nur der Gründer und die Admins des Schwarms</translation>
+    </message>
+    <message>
+        <source>only the founder of the swarm can do this</source>
+        <translation>das kann nur, wer den Schwarm gegründet hat</translation>
+    </message>
+    <message>
+        <source>only the founder&apos;s computer has the recovery code</source>
+        <translation>nur der Computer der Gründung hat den Wiederherstellungscode</translation>
+    </message>
+    <message>
+        <source>only {free} are free at {path}</source>
+        <translation>nur {free} sind frei unter {path}</translation>
+    </message>
+    <message>
+        <source>or the file is damaged</source>
+        <translation>oder die Datei ist beschädigt</translation>
+    </message>
+    <message>
+        <source>packages</source>
+        <translation>Pakete</translation>
+    </message>
+    <message>
+        <source>packages cannot be installed: {why}</source>
+        <translation>Pakete lassen sich nicht installieren: {why}</translation>
+    </message>
+    <message>
+        <source>pause first</source>
+        <translation>pausiere zuerst</translation>
+    </message>
+    <message>
+        <source>pause first: potluck pause</source>
+        <translation>pausiere zuerst: potluck pause</translation>
+    </message>
+    <message>
+        <source>port</source>
+        <translation>Port</translation>
+    </message>
+    <message>
+        <source>port {number} is taken (gateway.port): this address is for now</source>
+        <translation>Port {number} ist belegt (gateway.port): diese Adresse gilt nur für jetzt</translation>
+    </message>
+    <message>
+        <source>put the right file back</source>
+        <translation>lege die richtige Datei zurück</translation>
+    </message>
+    <message>
+        <source>put the right files back; if the new ones are right, delete {path} and {file}</source>
+        <translation>lege die richtigen Dateien zurück; wenn die neuen richtig sind, lösche {path} und {file}</translation>
+    </message>
+    <message>
+        <source>reinstall potluck</source>
+        <translation>installiere potluck neu</translation>
+    </message>
+    <message>
+        <source>reinstall the `hivemind` package for this kind of machine</source>
+        <translation>installiere das Paket `hivemind` für diese Art Computer neu</translation>
+    </message>
+    <message>
+        <source>remove it if it is a link, and make room if the disk is full</source>
+        <translation>entferne es, wenn es ein Link ist, und schaff Platz, wenn die Platte voll ist</translation>
+    </message>
+    <message>
+        <source>remove it or choose another runtime folder</source>
+        <translation>lösche ihn oder wähle einen anderen Laufzeitordner</translation>
+    </message>
+    <message>
+        <source>remove one that you don&apos;t use: potluck members remove NAME --machine COMPUTER</source>
+        <translation>entferne einen, den du nicht benutzt: potluck members remove NAME --machine COMPUTER</translation>
+    </message>
+    <message>
+        <source>removed from the swarm</source>
+        <translation>aus dem Schwarm entfernt</translation>
+    </message>
+    <message>
+        <source>restart the daemon: potluck drain, then potluck start</source>
+        <translation>starte den Dienst neu: potluck drain, dann potluck start</translation>
+    </message>
+    <message>
+        <source>restore a backup: potluck ledger restore FILE</source>
+        <translation>spiele eine Sicherung ein: potluck ledger restore DATEI</translation>
+    </message>
+    <message>
+        <source>run `potluck start` in a terminal of the desktop</source>
+        <translation>Führe `potluck start` in einem Terminal der Arbeitsumgebung aus</translation>
+    </message>
+    <message>
+        <source>save it as safetensors first, with save_pretrained() of Transformers</source>
+        <translation>speichere es erst als Safetensors, mit save_pretrained() von Transformers</translation>
+    </message>
+    <message>
+        <source>see `potluck doctor`</source>
+        <translation>siehe `potluck doctor`</translation>
+    </message>
+    <message>
+        <source>see serve.python</source>
+        <translation>siehe serve.python</translation>
+    </message>
+    <message>
+        <source>see that the index of packages is the right one (UV_DEFAULT_INDEX)</source>
+        <translation>prüfe, ob der Paketindex der richtige ist (UV_DEFAULT_INDEX)</translation>
+    </message>
+    <message>
+        <source>see the publisher&apos;s page</source>
+        <translation>sieh auf der Seite des Herausgebers nach</translation>
+    </message>
+    <message>
+        <source>serve fewer blocks, or the number format of the checkpoint, which needs no converted files</source>
+        <translation>stelle weniger Schichten bereit oder das Zahlenformat des Modells, das keine umgewandelten Dateien braucht</translation>
+    </message>
+    <message>
+        <source>serve it, or ask a member for an invite</source>
+        <translation>stelle selbst Blöcke bereit oder bitte ein Mitglied um eine Einladung</translation>
+    </message>
+    <message>
+        <source>serve.device is {name}, but no GPU is found</source>
+        <translation>serve.device ist {name}, aber keine Grafikkarte wurde gefunden</translation>
+    </message>
+    <message>
+        <source>serve.swarm is {name}, which is not a swarm you joined</source>
+        <translation>serve.swarm ist {name}, ein Schwarm, dem du nicht beigetreten bist</translation>
+    </message>
+    <message>
+        <source>set SSL_CERT_FILE to the right certificates</source>
+        <translation>setze SSL_CERT_FILE auf die richtigen Zertifikate</translation>
+    </message>
+    <message>
+        <source>set the clock</source>
+        <translation>stelle die Uhr</translation>
+    </message>
+    <message>
+        <source>set the clock: others ignore announcements from the past</source>
+        <translation>stelle die Uhr: Ankündigungen aus der Vergangenheit beachtet niemand</translation>
+    </message>
+    <message>
+        <source>set this computer&apos;s clock</source>
+        <translation>stelle die Uhr dieses Computers</translation>
+    </message>
+    <message>
+        <source>set updates.url and updates.key, as published</source>
+        <translation>setze updates.url und updates.key, wie veröffentlicht</translation>
+    </message>
+    <message>
+        <source>settings</source>
+        <translation>Einstellungen</translation>
+    </message>
+    <message>
+        <source>several people are called {name}</source>
+        <translation>mehrere Leute heißen {name}</translation>
+    </message>
+    <message>
+        <source>start again</source>
+        <translation>starte neu</translation>
+    </message>
+    <message>
+        <source>start at block {number}</source>
+        <translation>beginne bei Block {number}</translation>
+    </message>
+    <message>
+        <source>start at block {number} or {other}</source>
+        <translation>beginne bei Block {number} oder {other}</translation>
+    </message>
+    <message>
+        <source>start it with: potluck start</source>
+        <translation>starte ihn mit: potluck start</translation>
+    </message>
+    <message>
+        <source>start the daemon with: potluck start</source>
+        <translation>starte den Dienst mit: potluck start</translation>
+    </message>
+    <message>
+        <source>start this program again</source>
+        <translation>starte dieses Programm neu</translation>
+    </message>
+    <message>
+        <source>starting the new version</source>
+        <translation>die neue Version startet</translation>
+    </message>
+    <message>
+        <source>stopped before everything was moved</source>
+        <translation>angehalten, bevor alles verschoben war</translation>
+    </message>
+    <message>
+        <source>swarm</source>
+        <translation>Schwarm</translation>
+    </message>
+    <message>
+        <source>switching to the earlier environment</source>
+        <translation>es wird auf die frühere Umgebung umgestellt</translation>
+    </message>
+    <message>
+        <source>switching to the new environment</source>
+        <translation>es wird auf die neue Umgebung umgestellt</translation>
+    </message>
+    <message>
+        <source>system</source>
+        <translation>System</translation>
+    </message>
+    <message>
+        <source>tell the publisher</source>
+        <translation>melde es der Herausgeberin</translation>
+    </message>
+    <message>
+        <source>testing the earlier environment</source>
+        <translation>die frühere Umgebung wird getestet</translation>
+    </message>
+    <message>
+        <source>testing the existing environment</source>
+        <translation>die vorhandene Umgebung wird getestet</translation>
+    </message>
+    <message>
+        <source>testing the new environment</source>
+        <translation>die neue Umgebung wird getestet</translation>
+    </message>
+    <message>
+        <source>the C library {version} is too old for torch</source>
+        <translation>die C-Bibliothek {version} ist zu alt für PyTorch</translation>
+    </message>
+    <message>
+        <source>the GPU</source>
+        <translation>die GPU</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver does not answer</source>
+        <translation>der NVIDIA-Treiber antwortet nicht</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver does not start ({why})</source>
+        <translation>der NVIDIA-Treiber startet nicht ({why})</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver says: {why}</source>
+        <translation>der NVIDIA-Treiber meldet: {why}</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor does not answer</source>
+        <translation>der Wayland-Compositor antwortet nicht</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor does not report idle time</source>
+        <translation>der Wayland-Compositor meldet keine Leerlaufzeit</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor refuses to answer</source>
+        <translation>der Wayland-Compositor verweigert die Antwort</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor went away</source>
+        <translation>der Wayland-Compositor ist weg</translation>
+    </message>
+    <message>
+        <source>the X server does not answer</source>
+        <translation>der X-Server antwortet nicht</translation>
+    </message>
+    <message>
+        <source>the X server does not report idle time</source>
+        <translation>der X-Server meldet keine Leerlaufzeit</translation>
+    </message>
+    <message>
+        <source>the adapter began as {what}, which changes the model&apos;s own weights</source>
+        <translation>der Adapter begann als {what}, das die Gewichte des Modells selbst ändert</translation>
+    </message>
+    <message>
+        <source>the adapter changes biases, which is not plain LoRA</source>
+        <translation>der Adapter ändert Biaswerte, das ist kein einfaches LoRA</translation>
+    </message>
+    <message>
+        <source>the adapter uses {what}, which is not plain LoRA</source>
+        <translation>der Adapter nutzt {what}, das ist kein einfaches LoRA</translation>
+    </message>
+    <message>
+        <source>the adapter&apos;s {what} has a regular expression, which is never run</source>
+        <translation>{what} des Adapters enthält einen regulären Ausdruck, der nie ausgeführt wird</translation>
+    </message>
+    <message>
+        <source>the address must begin with https://</source>
+        <translation>die Adresse muss mit https:// beginnen</translation>
+    </message>
+    <message>
+        <source>the address of the proxy cannot be read</source>
+        <translation>die Adresse des Proxys ist nicht lesbar</translation>
+    </message>
+    <message>
+        <source>the battery</source>
+        <translation>der Akku</translation>
+    </message>
+    <message>
+        <source>the check for updates failed: {why}</source>
+        <translation>die Suche nach Aktualisierungen ist gescheitert: {why}</translation>
+    </message>
+    <message>
+        <source>the checkpoint has {what}, which the model does not know</source>
+        <translation>die Dateien enthalten {what}, das im Modell nicht vorkommt</translation>
+    </message>
+    <message>
+        <source>the checkpoint lacks tensors of the blocks {blocks}</source>
+        <translation>dem Modell fehlen Tensoren der Schichten {blocks}</translation>
+    </message>
+    <message>
+        <source>the checkpoint lacks {what}</source>
+        <translation>dem Modell fehlt {what}</translation>
+    </message>
+    <message>
+        <source>the checkpoint lacks {what} and {number} more</source>
+        <translation>dem Modell fehlen {what} und {number} weitere</translation>
+    </message>
+    <message>
+        <source>the checkpoint&apos;s quantization_config is not valid: {why}</source>
+        <translation>„quantization_config“ des Modells ist ungültig: {why}</translation>
+    </message>
+    <message>
+        <source>the clock is not synchronised; it says {time}</source>
+        <translation>die Uhr wird nicht abgeglichen; sie zeigt {time}</translation>
+    </message>
+    <message>
+        <source>the clock says {time}, which is in the past</source>
+        <translation>die Uhr zeigt {time}, das ist in der Vergangenheit</translation>
+    </message>
+    <message>
+        <source>the code is incomplete or has a wrong letter in it</source>
+        <translation>der Code ist unvollständig oder enthält einen falschen Buchstaben</translation>
+    </message>
+    <message>
+        <source>the computer</source>
+        <translation>der Computer</translation>
+    </message>
+    <message>
+        <source>the connection ended early</source>
+        <translation>die Verbindung brach vorzeitig ab</translation>
+    </message>
+    <message>
+        <source>the daemon could not handle its message: {why}</source>
+        <translation>der Dienst konnte ihre Nachricht nicht verarbeiten: {why}</translation>
+    </message>
+    <message>
+        <source>the daemon does not answer</source>
+        <translation>der Dienst antwortet nicht</translation>
+    </message>
+    <message>
+        <source>the daemon does not end: {why}</source>
+        <translation>der Dienst endet nicht: {why}</translation>
+    </message>
+    <message>
+        <source>the daemon is already running as process {number}</source>
+        <translation>der Dienst läuft schon als Prozess {number}</translation>
+    </message>
+    <message>
+        <source>the daemon is not running</source>
+        <translation>der Dienst läuft nicht</translation>
+    </message>
+    <message>
+        <source>the daemon runs version {theirs}, but {ours} is installed</source>
+        <translation>der Dienst läuft in Version {theirs}, installiert ist aber {ours}</translation>
+    </message>
+    <message>
+        <source>the defaults hold where the file cannot be obeyed</source>
+        <translation>wo die Datei nicht zu verstehen ist, gilt der Standard</translation>
+    </message>
+    <message>
+        <source>the desktop makes no control groups for applications</source>
+        <translation>die Arbeitsumgebung legt keine Kontrollgruppen für Anwendungen an</translation>
+    </message>
+    <message>
+        <source>the engine does not answer</source>
+        <translation>die Engine antwortet nicht</translation>
+    </message>
+    <message>
+        <source>the engine does not work here: {why}</source>
+        <translation>die Engine funktioniert hier nicht: {why}</translation>
+    </message>
+    <message>
+        <source>the engine failed unexpectedly</source>
+        <translation>die Engine hatte einen unerwarteten Fehler</translation>
+    </message>
+    <message>
+        <source>the engine is being set up already</source>
+        <translation>die Engine wird schon eingerichtet</translation>
+    </message>
+    <message>
+        <source>the engine is being set up already, by {who}</source>
+        <translation>die Engine wird schon eingerichtet, von {who}</translation>
+    </message>
+    <message>
+        <source>the engine is starting and most likely uses TCP port {port}</source>
+        <translation>die Rechenumgebung startet und nutzt wahrscheinlich TCP-Port {port}</translation>
+    </message>
+    <message>
+        <source>the engine listens at TCP port {port}</source>
+        <translation>die Rechenumgebung wartet an TCP-Port {port}</translation>
+    </message>
+    <message>
+        <source>the engine may be using them</source>
+        <translation>die Engine benutzt sie vielleicht</translation>
+    </message>
+    <message>
+        <source>the engine needs {names}, which is not installed</source>
+        <translation>die Engine braucht {names}, was nicht installiert ist</translation>
+    </message>
+    <message>
+        <source>the engine runs on: {what}</source>
+        <translation>die Engine rechnet mit: {what}</translation>
+    </message>
+    <message>
+        <source>the engine runs without fast kernels: {why}</source>
+        <translation>die Engine rechnet ohne schnelle Kernel: {why}</translation>
+    </message>
+    <message>
+        <source>the engine serves {name}</source>
+        <translation>die Engine bietet {name} an</translation>
+    </message>
+    <message>
+        <source>the engine serves, but nobody listens at TCP port {port}</source>
+        <translation>die Engine arbeitet, aber niemand hört auf TCP-Port {port}</translation>
+    </message>
+    <message>
+        <source>the engine uses no GPU that reports its power</source>
+        <translation>die Engine nutzt keine GPU, die ihre Leistung meldet</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s Python cannot be run: {why}</source>
+        <translation>das Python der Rechenumgebung lässt sich nicht starten: {why}</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s TCP port</source>
+        <translation>der TCP-Port der Rechenumgebung</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s interpreter {path} cannot be run ({why})</source>
+        <translation>das Python der Rechenumgebung unter {path} startet nicht ({why})</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s packages are installed</source>
+        <translation>die Pakete der Rechenumgebung sind installiert</translation>
+    </message>
+    <message>
+        <source>the environment lies in {path} already</source>
+        <translation>die Umgebung liegt schon in {path}</translation>
+    </message>
+    <message>
+        <source>the family {family} is unknown to the installed transformers</source>
+        <translation>die Familie {family} ist dem installierten transformers unbekannt</translation>
+    </message>
+    <message>
+        <source>the family {family} needs code from the checkpoint, which is never run</source>
+        <translation>die Familie {family} braucht Programmcode aus dem Modell, der nie ausgeführt wird</translation>
+    </message>
+    <message>
+        <source>the file does not hold version {version}</source>
+        <translation>die Datei enthält nicht Version {version}</translation>
+    </message>
+    <message>
+        <source>the file: {why}</source>
+        <translation>die Datei: {why}</translation>
+    </message>
+    <message>
+        <source>the files of block {number} have changed since they were served</source>
+        <translation>die Dateien von Block {number} sind nicht mehr die, die bereitgestellt wurden</translation>
+    </message>
+    <message>
+        <source>the folder must be absolute</source>
+        <translation>der Ordner muss ganz angegeben sein</translation>
+    </message>
+    <message>
+        <source>the folder of a checkpoint must be absolute</source>
+        <translation>der Ordner eines Checkpoints muss ganz angegeben sein</translation>
+    </message>
+    <message>
+        <source>the founder may promote you anew</source>
+        <translation>der Gründer kann dich neu ernennen</translation>
+    </message>
+    <message>
+        <source>the gateway is not understood: {why}</source>
+        <translation>das Gateway wird nicht verstanden: {why}</translation>
+    </message>
+    <message>
+        <source>the gateway refused the request</source>
+        <translation>das Gateway hat die Anfrage abgelehnt</translation>
+    </message>
+    <message>
+        <source>the hub answered {number}</source>
+        <translation>der Hub antwortete mit {number}</translation>
+    </message>
+    <message>
+        <source>the hub answered {number} for {name}</source>
+        <translation>der Hub antwortete für {name} mit {number}</translation>
+    </message>
+    <message>
+        <source>the hub did not answer in time</source>
+        <translation>der Hub hat nicht rechtzeitig geantwortet</translation>
+    </message>
+    <message>
+        <source>the hub refuses access to {name}</source>
+        <translation>der Hub verweigert den Zugriff auf {name}</translation>
+    </message>
+    <message>
+        <source>the hub sends no valid etag for {file}</source>
+        <translation>der Hub schickt keine gültige Prüfmarke für {file}</translation>
+    </message>
+    <message>
+        <source>the hub&apos;s answer cannot be read</source>
+        <translation>die Antwort des Hubs ist nicht lesbar</translation>
+    </message>
+    <message>
+        <source>this version of Potluck has no torch of variant {what} for this computer</source>
+        <translation>diese Version von Potluck hat kein PyTorch der Variante {what} für diesen Computer</translation>
+    </message>
+    <message>
+        <source>{key}: {why}</source>
+        <translation>{key}: {why}</translation>
+    </message>
+    <message>
+        <source>{who}&apos;s {what} returned wrong results: found by {name}</source>
+        <translation>{what} von {who} hat falsche Ergebnisse geliefert: bemerkt von {name}</translation>
+    </message>
+    <message>
+        <source>{who}&apos;s {what} returned wrong results: found by {number} people</source>
+        <translation>{what} von {who} hat falsche Ergebnisse geliefert: bemerkt von {number} Leuten</translation>
+    </message>
+    <message>
+        <source>{why}: start it in another way, or let the tray app do so</source>
+        <translation>{why}: starte es auf andere Weise oder überlass es der Tray-App</translation>
+    </message>
+    <message>
+        <source>{why}: variant {what}</source>
+        <translation>{why}: Variante {what}</translation>
+    </message>
+    <message>
+        <source>the invite has been used up</source>
+        <translation>die Einladung ist aufgebraucht</translation>
+    </message>
+    <message>
+        <source>the invite has expired</source>
+        <translation>die Einladung ist abgelaufen</translation>
+    </message>
+    <message>
+        <source>the invite is damaged</source>
+        <translation>die Einladung ist beschädigt</translation>
+    </message>
+    <message>
+        <source>the invite is incomplete</source>
+        <translation>die Einladung ist unvollständig</translation>
+    </message>
+    <message>
+        <source>the invite is incomplete or has a wrong letter in it</source>
+        <translation>die Einladung ist unvollständig oder hat einen falschen Buchstaben</translation>
+    </message>
+    <message>
+        <source>the invite was ended, or it was not made by somebody who may invite</source>
+        <translation>die Einladung wurde beendet, oder sie stammt von jemandem, der nicht einladen darf</translation>
+    </message>
+    <message>
+        <source>the kernel knows no power meter of this processor</source>
+        <translation>der Kernel kennt keinen Leistungsmesser dieses Prozessors</translation>
+    </message>
+    <message>
+        <source>the last try was interrupted</source>
+        <translation>der letzte Versuch wurde unterbrochen</translation>
+    </message>
+    <message>
+        <source>the ledger cannot be read: {why}</source>
+        <translation>das Kontobuch lässt sich nicht lesen: {why}</translation>
+    </message>
+    <message>
+        <source>the ledger is not open yet</source>
+        <translation>das Kontobuch ist noch nicht geöffnet</translation>
+    </message>
+    <message>
+        <source>the ledger {path} cannot be used: {why}</source>
+        <translation>das Kontobuch {path} ist unbrauchbar: {why}</translation>
+    </message>
+    <message>
+        <source>the ledger {path} was made by another version</source>
+        <translation>das Kontobuch {path} stammt von einer anderen Version</translation>
+    </message>
+    <message>
+        <source>the list of processes cannot be read ({why})</source>
+        <translation>die Liste der Prozesse ist nicht lesbar ({why})</translation>
+    </message>
+    <message>
+        <source>the memory</source>
+        <translation>der Arbeitsspeicher</translation>
+    </message>
+    <message>
+        <source>the models are already there</source>
+        <translation>die Modelle sind schon dort</translation>
+    </message>
+    <message>
+        <source>the node is closed</source>
+        <translation>der Knoten ist geschlossen</translation>
+    </message>
+    <message>
+        <source>the package index does not have {what}</source>
+        <translation>der Paketindex enthält nicht: {what}</translation>
+    </message>
+    <message>
+        <source>the password needs at least {number} letters</source>
+        <translation>das Passwort braucht mindestens {number} Zeichen</translation>
+    </message>
+    <message>
+        <source>the path {path} is too long or contains line breaks</source>
+        <translation>der Pfad {path} ist zu lang oder enthält Zeilenumbrüche</translation>
+    </message>
+    <message>
+        <source>the peer does not show that it belongs to the swarm</source>
+        <translation>die Gegenstelle zeigt nicht, dass sie zum Schwarm gehört</translation>
+    </message>
+    <message>
+        <source>the peer knows too little of the swarm; try again when it has met others</source>
+        <translation>die Gegenstelle weiß zu wenig über den Schwarm; versuche es wieder, wenn sie andere getroffen hat</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer library is not installed</source>
+        <translation>die Netzbibliothek ist nicht installiert</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process closed the connection</source>
+        <translation>der Netzprozess hat die Verbindung geschlossen</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process did not start within {number} s</source>
+        <translation>der Peer-to-Peer-Prozess ist nicht innerhalb von {number} s gestartet</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process does not start: {why}</source>
+        <translation>der Netzprozess startet nicht: {why}</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process ended unexpectedly</source>
+        <translation>der Netzprozess ist unerwartet beendet worden</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process is gone</source>
+        <translation>der Netzprozess läuft nicht mehr</translation>
+    </message>
+    <message>
+        <source>the processor</source>
+        <translation>Prozessor</translation>
+    </message>
+    <message>
+        <source>the processor&apos;s power meter does not answer</source>
+        <translation>der Leistungsmesser des Prozessors antwortet nicht</translation>
+    </message>
+    <message>
+        <source>the programs that run cannot be listed here</source>
+        <translation>laufende Programme lassen sich hier nicht auflisten</translation>
+    </message>
+    <message>
+        <source>the proxy does not reach {host}</source>
+        <translation>der Proxy erreicht {host} nicht</translation>
+    </message>
+    <message>
+        <source>the publisher did not answer within {time} s</source>
+        <translation>der Herausgeber hat nicht innerhalb von {time} s geantwortet</translation>
+    </message>
+    <message>
+        <source>the quantised matrix {what} {why}</source>
+        <translation>die quantisierte Matrix {what} ist unbrauchbar: {why}</translation>
+    </message>
+    <message>
+        <source>the receipt of {name}: {why}</source>
+        <translation>der Beleg von {name}: {why}</translation>
+    </message>
+    <message>
+        <source>the rest of what it joined for</source>
+        <translation>der Rest von dem, wofür er beitrat</translation>
+    </message>
+    <message>
+        <source>the screen is locked</source>
+        <translation>der Bildschirm ist gesperrt</translation>
+    </message>
+    <message>
+        <source>the set-up cannot be started: {why}</source>
+        <translation>die Einrichtung lässt sich nicht starten: {why}</translation>
+    </message>
+    <message>
+        <source>the set-up ended: {why}</source>
+        <translation>die Einrichtung endete: {why}</translation>
+    </message>
+    <message>
+        <source>the settings before this mistake stay in force</source>
+        <translation>die Einstellungen vor diesem Fehler gelten weiter</translation>
+    </message>
+    <message>
+        <source>the swarm cannot be found by others yet</source>
+        <translation>andere können den Schwarm noch nicht finden</translation>
+    </message>
+    <message>
+        <source>the swarm does not admit this computer: {why}</source>
+        <translation>der Schwarm lässt diesen Computer nicht zu: {why}</translation>
+    </message>
+    <message>
+        <source>the swarm {name} cannot be found</source>
+        <translation>der Schwarm {name} ist nicht zu finden</translation>
+    </message>
+    <message>
+        <source>the swarm {name} runs {model}</source>
+        <translation>im Schwarm {name} läuft {model}</translation>
+    </message>
+    <message>
+        <source>the swarm&apos;s directory did not answer in time</source>
+        <translation>das Verzeichnis des Schwarms hat nicht rechtzeitig geantwortet</translation>
+    </message>
+    <message>
+        <source>the swarm&apos;s model is being changed already</source>
+        <translation>das Modell des Schwarms wird schon gewechselt</translation>
+    </message>
+    <message>
+        <source>the tray app is not installed beside this program</source>
+        <translation>die App ist neben diesem Programm nicht installiert</translation>
+    </message>
+    <message>
+        <source>the update cannot be started from here</source>
+        <translation>das Update lässt sich von hier nicht starten</translation>
+    </message>
+    <message>
+        <source>the update cannot be stored: {why}</source>
+        <translation>die Aktualisierung lässt sich nicht speichern: {why}</translation>
+    </message>
+    <message>
+        <source>the update cannot be unpacked: {why}</source>
+        <translation>das Update lässt sich nicht entpacken: {why}</translation>
+    </message>
+    <message>
+        <source>the update does not begin</source>
+        <translation>die Aktualisierung beginnt nicht</translation>
+    </message>
+    <message>
+        <source>the update does not run here</source>
+        <translation>das Update läuft hier nicht</translation>
+    </message>
+    <message>
+        <source>the update is not signed by the publisher you trust; nothing was changed</source>
+        <translation>die Aktualisierung ist nicht von dem Herausgeber signiert, dem du vertraust; nichts wurde geändert</translation>
+    </message>
+    <message>
+        <source>the update is not the file that was signed; nothing was changed</source>
+        <translation>die Aktualisierung ist nicht die Datei, die signiert wurde; nichts wurde geändert</translation>
+    </message>
+    <message>
+        <source>the update says it is {version}, not {other}</source>
+        <translation>das Update nennt sich {version}, nicht {other}</translation>
+    </message>
+    <message>
+        <source>the update server is too slow</source>
+        <translation>der Server der Aktualisierung ist zu langsam</translation>
+    </message>
+    <message>
+        <source>the update server redirects to this machine itself</source>
+        <translation>der Update-Server leitet auf diesen Computer selbst um</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description has expired: the publisher is gone, or somebody hides newer ones</source>
+        <translation>die Beschreibung der Aktualisierung ist abgelaufen: den Herausgeber gibt es nicht mehr, oder jemand hält neuere zurück</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description is from the future</source>
+        <translation>die Beschreibung der Aktualisierung ist aus der Zukunft</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description is too large</source>
+        <translation>die Beschreibung des Updates ist zu groß</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description makes no sense: {why}</source>
+        <translation>die Beschreibung des Updates ergibt keinen Sinn: {why}</translation>
+    </message>
+    <message>
+        <source>the {what} bus went away</source>
+        <translation>der {what}-Bus ist weg</translation>
+    </message>
+    <message>
+        <source>there are {number} keys already</source>
+        <translation>es gibt schon {number} Schlüssel</translation>
+    </message>
+    <message>
+        <source>there are {what}</source>
+        <translation>es gibt {what}</translation>
+    </message>
+    <message>
+        <source>there are: {what}</source>
+        <translation>es gibt: {what}</translation>
+    </message>
+    <message>
+        <source>there is a GPU without NVIDIA&apos;s driver; it is used if torch has a build for it</source>
+        <translation>es gibt eine Grafikkarte ohne NVIDIA-Treiber; sie wird genutzt, wenn es eine PyTorch-Variante für sie gibt</translation>
+    </message>
+    <message>
+        <source>there is a GPU, but its driver does not answer: {why}</source>
+        <translation>eine Grafikkarte ist da, aber ihr Treiber antwortet nicht: {why}</translation>
+    </message>
+    <message>
+        <source>there is a file {path} already</source>
+        <translation>eine Datei {path} gibt es schon</translation>
+    </message>
+    <message>
+        <source>there is a key {name} already</source>
+        <translation>den Schlüssel {name} gibt es schon</translation>
+    </message>
+    <message>
+        <source>there is a swarm named {name} already</source>
+        <translation>einen Schwarm namens {name} gibt es schon</translation>
+    </message>
+    <message>
+        <source>there is no earlier environment to go back to</source>
+        <translation>es gibt keine frühere Umgebung, zu der es zurückginge</translation>
+    </message>
+    <message>
+        <source>there is no earlier version to go back to</source>
+        <translation>es gibt keine frühere Version</translation>
+    </message>
+    <message>
+        <source>there is no folder {path}</source>
+        <translation>den Ordner {path} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>there is no invite {what}</source>
+        <translation>die Einladung {what} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>there is no key {name}</source>
+        <translation>den Schlüssel {name} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>there is no model {name} on the hub, or you may not see it</source>
+        <translation>im Hub gibt es kein Modell {name}, oder du darfst es nicht sehen</translation>
+    </message>
+    <message>
+        <source>there is no setting {name}</source>
+        <translation>die Einstellung {name} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>there is no variant {what}</source>
+        <translation>die Variante {what} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>there is no {path}</source>
+        <translation>{path} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>this backup was made by a newer version</source>
+        <translation>diese Sicherung stammt von einer neueren Version</translation>
+    </message>
+    <message>
+        <source>this cannot be decided: {why}</source>
+        <translation>das lässt sich nicht entscheiden: {why}</translation>
+    </message>
+    <message>
+        <source>this checkpoint is stored quantised ({format}) in the layout {what}, which is not supported</source>
+        <translation>dieses Modell ist quantisiert gespeichert ({format}), in der Anordnung {what}, die nicht unterstützt wird</translation>
+    </message>
+    <message>
+        <source>this checkpoint is stored quantised ({format}), and the package that reads it is not installed</source>
+        <translation>dieses Modell liegt quantisiert vor ({format}), und das Paket, das es liest, fehlt</translation>
+    </message>
+    <message>
+        <source>this checkpoint is stored quantised ({format}), {why}</source>
+        <translation>dieses Modell liegt quantisiert vor ({format}), {why}</translation>
+    </message>
+    <message>
+        <source>this computer cannot add others to your name</source>
+        <translation>dieser Computer kann keine anderen in deinem Namen hinzufügen</translation>
+    </message>
+    <message>
+        <source>this computer is already in the swarm {name}</source>
+        <translation>dieser Computer ist schon im Schwarm {name}</translation>
+    </message>
+    <message>
+        <source>this daemon is the machine&apos;s own service</source>
+        <translation>dieser Dienst gehört dem Computer selbst</translation>
+    </message>
+    <message>
+        <source>this daemon is the machine&apos;s own service, which only root can change</source>
+        <translation>dieser Dienst gehört dem System, nur root kann ihn ändern</translation>
+    </message>
+    <message>
+        <source>this desktop shows no windows: games of its menu are noticed when they are busy</source>
+        <translation>Diese Arbeitsumgebung zeigt keine Fenster: Spiele aus ihrem Menü werden bemerkt, wenn sie rechnen</translation>
+    </message>
+    <message>
+        <source>this desktop tells no program about its windows</source>
+        <translation>diese Arbeitsumgebung zeigt keinem Programm ihre Fenster</translation>
+    </message>
+    <message>
+        <source>this installation is updated by the tool that installed it</source>
+        <translation>diese Installation aktualisiert das Werkzeug, das sie installiert hat</translation>
+    </message>
+    <message>
+        <source>this invite has expired</source>
+        <translation>diese Einladung ist abgelaufen</translation>
+    </message>
+    <message>
+        <source>this invite was made by a newer version</source>
+        <translation>diese Einladung stammt von einer neueren Version</translation>
+    </message>
+    <message>
+        <source>this invite was made by an older version</source>
+        <translation>diese Einladung stammt aus einer älteren Version</translation>
+    </message>
+    <message>
+        <source>this is a Wayland session</source>
+        <translation>dies ist eine Wayland-Sitzung</translation>
+    </message>
+    <message>
+        <source>this is not a backup of Potluck, or it is damaged</source>
+        <translation>das ist keine Sicherung von Potluck, oder sie ist beschädigt</translation>
+    </message>
+    <message>
+        <source>this is not an invite</source>
+        <translation>das ist keine Einladung</translation>
+    </message>
+    <message>
+        <source>this is not the link of a swarm</source>
+        <translation>das ist kein Link zu einem Schwarm</translation>
+    </message>
+    <message>
+        <source>this is not the recovery code of {name}</source>
+        <translation>das ist nicht der Wiederherstellungscode von {name}</translation>
+    </message>
+    <message>
+        <source>this is the computer that you are using</source>
+        <translation>das ist der Computer, den du gerade benutzt</translation>
+    </message>
+    <message>
+        <source>this is you</source>
+        <translation>das bist du selbst</translation>
+    </message>
+    <message>
+        <source>this machine has a public address; a firewall may still be in the way, no member has tried yet</source>
+        <translation>dieser Computer hat eine öffentliche Adresse; eine Firewall kann im Weg sein, noch kein Mitglied hat es versucht</translation>
+    </message>
+    <message>
+        <source>this machine has no network</source>
+        <translation>dieser Computer hat kein Netz</translation>
+    </message>
+    <message>
+        <source>this machine has no {program}</source>
+        <translation>auf diesem Computer fehlt {program}</translation>
+    </message>
+    <message>
+        <source>this machine&apos;s clock differs from the swarm&apos;s by more than 3 s</source>
+        <translation>die Uhr dieses Computers weicht mehr als 3 s von der des Schwarms ab</translation>
+    </message>
+    <message>
+        <source>this model cannot be split: {why} ({what})</source>
+        <translation>dieses Modell lässt sich nicht aufteilen: {why} ({what})</translation>
+    </message>
+    <message>
+        <source>this network</source>
+        <translation>dieses Netz</translation>
+    </message>
+    <message>
+        <source>this node has just started</source>
+        <translation>dieser Knoten ist gerade erst gestartet</translation>
+    </message>
+    <message>
+        <source>this node lets nobody in</source>
+        <translation>dieser Knoten lässt niemanden ein</translation>
+    </message>
+    <message>
+        <source>this password does not open the backup</source>
+        <translation>dieses Passwort öffnet die Sicherung nicht</translation>
+    </message>
+    <message>
+        <source>this works, but more slowly; for direct connections forward {port} in the router</source>
+        <translation>das geht, aber langsamer; für direkte Verbindungen leite im Router weiter: {port}</translation>
+    </message>
+    <message>
+        <source>timedatectl set-ntp true, and compare with another clock now</source>
+        <translation>timedatectl set-ntp true, und vergleiche jetzt mit einer anderen Uhr</translation>
+    </message>
+    <message>
+        <source>to see more, in a terminal: potluck update --check</source>
+        <translation>mehr zeigt im Terminal: potluck update --check</translation>
+    </message>
+    <message>
+        <source>too many people joined from your part of the network today; try again tomorrow</source>
+        <translation>aus deinem Teil des Netzes sind heute zu viele Leute beigetreten; versuche es morgen wieder</translation>
+    </message>
+    <message>
+        <source>torch is built for the GNU C library, which this system does not use</source>
+        <translation>PyTorch braucht die GNU-C-Bibliothek, die dieses System nicht verwendet</translation>
+    </message>
+    <message>
+        <source>torch is not built for Macs with Intel processors any more</source>
+        <translation>für Macs mit Intel-Prozessor gibt es PyTorch nicht mehr</translation>
+    </message>
+    <message>
+        <source>torch is not built for {architecture} processors</source>
+        <translation>für Prozessoren der Art {architecture} gibt es PyTorch nicht</translation>
+    </message>
+    <message>
+        <source>torch {version} has no build for this kind of Mac</source>
+        <translation>torch {version} hat keinen Build für diese Art von Mac</translation>
+    </message>
+    <message>
+        <source>torch {version} supports the CPU only, so the GPU is not used</source>
+        <translation>PyTorch {version} kann nur den Prozessor nutzen, die Grafikkarte bleibt ungenutzt</translation>
+    </message>
+    <message>
+        <source>torch {version}, variant {what}, for Python {python}</source>
+        <translation>torch {version}, Variante {what}, für Python {python}</translation>
+    </message>
+    <message>
+        <source>torch {version}, variant {what}, for Python {python}: looked up during set-up, and kept with hashes</source>
+        <translation>torch {version}, Variante {what}, für Python {python}: wird beim Einrichten nachgeschlagen und mit Prüfsummen festgehalten</translation>
+    </message>
+    <message>
+        <source>torch&apos;s build for AMD has no kernels for {who}</source>
+        <translation>der Build von PyTorch für AMD hat keine Kernel für {who}</translation>
+    </message>
+    <message>
+        <source>try a newer transformers</source>
+        <translation>versuche es mit einem neueren transformers</translation>
+    </message>
+    <message>
+        <source>try again</source>
+        <translation>versuche es noch einmal</translation>
+    </message>
+    <message>
+        <source>try again later</source>
+        <translation>versuche es später noch einmal</translation>
+    </message>
+    <message>
+        <source>try again later to use the GPU: potluck setup --variant {what}</source>
+        <translation>Versuche es später noch einmal, um die Grafikkarte zu nutzen: potluck setup --variant {what}</translation>
+    </message>
+    <message>
+        <source>try again later; check the network and the setting updates.url</source>
+        <translation>versuche es später noch einmal; prüfe das Netz und die Einstellung updates.url</translation>
+    </message>
+    <message>
+        <source>try again later; it continues where it stopped</source>
+        <translation>versuche es später noch einmal; es geht dort weiter, wo es aufgehört hat</translation>
+    </message>
+    <message>
+        <source>try again once this machine serves</source>
+        <translation>versuche es wieder, wenn dieser Computer Blöcke bereitstellt</translation>
+    </message>
+    <message>
+        <source>try again when a leader&apos;s computer has been online</source>
+        <translation>versuche es wieder, wenn ein Computer des Gründers oder eines Admins online war</translation>
+    </message>
+    <message>
+        <source>try again when another member is online</source>
+        <translation>versuche es wieder, wenn ein anderes Mitglied online ist</translation>
+    </message>
+    <message>
+        <source>try again when the computer is less busy</source>
+        <translation>versuche es noch einmal, wenn der Computer weniger zu tun hat</translation>
+    </message>
+    <message>
+        <source>try again: it continues where it stopped</source>
+        <translation>versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
+    </message>
+    <message>
+        <source>try another mirror</source>
+        <translation>versuche einen anderen Spiegelserver</translation>
+    </message>
+    <message>
+        <source>try another revision</source>
+        <translation>versuche es mit einer anderen Revision</translation>
+    </message>
+    <message>
+        <source>try other words</source>
+        <translation>suche mit anderen Wörtern</translation>
+    </message>
+    <message>
+        <source>type a name instead</source>
+        <translation>gib stattdessen einen Namen ein</translation>
+    </message>
+    <message>
+        <source>unpacking</source>
+        <translation>wird ausgepackt</translation>
+    </message>
+    <message>
+        <source>update Potluck, then try again</source>
+        <translation>aktualisiere Potluck und versuche es noch einmal</translation>
+    </message>
+    <message>
+        <source>update again</source>
+        <translation>aktualisiere noch einmal</translation>
+    </message>
+    <message>
+        <source>update it to macOS {version} or newer</source>
+        <translation>aktualisiere auf macOS {version} oder neuer</translation>
+    </message>
+    <message>
+        <source>updates are not fetched from {host}</source>
+        <translation>von {host} werden keine Updates geholt</translation>
+    </message>
+    <message>
+        <source>updates.key is no Ed25519 key in base64</source>
+        <translation>updates.key ist kein Ed25519-Schlüssel in base64</translation>
+    </message>
+    <message>
+        <source>use Python 3.11, 3.12 or 3.13</source>
+        <translation>verwende Python 3.11, 3.12 oder 3.13</translation>
+    </message>
+    <message>
+        <source>use a distribution with glibc, or the container image</source>
+        <translation>nimm eine Distribution mit glibc oder das Container-Image</translation>
+    </message>
+    <message>
+        <source>use a peer id: {what}</source>
+        <translation>nimm eine Peer-ID: {what}</translation>
+    </message>
+    <message>
+        <source>use letters, digits, dots, dashes, underscores</source>
+        <translation>nimm Buchstaben, Ziffern, Punkte, Binde- und Unterstriche</translation>
+    </message>
+    <message>
+        <source>use one of their ids: {what}</source>
+        <translation>nimm eine ihrer Kennungen: {what}</translation>
+    </message>
+    <message>
+        <source>use this Mac to chat and to look; let another machine serve</source>
+        <translation>nutze diesen Mac zum Chatten und Nachsehen; lass einen anderen Computer rechnen</translation>
+    </message>
+    <message>
+        <source>use up to 40 letters, digits, dashes and underscores, such as home-llama</source>
+        <translation>nimm bis zu 40 Buchstaben, Ziffern, Binde- und Unterstriche, etwa home-llama</translation>
+    </message>
+    <message>
+        <source>used because the processor does not report its power</source>
+        <translation>genutzt, weil der Prozessor seine Leistung nicht meldet</translation>
+    </message>
+    <message>
+        <source>uv, which fetches the engine&apos;s packages, is missing</source>
+        <translation>uv, das die Pakete der Rechenumgebung holt, fehlt</translation>
+    </message>
+    <message>
+        <source>variant {what} is not to be had here; the processor serves instead, which is slow but works</source>
+        <translation>Die Pakete der Variante {what} sind hier nicht zu bekommen; stattdessen rechnet der Prozessor, was langsam ist, aber geht</translation>
+    </message>
+    <message>
+        <source>variant {what} is not to be had here; this one computes on the processor too, and takes more room</source>
+        <translation>Die Pakete der Variante {what} sind hier nicht zu bekommen; diese rechnet ebenfalls auf dem Prozessor und braucht mehr Platz</translation>
+    </message>
+    <message>
+        <source>variant {what} is not to be had here; {other} runs on {who} too</source>
+        <translation>die Variante {what} ist hier nicht zu haben; {other} läuft auch auf {who}</translation>
+    </message>
+    <message>
+        <source>version {offered} did not come up ({why}); {number} is in use again</source>
+        <translation>Version {offered} kam nicht hoch ({why}); {number} ist wieder in Gebrauch</translation>
+    </message>
+    <message>
+        <source>version {offered} is offered, but {number} was earlier: somebody shows an old description</source>
+        <translation>Version {offered} wird angeboten, früher aber {number}: Jemand zeigt eine alte Beschreibung</translation>
+    </message>
+    <message>
+        <source>version {version} answers instead</source>
+        <translation>stattdessen antwortet Version {version}</translation>
+    </message>
+    <message>
+        <source>version {version} comes without a file for this installation</source>
+        <translation>Version {version} bringt keine Datei für diese Installation mit</translation>
+    </message>
+    <message>
+        <source>version {version} is not complete</source>
+        <translation>Version {version} ist unvollständig</translation>
+    </message>
+    <message>
+        <source>version {version} runs</source>
+        <translation>Version {version} läuft</translation>
+    </message>
+    <message>
+        <source>wait for its end</source>
+        <translation>warte auf ihr Ende</translation>
+    </message>
+    <message>
+        <source>wait for its end: potluck status</source>
+        <translation>warte, bis es endet: potluck status</translation>
+    </message>
+    <message>
+        <source>wait until that is done</source>
+        <translation>warte, bis das fertig ist</translation>
+    </message>
+    <message>
+        <source>wait until that is done, or cancel it</source>
+        <translation>warte, bis das fertig ist, oder brich es ab</translation>
+    </message>
+    <message>
+        <source>wait until that is done, or end it</source>
+        <translation>warte, bis das fertig ist, oder beende es</translation>
+    </message>
+    <message>
+        <source>waiting for open sessions to end</source>
+        <translation>wartet auf das Ende offener Sitzungen</translation>
+    </message>
+    <message>
+        <source>waiting for your other computer to let this one in</source>
+        <translation>wartet darauf, dass dein anderer Computer diesen einlässt</translation>
+    </message>
+    <message>
+        <source>watching the new version</source>
+        <translation>die neue Version wird beobachtet</translation>
+    </message>
+    <message>
+        <source>what is booked of {name} is not what its receipt says</source>
+        <translation>was von {name} gebucht ist, entspricht nicht seinem Beleg</translation>
+    </message>
+    <message>
+        <source>when Potluck is started again</source>
+        <translation>wenn Potluck wieder gestartet wird</translation>
+    </message>
+    <message>
+        <source>when it draws less power</source>
+        <translation>wenn weniger Leistung gebraucht wird</translation>
+    </message>
+    <message>
+        <source>when it has cooled down</source>
+        <translation>wenn es sich abgekühlt hat</translation>
+    </message>
+    <message>
+        <source>when keyboard and mouse have rested for a while</source>
+        <translation>wenn Tastatur und Maus eine Weile geruht haben</translation>
+    </message>
+    <message>
+        <source>when some are deleted, or when limits.disk_mb is larger</source>
+        <translation>wenn welche gelöscht sind oder die Grenze höher ist</translation>
+    </message>
+    <message>
+        <source>when the computer is plugged in</source>
+        <translation>wenn der Computer am Strom ist</translation>
+    </message>
+    <message>
+        <source>when the computer wakes up</source>
+        <translation>wenn der Computer aufwacht</translation>
+    </message>
+    <message>
+        <source>when the game ends, or when you resume</source>
+        <translation>wenn das Spiel endet oder du fortsetzt</translation>
+    </message>
+    <message>
+        <source>when the network is not metered</source>
+        <translation>wenn das Netz nicht getaktet ist</translation>
+    </message>
+    <message>
+        <source>when the next month begins</source>
+        <translation>wenn der nächste Monat beginnt</translation>
+    </message>
+    <message>
+        <source>when the right file is back</source>
+        <translation>wenn die richtige Datei wieder da ist</translation>
+    </message>
+    <message>
+        <source>when the time is over, or when you resume</source>
+        <translation>wenn die Zeit um ist oder du fortsetzt</translation>
+    </message>
+    <message>
+        <source>when there is room, or when limits.disk_free_mb is smaller</source>
+        <translation>wenn Platz da ist oder weniger frei bleiben muss</translation>
+    </message>
+    <message>
+        <source>when you join or create a swarm</source>
+        <translation>wenn du einem Schwarm beitrittst oder einen gründest</translation>
+    </message>
+    <message>
+        <source>when you leave it and join with a new invite</source>
+        <translation>wenn du ihn verlässt und mit einer neuen Einladung beitrittst</translation>
+    </message>
+    <message>
+        <source>when you resume</source>
+        <translation>wenn du fortsetzt</translation>
+    </message>
+    <message>
+        <source>when you set it up: in the app, or with `potluck setup`</source>
+        <translation>wenn du sie einrichtest: in der App oder mit `potluck setup`</translation>
+    </message>
+    <message>
+        <source>when you switch serve.enabled on</source>
+        <translation>wenn du das Spenden wieder einschaltest</translation>
+    </message>
+    <message>
+        <source>when you switch when.only_when_idle off</source>
+        <translation>wenn du when.only_when_idle ausschaltest</translation>
+    </message>
+    <message>
+        <source>when your next serving hours begin</source>
+        <translation>wenn deine nächsten Spendezeiten beginnen</translation>
+    </message>
+    <message>
+        <source>which is not supported</source>
+        <translation>was nicht unterstützt wird</translation>
+    </message>
+    <message>
+        <source>which needs {what}</source>
+        <translation>wofür {what} nötig ist</translation>
+    </message>
+    <message>
+        <source>windows can be seen</source>
+        <translation>Fenster sind zu sehen</translation>
+    </message>
+    <message>
+        <source>with the next try, or when you resume</source>
+        <translation>beim nächsten Versuch, oder wenn du fortsetzt</translation>
+    </message>
+    <message>
+        <source>you already have a swarm named {name}</source>
+        <translation>du hast schon einen Schwarm namens {name}</translation>
+    </message>
+    <message>
+        <source>you are a guest yourself</source>
+        <translation>du bist selbst noch nicht bestätigt</translation>
+    </message>
+    <message>
+        <source>you are in too many swarms for one backup</source>
+        <translation>du bist in zu vielen Schwärmen für eine Sicherung</translation>
+    </message>
+    <message>
+        <source>you decided as much as one appointment allows</source>
+        <translation>du hast so viel entschieden, wie eine Ernennung erlaubt</translation>
+    </message>
+    <message>
+        <source>you did not join a swarm named {name}</source>
+        <translation>du bist keinem Schwarm namens {name} beigetreten</translation>
+    </message>
+    <message>
+        <source>you founded {name}: if you leave, nobody can appoint admins, invite or confirm people, or remove them</source>
+        <translation>du hast {name} gegründet: Wenn du gehst, kann niemand mehr Admins ernennen, Leute einladen, bestätigen oder entfernen</translation>
+    </message>
+    <message>
+        <source>you have {number} computers in this swarm, which is all that one person may</source>
+        <translation>du hast {number} Computer in diesem Schwarm, mehr darf eine Person nicht haben</translation>
+    </message>
+    <message>
+        <source>you joined no swarm yet</source>
+        <translation>du bist noch keinem Schwarm beigetreten</translation>
+    </message>
+    <message>
+        <source>you joined several swarms</source>
+        <translation>du bist mehreren Schwärmen beigetreten</translation>
+    </message>
+    <message>
+        <source>your key is on another computer</source>
+        <translation>dein Schlüssel ist auf einem anderen Computer</translation>
+    </message>
+    <message>
+        <source>your open invites would let in more people than you may invite</source>
+        <translation>mit deinen offenen Einladungen kämen mehr Leute herein, als du einladen darfst</translation>
+    </message>
+    <message>
+        <source>{advice}, and check the setting updates.url</source>
+        <translation>{advice} und prüfe die Einstellung updates.url</translation>
+    </message>
+    <message>
+        <source>{advice}, or choose a model on this computer</source>
+        <translation>{advice} oder wähle ein Modell auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>{advice}, or give a local folder</source>
+        <translation>{advice} oder gib einen Ordner auf diesem Computer an</translation>
+    </message>
+    <message>
+        <source>{advice}, then try again: it continues where it stopped</source>
+        <translation>{advice} und versuche es noch einmal: Es geht dort weiter, wo es aufgehört hat</translation>
+    </message>
+    <message>
+        <source>{advice}; if others can use this swarm, your invite is out of date</source>
+        <translation>{advice}; wenn andere diesen Schwarm nutzen können, ist deine Einladung veraltet</translation>
+    </message>
+    <message>
+        <source>{architecture}, C library {version}</source>
+        <translation>{architecture}, C-Bibliothek {version}</translation>
+    </message>
+    <message>
+        <source>{family} cannot be computed: models of this family are not supported</source>
+        <translation>{family} kann nicht berechnet werden: Modelle dieser Familie werden nicht unterstützt</translation>
+    </message>
+    <message>
+        <source>{file} arrived damaged</source>
+        <translation>{file} kam beschädigt an</translation>
+    </message>
+    <message>
+        <source>{file} breaks off in the middle of a line</source>
+        <translation>{file} bricht mitten in einer Zeile ab</translation>
+    </message>
+    <message>
+        <source>{file} cannot be fetched from {host}: {why}</source>
+        <translation>{file} lässt sich nicht von {host} holen: {why}</translation>
+    </message>
+    <message>
+        <source>{file} changed on disk</source>
+        <translation>{file} hat sich auf der Platte geändert</translation>
+    </message>
+    <message>
+        <source>{file} changed on disk. You still serve what was loaded from it.</source>
+        <translation>{file} hat sich auf der Festplatte geändert. Du stellst weiter bereit, was daraus geladen wurde.</translation>
+    </message>
+    <message>
+        <source>{file} changes no layer, or changes one twice</source>
+        <translation>{file} ändert keine Schicht oder eine zweimal</translation>
+    </message>
+    <message>
+        <source>{file} contains {what}, which does not belong to a layer of a block</source>
+        <translation>{file} enthält {what}, das zu keiner Schicht gehört</translation>
+    </message>
+    <message>
+        <source>{file} contains {what}, which its configuration or the model does not have</source>
+        <translation>{file} enthält {what}, das in der Konfiguration oder im Modell fehlt</translation>
+    </message>
+    <message>
+        <source>{file} could not be copied: {why}</source>
+        <translation>{file} ließ sich nicht kopieren: {why}</translation>
+    </message>
+    <message>
+        <source>{file} could not be moved: {why}</source>
+        <translation>{file} ließ sich nicht verschieben: {why}</translation>
+    </message>
+    <message>
+        <source>{file} does not contain two matrices of rank {number} for {what}</source>
+        <translation>{file} enthält keine zwei Matrizen vom Rang {number} für {what}</translation>
+    </message>
+    <message>
+        <source>{file} has a requirement without a hash</source>
+        <translation>in {file} steht ein Paket ohne Prüfsumme</translation>
+    </message>
+    <message>
+        <source>{file} has lost its last lines; back to the default: {keys}</source>
+        <translation>{file} hat die letzten Zeilen verloren; wieder auf dem Standard: {keys}</translation>
+    </message>
+    <message>
+        <source>{file} has no hashes</source>
+        <translation>in {file} fehlen die Prüfsummen</translation>
+    </message>
+    <message>
+        <source>{file} has no model_type</source>
+        <translation>in {file} fehlt „model_type“</translation>
+    </message>
+    <message>
+        <source>{file} has version {theirs}; this Potluck knows version {ours}</source>
+        <translation>{file} hat Version {theirs}; dieses Potluck kennt Version {ours}</translation>
+    </message>
+    <message>
+        <source>{file} is damaged: it does not map tensors to safetensors files beside it</source>
+        <translation>{file} ist beschädigt: es nennt nicht, in welchen Safetensors-Dateien die Tensoren liegen</translation>
+    </message>
+    <message>
+        <source>{file} is damaged: it is not a JSON object</source>
+        <translation>{file} ist beschädigt: kein JSON-Objekt</translation>
+    </message>
+    <message>
+        <source>{file} is damaged: {why}</source>
+        <translation>{file} ist beschädigt: {why}</translation>
+    </message>
+    <message>
+        <source>{file} is empty or missing; `version = {number}` in it would mean the defaults</source>
+        <translation>{file} ist leer oder fehlt; `version = {number}` darin hieße die Vorgaben</translation>
+    </message>
+    <message>
+        <source>{file} is missing from the checkpoint</source>
+        <translation>{file} fehlt im Modell</translation>
+    </message>
+    <message>
+        <source>{file} is missing from {folder}</source>
+        <translation>{file} fehlt in {folder}</translation>
+    </message>
+    <message>
+        <source>{file} is not a valid configuration: {why}</source>
+        <translation>{file} ist keine gültige Konfiguration: {why}</translation>
+    </message>
+    <message>
+        <source>{file} is not the file that this version was made with</source>
+        <translation>{file} ist nicht die Datei, mit der diese Version gemacht wurde</translation>
+    </message>
+    <message>
+        <source>{file} is not valid TOML: {why}</source>
+        <translation>{file} ist kein gültiges TOML: {why}</translation>
+    </message>
+    <message>
+        <source>{file} lacks a tensor that the index lists: {what}</source>
+        <translation>in {file} fehlt ein Tensor aus dem Verzeichnis: {what}</translation>
+    </message>
+    <message>
+        <source>{file} was damaged and cannot be repaired</source>
+        <translation>{file} ist beschädigt und lässt sich nicht reparieren</translation>
+    </message>
+    <message>
+        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; not taken over: {keys}; the newer one is kept as {copy}</source>
+        <translation>{file} war von einem neueren Potluck und ist nun wie davor, mit dem, was seither geändert wurde und hier bekannt ist; nicht übernommen: {keys}; die neuere liegt in {copy}</translation>
+    </message>
+    <message>
+        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; the newer one is kept as {copy}</source>
+        <translation>{file} war von einem neueren Potluck und ist nun wie davor, mit dem, was seither geändert wurde und hier bekannt ist; die neuere liegt in {copy}</translation>
+    </message>
+    <message>
+        <source>{folder} has its weights in GGUF, which is not supported</source>
+        <translation>{folder} hat seine Gewichte in GGUF, was nicht unterstützt wird</translation>
+    </message>
+    <message>
+        <source>{folder} has no safetensors weights</source>
+        <translation>{folder} enthält keine Gewichte im Format Safetensors</translation>
+    </message>
+    <message>
+        <source>{folder} has only .bin files, which are pickles; servers and clients never open them</source>
+        <translation>{folder} enthält nur .bin-Dateien (Pickles); Potluck öffnet solche nie</translation>
+    </message>
+    <message>
+        <source>{folder} is not a checkpoint: it has no config.json</source>
+        <translation>{folder} ist kein Modell: config.json fehlt</translation>
+    </message>
+    <message>
+        <source>{folder} is not an adapter that can be served: it has no {file}</source>
+        <translation>{folder} ist kein Adapter, der bereitgestellt werden kann: {file} fehlt</translation>
+    </message>
+    <message>
+        <source>{free} are free for downloaded checkpoints at {path}</source>
+        <translation>{free} sind frei für Modelle unter {path}</translation>
+    </message>
+    <message>
+        <source>{free} are free, {least} are needed at most</source>
+        <translation>{free} sind frei, höchstens {least} sind nötig</translation>
+    </message>
+    <message>
+        <source>{free} of {all} are available</source>
+        <translation>{free} von {all} sind verfügbar</translation>
+    </message>
+    <message>
+        <source>{host} cannot be found</source>
+        <translation>{host} ist nicht zu finden</translation>
+    </message>
+    <message>
+        <source>{host} does not answer</source>
+        <translation>{host} antwortet nicht</translation>
+    </message>
+    <message>
+        <source>{host} has a certificate that is not trusted</source>
+        <translation>dem Zertifikat von {host} wird nicht vertraut</translation>
+    </message>
+    <message>
+        <source>{host} refuses to send packages: {why}</source>
+        <translation>{host} weigert sich, Pakete zu senden: {why}</translation>
+    </message>
+    <message>
+        <source>{name} cannot name a swarm</source>
+        <translation>{name} taugt nicht als Name eines Schwarms</translation>
+    </message>
+    <message>
+        <source>{name} does not answer</source>
+        <translation>{name} antwortet nicht</translation>
+    </message>
+    <message>
+        <source>{name} does not name a peer</source>
+        <translation>{name} nennt keinen Peer</translation>
+    </message>
+    <message>
+        <source>{name} does not report idle time</source>
+        <translation>{name} meldet keine Leerlaufzeit</translation>
+    </message>
+    <message>
+        <source>{name} does not run</source>
+        <translation>{name} läuft nicht</translation>
+    </message>
+    <message>
+        <source>{name} has no computer named {what}</source>
+        <translation>{name} hat keinen Computer namens {what}</translation>
+    </message>
+    <message>
+        <source>{name} has no file {file} on the hub</source>
+        <translation>{name} hat im Hub keine Datei {file}</translation>
+    </message>
+    <message>
+        <source>{name} has no such revision</source>
+        <translation>{name} hat keine solche Revision</translation>
+    </message>
+    <message>
+        <source>{name} has several computers named {what}</source>
+        <translation>{name} hat mehrere Computer namens {what}</translation>
+    </message>
+    <message>
+        <source>{name} is a member already</source>
+        <translation>{name} ist schon Mitglied</translation>
+    </message>
+    <message>
+        <source>{name} is an open swarm, which has no members</source>
+        <translation>{name} ist ein offener Schwarm ohne Mitglieder</translation>
+    </message>
+    <message>
+        <source>{name} is gated: its owner must grant you access</source>
+        <translation>{name} ist nicht frei zugänglich: Sein Eigentümer muss dir Zugriff geben</translation>
+    </message>
+    <message>
+        <source>{name} is ignored: {why}</source>
+        <translation>{name} wird nicht beachtet: {why}</translation>
+    </message>
+    <message>
+        <source>{name} is neither a folder nor a hub name</source>
+        <translation>{name} ist weder ein Ordner noch ein Name im Hub</translation>
+    </message>
+    <message>
+        <source>{name} is no name for a key</source>
+        <translation>{name} taugt nicht als Name eines Schlüssels</translation>
+    </message>
+    <message>
+        <source>{name} is not among the downloaded models</source>
+        <translation>{name} ist keines der heruntergeladenen Modelle</translation>
+    </message>
+    <message>
+        <source>{name} is not confirmed yet</source>
+        <translation>{name} ist noch nicht bestätigt</translation>
+    </message>
+    <message>
+        <source>{name} is open to everybody, so it has no members</source>
+        <translation>{name} steht allen offen und hat keine Mitglieder</translation>
+    </message>
+    <message>
+        <source>{name} is too old for torch</source>
+        <translation>{name} ist zu alt für PyTorch</translation>
+    </message>
+    <message>
+        <source>{name} names certificates that are not there</source>
+        <translation>{name} nennt Zertifikate, die es nicht gibt</translation>
+    </message>
+    <message>
+        <source>{name} relies on this machine to be found</source>
+        <translation>{name} ist nur über diesen Computer zu finden</translation>
+    </message>
+    <message>
+        <source>{name} removed this computer from the swarm {what}</source>
+        <translation>{name} hat diesen Computer aus dem Schwarm {what} entfernt</translation>
+    </message>
+    <message>
+        <source>{name} was damaged and could not be repaired; the damaged file is {path}</source>
+        <translation>{name} war beschädigt und ließ sich nicht reparieren; die beschädigte Datei ist {path}</translation>
+    </message>
+    <message>
+        <source>{name} was damaged and has been repaired; the damaged file is {path}</source>
+        <translation>{name} war beschädigt und ist repariert; die beschädigte Datei ist {path}</translation>
+    </message>
+    <message>
+        <source>{name} with {size}</source>
+        <translation>{name} mit {size}</translation>
+    </message>
+    <message>
+        <source>{number} W a busy core</source>
+        <translation>{number} W je beschäftigtem Kern</translation>
+    </message>
+    <message>
+        <source>{number} of {all} addresses of {name} answer</source>
+        <translation>{number} von {all} Adressen antworten: {name}</translation>
+    </message>
+    <message>
+        <source>{number} of {all} members that tried reached this machine directly</source>
+        <translation>{number} von {all} Mitgliedern haben diesen Computer direkt erreicht</translation>
+    </message>
+    <message>
+        <source>{number} of {all} members that tried reached this machine directly: it serves through a relay</source>
+        <translation>{number} von {all} Mitgliedern, die es versuchten, erreichten diesen Computer direkt: er arbeitet über ein Relay</translation>
+    </message>
+    <message>
+        <source>{path} belongs to somebody else</source>
+        <translation>{path} gehört jemand anderem</translation>
+    </message>
+    <message>
+        <source>{path} belongs to user {number}, who is not known here</source>
+        <translation>{path} gehört dem hier unbekannten Benutzer {number}</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read: {why}</source>
+        <translation>{path} lässt sich nicht lesen: {why}</translation>
+    </message>
+    <message>
+        <source>{path} cannot be written</source>
+        <translation>in {path} kann nicht geschrieben werden</translation>
+    </message>
+    <message>
+        <source>{path} has no model</source>
+        <translation>in {path} liegt kein Modell</translation>
+    </message>
+    <message>
+        <source>{path} has {free} free, the models take {used}</source>
+        <translation>auf {path} sind {free} frei, die Modelle brauchen {used}</translation>
+    </message>
+    <message>
+        <source>{path} is on a file system that does not run programs</source>
+        <translation>{path} liegt auf einem Dateisystem, das keine Programme ausführt</translation>
+    </message>
+    <message>
+        <source>{path} is too long a path for sockets</source>
+        <translation>{path} ist als Pfad für Sockets zu lang</translation>
+    </message>
+    <message>
+        <source>{path} is {what}, and root does not follow it</source>
+        <translation>{path} ist {what}, und root folgt dem nicht</translation>
+    </message>
+    <message>
+        <source>{path}, where the engine was to be installed, does not exist</source>
+        <translation>{path}, wo die Engine installiert werden sollte, gibt es nicht</translation>
+    </message>
+    <message>
+        <source>{place}: there is no setting {key}</source>
+        <translation>{place}: eine Einstellung {key} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>{place}: there is no setting {key}; did you mean {other}?</source>
+        <translation>{place}: eine Einstellung {key} gibt es nicht; ist {other} gemeint?</translation>
+    </message>
+    <message>
+        <source>{place}: {key}: {why}</source>
+        <translation>{place}: {key}: {why}</translation>
+    </message>
+    <message>
+        <source>{text}</source>
+        <translation>{text}</translation>
+    </message>
+    <message>
+        <source>{time} s after there is enough memory again</source>
+        <translation>{time} s nachdem wieder genug Speicher da ist</translation>
+    </message>
+    <message>
+        <source>{time} s after you are back at the computer</source>
+        <translation>{time} s nachdem du wieder am Computer bist</translation>
+    </message>
+    <message>
+        <source>{time} s after {who} has ended</source>
+        <translation>{time} s nach dem Ende von {who}</translation>
+    </message>
+    <message>
+        <source>{time} s after {who} is done</source>
+        <translation>{time} s nachdem {who} fertig ist</translation>
+    </message>
+    <message>
+        <source>{what} ({advice})</source>
+        <translation>{what} ({advice})</translation>
+    </message>
+    <message>
+        <source>{what} ({number} of {all})</source>
+        <translation>{what} ({number} von {all})</translation>
+    </message>
+    <message>
+        <source>{what} ({why})</source>
+        <translation>{what} ({why})</translation>
+    </message>
+    <message>
+        <source>{what} has the shape {number} in the checkpoint, but the configuration says {other}</source>
+        <translation>{what} hat im Modell die Form {number}, laut Konfiguration aber {other}</translation>
+    </message>
+    <message>
+        <source>{what} is neither an invite nor a swarm you joined</source>
+        <translation>{what} ist weder eine Einladung noch ein Schwarm, dem du beigetreten bist</translation>
+    </message>
+    <message>
+        <source>{what} is not a multiaddr</source>
+        <translation>{what} ist keine Multiadresse</translation>
+    </message>
+    <message>
+        <source>{what} is not installed beside this Python</source>
+        <translation>{what} ist neben diesem Python nicht installiert</translation>
+    </message>
+    <message>
+        <source>{what} is stored as {format}, which this version of torch does not know</source>
+        <translation>{what} liegt als {format} vor, das diese Version von torch nicht kennt</translation>
+    </message>
+    <message>
+        <source>{what} is stored quantised, which is supported for blocks alone</source>
+        <translation>{what} liegt quantisiert vor, was nur für Schichten unterstützt wird</translation>
+    </message>
+    <message>
+        <source>{what}, {other}</source>
+        <translation>{what}, {other}</translation>
+    </message>
+    <message>
+        <source>{what}: {why}</source>
+        <translation>{what}: {why}</translation>
+    </message>
+    <message>
+        <source>{what}; it is now called {file}</source>
+        <translation>{what}; sie heißt jetzt {file}</translation>
+    </message>
+    <message>
+        <source>{who} can be used</source>
+        <translation>{who} kann genutzt werden</translation>
+    </message>
+    <message>
+        <source>{who} can be used, with driver {driver}</source>
+        <translation>{who} kann genutzt werden, mit Treiber {driver}</translation>
+    </message>
+    <message>
+        <source>{who} cannot be used by torch {version}</source>
+        <translation>{who} kann torch {version} nicht nutzen</translation>
+    </message>
+    <message>
+        <source>{who} does not report its compute capability</source>
+        <translation>{who} meldet seine Compute Capability nicht</translation>
+    </message>
+    <message>
+        <source>{who} has ended; waiting a moment</source>
+        <translation>{who} ist zu Ende; wartet kurz</translation>
+    </message>
+    <message>
+        <source>{who} is older than what torch {version} has kernels for</source>
+        <translation>{who} ist zu alt für torch {version}</translation>
+    </message>
+    <message>
+        <source>{who} needs another build of torch than the machine&apos;s other GPUs</source>
+        <translation>{who} braucht einen anderen Build von PyTorch als die übrigen GPUs des Computers</translation>
     </message>
 </context>
 <context>
@@ -3885,10 +4441,6 @@
     <message>
         <source>The compute engine is not set up yet. Set it up on the page Installation.</source>
         <translation>Die Rechenumgebung ist noch nicht eingerichtet. Richte sie auf der Seite Installation ein.</translation>
-    </message>
-    <message>
-        <source>Getting ready: {step}…</source>
-        <translation>Vorbereitung: {step} …</translation>
     </message>
     <message>
         <source>People serving this model can read your messages.</source>
@@ -5328,10 +5880,6 @@
     <message>
         <source>Ends at {time} if nobody asks.</source>
         <translation>Endet um {time}, wenn niemand fragt.</translation>
-    </message>
-    <message>
-        <source>Getting ready: {step}…</source>
-        <translation>Macht sich bereit: {step} …</translation>
     </message>
     <message>
         <source>It does not run.</source>

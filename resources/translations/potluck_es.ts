@@ -273,696 +273,8 @@
         <translation>Sin servir</translation>
     </message>
     <message>
-        <source>Finishing the open sessions, then shutting down</source>
-        <translation>Termina las sesiones abiertas y luego se apaga</translation>
-    </message>
-    <message>
-        <source>Paused by you until the game ends</source>
-        <translation>Pausado por ti hasta que acabe el juego</translation>
-    </message>
-    <message>
-        <source>Paused by you</source>
-        <translation>Pausado por ti</translation>
-    </message>
-    <message>
-        <source>No swarm joined yet</source>
-        <translation>Aún en ningún enjambre</translation>
-    </message>
-    <message>
-        <source>{name} removed this computer from the swarm {what}</source>
-        <translation>{name} quitó este ordenador del enjambre {what}</translation>
-    </message>
-    <message>
-        <source>Waiting until a member is online who lets this computer in</source>
-        <translation>Esperando a que haya en línea un miembro que admita este ordenador</translation>
-    </message>
-    <message>
-        <source>Serving is switched off in the settings</source>
-        <translation>La donación está desactivada en los ajustes</translation>
-    </message>
-    <message>
-        <source>The engine is not set up yet</source>
-        <translation>El motor aún no está instalado</translation>
-    </message>
-    <message>
-        <source>Starting up</source>
-        <translation>Arrancando</translation>
-    </message>
-    <message>
-        <source>Starting the engine</source>
-        <translation>Arranca el motor</translation>
-    </message>
-    <message>
-        <source>Loading blocks</source>
-        <translation>Cargando bloques</translation>
-    </message>
-    <message>
-        <source>Can&apos;t join the swarm yet: {why}</source>
-        <translation>Aún no se puede entrar en el enjambre: {why}</translation>
-    </message>
-    <message>
-        <source>Not serving: {file} changed on disk</source>
-        <translation>No se sirve nada: {file} ha cambiado en el disco</translation>
-    </message>
-    <message>
-        <source>Not serving: somebody stopped the engine&apos;s process</source>
-        <translation>No se sirve nada: alguien ha detenido el proceso del motor</translation>
-    </message>
-    <message>
-        <source>Potluck keeps failing at {what}. To see more: potluck logs</source>
-        <translation>Potluck falla una y otra vez en: {what}. Para ver más: potluck logs</translation>
-    </message>
-    <message>
-        <source>{file} changed on disk. You still serve what was loaded from it.</source>
-        <translation>{file} ha cambiado en el disco. Sigues sirviendo lo que se cargó de ese archivo.</translation>
-    </message>
-    <message>
-        <source>Potluck is slow here: {why}. To mend it: {advice}</source>
-        <translation>Potluck calcula con lentitud aquí: {why}. Para arreglarlo: {advice}</translation>
-    </message>
-    <message>
-        <source>This computer returned wrong results: found by {number} people</source>
-        <translation>Este equipo devolvió resultados incorrectos: lo detectaron {number} personas</translation>
-    </message>
-    <message>
-        <source>This computer returned wrong results: found by {name}</source>
-        <translation>Este equipo devolvió resultados incorrectos: lo detectó {name}</translation>
-    </message>
-    <message>
-        <source>{who}&apos;s {what} returned wrong results: found by {number} people</source>
-        <translation>{what} de {who} devolvió resultados incorrectos: lo detectaron {number} personas</translation>
-    </message>
-    <message>
-        <source>{who}&apos;s {what} returned wrong results: found by {name}</source>
-        <translation>{what} de {who} devolvió resultados incorrectos: lo detectó {name}</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} of {model} while loading {target}</source>
-        <translation>las capas {blocks} de {model} (cargando {target})</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} of {model} before moving to {target}</source>
-        <translation>las capas {blocks} de {model} (luego {target})</translation>
-    </message>
-    <message>
-        <source>Giving way to {who}, which fills the screen</source>
-        <translation>Se aparta por {who}, que ocupa la pantalla</translation>
-    </message>
-    <message>
-        <source>Giving way to {who}, which keeps the GPU busy</source>
-        <translation>Se aparta por {who}, que ocupa la tarjeta gráfica</translation>
-    </message>
-    <message>
-        <source>Giving way to {who}, who sits at the computer</source>
-        <translation>Se aparta por {who}, que está ante el ordenador</translation>
-    </message>
-    <message>
-        <source>Giving way to {who}</source>
-        <translation>Se aparta por {who}</translation>
-    </message>
-    <message>
-        <source>Giving way: other programs need the memory of {who}</source>
-        <translation>Se aparta: otros programas necesitan la memoria de {who}</translation>
-    </message>
-    <message>
-        <source>Giving way: other programs need the memory</source>
-        <translation>Se aparta: otros programas necesitan la memoria</translation>
-    </message>
-    <message>
-        <source>There is enough memory again; waiting a moment</source>
-        <translation>Vuelve a haber memoria; espera un momento</translation>
-    </message>
-    <message>
-        <source>You are back at the computer; waiting a moment</source>
-        <translation>Has vuelto al ordenador; espera un momento</translation>
-    </message>
-    <message>
-        <source>Plugged in again; waiting a moment</source>
-        <translation>Enchufado de nuevo; espera un momento</translation>
-    </message>
-    <message>
-        <source>It has cooled down; waiting a moment</source>
-        <translation>Se ha enfriado; espera un momento</translation>
-    </message>
-    <message>
-        <source>Not serving on battery</source>
-        <translation>Con batería no se dona</translation>
-    </message>
-    <message>
-        <source>Not serving over {who}, which is metered</source>
-        <translation>No se dona por {who}, que es de uso medido</translation>
-    </message>
-    <message>
-        <source>Too hot: {who}</source>
-        <translation>Demasiado calor: {who}</translation>
-    </message>
-    <message>
-        <source>This month&apos;s upload limit is reached: {used} of {all} MiB</source>
-        <translation>Se alcanzó el límite de subida de este mes: {used} de {all}</translation>
-    </message>
-    <message>
-        <source>This month&apos;s download limit is reached: {used} of {all} MiB</source>
-        <translation>Se alcanzó el límite de descarga de este mes: {used} de {all}</translation>
-    </message>
-    <message>
-        <source>The disk is nearly full: {free} MiB are free, {least} must stay free</source>
-        <translation>El disco está casi lleno: {free} MiB libres, {least} deben quedar libres</translation>
-    </message>
-    <message>
-        <source>Downloaded checkpoints take {used} of {all} MiB</source>
-        <translation>Los modelos descargados ocupan {used} de {all} MiB</translation>
-    </message>
-    <message>
-        <source>when Potluck is started again</source>
-        <translation>cuando se inicie Potluck de nuevo</translation>
-    </message>
-    <message>
-        <source>when the game ends, or when you resume</source>
-        <translation>cuando acabe el juego o reanudes</translation>
-    </message>
-    <message>
-        <source>when the time is over, or when you resume</source>
-        <translation>cuando pase el tiempo o reanudes</translation>
-    </message>
-    <message>
-        <source>when you resume</source>
-        <translation>cuando reanudes</translation>
-    </message>
-    <message>
-        <source>when you join or create a swarm</source>
-        <translation>cuando te unas a un enjambre o crees uno</translation>
-    </message>
-    <message>
-        <source>when you leave it and join with a new invite</source>
-        <translation>cuando salgas de él y te unas con una invitación nueva</translation>
-    </message>
-    <message>
-        <source>when you switch serve.enabled on</source>
-        <translation>cuando vuelvas a activar la donación</translation>
-    </message>
-    <message>
-        <source>when you set it up: in the app, or with `potluck setup`</source>
-        <translation>cuando lo instales: en la aplicación o con `potluck setup`</translation>
-    </message>
-    <message>
-        <source>when the right file is back</source>
-        <translation>cuando vuelva el archivo correcto</translation>
-    </message>
-    <message>
-        <source>when the computer wakes up</source>
-        <translation>cuando el ordenador despierte</translation>
-    </message>
-    <message>
-        <source>when the computer is plugged in</source>
-        <translation>cuando el ordenador esté enchufado</translation>
-    </message>
-    <message>
-        <source>when the network is not metered</source>
-        <translation>cuando la red no sea de uso medido</translation>
-    </message>
-    <message>
-        <source>when it has cooled down</source>
-        <translation>cuando se enfríe</translation>
-    </message>
-    <message>
-        <source>when it draws less power</source>
-        <translation>cuando consuma menos</translation>
-    </message>
-    <message>
-        <source>when keyboard and mouse have rested for a while</source>
-        <translation>cuando el teclado y el ratón descansen un rato</translation>
-    </message>
-    <message>
-        <source>at midnight</source>
-        <translation>a medianoche</translation>
-    </message>
-    <message>
-        <source>when the next month begins</source>
-        <translation>cuando empiece el próximo mes</translation>
-    </message>
-    <message>
-        <source>when there is room, or when limits.disk_free_mb is smaller</source>
-        <translation>cuando haya sitio o deba quedar menos libre</translation>
-    </message>
-    <message>
-        <source>when some are deleted, or when limits.disk_mb is larger</source>
-        <translation>cuando se borren algunos o el límite sea mayor</translation>
-    </message>
-    <message>
-        <source>{time} s after there is enough memory again</source>
-        <translation>{time} s después de que vuelva a haber memoria</translation>
-    </message>
-    <message>
-        <source>{time} s after you are back at the computer</source>
-        <translation>{time} s después de que vuelvas al ordenador</translation>
-    </message>
-    <message>
-        <source>{time} s after {who} has ended</source>
-        <translation>{time} s después de que acabe {who}</translation>
-    </message>
-    <message>
-        <source>{time} s after {who} is done</source>
-        <translation>{time} s después de que termine {who}</translation>
-    </message>
-    <message>
         <source>Starting</source>
         <translation>Iniciando</translation>
-    </message>
-    <message>
-        <source>Importing</source>
-        <translation>Cargando programas</translation>
-    </message>
-    <message>
-        <source>Loading embeddings and head</source>
-        <translation>Cargando el principio y el final del modelo</translation>
-    </message>
-    <message>
-        <source>Can&apos;t join the swarm yet: {why}. Trying again.</source>
-        <translation>Aún no se puede entrar en el enjambre: {why}. Se vuelve a intentar.</translation>
-    </message>
-    <message>
-        <source>Layer {number} is gone. Waiting for a server.</source>
-        <translation>La capa {number} no está. Esperando un servidor.</translation>
-    </message>
-    <message>
-        <source>Layers {number} are gone. Waiting for a server.</source>
-        <translation>Las capas {number} no están. Esperando un servidor.</translation>
-    </message>
-    <message>
-        <source>Layers {number} and {last} are gone. Waiting for a server.</source>
-        <translation>Las capas {number} y {last} no están. Esperando un servidor.</translation>
-    </message>
-    <message>
-        <source>variant {what} is not to be had here; the processor serves instead, which is slow but works</source>
-        <translation>Los paquetes de la variante {what} no se pueden obtener aquí; en su lugar trabaja el procesador, lo que es lento pero funciona</translation>
-    </message>
-    <message>
-        <source>variant {what} is not to be had here; this one computes on the processor too, and takes more room</source>
-        <translation>Los paquetes de la variante {what} no se pueden obtener aquí; esta también calcula en el procesador y ocupa más espacio</translation>
-    </message>
-    <message>
-        <source>try again later to use the GPU: potluck setup --variant {what}</source>
-        <translation>Inténtalo más tarde para usar la GPU: potluck setup --variant {what}</translation>
-    </message>
-    <message>
-        <source>looking up the packages of variant {what}</source>
-        <translation>Se buscan los paquetes de la variante {what}</translation>
-    </message>
-    <message>
-        <source>{who} cannot be used by torch {version}</source>
-        <translation>torch {version} no puede usar {who}</translation>
-    </message>
-    <message>
-        <source>{who} can be used, with driver {driver}</source>
-        <translation>se puede usar {who}, con el controlador {driver}</translation>
-    </message>
-    <message>
-        <source>{who} can be used</source>
-        <translation>se puede usar {who}</translation>
-    </message>
-    <message>
-        <source>as you asked</source>
-        <translation>como has pedido</translation>
-    </message>
-    <message>
-        <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has none</source>
-        <translation>para usar {who} hace falta el controlador {number} de NVIDIA o uno más nuevo; este equipo no tiene ninguno</translation>
-    </message>
-    <message>
-        <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has {driver}</source>
-        <translation>para usar {who} hace falta el controlador {number} de NVIDIA o uno más nuevo; este equipo tiene el {driver}</translation>
-    </message>
-    <message>
-        <source>graphics inside the processor share its memory; computing on them gains nothing</source>
-        <translation>los gráficos del procesador comparten su memoria; calcular en ellos no aporta nada</translation>
-    </message>
-    <message>
-        <source>{who} is older than what torch {version} has kernels for</source>
-        <translation>{who} es demasiado antigua para torch {version}</translation>
-    </message>
-    <message>
-        <source>{path} cannot be written</source>
-        <translation>no se puede escribir en {path}</translation>
-    </message>
-    <message>
-        <source>Serving {what} slowly, while you use the computer</source>
-        <translation>Sirve {what} despacio mientras usas el ordenador</translation>
-    </message>
-    <message>
-        <source>Serving {what} slowly, because {who} is hot</source>
-        <translation>Sirve {what} despacio por el calor: {who}</translation>
-    </message>
-    <message>
-        <source>Serving {what} slowly, to stay below the power cap of {who}</source>
-        <translation>Sirve {what} despacio para no pasar el límite de potencia: {who}</translation>
-    </message>
-    <message>
-        <source>Serving {what}</source>
-        <translation>Sirve {what}</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} of {model}</source>
-        <translation>las capas {blocks} de {model}</translation>
-    </message>
-    <message>
-        <source>{file} cannot be fetched from {host}: {why}</source>
-        <translation>no se puede descargar {file} de {host}: {why}</translation>
-    </message>
-    <message>
-        <source>packages cannot be installed: {why}</source>
-        <translation>no se pueden instalar los paquetes: {why}</translation>
-    </message>
-    <message>
-        <source>{host} cannot be found</source>
-        <translation>no se encuentra {host}</translation>
-    </message>
-    <message>
-        <source>{host} does not answer</source>
-        <translation>{host} no responde</translation>
-    </message>
-    <message>
-        <source>{host} has a certificate that is not trusted</source>
-        <translation>el certificado de {host} no es de confianza</translation>
-    </message>
-    <message>
-        <source>{name} names certificates that are not there</source>
-        <translation>{name} indica certificados que no existen</translation>
-    </message>
-    <message>
-        <source>a SOCKS proxy needs the package socksio</source>
-        <translation>un proxy SOCKS necesita el paquete socksio</translation>
-    </message>
-    <message>
-        <source>the address of the proxy cannot be read</source>
-        <translation>la dirección del proxy no se puede leer</translation>
-    </message>
-    <message>
-        <source>check this computer&apos;s network</source>
-        <translation>comprueba la red de este ordenador</translation>
-    </message>
-    <message>
-        <source>check HTTPS_PROXY, ALL_PROXY and NO_PROXY</source>
-        <translation>comprueba HTTPS_PROXY, ALL_PROXY y NO_PROXY</translation>
-    </message>
-    <message>
-        <source>correct HTTPS_PROXY, ALL_PROXY or NO_PROXY</source>
-        <translation>corrige HTTPS_PROXY, ALL_PROXY o NO_PROXY</translation>
-    </message>
-    <message>
-        <source>correct or unset {name}</source>
-        <translation>corrige o elimina {name}</translation>
-    </message>
-    <message>
-        <source>install it, or name an HTTP proxy instead</source>
-        <translation>instálalo o indica un proxy HTTP en su lugar</translation>
-    </message>
-    <message>
-        <source>name an HTTP proxy instead</source>
-        <translation>indica un proxy HTTP en su lugar</translation>
-    </message>
-    <message>
-        <source>set SSL_CERT_FILE to the right certificates</source>
-        <translation>pon en SSL_CERT_FILE los certificados correctos</translation>
-    </message>
-    <message>
-        <source>{advice}, then try again: it continues where it stopped</source>
-        <translation>{advice} y vuelve a intentarlo: continúa donde se quedó</translation>
-    </message>
-    <message>
-        <source>the engine does not answer</source>
-        <translation>el motor no responde</translation>
-    </message>
-    <message>
-        <source>the engine does not work here: {why}</source>
-        <translation>el motor no funciona aquí: {why}</translation>
-    </message>
-    <message>
-        <source>the engine is being set up already</source>
-        <translation>el motor ya se está instalando</translation>
-    </message>
-    <message>
-        <source>wait until that is done, or cancel it</source>
-        <translation>espera a que termine o cancélalo</translation>
-    </message>
-    <message>
-        <source>{what} ({number} of {all})</source>
-        <translation>{what} ({number} de {all})</translation>
-    </message>
-    <message>
-        <source>fetching</source>
-        <translation>descargando</translation>
-    </message>
-    <message>
-        <source>unpacking</source>
-        <translation>desempaquetando</translation>
-    </message>
-    <message>
-        <source>starting the new version</source>
-        <translation>iniciando la versión nueva</translation>
-    </message>
-    <message>
-        <source>watching the new version</source>
-        <translation>observando la versión nueva</translation>
-    </message>
-    <message>
-        <source>the last try was interrupted</source>
-        <translation>el último intento se interrumpió</translation>
-    </message>
-    <message>
-        <source>nothing is lost: try again</source>
-        <translation>no se ha perdido nada: inténtalo de nuevo</translation>
-    </message>
-    <message>
-        <source>the publisher did not answer within {time} s</source>
-        <translation>el editor no ha respondido en {time} s</translation>
-    </message>
-    <message>
-        <source>is there enough memory?</source>
-        <translation>¿hay memoria suficiente?</translation>
-    </message>
-    <message>
-        <source>to see more, in a terminal: potluck update --check</source>
-        <translation>para ver más, en una terminal: potluck update --check</translation>
-    </message>
-    <message>
-        <source>asking the publisher</source>
-        <translation>preguntando al editor</translation>
-    </message>
-    <message>
-        <source>beginning</source>
-        <translation>empezando</translation>
-    </message>
-    <message>
-        <source>the update is not the file that was signed; nothing was changed</source>
-        <translation>la actualización no es el archivo firmado; no se ha cambiado nada</translation>
-    </message>
-    <message>
-        <source>the update cannot be stored: {why}</source>
-        <translation>no se puede guardar la actualización: {why}</translation>
-    </message>
-    <message>
-        <source>make room on the disk</source>
-        <translation>libera espacio en el disco</translation>
-    </message>
-    <message>
-        <source>the update is not signed by the publisher you trust; nothing was changed</source>
-        <translation>la actualización no está firmada por el editor en el que confías; no se ha cambiado nada</translation>
-    </message>
-    <message>
-        <source>compare the setting updates.key with the publisher&apos;s page</source>
-        <translation>compara el ajuste updates.key con la página del editor</translation>
-    </message>
-    <message>
-        <source>the update&apos;s description has expired: the publisher is gone, or somebody hides newer ones</source>
-        <translation>la descripción de la actualización ha caducado: el editor ya no está o alguien oculta las más nuevas</translation>
-    </message>
-    <message>
-        <source>see the publisher&apos;s page</source>
-        <translation>consulta la página del editor</translation>
-    </message>
-    <message>
-        <source>the update&apos;s description is from the future</source>
-        <translation>la descripción de la actualización es del futuro</translation>
-    </message>
-    <message>
-        <source>set this computer&apos;s clock</source>
-        <translation>ajusta el reloj de este equipo</translation>
-    </message>
-    <message>
-        <source>version {offered} did not come up ({why}); {number} is in use again</source>
-        <translation>la versión {offered} no ha arrancado ({why}); vuelve a usarse la {number}</translation>
-    </message>
-    <message>
-        <source>set updates.url and updates.key, as published</source>
-        <translation>define updates.url y updates.key, tal como se publicaron</translation>
-    </message>
-    <message>
-        <source>try again later</source>
-        <translation>inténtalo más tarde</translation>
-    </message>
-    <message>
-        <source>try again</source>
-        <translation>inténtalo de nuevo</translation>
-    </message>
-    <message>
-        <source>The daemon runs version {theirs}, this program is {ours}</source>
-        <translation>El servicio es de la versión {theirs} y este programa de la {ours}</translation>
-    </message>
-    <message>
-        <source>start this program again</source>
-        <translation>vuelve a iniciar este programa</translation>
-    </message>
-    <message>
-        <source>restart the daemon: potluck drain, then potluck start</source>
-        <translation>reinicia el servicio: potluck drain y después potluck start</translation>
-    </message>
-    <message>
-        <source>Checking whether you need the computer</source>
-        <translation>Comprueba si necesitas el ordenador</translation>
-    </message>
-    <message>
-        <source>Waiting for you to confirm this computer on your other one</source>
-        <translation>Esperando a que confirmes este ordenador en el otro</translation>
-    </message>
-    <message>
-        <source>The computer is going to sleep</source>
-        <translation>El ordenador se va a suspender</translation>
-    </message>
-    <message>
-        <source>The network is no longer metered; waiting a moment</source>
-        <translation>La red ya no es de uso medido; espera un momento</translation>
-    </message>
-    <message>
-        <source>{who} has ended; waiting a moment</source>
-        <translation>{who} ha terminado; espera un momento</translation>
-    </message>
-    <message>
-        <source>Can&apos;t tell whether you&apos;re away, so not serving</source>
-        <translation>No sirve porque no puede saber si estás ausente</translation>
-    </message>
-    <message>
-        <source>Not serving while you use the computer</source>
-        <translation>No sirve mientras usas el ordenador</translation>
-    </message>
-    <message>
-        <source>Outside your serving hours</source>
-        <translation>Fuera de tus horas de donación</translation>
-    </message>
-    <message>
-        <source>Today&apos;s upload limit is reached: {used} of {all} MiB</source>
-        <translation>Se alcanzó el límite de subida de hoy: {used} de {all} MiB</translation>
-    </message>
-    <message>
-        <source>Today&apos;s download limit is reached: {used} of {all} MiB</source>
-        <translation>Se alcanzó el límite de descarga de hoy: {used} de {all} MiB</translation>
-    </message>
-    <message>
-        <source>Today&apos;s electricity budget is used up: {used} of {all}</source>
-        <translation>El presupuesto de electricidad de hoy está agotado: {used} de {all}</translation>
-    </message>
-    <message>
-        <source>in a moment, or when you resume</source>
-        <translation>en un momento, o cuando reanudes</translation>
-    </message>
-    <message>
-        <source>with the next try, or when you resume</source>
-        <translation>con el próximo intento, o cuando reanudes</translation>
-    </message>
-    <message>
-        <source>when you switch when.only_when_idle off</source>
-        <translation>cuando desactives when.only_when_idle</translation>
-    </message>
-    <message>
-        <source>when your next serving hours begin</source>
-        <translation>cuando empiecen tus próximas horas de donación</translation>
-    </message>
-    <message>
-        <source>no GPU found; the processor serves instead, which is slow but works</source>
-        <translation>no se ha encontrado ninguna tarjeta gráfica; calcula el procesador, despacio pero funciona</translation>
-    </message>
-    <message>
-        <source>{free} are free, {least} are needed at most</source>
-        <translation>hay {free} libres; se necesitan como mucho {least}</translation>
-    </message>
-    <message>
-        <source>choose another folder, or check who owns it</source>
-        <translation>elige otra carpeta o comprueba de quién es</translation>
-    </message>
-    <message>
-        <source>try again: it continues where it stopped</source>
-        <translation>vuelve a intentarlo: continúa donde se quedó</translation>
-    </message>
-    <message>
-        <source>{file} arrived damaged</source>
-        <translation>{file} ha llegado dañado</translation>
-    </message>
-    <message>
-        <source>check whether something alters downloads, then try again: it continues where it stopped</source>
-        <translation>comprueba si algo altera las descargas y vuelve a intentarlo: continúa donde se quedó</translation>
-    </message>
-    <message>
-        <source>the package index does not have {what}</source>
-        <translation>el índice de paquetes no tiene {what}</translation>
-    </message>
-    <message>
-        <source>try again when the computer is less busy</source>
-        <translation>vuelve a intentarlo cuando el ordenador esté menos ocupado</translation>
-    </message>
-    <message>
-        <source>the proxy does not reach {host}</source>
-        <translation>el proxy no llega a {host}</translation>
-    </message>
-    <message>
-        <source>waiting for open sessions to end</source>
-        <translation>esperando a que acaben las sesiones abiertas</translation>
-    </message>
-    <message>
-        <source>going back to the earlier version</source>
-        <translation>volviendo a la versión anterior</translation>
-    </message>
-    <message>
-        <source>try again later; check the network and the setting updates.url</source>
-        <translation>vuelve a intentarlo más tarde; comprueba la red y el ajuste updates.url</translation>
-    </message>
-    <message>
-        <source>cannot check for updates: {why}</source>
-        <translation>no se pueden buscar actualizaciones: {why}</translation>
-    </message>
-    <message>
-        <source>the check for updates failed: {why}</source>
-        <translation>falló la búsqueda de actualizaciones: {why}</translation>
-    </message>
-    <message>
-        <source>cannot fetch updates from {host}: {why}</source>
-        <translation>no se pueden obtener actualizaciones de {host}: {why}</translation>
-    </message>
-    <message>
-        <source>{advice}, and check the setting updates.url</source>
-        <translation>{advice} y comprueba el ajuste updates.url</translation>
-    </message>
-    <message>
-        <source>try again later; it continues where it stopped</source>
-        <translation>vuelve a intentarlo más tarde; continúa donde se quedó</translation>
-    </message>
-    <message>
-        <source>the update server is too slow</source>
-        <translation>el servidor de actualizaciones es demasiado lento</translation>
-    </message>
-    <message>
-        <source>version {offered} is offered, but {number} was earlier: somebody shows an old description</source>
-        <translation>se ofrece la versión {offered}, pero antes la {number}: alguien muestra una descripción vieja</translation>
-    </message>
-    <message>
-        <source>no source of updates is set</source>
-        <translation>no hay ningún origen de actualizaciones</translation>
-    </message>
-    <message>
-        <source>another update is running</source>
-        <translation>ya hay otra actualización en marcha</translation>
-    </message>
-    <message>
-        <source>an update is already running</source>
-        <translation>ya hay una actualización en marcha</translation>
     </message>
     <message>
         <source>Loading layers</source>
@@ -1164,6 +476,10 @@
         <translation>{name}, para tarjetas gráficas Intel</translation>
     </message>
     <message>
+        <source>Getting ready: {step}…</source>
+        <translation>Preparando: {step}…</translation>
+    </message>
+    <message>
         <source>Downloading {what}</source>
         <translation>Descargando {what}</translation>
     </message>
@@ -1354,300 +670,8 @@
         <translation>faltan unos {time}</translation>
     </message>
     <message>
-        <source>Agents</source>
-        <translation>Agentes</translation>
-    </message>
-    <message>
-        <source>Battery</source>
-        <translation>Batería</translation>
-    </message>
-    <message>
-        <source>Applications of the desktop</source>
-        <translation>Aplicaciones del escritorio</translation>
-    </message>
-    <message>
-        <source>Desktop session</source>
-        <translation>Sesión de escritorio</translation>
-    </message>
-    <message>
-        <source>Full-screen windows</source>
-        <translation>Ventanas a pantalla completa</translation>
-    </message>
-    <message>
-        <source>Full-screen windows (Wayland)</source>
-        <translation>Ventanas a pantalla completa (Wayland)</translation>
-    </message>
-    <message>
-        <source>GPU memory</source>
-        <translation>Memoria gráfica</translation>
-    </message>
-    <message>
-        <source>GPU use ({name})</source>
-        <translation>Uso de la tarjeta gráfica ({name})</translation>
-    </message>
-    <message>
-        <source>Idle hint (logind)</source>
-        <translation>Inactividad (logind)</translation>
-    </message>
-    <message>
-        <source>Idle time ({name})</source>
-        <translation>Tiempo inactivo ({name})</translation>
-    </message>
-    <message>
-        <source>Listed programs</source>
-        <translation>Programas de tu lista</translation>
-    </message>
-    <message>
-        <source>Memory</source>
-        <translation>Memoria</translation>
-    </message>
-    <message>
-        <source>Metered network</source>
-        <translation>Red de uso medido</translation>
-    </message>
-    <message>
-        <source>Other users</source>
-        <translation>Otros usuarios</translation>
-    </message>
-    <message>
-        <source>Power</source>
-        <translation>Potencia</translation>
-    </message>
-    <message>
-        <source>Screen lock (logind)</source>
-        <translation>Bloqueo de pantalla (logind)</translation>
-    </message>
-    <message>
-        <source>Screen lock (desktop)</source>
-        <translation>Bloqueo de pantalla (escritorio)</translation>
-    </message>
-    <message>
-        <source>Sleep</source>
-        <translation>Suspensión</translation>
-    </message>
-    <message>
-        <source>Temperature</source>
-        <translation>Temperatura</translation>
-    </message>
-    <message>
-        <source>User switch</source>
-        <translation>Cambio de usuario</translation>
-    </message>
-    <message>
-        <source>clock</source>
-        <translation>reloj</translation>
-    </message>
-    <message>
-        <source>desktop</source>
-        <translation>escritorio</translation>
-    </message>
-    <message>
-        <source>disk</source>
-        <translation>disco</translation>
-    </message>
-    <message>
-        <source>memory</source>
-        <translation>memoria</translation>
-    </message>
-    <message>
-        <source>packages</source>
-        <translation>paquetes</translation>
-    </message>
-    <message>
-        <source>daemon</source>
-        <translation>servicio</translation>
-    </message>
-    <message>
-        <source>swarm</source>
-        <translation>enjambre</translation>
-    </message>
-    <message>
-        <source>settings</source>
-        <translation>ajustes</translation>
-    </message>
-    <message>
-        <source>engine</source>
-        <translation>motor</translation>
-    </message>
-    <message>
-        <source>keyboard or mouse</source>
-        <translation>teclado o ratón</translation>
-    </message>
-    <message>
-        <source>nobody</source>
-        <translation>nadie</translation>
-    </message>
-    <message>
         <source>processor</source>
         <translation>procesador</translation>
-    </message>
-    <message>
-        <source>the battery</source>
-        <translation>la batería</translation>
-    </message>
-    <message>
-        <source>the computer</source>
-        <translation>el ordenador</translation>
-    </message>
-    <message>
-        <source>the memory</source>
-        <translation>la memoria</translation>
-    </message>
-    <message>
-        <source>the processor</source>
-        <translation>el procesador</translation>
-    </message>
-    <message>
-        <source>the screen is locked</source>
-        <translation>la pantalla está bloqueada</translation>
-    </message>
-    <message>
-        <source>this network</source>
-        <translation>esta red</translation>
-    </message>
-    <message>
-        <source>no battery</source>
-        <translation>sin batería</translation>
-    </message>
-    <message>
-        <source>no {what} bus ({why})</source>
-        <translation>no hay bus {what} ({why})</translation>
-    </message>
-    <message>
-        <source>a service on the {what} bus does not answer</source>
-        <translation>un servicio del bus {what} no responde</translation>
-    </message>
-    <message>
-        <source>the {what} bus went away</source>
-        <translation>el bus {what} ha desaparecido</translation>
-    </message>
-    <message>
-        <source>no GPU with a DRM driver</source>
-        <translation>ninguna tarjeta gráfica con controlador DRM</translation>
-    </message>
-    <message>
-        <source>no sensor reports a temperature</source>
-        <translation>ningún sensor indica la temperatura</translation>
-    </message>
-    <message>
-        <source>no GPU reports its power</source>
-        <translation>ninguna tarjeta gráfica indica su potencia</translation>
-    </message>
-    <message>
-        <source>no GPU reports its memory</source>
-        <translation>ninguna tarjeta gráfica indica su memoria</translation>
-    </message>
-    <message>
-        <source>no keyboard or mouse is listed</source>
-        <translation>no se ha encontrado teclado ni ratón</translation>
-    </message>
-    <message>
-        <source>the Wayland compositor does not report idle time</source>
-        <translation>el compositor de Wayland no indica el tiempo inactivo</translation>
-    </message>
-    <message>
-        <source>the X server does not report idle time</source>
-        <translation>el servidor X no indica el tiempo inactivo</translation>
-    </message>
-    <message>
-        <source>{name} does not report idle time</source>
-        <translation>{name} no indica el tiempo inactivo</translation>
-    </message>
-    <message>
-        <source>this is a Wayland session</source>
-        <translation>esta es una sesión de Wayland</translation>
-    </message>
-    <message>
-        <source>Game launchers and Wine</source>
-        <translation>Lanzadores de juegos y Wine</translation>
-    </message>
-    <message>
-        <source>no ioreg ({why})</source>
-        <translation>falta ioreg ({why})</translation>
-    </message>
-    <message>
-        <source>no screen saver service runs</source>
-        <translation>no hay ningún servicio de salvapantallas</translation>
-    </message>
-    <message>
-        <source>no Wayland session</source>
-        <translation>no hay sesión de Wayland</translation>
-    </message>
-    <message>
-        <source>no desktop runs</source>
-        <translation>no hay ningún escritorio en marcha</translation>
-    </message>
-    <message>
-        <source>a desktop runs, but Potluck was not told where its windows are</source>
-        <translation>hay un escritorio en marcha, pero Potluck no sabe dónde están sus ventanas</translation>
-    </message>
-    <message>
-        <source>this desktop tells no program about its windows</source>
-        <translation>este escritorio no informa a ningún programa de sus ventanas</translation>
-    </message>
-    <message>
-        <source>the desktop makes no control groups for applications</source>
-        <translation>el escritorio no crea grupos de control para las aplicaciones</translation>
-    </message>
-    <message>
-        <source>no Wayland compositor at {path} ({why})</source>
-        <translation>no hay compositor de Wayland en {path} ({why})</translation>
-    </message>
-    <message>
-        <source>the Wayland compositor went away</source>
-        <translation>el compositor de Wayland ha desaparecido</translation>
-    </message>
-    <message>
-        <source>the Wayland compositor refuses to answer</source>
-        <translation>el compositor de Wayland se niega a responder</translation>
-    </message>
-    <message>
-        <source>logind knows of no graphical session of yours</source>
-        <translation>logind no conoce ninguna sesión gráfica tuya</translation>
-    </message>
-    <message>
-        <source>logind does not let us finish before sleep</source>
-        <translation>logind no deja terminar antes de la suspensión</translation>
-    </message>
-    <message>
-        <source>the NVIDIA driver says: {why}</source>
-        <translation>el controlador NVIDIA dice: {why}</translation>
-    </message>
-    <message>
-        <source>the NVIDIA driver does not start ({why})</source>
-        <translation>el controlador NVIDIA no arranca ({why})</translation>
-    </message>
-    <message>
-        <source>no NVIDIA driver</source>
-        <translation>sin controlador NVIDIA</translation>
-    </message>
-    <message>
-        <source>the list of processes cannot be read ({why})</source>
-        <translation>no se puede leer la lista de procesos ({why})</translation>
-    </message>
-    <message>
-        <source>no X11 display</source>
-        <translation>no hay pantalla X11</translation>
-    </message>
-    <message>
-        <source>the NVIDIA driver does not answer</source>
-        <translation>el controlador NVIDIA no responde</translation>
-    </message>
-    <message>
-        <source>the Wayland compositor does not answer</source>
-        <translation>el compositor de Wayland no responde</translation>
-    </message>
-    <message>
-        <source>the X server does not answer</source>
-        <translation>el servidor X no responde</translation>
-    </message>
-    <message>
-        <source>{name} does not answer</source>
-        <translation>{name} no responde</translation>
-    </message>
-    <message>
-        <source>{name} does not run</source>
-        <translation>{name} no está en marcha</translation>
     </message>
     <message>
         <source>graphics card {number}</source>
@@ -1670,688 +694,8 @@
         <translation>d MMM yyyy</translation>
     </message>
     <message>
-        <source>the daemon is not running</source>
-        <translation>el servicio no está en marcha</translation>
-    </message>
-    <message>
-        <source>start it with: potluck start</source>
-        <translation>inícialo con: potluck start</translation>
-    </message>
-    <message>
-        <source>no permission to speak to the daemon at {path}</source>
-        <translation>sin permiso para hablar con el servicio en {path}</translation>
-    </message>
-    <message>
-        <source>it belongs to another user</source>
-        <translation>es de otro usuario</translation>
-    </message>
-    <message>
-        <source>the daemon does not answer: {why}</source>
-        <translation>el servicio no responde: {why}</translation>
-    </message>
-    <message>
-        <source>{method} failed inside the daemon</source>
-        <translation>{method} ha fallado dentro del servicio</translation>
-    </message>
-    <message>
-        <source>`potluck logs` has the details</source>
-        <translation>los detalles están en `potluck logs`</translation>
-    </message>
-    <message>
-        <source>this is not an invite</source>
-        <translation>esto no es una invitación</translation>
-    </message>
-    <message>
-        <source>this invite was made by a newer version</source>
-        <translation>esta invitación es de una versión más nueva</translation>
-    </message>
-    <message>
-        <source>update Potluck, then try again</source>
-        <translation>actualiza Potluck e inténtalo de nuevo</translation>
-    </message>
-    <message>
-        <source>the invite is incomplete or has a wrong letter in it</source>
-        <translation>la invitación está incompleta o tiene una letra equivocada</translation>
-    </message>
-    <message>
-        <source>the invite is incomplete</source>
-        <translation>la invitación está incompleta</translation>
-    </message>
-    <message>
-        <source>the invite is damaged</source>
-        <translation>la invitación está dañada</translation>
-    </message>
-    <message>
-        <source>there is a swarm named {name} already</source>
-        <translation>ya hay un enjambre llamado {name}</translation>
-    </message>
-    <message>
-        <source>choose another name</source>
-        <translation>elige otro nombre</translation>
-    </message>
-    <message>
-        <source>you did not join a swarm named {name}</source>
-        <translation>no te has unido a ningún enjambre llamado {name}</translation>
-    </message>
-    <message>
-        <source>no swarm is joined</source>
-        <translation>no te has unido a ningún enjambre</translation>
-    </message>
-    <message>
-        <source>join one with: potluck join</source>
-        <translation>únete a uno con: potluck join INVITACIÓN</translation>
-    </message>
-    <message>
-        <source>the swarm cannot be found by others yet</source>
-        <translation>los demás aún no pueden encontrar el enjambre</translation>
-    </message>
-    <message>
-        <source>try again once this machine serves</source>
-        <translation>inténtalo cuando este equipo esté sirviendo</translation>
-    </message>
-    <message>
-        <source>the swarm {name} cannot be found</source>
-        <translation>no se encuentra el enjambre {name}</translation>
-    </message>
-    <message>
-        <source>serve it, or ask a member for an invite</source>
-        <translation>sírvelo o pide una invitación a un miembro</translation>
-    </message>
-    <message>
-        <source>the folder of a checkpoint must be absolute</source>
-        <translation>la carpeta de un checkpoint debe darse completa</translation>
-    </message>
-    <message>
-        <source>begin it with / or ~</source>
-        <translation>empiézala con / o ~</translation>
-    </message>
-    <message>
-        <source>models are being moved already</source>
-        <translation>ya se están moviendo modelos</translation>
-    </message>
-    <message>
-        <source>wait until that is done</source>
-        <translation>espera a que termine</translation>
-    </message>
-    <message>
-        <source>the engine may be using them</source>
-        <translation>puede que el motor los esté usando</translation>
-    </message>
-    <message>
-        <source>pause first</source>
-        <translation>haz una pausa primero</translation>
-    </message>
-    <message>
-        <source>the folder must be absolute</source>
-        <translation>la carpeta debe darse completa</translation>
-    </message>
-    <message>
-        <source>begin it with /</source>
-        <translation>empiézala con /</translation>
-    </message>
-    <message>
-        <source>the daemon was killed or has crashed</source>
-        <translation>el servicio se ha cerrado a la fuerza o ha fallado</translation>
-    </message>
-    <message>
-        <source>start it with: potluck start; see why: potluck logs</source>
-        <translation>inícielo con: potluck start; vea por qué con: potluck logs</translation>
-    </message>
-    <message>
-        <source>this computer cannot add others to your name</source>
-        <translation>este ordenador no puede añadir otros a tu nombre</translation>
-    </message>
-    <message>
-        <source>do it on the computer that joined the swarm first</source>
-        <translation>hazlo en el ordenador que se unió primero al enjambre</translation>
-    </message>
-    <message>
-        <source>try again when another member is online</source>
-        <translation>inténtalo cuando otro miembro esté en línea</translation>
-    </message>
-    <message>
-        <source>this is not a backup of Potluck, or it is damaged</source>
-        <translation>esto no es una copia de Potluck, o está dañada</translation>
-    </message>
-    <message>
-        <source>this password does not open the backup</source>
-        <translation>esta contraseña no abre la copia</translation>
-    </message>
-    <message>
-        <source>or the file is damaged</source>
-        <translation>o el archivo está dañado</translation>
-    </message>
-    <message>
-        <source>no key of yours is on this computer</source>
-        <translation>en este ordenador no hay ninguna clave tuya</translation>
-    </message>
-    <message>
-        <source>make the backup on the computer that joined the swarm first</source>
-        <translation>haz la copia en el ordenador que se unió primero al enjambre</translation>
-    </message>
-    <message>
-        <source>this computer is already in the swarm {name}</source>
-        <translation>este ordenador ya está en el enjambre {name}</translation>
-    </message>
-    <message>
-        <source>leave it first: potluck leave {name}</source>
-        <translation>sal de él primero: potluck leave {name}</translation>
-    </message>
-    <message>
-        <source>this invite was made by an older version</source>
-        <translation>esta invitación es de una versión anterior</translation>
-    </message>
-    <message>
-        <source>this invite has expired</source>
-        <translation>esta invitación ha caducado</translation>
-    </message>
-    <message>
-        <source>ask for another one</source>
-        <translation>pide otra</translation>
-    </message>
-    <message>
-        <source>the swarm does not admit this computer: {why}</source>
-        <translation>el enjambre no admite este ordenador: {why}</translation>
-    </message>
-    <message>
-        <source>no bootstrap peer answers ({number} tried)</source>
-        <translation>ningún nodo de entrada responde ({number} intentados)</translation>
-    </message>
-    <message>
-        <source>a bootstrap peer does not answer</source>
-        <translation>un nodo de entrada no responde</translation>
-    </message>
-    <message>
-        <source>no member is online who could let you in</source>
-        <translation>no hay ningún miembro en línea que pueda dejarte entrar</translation>
-    </message>
-    <message>
-        <source>this node has just started</source>
-        <translation>este nodo acaba de arrancar</translation>
-    </message>
-    <message>
-        <source>no member has stored this server&apos;s announcement</source>
-        <translation>ningún miembro ha guardado el anuncio de este servidor</translation>
-    </message>
-    <message>
-        <source>another node already runs with this identity</source>
-        <translation>otro nodo ya funciona con esta identidad</translation>
-    </message>
-    <message>
-        <source>this machine&apos;s clock differs from the swarm&apos;s by more than 3 s</source>
-        <translation>el reloj de este ordenador difiere más de 3 s del reloj del enjambre</translation>
-    </message>
-    <message>
-        <source>the peer-to-peer process did not start within {number} s</source>
-        <translation>el proceso entre pares no arrancó en {number} s</translation>
-    </message>
-    <message>
-        <source>removed from the swarm</source>
-        <translation>eliminado del enjambre</translation>
-    </message>
-    <message>
-        <source>too many people joined from your part of the network today; try again tomorrow</source>
-        <translation>hoy ha entrado demasiada gente desde tu parte de la red; vuelve a intentarlo mañana</translation>
-    </message>
-    <message>
-        <source>the invite has expired</source>
-        <translation>la invitación ha caducado</translation>
-    </message>
-    <message>
-        <source>the invite has been used up</source>
-        <translation>la invitación está agotada</translation>
-    </message>
-    <message>
-        <source>ask the person who invited you for a new invite</source>
-        <translation>pide una invitación nueva a quien te invitó</translation>
-    </message>
-    <message>
-        <source>only the founder and admins of the swarm can do this</source>
-        <translation>solo pueden hacerlo quien fundó el enjambre y sus administradores</translation>
-    </message>
-    <message>
-        <source>ask one of them</source>
-        <translation>pídeselo a una de esas personas</translation>
-    </message>
-    <message>
-        <source>the models are already there</source>
-        <translation>los modelos ya están allí</translation>
-    </message>
-    <message>
-        <source>one of the folders is inside the other</source>
-        <translation>una de las carpetas está dentro de la otra</translation>
-    </message>
-    <message>
-        <source>choose a folder beside it</source>
-        <translation>elige una carpeta al lado</translation>
-    </message>
-    <message>
-        <source>choose another folder</source>
-        <translation>elige otra carpeta</translation>
-    </message>
-    <message>
-        <source>delete models that nobody uses, or choose another disk</source>
-        <translation>borra modelos que nadie use o elige otro disco</translation>
-    </message>
-    <message>
-        <source>cannot delete {path}: {why}</source>
-        <translation>no se puede borrar {path}: {why}</translation>
-    </message>
-    <message>
-        <source>cannot make {path}: {why}</source>
-        <translation>no se puede crear {path}: {why}</translation>
-    </message>
-    <message>
-        <source>cannot write {path}: {why}</source>
-        <translation>no se puede escribir {path}: {why}</translation>
-    </message>
-    <message>
-        <source>cannot use {path}: {why}</source>
-        <translation>no se puede usar {path}: {why}</translation>
-    </message>
-    <message>
-        <source>cannot write: {why}</source>
-        <translation>no se puede escribir: {why}</translation>
-    </message>
-    <message>
-        <source>does it belong to you?</source>
-        <translation>¿es tuyo?</translation>
-    </message>
-    <message>
-        <source>is the disk full?</source>
-        <translation>¿está lleno el disco?</translation>
-    </message>
-    <message>
-        <source>is the disk mounted read-only?</source>
-        <translation>¿está montado el disco solo para lectura?</translation>
-    </message>
-    <message>
-        <source>is its disk or network share still there?</source>
-        <translation>¿sigue ahí su disco o su recurso de red?</translation>
-    </message>
-    <message>
-        <source>there is a file {path} already</source>
-        <translation>ya hay un archivo {path}</translation>
-    </message>
-    <message>
-        <source>the files of block {number} have changed since they were served</source>
-        <translation>los archivos del bloque {number} han cambiado desde que se sirvieron</translation>
-    </message>
-    <message>
-        <source>put the right files back; if the new ones are right, delete {path} and {file}</source>
-        <translation>restaura los archivos correctos; si los nuevos son los correctos, borra {path} y {file}</translation>
-    </message>
-    <message>
-        <source>choose another place</source>
-        <translation>elige otro lugar</translation>
-    </message>
-    <message>
-        <source>there is no earlier environment to go back to</source>
-        <translation>no hay un entorno anterior al que volver</translation>
-    </message>
-    <message>
-        <source>no game is running as far as Potluck can see</source>
-        <translation>no hay ningún juego en marcha, que Potluck vea</translation>
-    </message>
-    <message>
-        <source>name a time: potluck pause 2h</source>
-        <translation>indica un tiempo: potluck pause 2h</translation>
-    </message>
-    <message>
-        <source>if {program} is one: potluck programs always {name}</source>
-        <translation>si {program} lo es: potluck programs always {name}</translation>
-    </message>
-    <message>
-        <source>the programs that run cannot be listed here</source>
-        <translation>aquí no se pueden listar los programas en marcha</translation>
-    </message>
-    <message>
-        <source>type a name instead</source>
-        <translation>escribe un nombre</translation>
-    </message>
-    <message>
-        <source>this daemon is the machine&apos;s own service</source>
-        <translation>este servicio es del propio equipo</translation>
-    </message>
-    <message>
-        <source>wait for its end</source>
-        <translation>espera a que acabe</translation>
-    </message>
-    <message>
-        <source>the update does not begin</source>
-        <translation>la actualización no empieza</translation>
-    </message>
-    <message>
-        <source>in a terminal: potluck update</source>
-        <translation>en una terminal: potluck update</translation>
-    </message>
-    <message>
-        <source>it did not start in time</source>
-        <translation>no ha arrancado a tiempo</translation>
-    </message>
-    <message>
-        <source>cannot run {path}: {why}</source>
-        <translation>no se puede ejecutar {path}: {why}</translation>
-    </message>
-    <message>
-        <source>Potluck {version} is offered; see: potluck update --check</source>
-        <translation>hay Potluck {version}; más con: potluck update --check</translation>
-    </message>
-    <message>
-        <source>the settings before this mistake stay in force</source>
-        <translation>siguen valiendo los ajustes de antes de este error</translation>
-    </message>
-    <message>
-        <source>the defaults hold where the file cannot be obeyed</source>
-        <translation>donde no se entiende el archivo vale lo predeterminado</translation>
-    </message>
-    <message>
-        <source>{name} was damaged and has been repaired; the damaged file is {path}</source>
-        <translation>{name} estaba dañado y se ha reparado; el archivo dañado es {path}</translation>
-    </message>
-    <message>
-        <source>{name} was damaged and could not be repaired; the damaged file is {path}</source>
-        <translation>{name} estaba dañado y no se ha podido reparar; el archivo dañado es {path}</translation>
-    </message>
-    <message>
-        <source>{file} was damaged and cannot be repaired</source>
-        <translation>{file} está dañado y no se puede reparar</translation>
-    </message>
-    <message>
-        <source>{file} breaks off in the middle of a line</source>
-        <translation>{file} se interrumpe a mitad de una línea</translation>
-    </message>
-    <message>
-        <source>{file} has lost its last lines; back to the default: {keys}</source>
-        <translation>{file} ha perdido sus últimas líneas; vuelve al valor predeterminado: {keys}</translation>
-    </message>
-    <message>
-        <source>Potluck is paused, but forgets it when it restarts: {why}</source>
-        <translation>Potluck está en pausa, pero lo olvidará al reiniciarse: {why}</translation>
-    </message>
-    <message>
-        <source>Potluck serves again, but forgets it when it restarts: {why}</source>
-        <translation>Potluck vuelve a servir, pero lo olvidará al reiniciarse: {why}</translation>
-    </message>
-    <message>
-        <source>{place}: there is no setting {key}; did you mean {other}?</source>
-        <translation>{place}: no existe el ajuste {key}; ¿quieres decir {other}?</translation>
-    </message>
-    <message>
-        <source>{place}: there is no setting {key}</source>
-        <translation>{place}: no existe el ajuste {key}</translation>
-    </message>
-    <message>
-        <source>earnings are not booked: {why}</source>
-        <translation>lo ganado no se anota: {why}</translation>
-    </message>
-    <message>
-        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; not taken over: {keys}; the newer one is kept as {copy}</source>
-        <translation>{file} era de un Potluck más nuevo y ahora está como antes, con lo cambiado desde entonces que aquí se conoce; no se ha tomado: {keys}; el más nuevo queda en {copy}</translation>
-    </message>
-    <message>
-        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; the newer one is kept as {copy}</source>
-        <translation>{file} era de un Potluck más nuevo y ahora está como antes, con lo cambiado desde entonces que aquí se conoce; el más nuevo queda en {copy}</translation>
-    </message>
-    <message>
-        <source>make room: settings and history cannot be kept</source>
-        <translation>libera espacio: no se pueden guardar los ajustes ni el historial</translation>
-    </message>
-    <message>
-        <source>make room, or use another disk: potluck models move DIR</source>
-        <translation>libera espacio o usa otro disco: potluck models move CARPETA</translation>
-    </message>
-    <message>
-        <source>close other programs, or serve fewer blocks: serve.num_blocks</source>
-        <translation>cierra otros programas o sirve menos capas: serve.num_blocks</translation>
-    </message>
-    <message>
-        <source>this works, but more slowly; for direct connections forward {port} in the router</source>
-        <translation>funciona, pero más despacio; para conexiones directas redirige en el router: {port}</translation>
-    </message>
-    <message>
-        <source>no port is chosen yet; the daemon chooses one when it starts</source>
-        <translation>aún no hay puerto; el servicio elige uno al arrancar</translation>
-    </message>
-    <message>
-        <source>there is a GPU without NVIDIA&apos;s driver; it is used if torch has a build for it</source>
-        <translation>hay una tarjeta gráfica sin controlador NVIDIA; se usa si PyTorch tiene una variante para ella</translation>
-    </message>
-    <message>
-        <source>no GPU found; the CPU serves instead, which is slow but works</source>
-        <translation>no se ha encontrado ninguna tarjeta gráfica; calcula el procesador, despacio pero funciona</translation>
-    </message>
-    <message>
-        <source>torch {version} supports the CPU only, so the GPU is not used</source>
-        <translation>PyTorch {version} solo admite el procesador, así que la tarjeta gráfica no se usa</translation>
-    </message>
-    <message>
-        <source>a desktop runs, but its windows cannot be seen: games that do not announce themselves are missed</source>
-        <translation>hay un escritorio en marcha, pero no se ven sus ventanas: se pasan por alto los juegos que no se anuncian</translation>
-    </message>
-    <message>
-        <source>run `potluck start` in a terminal of the desktop</source>
-        <translation>ejecuta `potluck start` en un terminal del escritorio</translation>
-    </message>
-    <message>
-        <source>no desktop is watched</source>
-        <translation>no se observa ningún escritorio</translation>
-    </message>
-    <message>
-        <source>windows can be seen</source>
-        <translation>las ventanas se ven</translation>
-    </message>
-    <message>
-        <source>this desktop shows no windows: games of its menu are noticed when they are busy</source>
-        <translation>este escritorio no muestra ventanas: los juegos de su menú se detectan cuando están activos</translation>
-    </message>
-    <message>
-        <source>`potluck programs always NAME` for a game that is missed</source>
-        <translation>`potluck programs always NAME` para un juego que se pase por alto</translation>
-    </message>
-    <message>
-        <source>nothing shows windows here: games that do not announce themselves are missed</source>
-        <translation>aquí nada muestra ventanas: se pasan por alto los juegos que no se anuncian</translation>
-    </message>
-    <message>
-        <source>`potluck programs always NAME` for each game</source>
-        <translation>`potluck programs always NAME` para cada juego</translation>
-    </message>
-    <message>
-        <source>the clock is not synchronised; it says {time}</source>
-        <translation>el reloj no está sincronizado; marca {time}</translation>
-    </message>
-    <message>
-        <source>{name} relies on this machine to be found</source>
-        <translation>{name} solo se encuentra a través de este ordenador</translation>
-    </message>
-    <message>
-        <source>{number} of {all} addresses of {name} answer</source>
-        <translation>{number} de {all} direcciones responden: {name}</translation>
-    </message>
-    <message>
-        <source>check the network; is another member&apos;s computer or the meeting point online?</source>
-        <translation>comprueba la red; ¿está en línea el ordenador de otro miembro o el punto de encuentro?</translation>
-    </message>
-    <message>
-        <source>nobody serves {number} blocks of {name}</source>
-        <translation>nadie sirve {number} capas de {name}</translation>
-    </message>
-    <message>
-        <source>the clock says {time}, which is in the past</source>
-        <translation>el reloj marca {time}, que ya pasó</translation>
-    </message>
-    <message>
-        <source>set the clock: others ignore announcements from the past</source>
-        <translation>ajusta el reloj: nadie hace caso de anuncios del pasado</translation>
-    </message>
-    <message>
-        <source>the engine listens at TCP port {port}</source>
-        <translation>el motor escucha en el puerto TCP {port}</translation>
-    </message>
-    <message>
-        <source>the engine is starting and most likely uses TCP port {port}</source>
-        <translation>el motor está arrancando y seguramente usa el puerto TCP {port}</translation>
-    </message>
-    <message>
         <source>TCP port {number}</source>
         <translation>puerto TCP {number}</translation>
-    </message>
-    <message>
-        <source>the daemon runs version {theirs}, but {ours} is installed</source>
-        <translation>el servicio usa la versión {theirs}, pero está instalada la {ours}</translation>
-    </message>
-    <message>
-        <source>this machine has no network</source>
-        <translation>este equipo no tiene red</translation>
-    </message>
-    <message>
-        <source>ask its founder to create the swarm anew</source>
-        <translation>pide a quien fundó el enjambre que lo cree de nuevo</translation>
-    </message>
-    <message>
-        <source>the invite was ended, or it was not made by somebody who may invite</source>
-        <translation>la invitación se anuló o no la hizo alguien que pueda invitar</translation>
-    </message>
-    <message>
-        <source>this node lets nobody in</source>
-        <translation>este nodo no deja entrar a nadie</translation>
-    </message>
-    <message>
-        <source>the peer does not show that it belongs to the swarm</source>
-        <translation>el otro nodo no demuestra que pertenece al enjambre</translation>
-    </message>
-    <message>
-        <source>the peer knows too little of the swarm; try again when it has met others</source>
-        <translation>el otro nodo sabe muy poco del enjambre; inténtalo cuando haya encontrado a otros</translation>
-    </message>
-    <message>
-        <source>only {free} are free at {path}</source>
-        <translation>solo hay {free} libres en {path}</translation>
-    </message>
-    <message>
-        <source>{free} are free for downloaded checkpoints at {path}</source>
-        <translation>hay {free} libres para modelos en {path}</translation>
-    </message>
-    <message>
-        <source>{free} of {all} are available</source>
-        <translation>hay {free} de {all} disponibles</translation>
-    </message>
-    <message>
-        <source>an engine needs 2 GB; this machine can only use a swarm</source>
-        <translation>un motor necesita 2 GB; este ordenador solo puede usar un enjambre</translation>
-    </message>
-    <message>
-        <source>connect it; without a network only a swarm on this machine works</source>
-        <translation>conéctalo; sin red solo funciona un enjambre en este ordenador</translation>
-    </message>
-    <message>
-        <source>{number} of {all} members that tried reached this machine directly: it serves through a relay</source>
-        <translation>{number} de {all} miembros que lo intentaron llegaron directamente a este equipo: sirve a través de un relé</translation>
-    </message>
-    <message>
-        <source>the engine needs {names}, which is not installed</source>
-        <translation>el motor necesita {names}, que no está instalado</translation>
-    </message>
-    <message>
-        <source>the engine serves, but nobody listens at TCP port {port}</source>
-        <translation>el motor sirve, pero nadie escucha en el puerto TCP {port}</translation>
-    </message>
-    <message>
-        <source>another program listens at TCP port {port}, which the engine needs</source>
-        <translation>otro programa escucha en el puerto TCP {port}, que el motor necesita</translation>
-    </message>
-    <message>
-        <source>there is a GPU, but its driver does not answer: {why}</source>
-        <translation>hay una tarjeta gráfica, pero su controlador no responde: {why}</translation>
-    </message>
-    <message>
-        <source>install or repair NVIDIA&apos;s driver, then restart the machine</source>
-        <translation>instala o repara el controlador de NVIDIA y reinicia el equipo</translation>
-    </message>
-    <message>
-        <source>timedatectl set-ntp true, and compare with another clock now</source>
-        <translation>timedatectl set-ntp true, y compara ahora con otro reloj</translation>
-    </message>
-    <message>
-        <source>invite more members: potluck swarm invite</source>
-        <translation>invita a más miembros: potluck swarm invite</translation>
-    </message>
-    <message>
-        <source>it says {time}</source>
-        <translation>marca {time}</translation>
-    </message>
-    <message>
-        <source>as root if the daemon is the system&apos;s; else: chown it to yourself</source>
-        <translation>como root si el servicio es del sistema; si no, asígnatelo con chown</translation>
-    </message>
-    <message>
-        <source>serve.device is {name}, but no GPU is found</source>
-        <translation>serve.device es {name}, pero no se encuentra ninguna tarjeta gráfica</translation>
-    </message>
-    <message>
-        <source>driver {version} is too old for torch</source>
-        <translation>el controlador {version} es demasiado antiguo para PyTorch</translation>
-    </message>
-    <message>
-        <source>install version {version} or newer</source>
-        <translation>instala la versión {version} o posterior</translation>
-    </message>
-    <message>
-        <source>driver {version}</source>
-        <translation>controlador {version}</translation>
-    </message>
-    <message>
-        <source>{name} is too old for torch</source>
-        <translation>{name} es demasiado antigua para PyTorch</translation>
-    </message>
-    <message>
-        <source>this machine has a public address; a firewall may still be in the way, no member has tried yet</source>
-        <translation>este ordenador tiene una dirección pública; un cortafuegos puede estorbar, aún no lo ha probado nadie</translation>
-    </message>
-    <message>
-        <source>only IPv6 is public; members without IPv6 cannot dial this machine</source>
-        <translation>solo IPv6 es pública; los miembros sin IPv6 no llegan a este ordenador</translation>
-    </message>
-    <message>
-        <source>all addresses are private, and no member has tried yet whether it reaches this machine</source>
-        <translation>todas las direcciones son privadas y ningún miembro ha probado aún a llegar a este ordenador</translation>
-    </message>
-    <message>
-        <source>members in the same network reach it; others through a relay, unless {port} is forwarded</source>
-        <translation>los miembros de la misma red llegan a él; los demás por un relé, salvo que se redirija {port}</translation>
-    </message>
-    <message>
-        <source>{number} of {all} members that tried reached this machine directly</source>
-        <translation>{number} de {all} miembros han llegado directamente a este ordenador</translation>
-    </message>
-    <message>
-        <source>the engine&apos;s TCP port</source>
-        <translation>el puerto TCP del motor</translation>
-    </message>
-    <message>
-        <source>the engine&apos;s interpreter {path} cannot be run ({why})</source>
-        <translation>el Python del motor en {path} no se puede ejecutar ({why})</translation>
-    </message>
-    <message>
-        <source>the engine&apos;s packages are installed</source>
-        <translation>los paquetes del motor están instalados</translation>
-    </message>
-    <message>
-        <source>end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT</source>
-        <translation>ciérralo, o: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT</translation>
-    </message>
-    <message>
-        <source>TCP port {port} is free</source>
-        <translation>el puerto TCP {port} está libre</translation>
-    </message>
-    <message>
-        <source>version {version} runs</source>
-        <translation>funciona la versión {version}</translation>
-    </message>
-    <message>
-        <source>could not be checked ({why})</source>
-        <translation>no se pudo comprobar ({why})</translation>
     </message>
     <message>
         <source>{name}: {watts} W (measured).</source>
@@ -2494,1078 +838,6 @@
         <translation>Hoy {one}.</translation>
     </message>
     <message>
-        <source>{file} changed on disk</source>
-        <translation>{file} ha cambiado en el disco</translation>
-    </message>
-    <message>
-        <source>put the right file back</source>
-        <translation>vuelve a poner el archivo correcto</translation>
-    </message>
-    <message>
-        <source>{file} changes no layer, or changes one twice</source>
-        <translation>{file} no cambia ninguna capa o cambia una dos veces</translation>
-    </message>
-    <message>
-        <source>{file} contains {what}, which does not belong to a layer of a block</source>
-        <translation>{file} contiene {what}, que no pertenece a ninguna capa</translation>
-    </message>
-    <message>
-        <source>{file} contains {what}, which its configuration or the model does not have</source>
-        <translation>{file} contiene {what}, que falta en su configuración o en el modelo</translation>
-    </message>
-    <message>
-        <source>{file} does not contain two matrices of rank {number} for {what}</source>
-        <translation>{file} no contiene dos matrices de rango {number} para {what}</translation>
-    </message>
-    <message>
-        <source>{file} has no model_type</source>
-        <translation>a {file} le falta «model_type»</translation>
-    </message>
-    <message>
-        <source>{folder} has no safetensors weights</source>
-        <translation>{folder} no contiene pesos en formato safetensors</translation>
-    </message>
-    <message>
-        <source>{folder} has its weights in GGUF, which is not supported</source>
-        <translation>{folder} tiene sus pesos en GGUF, que no se admite</translation>
-    </message>
-    <message>
-        <source>choose the same model in safetensors, such as GPTQ or AWQ if it should be small</source>
-        <translation>elige el mismo modelo en safetensors, como GPTQ o AWQ si debe ser pequeño</translation>
-    </message>
-    <message>
-        <source>{folder} has only .bin files, which are pickles; servers and clients never open them</source>
-        <translation>{folder} solo contiene archivos .bin (pickles); Potluck nunca los abre</translation>
-    </message>
-    <message>
-        <source>{what} has the shape {number} in the checkpoint, but the configuration says {other}</source>
-        <translation>{what} tiene en el modelo la forma {number}, pero la configuración dice {other}</translation>
-    </message>
-    <message>
-        <source>{file} is damaged: {why}</source>
-        <translation>{file} está dañado: {why}</translation>
-    </message>
-    <message>
-        <source>{file} is damaged: it does not map tensors to safetensors files beside it</source>
-        <translation>{file} está dañado: no indica en qué archivos safetensors están los tensores</translation>
-    </message>
-    <message>
-        <source>{file} is damaged: it is not a JSON object</source>
-        <translation>{file} está dañado: no es un objeto JSON</translation>
-    </message>
-    <message>
-        <source>{file} is missing from {folder}</source>
-        <translation>falta {file} en {folder}</translation>
-    </message>
-    <message>
-        <source>{file} is missing from the checkpoint</source>
-        <translation>falta {file} en el modelo</translation>
-    </message>
-    <message>
-        <source>{folder} is not a checkpoint: it has no config.json</source>
-        <translation>{folder} no es un modelo: falta config.json</translation>
-    </message>
-    <message>
-        <source>{folder} is not a local checkpoint of a decoder</source>
-        <translation>{folder} no es un modelo local que genere texto</translation>
-    </message>
-    <message>
-        <source>{file} is not a valid configuration: {why}</source>
-        <translation>{file} no es una configuración válida: {why}</translation>
-    </message>
-    <message>
-        <source>{folder} is not an adapter that can be served: it has no {file}</source>
-        <translation>{folder} no es un adaptador que se pueda ofrecer: falta {file}</translation>
-    </message>
-    <message>
-        <source>{what} is stored as {format}, which this version of torch does not know</source>
-        <translation>{what} está guardado como {format}, que esta versión de torch no conoce</translation>
-    </message>
-    <message>
-        <source>{what} is stored quantised, which is supported for blocks alone</source>
-        <translation>{what} está cuantizado, algo que solo se admite en las capas</translation>
-    </message>
-    <message>
-        <source>{file} lacks a tensor that the index lists: {what}</source>
-        <translation>a {file} le falta un tensor del índice: {what}</translation>
-    </message>
-    <message>
-        <source>{family} cannot be computed: models of this family are not supported</source>
-        <translation>{family} no se puede calcular: los modelos de esta familia no se admiten</translation>
-    </message>
-    <message>
-        <source>a tensor cannot be converted: {why}</source>
-        <translation>no se puede convertir un tensor: {why}</translation>
-    </message>
-    <message>
-        <source>adapters in .bin files are pickles and are never opened; save it again with a newer peft</source>
-        <translation>los adaptadores en archivos .bin son pickles y nunca se abren; guárdalo otra vez con un peft más nuevo</translation>
-    </message>
-    <message>
-        <source>adapters of the kind {what} are not supported, only LORA</source>
-        <translation>no se admiten adaptadores de tipo {what}, solo LORA</translation>
-    </message>
-    <message>
-        <source>choose a decoder-only model</source>
-        <translation>elige un modelo que solo genere texto</translation>
-    </message>
-    <message>
-        <source>choose a model of another family</source>
-        <translation>elige un modelo de otra familia</translation>
-    </message>
-    <message>
-        <source>choose a model whose family is part of transformers</source>
-        <translation>elige un modelo cuya familia forme parte de transformers</translation>
-    </message>
-    <message>
-        <source>choose another model</source>
-        <translation>elige otro modelo</translation>
-    </message>
-    <message>
-        <source>config.json and the tensors belong to different models</source>
-        <translation>config.json y los tensores son de modelos distintos</translation>
-    </message>
-    <message>
-        <source>config.json is damaged: {what} is {number}, above {limit}</source>
-        <translation>config.json está dañado: {what} es {number}, más que {limit}</translation>
-    </message>
-    <message>
-        <source>converted blocks would take more than the {number} MB they may have on disk</source>
-        <translation>las capas convertidas ocuparían más de los {number} MB permitidos en el disco</translation>
-    </message>
-    <message>
-        <source>serve fewer blocks, or the number format of the checkpoint, which needs no converted files</source>
-        <translation>ofrece menos capas o el formato numérico del modelo, que no necesita archivos convertidos</translation>
-    </message>
-    <message>
-        <source>copy the adapter again</source>
-        <translation>copia el adaptador otra vez</translation>
-    </message>
-    <message>
-        <source>copy the whole checkpoint, or give its hub name</source>
-        <translation>copia el modelo entero o indica su nombre en el hub</translation>
-    </message>
-    <message>
-        <source>download it again to {folder}</source>
-        <translation>descárgalo otra vez en {folder}</translation>
-    </message>
-    <message>
-        <source>download it again, or ask its author</source>
-        <translation>descárgalo otra vez o pregunta a quien lo hizo</translation>
-    </message>
-    <message>
-        <source>download the checkpoint again</source>
-        <translation>descarga el modelo otra vez</translation>
-    </message>
-    <message>
-        <source>download the checkpoint again, or choose another one</source>
-        <translation>descarga el modelo otra vez o elige otro</translation>
-    </message>
-    <message>
-        <source>expected {one} or {other} beside config.json</source>
-        <translation>junto a config.json se espera {one} u {other}</translation>
-    </message>
-    <message>
-        <source>give a checkpoint with a transformers configuration</source>
-        <translation>indica un modelo con una configuración de transformers</translation>
-    </message>
-    <message>
-        <source>give a folder in the Hugging Face layout</source>
-        <translation>indica una carpeta con la estructura de Hugging Face</translation>
-    </message>
-    <message>
-        <source>give a folder with a config.json, or a hub name</source>
-        <translation>indica una carpeta con config.json o un nombre del hub</translation>
-    </message>
-    <message>
-        <source>it was trained for another model, or its files do not belong together</source>
-        <translation>se entrenó para otro modelo o sus archivos no van juntos</translation>
-    </message>
-    <message>
-        <source>its configuration and its tensors do not belong together</source>
-        <translation>su configuración y sus tensores no van juntos</translation>
-    </message>
-    <message>
-        <source>look at {file}</source>
-        <translation>mira {file}</translation>
-    </message>
-    <message>
-        <source>look for another name</source>
-        <translation>busca otro nombre</translation>
-    </message>
-    <message>
-        <source>models of the family {family} cannot be split: {why}</source>
-        <translation>los modelos de la familia {family} no se pueden dividir: {why}</translation>
-    </message>
-    <message>
-        <source>models of the family {family} cannot be split: their loop over layers is unknown</source>
-        <translation>los modelos de la familia {family} no se pueden dividir: se desconoce su bucle por las capas</translation>
-    </message>
-    <message>
-        <source>models of the family {family} cannot be split: they have an encoder and a decoder</source>
-        <translation>los modelos de la familia {family} no se pueden dividir: tienen un codificador y un decodificador</translation>
-    </message>
-    <message>
-        <source>models of the family {family} have no {what}</source>
-        <translation>los modelos de la familia {family} no tienen {what}</translation>
-    </message>
-    <message>
-        <source>no decoder is known for models of the family {family}</source>
-        <translation>no se conoce un decodificador para los modelos de la familia {family}</translation>
-    </message>
-    <message>
-        <source>no part of {what} is a stack of {number} layers that is known</source>
-        <translation>ninguna parte de {what} es una pila conocida de {number} capas</translation>
-    </message>
-    <message>
-        <source>only plain LoRA of linear layers inside blocks can be served</source>
-        <translation>solo se puede ofrecer LoRA sencillo de capas lineales</translation>
-    </message>
-    <message>
-        <source>save it as safetensors first, with save_pretrained() of Transformers</source>
-        <translation>guárdalo antes como safetensors, con save_pretrained() de Transformers</translation>
-    </message>
-    <message>
-        <source>the adapter began as {what}, which changes the model&apos;s own weights</source>
-        <translation>el adaptador empezó como {what}, que cambia los pesos del propio modelo</translation>
-    </message>
-    <message>
-        <source>the adapter changes biases, which is not plain LoRA</source>
-        <translation>el adaptador cambia sesgos, y eso no es LoRA sencillo</translation>
-    </message>
-    <message>
-        <source>the adapter uses {what}, which is not plain LoRA</source>
-        <translation>el adaptador usa {what}, y eso no es LoRA sencillo</translation>
-    </message>
-    <message>
-        <source>the adapter&apos;s {what} has a regular expression, which is never run</source>
-        <translation>{what} del adaptador contiene una expresión regular, que nunca se ejecuta</translation>
-    </message>
-    <message>
-        <source>the checkpoint has {what}, which the model does not know</source>
-        <translation>los archivos contienen {what}, que el modelo no conoce</translation>
-    </message>
-    <message>
-        <source>the checkpoint lacks {what}</source>
-        <translation>al modelo le falta {what}</translation>
-    </message>
-    <message>
-        <source>the checkpoint lacks {what} and {number} more</source>
-        <translation>al modelo le faltan {what} y {number} más</translation>
-    </message>
-    <message>
-        <source>the quantised matrix {what} {why}</source>
-        <translation>la matriz cuantizada {what} no se puede usar: {why}</translation>
-    </message>
-    <message>
-        <source>the checkpoint lacks tensors of the blocks {blocks}</source>
-        <translation>al modelo le faltan tensores de las capas {blocks}</translation>
-    </message>
-    <message>
-        <source>the checkpoint&apos;s quantization_config is not valid: {why}</source>
-        <translation>«quantization_config» del modelo no es válido: {why}</translation>
-    </message>
-    <message>
-        <source>the family {family} is unknown to the installed transformers</source>
-        <translation>el transformers instalado no conoce la familia {family}</translation>
-    </message>
-    <message>
-        <source>the family {family} needs code from the checkpoint, which is never run</source>
-        <translation>la familia {family} necesita código del modelo, que nunca se ejecuta</translation>
-    </message>
-    <message>
-        <source>the hub sends no valid etag for {file}</source>
-        <translation>el hub no envía una marca válida para {file}</translation>
-    </message>
-    <message>
-        <source>there is no folder {path}</source>
-        <translation>no existe la carpeta {path}</translation>
-    </message>
-    <message>
-        <source>this checkpoint is stored quantised ({format}), {why}</source>
-        <translation>este modelo está cuantizado ({format}), {why}</translation>
-    </message>
-    <message>
-        <source>this checkpoint is stored quantised ({format}) in the layout {what}, which is not supported</source>
-        <translation>este modelo está guardado cuantizado ({format}), en la disposición {what}, que no se admite</translation>
-    </message>
-    <message>
-        <source>choose one in the usual layout: gptq or gptq_v2, or gemm of AWQ</source>
-        <translation>elige uno en la disposición habitual: gptq o gptq_v2, o gemm de AWQ</translation>
-    </message>
-    <message>
-        <source>this checkpoint is stored quantised ({format}), and the package that reads it is not installed</source>
-        <translation>este modelo está cuantizado ({format}) y falta el paquete que lo lee</translation>
-    </message>
-    <message>
-        <source>this model cannot be split: {why} ({what})</source>
-        <translation>este modelo no se puede dividir: {why} ({what})</translation>
-    </message>
-    <message>
-        <source>try a newer transformers</source>
-        <translation>prueba con un transformers más nuevo</translation>
-    </message>
-    <message>
-        <source>install the missing package: pip install {what}</source>
-        <translation>instala el paquete que falta: pip install {what}</translation>
-    </message>
-    <message>
-        <source>{name} is not among the downloaded models</source>
-        <translation>{name} no está entre los modelos descargados</translation>
-    </message>
-    <message>
-        <source>the swarm {name} runs {model}</source>
-        <translation>el enjambre {name} usa {model}</translation>
-    </message>
-    <message>
-        <source>which needs {what}</source>
-        <translation>para lo que hace falta {what}</translation>
-    </message>
-    <message>
-        <source>which is not supported</source>
-        <translation>lo que no se admite</translation>
-    </message>
-    <message>
-        <source>kernels of the {what} package</source>
-        <translation>núcleos del paquete {what}</translation>
-    </message>
-    <message>
-        <source>choose a checkpoint in bfloat16, float16, FP8, GPTQ or AWQ; --quantization holds its weights in fewer bits</source>
-        <translation>elige un modelo en bfloat16, float16, FP8, GPTQ o AWQ; --quantization guarda sus pesos en menos bits</translation>
-    </message>
-    <message>
-        <source>its layers need the tokens besides the hidden states</source>
-        <translation>sus capas necesitan también los tokens</translation>
-    </message>
-    <message>
-        <source>its layers share keys and values across the whole depth</source>
-        <translation>sus capas comparten claves y valores en toda la profundidad</translation>
-    </message>
-    <message>
-        <source>one block&apos;s weights are shared between many layers</source>
-        <translation>muchas capas comparten los mismos pesos</translation>
-    </message>
-    <message>
-        <source>no span of this model can start at block {number}, which uses the tokens that the block before it chose</source>
-        <translation>ningún tramo de este modelo puede empezar en el bloque {number}, que usa los tokens que eligió el bloque anterior</translation>
-    </message>
-    <message>
-        <source>start at block {number}</source>
-        <translation>empieza en el bloque {number}</translation>
-    </message>
-    <message>
-        <source>start at block {number} or {other}</source>
-        <translation>empieza en el bloque {number} o {other}</translation>
-    </message>
-    <message>
-        <source>cannot search the hub without the compute engine</source>
-        <translation>sin el motor de cálculo no se puede buscar en el hub</translation>
-    </message>
-    <message>
-        <source>cannot ask the hub: {why}</source>
-        <translation>no se puede consultar el hub: {why}</translation>
-    </message>
-    <message>
-        <source>the hub&apos;s answer cannot be read</source>
-        <translation>la respuesta del hub no se puede leer</translation>
-    </message>
-    <message>
-        <source>try other words</source>
-        <translation>prueba con otras palabras</translation>
-    </message>
-    <message>
-        <source>cannot reach the hub: {why}</source>
-        <translation>no se puede contactar con el hub: {why}</translation>
-    </message>
-    <message>
-        <source>{advice}, or choose a model on this computer</source>
-        <translation>{advice} o elige un modelo de este ordenador</translation>
-    </message>
-    <message>
-        <source>cannot reach the hub to fetch {name}, and it is not in the cache: {why}</source>
-        <translation>no se puede contactar con el hub para descargar {name}, y no está en el disco: {why}</translation>
-    </message>
-    <message>
-        <source>{advice}, or give a local folder</source>
-        <translation>{advice} o indica una carpeta de este ordenador</translation>
-    </message>
-    <message>
-        <source>the hub did not answer in time</source>
-        <translation>el hub no respondió a tiempo</translation>
-    </message>
-    <message>
-        <source>the hub answered {number}</source>
-        <translation>el hub respondió {number}</translation>
-    </message>
-    <message>
-        <source>{path} has no model</source>
-        <translation>en {path} no hay ningún modelo</translation>
-    </message>
-    <message>
-        <source>choose a folder with config.json and .safetensors files, or one that contains such folders</source>
-        <translation>elige una carpeta con config.json y archivos .safetensors, o una que contenga tales carpetas</translation>
-    </message>
-    <message>
-        <source>{name} is gated: its owner must grant you access</source>
-        <translation>{name} tiene acceso restringido: su propietario debe concederte acceso</translation>
-    </message>
-    <message>
-        <source>accept its terms on its page, then log in with `hf auth login` or set HF_TOKEN</source>
-        <translation>acepta las condiciones en su página y luego inicia sesión con `hf auth login` o define HF_TOKEN</translation>
-    </message>
-    <message>
-        <source>{name} has no such revision</source>
-        <translation>{name} no tiene esa revisión</translation>
-    </message>
-    <message>
-        <source>leave out the revision to use main</source>
-        <translation>omite la revisión para usar main</translation>
-    </message>
-    <message>
-        <source>there is no model {name} on the hub, or you may not see it</source>
-        <translation>no hay ningún modelo {name} en el hub, o no puedes verlo</translation>
-    </message>
-    <message>
-        <source>check the spelling; for a private model log in with `hf auth login` or set HF_TOKEN</source>
-        <translation>revisa la ortografía; para un modelo privado inicia sesión con `hf auth login` o define HF_TOKEN</translation>
-    </message>
-    <message>
-        <source>{name} is neither a folder nor a hub name</source>
-        <translation>{name} no es ni una carpeta ni un nombre del hub</translation>
-    </message>
-    <message>
-        <source>a hub name looks like owner/model</source>
-        <translation>un nombre del hub tiene la forma propietario/modelo</translation>
-    </message>
-    <message>
-        <source>{name} has no file {file} on the hub</source>
-        <translation>{name} no tiene el archivo {file} en el hub</translation>
-    </message>
-    <message>
-        <source>try another revision</source>
-        <translation>prueba con otra revisión</translation>
-    </message>
-    <message>
-        <source>the hub answered {number} for {name}</source>
-        <translation>el hub respondió {number} para {name}</translation>
-    </message>
-    <message>
-        <source>the hub refuses access to {name}</source>
-        <translation>el hub niega el acceso a {name}</translation>
-    </message>
-    <message>
-        <source>log in with `hf auth login` or set HF_TOKEN</source>
-        <translation>inicia sesión con `hf auth login` o define HF_TOKEN</translation>
-    </message>
-    <message>
-        <source>cannot start {path}: {why}</source>
-        <translation>no se puede iniciar {path}: {why}</translation>
-    </message>
-    <message>
-        <source>{path} belongs to somebody else</source>
-        <translation>{path} es de otra persona</translation>
-    </message>
-    <message>
-        <source>{path} belongs to user {number}, who is not known here</source>
-        <translation>{path} es del usuario {number}, desconocido aquí</translation>
-    </message>
-    <message>
-        <source>give it a user</source>
-        <translation>asígnale un usuario</translation>
-    </message>
-    <message>
-        <source>{path} is {what}, and root does not follow it</source>
-        <translation>{path} es {what}, y root no lo sigue</translation>
-    </message>
-    <message>
-        <source>{path} is too long a path for sockets</source>
-        <translation>{path} es una ruta demasiado larga para sockets</translation>
-    </message>
-    <message>
-        <source>cannot make a folder for sockets in {path}: {why}</source>
-        <translation>no se puede crear una carpeta para sockets en {path}: {why}</translation>
-    </message>
-    <message>
-        <source>choose a shorter runtime folder</source>
-        <translation>elige una carpeta de ejecución más corta</translation>
-    </message>
-    <message>
-        <source>remove it or choose another runtime folder</source>
-        <translation>bórrala o elige otra carpeta de ejecución</translation>
-    </message>
-    <message>
-        <source>set XDG_RUNTIME_DIR to a folder with a shorter one</source>
-        <translation>pon en XDG_RUNTIME_DIR una carpeta con una ruta más corta</translation>
-    </message>
-    <message>
-        <source>{name} cannot name a swarm</source>
-        <translation>{name} no sirve como nombre de un enjambre</translation>
-    </message>
-    <message>
-        <source>use up to 40 letters, digits, dashes and underscores, such as home-llama</source>
-        <translation>usa hasta 40 letras, cifras, guiones y guiones bajos, por ejemplo home-llama</translation>
-    </message>
-    <message>
-        <source>a swarm cannot have this {what}</source>
-        <translation>un enjambre no puede tener este {what}</translation>
-    </message>
-    <message>
-        <source>{name} does not name a peer</source>
-        <translation>{name} no nombra ningún par</translation>
-    </message>
-    <message>
-        <source>a full address ends in its peer id: {what}</source>
-        <translation>una dirección completa termina en el identificador del par: {what}</translation>
-    </message>
-    <message>
-        <source>{what} is not a multiaddr</source>
-        <translation>{what} no es una multidirección</translation>
-    </message>
-    <message>
-        <source>an address looks like {what}</source>
-        <translation>una dirección tiene esta forma: {what}</translation>
-    </message>
-    <message>
-        <source>{file} has a requirement without a hash</source>
-        <translation>en {file} hay un paquete sin suma de control</translation>
-    </message>
-    <message>
-        <source>{file} has no hashes</source>
-        <translation>en {file} faltan las sumas de control</translation>
-    </message>
-    <message>
-        <source>{file} is not the file that this version was made with</source>
-        <translation>{file} no es el archivo con el que se hizo esta versión</translation>
-    </message>
-    <message>
-        <source>try another mirror</source>
-        <translation>prueba con otro servidor espejo</translation>
-    </message>
-    <message>
-        <source>install Potluck again</source>
-        <translation>instala Potluck de nuevo</translation>
-    </message>
-    <message>
-        <source>install Potluck again, or install uv</source>
-        <translation>instala Potluck de nuevo o instala uv</translation>
-    </message>
-    <message>
-        <source>uv, which fetches the engine&apos;s packages, is missing</source>
-        <translation>falta uv, que descarga los paquetes del motor</translation>
-    </message>
-    <message>
-        <source>the engine&apos;s Python cannot be run: {why}</source>
-        <translation>no se puede ejecutar el Python del motor: {why}</translation>
-    </message>
-    <message>
-        <source>the environment lies in {path} already</source>
-        <translation>el entorno ya está en {path}</translation>
-    </message>
-    <message>
-        <source>there is no variant {what}</source>
-        <translation>no existe la variante {what}</translation>
-    </message>
-    <message>
-        <source>this installation lacks {what}</source>
-        <translation>a esta instalación le falta {what}</translation>
-    </message>
-    <message>
-        <source>{name} has no computer named {what}</source>
-        <translation>{name} no tiene ningún ordenador llamado {what}</translation>
-    </message>
-    <message>
-        <source>{name} has several computers named {what}</source>
-        <translation>{name} tiene varios equipos llamados {what}</translation>
-    </message>
-    <message>
-        <source>there are: {what}</source>
-        <translation>hay: {what}</translation>
-    </message>
-    <message>
-        <source>there are {what}</source>
-        <translation>hay {what}</translation>
-    </message>
-    <message>
-        <source>{name} is an open swarm, which has no members</source>
-        <translation>{name} es un enjambre abierto, sin miembros</translation>
-    </message>
-    <message>
-        <source>{name} is open to everybody, so it has no members</source>
-        <translation>{name} está abierto a todos y no tiene miembros</translation>
-    </message>
-    <message>
-        <source>an open swarm has no members</source>
-        <translation>un enjambre abierto no tiene miembros</translation>
-    </message>
-    <message>
-        <source>an open swarm keeps its model</source>
-        <translation>un enjambre abierto conserva su modelo</translation>
-    </message>
-    <message>
-        <source>create another swarm: potluck swarm create</source>
-        <translation>crea otro enjambre: potluck swarm create</translation>
-    </message>
-    <message>
-        <source>the swarm&apos;s model is being changed already</source>
-        <translation>el modelo del enjambre ya se está cambiando</translation>
-    </message>
-    <message>
-        <source>the engine serves {name}</source>
-        <translation>el motor sirve {name}</translation>
-    </message>
-    <message>
-        <source>pause first: potluck pause</source>
-        <translation>pausa primero: potluck pause</translation>
-    </message>
-    <message>
-        <source>create a public one: potluck swarm create --public</source>
-        <translation>crea uno público: potluck swarm create --public</translation>
-    </message>
-    <message>
-        <source>{what} is neither an invite nor a swarm you joined</source>
-        <translation>{what} no es ni una invitación ni un enjambre tuyo</translation>
-    </message>
-    <message>
-        <source>this is not the link of a swarm</source>
-        <translation>esto no es el enlace de un enjambre</translation>
-    </message>
-    <message>
-        <source>`potluck swarm show` prints it</source>
-        <translation>`potluck swarm show` lo muestra</translation>
-    </message>
-    <message>
-        <source>{name} is no name for a key</source>
-        <translation>{name} no sirve como nombre de una clave</translation>
-    </message>
-    <message>
-        <source>use letters, digits, dots, dashes, underscores</source>
-        <translation>usa letras, cifras, puntos, guiones y guiones bajos</translation>
-    </message>
-    <message>
-        <source>there is a key {name} already</source>
-        <translation>ya existe la clave {name}</translation>
-    </message>
-    <message>
-        <source>there are {number} keys already</source>
-        <translation>ya hay {number} claves</translation>
-    </message>
-    <message>
-        <source>there is no key {name}</source>
-        <translation>no existe la clave {name}</translation>
-    </message>
-    <message>
-        <source>make the keys again: potluck gateway key NAME</source>
-        <translation>crea las claves de nuevo: potluck gateway key NAME</translation>
-    </message>
-    <message>
-        <source>{what} is not installed beside this Python</source>
-        <translation>{what} no está instalado junto a este Python</translation>
-    </message>
-    <message>
-        <source>reinstall potluck</source>
-        <translation>reinstala potluck</translation>
-    </message>
-    <message>
-        <source>`{what}` does not end</source>
-        <translation>`{what}` no termina</translation>
-    </message>
-    <message>
-        <source>`{what}` failed: {why}</source>
-        <translation>`{what}` ha fallado: {why}</translation>
-    </message>
-    <message>
-        <source>are you logged in at the screen?</source>
-        <translation>¿has iniciado sesión en la pantalla?</translation>
-    </message>
-    <message>
-        <source>start the daemon with: potluck start</source>
-        <translation>inicia el servicio con: potluck start</translation>
-    </message>
-    <message>
-        <source>this machine has no {program}</source>
-        <translation>este equipo no tiene {program}</translation>
-    </message>
-    <message>
-        <source>an administrator has the daemon started for all users</source>
-        <translation>un administrador hace que el servicio se inicie para todos</translation>
-    </message>
-    <message>
-        <source>the tray app is not installed beside this program</source>
-        <translation>la aplicación no está instalada junto a este programa</translation>
-    </message>
-    <message>
-        <source>install the package with the app, see docs/install.md</source>
-        <translation>instala el paquete con la aplicación, mira docs/install.md</translation>
-    </message>
-    <message>
-        <source>there is no {path}</source>
-        <translation>no existe {path}</translation>
-    </message>
-    <message>
-        <source>there is no setting {name}</source>
-        <translation>no existe el ajuste {name}</translation>
-    </message>
-    <message>
-        <source>an admin may invite people: potluck members promote</source>
-        <translation>un administrador puede invitar: potluck members promote</translation>
-    </message>
-    <message>
-        <source>only a public swarm has enrollers</source>
-        <translation>solo un enjambre público tiene personas que admiten a otras</translation>
-    </message>
-    <message>
-        <source>you decided as much as one appointment allows</source>
-        <translation>has decidido tanto como permite un nombramiento</translation>
-    </message>
-    <message>
-        <source>the founder may promote you anew</source>
-        <translation>quien fundó el enjambre puede nombrarte de nuevo</translation>
-    </message>
-    <message>
-        <source>cannot listen on {host} port {number}: {why}</source>
-        <translation>no se puede escuchar en {host}, puerto {number}: {why}</translation>
-    </message>
-    <message>
-        <source>Address already in use</source>
-        <translation>la dirección ya está en uso</translation>
-    </message>
-    <message>
-        <source>choose another port, or 0 for any free one</source>
-        <translation>elige otro puerto, o 0 para cualquiera libre</translation>
-    </message>
-    <message>
-        <source>cannot open {path}: {why}</source>
-        <translation>no se puede abrir {path}: {why}</translation>
-    </message>
-    <message>
-        <source>cannot read {path}: {why}</source>
-        <translation>no se puede leer {path}: {why}</translation>
-    </message>
-    <message>
-        <source>cannot use the identity file {path}: {why}</source>
-        <translation>el archivo de identidad {path} no se puede usar: {why}</translation>
-    </message>
-    <message>
-        <source>cannot use the ledger {path}: {why}</source>
-        <translation>el libro de cuentas {path} no se puede usar: {why}</translation>
-    </message>
-    <message>
-        <source>cannot write to the ledger: {why}</source>
-        <translation>no se puede escribir en el libro de cuentas: {why}</translation>
-    </message>
-    <message>
-        <source>the ledger {path} cannot be used: {why}</source>
-        <translation>el libro de cuentas {path} no se puede usar: {why}</translation>
-    </message>
-    <message>
-        <source>the ledger {path} was made by another version</source>
-        <translation>el libro de cuentas {path} es de otra versión</translation>
-    </message>
-    <message>
-        <source>the ledger cannot be read: {why}</source>
-        <translation>no se puede leer el libro de cuentas: {why}</translation>
-    </message>
-    <message>
-        <source>install that version again, or move the file away: then a new ledger begins</source>
-        <translation>instala otra vez esa versión, o mueve el archivo a otro lugar: así empieza un libro nuevo</translation>
-    </message>
-    <message>
-        <source>restore a backup: potluck ledger restore FILE</source>
-        <translation>restaura una copia: potluck ledger restore ARCHIVO</translation>
-    </message>
-    <message>
-        <source>close programs that keep this computer busy</source>
-        <translation>cierra programas que ocupan el ordenador</translation>
-    </message>
-    <message>
-        <source>leave those that you don&apos;t use</source>
-        <translation>abandona los que no uses</translation>
-    </message>
-    <message>
-        <source>you are in too many swarms for one backup</source>
-        <translation>estás en demasiados enjambres para una sola copia</translation>
-    </message>
-    <message>
-        <source>you joined several swarms</source>
-        <translation>te has unido a varios enjambres</translation>
-    </message>
-    <message>
-        <source>you already have a swarm named {name}</source>
-        <translation>ya tienes un enjambre llamado {name}</translation>
-    </message>
-    <message>
-        <source>the password needs at least {number} letters</source>
-        <translation>la contraseña necesita al menos {number} caracteres</translation>
-    </message>
-    <message>
-        <source>four random words are good</source>
-        <translation>cuatro palabras al azar van bien</translation>
-    </message>
-    <message>
-        <source>this backup was made by a newer version</source>
-        <translation>esta copia es de una versión más nueva</translation>
-    </message>
-    <message>
-        <source>nobody in the swarm is called {name}</source>
-        <translation>nadie en el enjambre se llama {name}</translation>
-    </message>
-    <message>
-        <source>several people are called {name}</source>
-        <translation>varias personas se llaman {name}</translation>
-    </message>
-    <message>
-        <source>use one of their ids: {what}</source>
-        <translation>usa uno de sus identificadores: {what}</translation>
-    </message>
-    <message>
-        <source>use a peer id: {what}</source>
-        <translation>usa un identificador de par: {what}</translation>
-    </message>
-    <message>
-        <source>there is no invite {what}</source>
-        <translation>no existe la invitación {what}</translation>
-    </message>
-    <message>
-        <source>on a new computer: potluck members recover</source>
-        <translation>en un ordenador nuevo: potluck members recover</translation>
-    </message>
-    <message>
-        <source>only the founder of the swarm can do this</source>
-        <translation>solo puede hacerlo quien fundó el enjambre</translation>
-    </message>
-    <message>
-        <source>only the founder&apos;s computer has the recovery code</source>
-        <translation>solo el ordenador fundador tiene el código de recuperación</translation>
-    </message>
-    <message>
-        <source>the code is incomplete or has a wrong letter in it</source>
-        <translation>el código está incompleto o tiene una letra equivocada</translation>
-    </message>
-    <message>
-        <source>it has 14 groups of four letters</source>
-        <translation>tiene 14 grupos de cuatro letras</translation>
-    </message>
-    <message>
-        <source>this is not the recovery code of {name}</source>
-        <translation>no es el código de recuperación de {name}</translation>
-    </message>
-    <message>
-        <source>{name} is not confirmed yet</source>
-        <translation>{name} aún no tiene confirmación</translation>
-    </message>
-    <message>
-        <source>{name} is a member already</source>
-        <translation>{name} ya es miembro</translation>
-    </message>
-    <message>
-        <source>this is you</source>
-        <translation>eres tú</translation>
-    </message>
-    <message>
-        <source>this is the computer that you are using</source>
-        <translation>este es el ordenador que estás usando</translation>
-    </message>
-    <message>
-        <source>you are a guest yourself</source>
-        <translation>tú tampoco tienes confirmación todavía</translation>
-    </message>
-    <message>
-        <source>try again when a leader&apos;s computer has been online</source>
-        <translation>inténtalo cuando haya estado en línea un ordenador de quien fundó el enjambre o de un administrador</translation>
-    </message>
-    <message>
-        <source>no computer named {name} asks to be yours</source>
-        <translation>ningún ordenador llamado {name} pide ser tuyo</translation>
-    </message>
-    <message>
-        <source>join the swarm there with an invite for one machine: potluck members add-computer</source>
-        <translation>únete allí al enjambre con una invitación para un solo ordenador: potluck members add-computer</translation>
-    </message>
-    <message>
-        <source>you founded {name}: if you leave, nobody can appoint admins, invite or confirm people, or remove them</source>
-        <translation>fundaste {name}: si sales, nadie podrá nombrar administradores ni invitar, confirmar o quitar a nadie</translation>
-    </message>
-    <message>
-        <source>note its recovery code (potluck members recovery-code), appoint an admin, or add --yes</source>
-        <translation>anota su código de recuperación (potluck members recovery-code), nombra a un administrador o añade --yes</translation>
-    </message>
-    <message>
-        <source>your open invites would let in more people than you may invite</source>
-        <translation>con tus invitaciones abiertas entraría más gente de la que puedes invitar</translation>
-    </message>
-    <message>
-        <source>you have {number} computers in this swarm, which is all that one person may</source>
-        <translation>tienes {number} ordenadores en este enjambre, el máximo por persona</translation>
-    </message>
-    <message>
-        <source>remove one that you don&apos;t use: potluck members remove NAME --machine COMPUTER</source>
-        <translation>quita uno que no uses: potluck members remove NAME --machine COMPUTER</translation>
-    </message>
-    <message>
-        <source>your key is on another computer</source>
-        <translation>tu clave está en otro ordenador</translation>
-    </message>
-    <message>
-        <source>this cannot be decided: {why}</source>
-        <translation>esto no se puede decidir: {why}</translation>
-    </message>
-    <message>
-        <source>join again: potluck join</source>
-        <translation>únete otra vez: potluck join</translation>
-    </message>
-    <message>
-        <source>no answer within {number} s</source>
-        <translation>sin respuesta en {number} s</translation>
-    </message>
-    <message>
-        <source>set the clock</source>
-        <translation>ajusta el reloj</translation>
-    </message>
-    <message>
-        <source>start again</source>
-        <translation>inicia de nuevo</translation>
-    </message>
-    <message>
-        <source>the node is closed</source>
-        <translation>el nodo está cerrado</translation>
-    </message>
-    <message>
-        <source>the peer-to-peer library is not installed</source>
-        <translation>la biblioteca de red no está instalada</translation>
-    </message>
-    <message>
-        <source>install potluck with the extra `client`</source>
-        <translation>instala potluck con el extra `client`</translation>
-    </message>
-    <message>
-        <source>reinstall the `hivemind` package for this kind of machine</source>
-        <translation>reinstala el paquete `hivemind` para este tipo de equipo</translation>
-    </message>
-    <message>
-        <source>the peer-to-peer process closed the connection</source>
-        <translation>el proceso de red ha cerrado la conexión</translation>
-    </message>
-    <message>
-        <source>the peer-to-peer process does not start: {why}</source>
-        <translation>el proceso de red no arranca: {why}</translation>
-    </message>
-    <message>
-        <source>the peer-to-peer process ended unexpectedly</source>
-        <translation>el proceso de red ha terminado de forma inesperada</translation>
-    </message>
-    <message>
-        <source>the peer-to-peer process is gone</source>
-        <translation>el proceso de red ya no está</translation>
-    </message>
-    <message>
-        <source>the swarm&apos;s directory did not answer in time</source>
-        <translation>el directorio del enjambre no respondió a tiempo</translation>
-    </message>
-    <message>
-        <source>the daemon does not answer</source>
-        <translation>el servicio no responde</translation>
-    </message>
-    <message>
-        <source>the daemon does not end: {why}</source>
-        <translation>el servicio no termina: {why}</translation>
-    </message>
-    <message>
-        <source>its daemon did not last</source>
-        <translation>su servicio no se mantuvo</translation>
-    </message>
-    <message>
-        <source>tell the publisher</source>
-        <translation>avisa al editor</translation>
-    </message>
-    <message>
-        <source>the address must begin with https://</source>
-        <translation>la dirección debe empezar por https://</translation>
-    </message>
-    <message>
-        <source>updates are not fetched from {host}</source>
-        <translation>no se descargan actualizaciones de {host}</translation>
-    </message>
-    <message>
-        <source>check the setting updates.url</source>
-        <translation>comprueba el ajuste updates.url</translation>
-    </message>
-    <message>
-        <source>copy it again from the publisher</source>
-        <translation>cópiala otra vez del editor</translation>
-    </message>
-    <message>
-        <source>updates.key is no Ed25519 key in base64</source>
-        <translation>updates.key no es una clave Ed25519 en base64</translation>
-    </message>
-    <message>
-        <source>the file does not hold version {version}</source>
-        <translation>el archivo no contiene la versión {version}</translation>
-    </message>
-    <message>
-        <source>the update cannot be started from here</source>
-        <translation>la actualización no se puede iniciar desde aquí</translation>
-    </message>
-    <message>
-        <source>the update cannot be unpacked: {why}</source>
-        <translation>no se puede desempaquetar la actualización: {why}</translation>
-    </message>
-    <message>
-        <source>the update does not run here</source>
-        <translation>la actualización no funciona aquí</translation>
-    </message>
-    <message>
-        <source>the update says it is {version}, not {other}</source>
-        <translation>la actualización dice ser {version}, no {other}</translation>
-    </message>
-    <message>
-        <source>the update server redirects to this machine itself</source>
-        <translation>el servidor de actualizaciones redirige a este mismo equipo</translation>
-    </message>
-    <message>
-        <source>the update&apos;s description is too large</source>
-        <translation>la descripción de la actualización es demasiado grande</translation>
-    </message>
-    <message>
-        <source>the update&apos;s description makes no sense: {why}</source>
-        <translation>la descripción de la actualización no tiene sentido: {why}</translation>
-    </message>
-    <message>
-        <source>there is no earlier version to go back to</source>
-        <translation>no hay ninguna versión anterior</translation>
-    </message>
-    <message>
-        <source>update again</source>
-        <translation>actualiza otra vez</translation>
-    </message>
-    <message>
-        <source>version {version} answers instead</source>
-        <translation>responde en su lugar la versión {version}</translation>
-    </message>
-    <message>
-        <source>version {version} comes without a file for this installation</source>
-        <translation>la versión {version} no trae un archivo para esta instalación</translation>
-    </message>
-    <message>
-        <source>version {version} is not complete</source>
-        <translation>la versión {version} no está completa</translation>
-    </message>
-    <message>
-        <source>wait for its end: potluck status</source>
-        <translation>espera a que termine: potluck status</translation>
-    </message>
-    <message>
-        <source>wait until that is done, or end it</source>
-        <translation>espera a que acabe o termínalo</translation>
-    </message>
-    <message>
-        <source>see `potluck doctor`</source>
-        <translation>mira `potluck doctor`</translation>
-    </message>
-    <message>
-        <source>see: {what}</source>
-        <translation>mira: {what}</translation>
-    </message>
-    <message>
         <source>In Admin Panel, Settings, Connections, add an OpenAI API connection:</source>
         <translation>En Panel de administración, Ajustes, Conexiones, añade una conexión a la API de OpenAI:</translation>
     </message>
@@ -3675,6 +947,3290 @@
     <message>
         <source>The picture is in {file}.</source>
         <translation>La imagen está en {file}.</translation>
+    </message>
+    <message>
+        <source>Applications of the desktop</source>
+        <translation>Aplicaciones del escritorio</translation>
+    </message>
+    <message>
+        <source>CPU kernels</source>
+        <translation>núcleos de CPU</translation>
+    </message>
+    <message>
+        <source>Can&apos;t join the swarm yet: {why}</source>
+        <translation>Aún no se puede entrar en el enjambre: {why}</translation>
+    </message>
+    <message>
+        <source>Can&apos;t join the swarm yet: {why}. Trying again.</source>
+        <translation>Aún no se puede entrar en el enjambre: {why}. Se vuelve a intentar.</translation>
+    </message>
+    <message>
+        <source>Can&apos;t tell whether you&apos;re away, so not serving</source>
+        <translation>No sirve porque no puede saber si estás ausente</translation>
+    </message>
+    <message>
+        <source>Checking whether you need the computer</source>
+        <translation>Comprueba si necesitas el ordenador</translation>
+    </message>
+    <message>
+        <source>Desktop session</source>
+        <translation>Sesión de escritorio</translation>
+    </message>
+    <message>
+        <source>Finishing the open sessions, then shutting down</source>
+        <translation>Termina las sesiones abiertas y luego se apaga</translation>
+    </message>
+    <message>
+        <source>Full-screen windows</source>
+        <translation>Ventanas a pantalla completa</translation>
+    </message>
+    <message>
+        <source>Full-screen windows (Wayland)</source>
+        <translation>Ventanas a pantalla completa (Wayland)</translation>
+    </message>
+    <message>
+        <source>GPU</source>
+        <translation>GPU</translation>
+    </message>
+    <message>
+        <source>GPU driver</source>
+        <translation>controlador de la GPU</translation>
+    </message>
+    <message>
+        <source>GPU memory</source>
+        <translation>Memoria gráfica</translation>
+    </message>
+    <message>
+        <source>Game launchers and Wine</source>
+        <translation>Lanzadores de juegos y Wine</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}</source>
+        <translation>Se aparta por {who}</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}, which fills the screen</source>
+        <translation>Se aparta por {who}, que ocupa la pantalla</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}, which keeps the GPU busy</source>
+        <translation>Se aparta por {who}, que ocupa la tarjeta gráfica</translation>
+    </message>
+    <message>
+        <source>Giving way to {who}, who sits at the computer</source>
+        <translation>Se aparta por {who}, que está ante el ordenador</translation>
+    </message>
+    <message>
+        <source>Giving way: other programs need the memory</source>
+        <translation>Se aparta: otros programas necesitan la memoria</translation>
+    </message>
+    <message>
+        <source>Giving way: other programs need the memory of {who}</source>
+        <translation>Se aparta: otros programas necesitan la memoria de {who}</translation>
+    </message>
+    <message>
+        <source>Idle hint (logind)</source>
+        <translation>Inactividad (logind)</translation>
+    </message>
+    <message>
+        <source>Idle time ({name})</source>
+        <translation>Tiempo inactivo ({name})</translation>
+    </message>
+    <message>
+        <source>It has cooled down; waiting a moment</source>
+        <translation>Se ha enfriado; espera un momento</translation>
+    </message>
+    <message>
+        <source>Listed programs</source>
+        <translation>Programas de tu lista</translation>
+    </message>
+    <message>
+        <source>Loading blocks</source>
+        <translation>Cargando bloques</translation>
+    </message>
+    <message>
+        <source>Memory ran out, so the engine starts again with less (to choose how much: serve.memory_limit_mb)</source>
+        <translation>Se agotó la memoria, así que el motor arranca de nuevo con menos (para elegir cuánta: serve.memory_limit_mb)</translation>
+    </message>
+    <message>
+        <source>Metered network</source>
+        <translation>Red de uso medido</translation>
+    </message>
+    <message>
+        <source>NAT</source>
+        <translation>NAT</translation>
+    </message>
+    <message>
+        <source>No swarm joined yet</source>
+        <translation>Aún en ningún enjambre</translation>
+    </message>
+    <message>
+        <source>Not serving on battery</source>
+        <translation>Con batería no se dona</translation>
+    </message>
+    <message>
+        <source>Not serving over {who}, which is metered</source>
+        <translation>No se dona por {who}, que es de uso medido</translation>
+    </message>
+    <message>
+        <source>Not serving while you use the computer</source>
+        <translation>No sirve mientras usas el ordenador</translation>
+    </message>
+    <message>
+        <source>Not serving: somebody stopped the engine&apos;s process</source>
+        <translation>No se sirve nada: alguien ha detenido el proceso del motor</translation>
+    </message>
+    <message>
+        <source>Not serving: {file} changed on disk</source>
+        <translation>No se sirve nada: {file} ha cambiado en el disco</translation>
+    </message>
+    <message>
+        <source>Other users</source>
+        <translation>Otros usuarios</translation>
+    </message>
+    <message>
+        <source>Outside your serving hours</source>
+        <translation>Fuera de tus horas de donación</translation>
+    </message>
+    <message>
+        <source>Paused by you</source>
+        <translation>Pausado por ti</translation>
+    </message>
+    <message>
+        <source>Paused by you until the game ends</source>
+        <translation>Pausado por ti hasta que acabe el juego</translation>
+    </message>
+    <message>
+        <source>Plugged in again; waiting a moment</source>
+        <translation>Enchufado de nuevo; espera un momento</translation>
+    </message>
+    <message>
+        <source>Potluck is slow here: {why}. To mend it: {advice}</source>
+        <translation>Potluck calcula con lentitud aquí: {why}. Para arreglarlo: {advice}</translation>
+    </message>
+    <message>
+        <source>Potluck keeps failing at {what}. To see more: potluck logs</source>
+        <translation>Potluck falla una y otra vez en: {what}. Para ver más: potluck logs</translation>
+    </message>
+    <message>
+        <source>Potluck {version} is offered; see: potluck update --check</source>
+        <translation>hay Potluck {version}; más con: potluck update --check</translation>
+    </message>
+    <message>
+        <source>Python</source>
+        <translation>Python</translation>
+    </message>
+    <message>
+        <source>Python {version} is not supported</source>
+        <translation>Python {version} no es compatible</translation>
+    </message>
+    <message>
+        <source>Screen lock (desktop)</source>
+        <translation>Bloqueo de pantalla (escritorio)</translation>
+    </message>
+    <message>
+        <source>Screen lock (logind)</source>
+        <translation>Bloqueo de pantalla (logind)</translation>
+    </message>
+    <message>
+        <source>Serving is switched off in the settings</source>
+        <translation>La donación está desactivada en los ajustes</translation>
+    </message>
+    <message>
+        <source>Serving {what}</source>
+        <translation>Sirve {what}</translation>
+    </message>
+    <message>
+        <source>Serving {what} slowly, because {who} is hot</source>
+        <translation>Sirve {what} despacio por el calor: {who}</translation>
+    </message>
+    <message>
+        <source>Serving {what} slowly, to stay below the power cap of {who}</source>
+        <translation>Sirve {what} despacio para no pasar el límite de potencia: {who}</translation>
+    </message>
+    <message>
+        <source>Serving {what} slowly, while you use the computer</source>
+        <translation>Sirve {what} despacio mientras usas el ordenador</translation>
+    </message>
+    <message>
+        <source>Starting the engine</source>
+        <translation>Arranca el motor</translation>
+    </message>
+    <message>
+        <source>Starting up</source>
+        <translation>Arrancando</translation>
+    </message>
+    <message>
+        <source>TCP port {port} is free</source>
+        <translation>el puerto TCP {port} está libre</translation>
+    </message>
+    <message>
+        <source>The computer is going to sleep</source>
+        <translation>El ordenador se va a suspender</translation>
+    </message>
+    <message>
+        <source>The daemon runs version {theirs}, this program is {ours}</source>
+        <translation>El servicio es de la versión {theirs} y este programa de la {ours}</translation>
+    </message>
+    <message>
+        <source>The engine crashed with {name}</source>
+        <translation>El motor falló con {name}</translation>
+    </message>
+    <message>
+        <source>The engine ended by itself</source>
+        <translation>El motor terminó por sí solo</translation>
+    </message>
+    <message>
+        <source>The engine ended with code {number}</source>
+        <translation>El motor terminó con el código {number}</translation>
+    </message>
+    <message>
+        <source>The engine failed</source>
+        <translation>El motor falló</translation>
+    </message>
+    <message>
+        <source>The engine gave up: {why}</source>
+        <translation>El motor se rindió: {why}</translation>
+    </message>
+    <message>
+        <source>The engine is not set up yet</source>
+        <translation>El motor aún no está instalado</translation>
+    </message>
+    <message>
+        <source>The engine was ended because {why}</source>
+        <translation>Se cerró el motor: {why}</translation>
+    </message>
+    <message>
+        <source>The engine was ended by signal {name}</source>
+        <translation>La señal {name} cerró el motor</translation>
+    </message>
+    <message>
+        <source>The engine was killed by another program</source>
+        <translation>Otro programa mató el motor</translation>
+    </message>
+    <message>
+        <source>The engine&apos;s packages are not installed</source>
+        <translation>Los paquetes del motor no están instalados</translation>
+    </message>
+    <message>
+        <source>The network is no longer metered; waiting a moment</source>
+        <translation>La red ya no es de uso medido; espera un momento</translation>
+    </message>
+    <message>
+        <source>There is enough memory again; waiting a moment</source>
+        <translation>Vuelve a haber memoria; espera un momento</translation>
+    </message>
+    <message>
+        <source>Today&apos;s electricity budget is used up: {used} of {all}</source>
+        <translation>El presupuesto de electricidad de hoy está agotado: {used} de {all}</translation>
+    </message>
+    <message>
+        <source>Too hot: {who}</source>
+        <translation>Demasiado calor: {who}</translation>
+    </message>
+    <message>
+        <source>User switch</source>
+        <translation>Cambio de usuario</translation>
+    </message>
+    <message>
+        <source>Waiting for you to confirm this computer on your other one</source>
+        <translation>Esperando a que confirmes este ordenador en el otro</translation>
+    </message>
+    <message>
+        <source>Waiting until a member is online who lets this computer in</source>
+        <translation>Esperando a que haya en línea un miembro que admita este ordenador</translation>
+    </message>
+    <message>
+        <source>You are back at the computer; waiting a moment</source>
+        <translation>Has vuelto al ordenador; espera un momento</translation>
+    </message>
+    <message>
+        <source>Agents</source>
+        <translation>Agentes</translation>
+    </message>
+    <message>
+        <source>Battery</source>
+        <translation>Batería</translation>
+    </message>
+    <message>
+        <source>Downloaded checkpoints take {used} of {all}</source>
+        <translation>Los modelos descargados ocupan {used} de {all} MiB</translation>
+    </message>
+    <message>
+        <source>GPU use ({name})</source>
+        <translation>Uso de la tarjeta gráfica ({name})</translation>
+    </message>
+    <message>
+        <source>Importing</source>
+        <translation>Cargando programas</translation>
+    </message>
+    <message>
+        <source>Layer {number} is gone. Waiting for a server.</source>
+        <translation>La capa {number} no está. Esperando un servidor.</translation>
+    </message>
+    <message>
+        <source>Layers {number} and {last} are gone. Waiting for a server.</source>
+        <translation>Las capas {number} y {last} no están. Esperando un servidor.</translation>
+    </message>
+    <message>
+        <source>Layers {number} are gone. Waiting for a server.</source>
+        <translation>Las capas {number} no están. Esperando un servidor.</translation>
+    </message>
+    <message>
+        <source>Loading embeddings and head</source>
+        <translation>Cargando el principio y el final del modelo</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Memoria</translation>
+    </message>
+    <message>
+        <source>Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb</source>
+        <translation>Se agotó la memoria, así que el motor toma menos durante un día. Para elegir cuánta: serve.memory_limit_mb</translation>
+    </message>
+    <message>
+        <source>Potluck is paused, but forgets it when it restarts: {why}</source>
+        <translation>Potluck está en pausa, pero lo olvidará al reiniciarse: {why}</translation>
+    </message>
+    <message>
+        <source>Potluck serves again, but forgets it when it restarts: {why}</source>
+        <translation>Potluck vuelve a servir, pero lo olvidará al reiniciarse: {why}</translation>
+    </message>
+    <message>
+        <source>Power</source>
+        <translation>Potencia</translation>
+    </message>
+    <message>
+        <source>Sleep</source>
+        <translation>Suspensión</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatura</translation>
+    </message>
+    <message>
+        <source>The disk is nearly full: {free} are free, {least} must stay free</source>
+        <translation>El disco está casi lleno: {free} MiB libres, {least} deben quedar libres</translation>
+    </message>
+    <message>
+        <source>This computer returned wrong results: found by {name}</source>
+        <translation>Este equipo devolvió resultados incorrectos: lo detectó {name}</translation>
+    </message>
+    <message>
+        <source>This computer returned wrong results: found by {number} people</source>
+        <translation>Este equipo devolvió resultados incorrectos: lo detectaron {number} personas</translation>
+    </message>
+    <message>
+        <source>This month&apos;s download limit is reached: {used} of {all}</source>
+        <translation>Se alcanzó el límite de descarga de este mes: {used} de {all}</translation>
+    </message>
+    <message>
+        <source>This month&apos;s upload limit is reached: {used} of {all}</source>
+        <translation>Se alcanzó el límite de subida de este mes: {used} de {all}</translation>
+    </message>
+    <message>
+        <source>Today&apos;s download limit is reached: {used} of {all}</source>
+        <translation>Se alcanzó el límite de descarga de hoy: {used} de {all} MiB</translation>
+    </message>
+    <message>
+        <source>Today&apos;s upload limit is reached: {used} of {all}</source>
+        <translation>Se alcanzó el límite de subida de hoy: {used} de {all} MiB</translation>
+    </message>
+    <message>
+        <source>`potluck programs always NAME` for a game that is missed</source>
+        <translation>`potluck programs always NAME` para un juego que se pase por alto</translation>
+    </message>
+    <message>
+        <source>`potluck programs always NAME` for each game</source>
+        <translation>`potluck programs always NAME` para cada juego</translation>
+    </message>
+    <message>
+        <source>`potluck swarm show` prints it</source>
+        <translation>`potluck swarm show` lo muestra</translation>
+    </message>
+    <message>
+        <source>`{what}` does not end</source>
+        <translation>`{what}` no termina</translation>
+    </message>
+    <message>
+        <source>`{what}` failed: {why}</source>
+        <translation>`{what}` ha fallado: {why}</translation>
+    </message>
+    <message>
+        <source>a SOCKS proxy needs the package socksio</source>
+        <translation>un proxy SOCKS necesita el paquete socksio</translation>
+    </message>
+    <message>
+        <source>a bootstrap peer does not answer</source>
+        <translation>un nodo de entrada no responde</translation>
+    </message>
+    <message>
+        <source>a desktop runs, but Potluck was not told where its windows are</source>
+        <translation>hay un escritorio en marcha, pero Potluck no sabe dónde están sus ventanas</translation>
+    </message>
+    <message>
+        <source>a desktop runs, but its windows cannot be seen: games that do not announce themselves are missed</source>
+        <translation>hay un escritorio en marcha, pero no se ven sus ventanas: se pasan por alto los juegos que no se anuncian</translation>
+    </message>
+    <message>
+        <source>a driver or torch build that does not fit?</source>
+        <translation>¿no encaja el controlador o la compilación de PyTorch?</translation>
+    </message>
+    <message>
+        <source>a full address ends in its peer id: {what}</source>
+        <translation>una dirección completa termina en el identificador del par: {what}</translation>
+    </message>
+    <message>
+        <source>a hub name looks like owner/model</source>
+        <translation>un nombre del hub tiene la forma propietario/modelo</translation>
+    </message>
+    <message>
+        <source>a link</source>
+        <translation>un enlace</translation>
+    </message>
+    <message>
+        <source>a package</source>
+        <translation>un paquete</translation>
+    </message>
+    <message>
+        <source>a package does not match its hash; it is downloaded again</source>
+        <translation>un paquete no coincide con su hash; se descarga de nuevo</translation>
+    </message>
+    <message>
+        <source>a service on the {what} bus does not answer</source>
+        <translation>un servicio del bus {what} no responde</translation>
+    </message>
+    <message>
+        <source>a swarm cannot have this {what}</source>
+        <translation>un enjambre no puede tener este {what}</translation>
+    </message>
+    <message>
+        <source>a tensor cannot be converted: {why}</source>
+        <translation>no se puede convertir un tensor: {why}</translation>
+    </message>
+    <message>
+        <source>accept its terms on its page, then log in with `hf auth login` or set HF_TOKEN</source>
+        <translation>acepta las condiciones en su página y luego inicia sesión con `hf auth login` o define HF_TOKEN</translation>
+    </message>
+    <message>
+        <source>adapters in .bin files are pickles and are never opened; save it again with a newer peft</source>
+        <translation>los adaptadores en archivos .bin son pickles y nunca se abren; guárdalo otra vez con un peft más nuevo</translation>
+    </message>
+    <message>
+        <source>adapters of the kind {what} are not supported, only LORA</source>
+        <translation>no se admiten adaptadores de tipo {what}, solo LORA</translation>
+    </message>
+    <message>
+        <source>all addresses are private, and no member has tried yet whether it reaches this machine</source>
+        <translation>todas las direcciones son privadas y ningún miembro ha probado aún a llegar a este ordenador</translation>
+    </message>
+    <message>
+        <source>an address looks like {what}</source>
+        <translation>una dirección tiene esta forma: {what}</translation>
+    </message>
+    <message>
+        <source>an admin may invite people: potluck members promote</source>
+        <translation>un administrador puede invitar: potluck members promote</translation>
+    </message>
+    <message>
+        <source>an administrator has the daemon started for all users</source>
+        <translation>un administrador hace que el servicio se inicie para todos</translation>
+    </message>
+    <message>
+        <source>an administrator starts it for all users</source>
+        <translation>un administrador lo inicia para todos los usuarios</translation>
+    </message>
+    <message>
+        <source>an engine needs 2 GB; this machine can only use a swarm</source>
+        <translation>un motor necesita 2 GB; este ordenador solo puede usar un enjambre</translation>
+    </message>
+    <message>
+        <source>an open swarm has no members</source>
+        <translation>un enjambre abierto no tiene miembros</translation>
+    </message>
+    <message>
+        <source>an open swarm keeps its model</source>
+        <translation>un enjambre abierto conserva su modelo</translation>
+    </message>
+    <message>
+        <source>an update is already running</source>
+        <translation>ya hay una actualización en marcha</translation>
+    </message>
+    <message>
+        <source>another node already runs with this identity</source>
+        <translation>otro nodo ya funciona con esta identidad</translation>
+    </message>
+    <message>
+        <source>another process</source>
+        <translation>otro proceso</translation>
+    </message>
+    <message>
+        <source>another program had TCP port {port}; Potluck listens at TCP port {other} instead</source>
+        <translation>otro programa ocupaba el puerto TCP {port}; Potluck escucha en el puerto TCP {other}</translation>
+    </message>
+    <message>
+        <source>another program listens at TCP port {port}, which the engine needs</source>
+        <translation>otro programa escucha en el puerto TCP {port}, que el motor necesita</translation>
+    </message>
+    <message>
+        <source>another update is running</source>
+        <translation>ya hay otra actualización en marcha</translation>
+    </message>
+    <message>
+        <source>apt, pip, ... as the docs say</source>
+        <translation>apt, pip, ... como dice la documentación</translation>
+    </message>
+    <message>
+        <source>are you logged in at the screen?</source>
+        <translation>¿has iniciado sesión en la pantalla?</translation>
+    </message>
+    <message>
+        <source>as root if the daemon is the system&apos;s; else: chown it to yourself</source>
+        <translation>como root si el servicio es del sistema; si no, asígnatelo con chown</translation>
+    </message>
+    <message>
+        <source>as you asked</source>
+        <translation>como has pedido</translation>
+    </message>
+    <message>
+        <source>ask for another one</source>
+        <translation>pide otra</translation>
+    </message>
+    <message>
+        <source>ask its founder to create the swarm anew</source>
+        <translation>pide a quien fundó el enjambre que lo cree de nuevo</translation>
+    </message>
+    <message>
+        <source>ask one of them</source>
+        <translation>pídeselo a una de esas personas</translation>
+    </message>
+    <message>
+        <source>ask the person who invited you for a new invite</source>
+        <translation>pide una invitación nueva a quien te invitó</translation>
+    </message>
+    <message>
+        <source>asking the publisher</source>
+        <translation>preguntando al editor</translation>
+    </message>
+    <message>
+        <source>at midnight</source>
+        <translation>a medianoche</translation>
+    </message>
+    <message>
+        <source>begin it with /</source>
+        <translation>empiézala con /</translation>
+    </message>
+    <message>
+        <source>begin it with / or ~</source>
+        <translation>empiézala con / o ~</translation>
+    </message>
+    <message>
+        <source>beginning</source>
+        <translation>empezando</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} are served by few</source>
+        <translation>pocos sirven las capas {blocks}</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} of {model}</source>
+        <translation>las capas {blocks} de {model}</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} of {model} before moving to {target}</source>
+        <translation>las capas {blocks} de {model} (luego {target})</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} of {model} while loading {target}</source>
+        <translation>las capas {blocks} de {model} (cargando {target})</translation>
+    </message>
+    <message>
+        <source>blocks {blocks} were served by nobody</source>
+        <translation>nadie servía las capas {blocks}</translation>
+    </message>
+    <message>
+        <source>cannot ask the hub: {why}</source>
+        <translation>no se puede consultar el hub: {why}</translation>
+    </message>
+    <message>
+        <source>cannot check for updates: {why}</source>
+        <translation>no se pueden buscar actualizaciones: {why}</translation>
+    </message>
+    <message>
+        <source>cannot delete {path}: {why}</source>
+        <translation>no se puede borrar {path}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot fetch updates from {host}: {why}</source>
+        <translation>no se pueden obtener actualizaciones de {host}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot listen on {host} port {number}: {why}</source>
+        <translation>no se puede escuchar en {host}, puerto {number}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot make a folder for sockets in {path}: {why}</source>
+        <translation>no se puede crear una carpeta para sockets en {path}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot make {path}: {why}</source>
+        <translation>no se puede crear {path}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot open {path}: {why}</source>
+        <translation>no se puede abrir {path}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot reach the hub to fetch {name}, and it is not in the cache: {why}</source>
+        <translation>no se puede contactar con el hub para descargar {name}, y no está en el disco: {why}</translation>
+    </message>
+    <message>
+        <source>cannot reach the hub: {why}</source>
+        <translation>no se puede contactar con el hub: {why}</translation>
+    </message>
+    <message>
+        <source>cannot read {path}: {why}</source>
+        <translation>no se puede leer {path}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot run {path}: {why}</source>
+        <translation>no se puede ejecutar {path}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot search the hub without the compute engine</source>
+        <translation>sin el motor de cálculo no se puede buscar en el hub</translation>
+    </message>
+    <message>
+        <source>cannot start {path}: {why}</source>
+        <translation>no se puede iniciar {path}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot use the identity file {path}: {why}</source>
+        <translation>el archivo de identidad {path} no se puede usar: {why}</translation>
+    </message>
+    <message>
+        <source>cannot use the ledger {path}: {why}</source>
+        <translation>el libro de cuentas {path} no se puede usar: {why}</translation>
+    </message>
+    <message>
+        <source>cannot use {path}: {why}</source>
+        <translation>no se puede usar {path}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot write to the ledger: {why}</source>
+        <translation>no se puede escribir en el libro de cuentas: {why}</translation>
+    </message>
+    <message>
+        <source>cannot write {path}: {why}</source>
+        <translation>no se puede escribir {path}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot write: {why}</source>
+        <translation>no se puede escribir: {why}</translation>
+    </message>
+    <message>
+        <source>check HTTPS_PROXY, ALL_PROXY and NO_PROXY</source>
+        <translation>comprueba HTTPS_PROXY, ALL_PROXY y NO_PROXY</translation>
+    </message>
+    <message>
+        <source>check the address</source>
+        <translation>comprueba la dirección</translation>
+    </message>
+    <message>
+        <source>check the network; is another member&apos;s computer or the meeting point online?</source>
+        <translation>comprueba la red; ¿está en línea el ordenador de otro miembro o el punto de encuentro?</translation>
+    </message>
+    <message>
+        <source>check the setting updates.url</source>
+        <translation>comprueba el ajuste updates.url</translation>
+    </message>
+    <message>
+        <source>check the spelling; for a private model log in with `hf auth login` or set HF_TOKEN</source>
+        <translation>revisa la ortografía; para un modelo privado inicia sesión con `hf auth login` o define HF_TOKEN</translation>
+    </message>
+    <message>
+        <source>check this computer&apos;s network</source>
+        <translation>comprueba la red de este ordenador</translation>
+    </message>
+    <message>
+        <source>check whether something alters downloads, then try again: it continues where it stopped</source>
+        <translation>comprueba si algo altera las descargas y vuelve a intentarlo: continúa donde se quedó</translation>
+    </message>
+    <message>
+        <source>checking this machine</source>
+        <translation>se comprueba este equipo</translation>
+    </message>
+    <message>
+        <source>choose a checkpoint in bfloat16, float16, FP8, GPTQ or AWQ; --quantization holds its weights in fewer bits</source>
+        <translation>elige un modelo en bfloat16, float16, FP8, GPTQ o AWQ; --quantization guarda sus pesos en menos bits</translation>
+    </message>
+    <message>
+        <source>choose a decoder-only model</source>
+        <translation>elige un modelo que solo genere texto</translation>
+    </message>
+    <message>
+        <source>choose a folder beside it</source>
+        <translation>elige una carpeta al lado</translation>
+    </message>
+    <message>
+        <source>choose a folder with config.json and .safetensors files, or one that contains such folders</source>
+        <translation>elige una carpeta con config.json y archivos .safetensors, o una que contenga tales carpetas</translation>
+    </message>
+    <message>
+        <source>choose a model of another family</source>
+        <translation>elige un modelo de otra familia</translation>
+    </message>
+    <message>
+        <source>choose a model whose family is part of transformers</source>
+        <translation>elige un modelo cuya familia forme parte de transformers</translation>
+    </message>
+    <message>
+        <source>choose a shorter runtime folder</source>
+        <translation>elige una carpeta de ejecución más corta</translation>
+    </message>
+    <message>
+        <source>choose another folder</source>
+        <translation>elige otra carpeta</translation>
+    </message>
+    <message>
+        <source>choose another folder with --folder</source>
+        <translation>elige otra carpeta con --folder</translation>
+    </message>
+    <message>
+        <source>choose another model</source>
+        <translation>elige otro modelo</translation>
+    </message>
+    <message>
+        <source>choose another name</source>
+        <translation>elige otro nombre</translation>
+    </message>
+    <message>
+        <source>choose another place</source>
+        <translation>elige otro lugar</translation>
+    </message>
+    <message>
+        <source>choose another port, or 0 for any free one</source>
+        <translation>elige otro puerto, o 0 para cualquiera libre</translation>
+    </message>
+    <message>
+        <source>choose another variant: {what}</source>
+        <translation>elige otra variante: {what}</translation>
+    </message>
+    <message>
+        <source>choose one in the usual layout: gptq or gptq_v2, or gemm of AWQ</source>
+        <translation>elige uno en la disposición habitual: gptq o gptq_v2, o gemm de AWQ</translation>
+    </message>
+    <message>
+        <source>choose the same model in safetensors, such as GPTQ or AWQ if it should be small</source>
+        <translation>elige el mismo modelo en safetensors, como GPTQ o AWQ si debe ser pequeño</translation>
+    </message>
+    <message>
+        <source>choose variant cpu, or another machine</source>
+        <translation>elige la variante cpu u otro equipo</translation>
+    </message>
+    <message>
+        <source>chose {what}; kept with hashes in {path}</source>
+        <translation>elegido: {what}; se guarda con sus hashes en {path}</translation>
+    </message>
+    <message>
+        <source>clock</source>
+        <translation>reloj</translation>
+    </message>
+    <message>
+        <source>close other programs, or serve fewer blocks: serve.num_blocks</source>
+        <translation>cierra otros programas o sirve menos capas: serve.num_blocks</translation>
+    </message>
+    <message>
+        <source>close programs that keep this computer busy</source>
+        <translation>cierra programas que ocupan el ordenador</translation>
+    </message>
+    <message>
+        <source>compare the setting updates.key with the publisher&apos;s page</source>
+        <translation>compara el ajuste updates.key con la página del editor</translation>
+    </message>
+    <message>
+        <source>config.json and the tensors belong to different models</source>
+        <translation>config.json y los tensores son de modelos distintos</translation>
+    </message>
+    <message>
+        <source>config.json is damaged: {what} is {number}, above {limit}</source>
+        <translation>config.json está dañado: {what} es {number}, más que {limit}</translation>
+    </message>
+    <message>
+        <source>connect it; without a network only a swarm on this machine works</source>
+        <translation>conéctalo; sin red solo funciona un enjambre en este ordenador</translation>
+    </message>
+    <message>
+        <source>converted blocks would take more than the {number} MB they may have on disk</source>
+        <translation>las capas convertidas ocuparían más de los {number} MB permitidos en el disco</translation>
+    </message>
+    <message>
+        <source>copy it again from the publisher</source>
+        <translation>cópiala otra vez del editor</translation>
+    </message>
+    <message>
+        <source>copy the adapter again</source>
+        <translation>copia el adaptador otra vez</translation>
+    </message>
+    <message>
+        <source>copy the whole checkpoint, or give its hub name</source>
+        <translation>copia el modelo entero o indica su nombre en el hub</translation>
+    </message>
+    <message>
+        <source>correct HTTPS_PROXY, ALL_PROXY or NO_PROXY</source>
+        <translation>corrige HTTPS_PROXY, ALL_PROXY o NO_PROXY</translation>
+    </message>
+    <message>
+        <source>correct it with: potluck config edit</source>
+        <translation>corrígelo con: potluck config edit</translation>
+    </message>
+    <message>
+        <source>correct or unset {name}</source>
+        <translation>corrige o elimina {name}</translation>
+    </message>
+    <message>
+        <source>could not be checked ({why})</source>
+        <translation>no se pudo comprobar ({why})</translation>
+    </message>
+    <message>
+        <source>create a public one: potluck swarm create --public</source>
+        <translation>crea uno público: potluck swarm create --public</translation>
+    </message>
+    <message>
+        <source>create another swarm: potluck swarm create</source>
+        <translation>crea otro enjambre: potluck swarm create</translation>
+    </message>
+    <message>
+        <source>daemon</source>
+        <translation>servicio</translation>
+    </message>
+    <message>
+        <source>delete models that nobody uses, or choose another disk</source>
+        <translation>borra modelos que nadie use o elige otro disco</translation>
+    </message>
+    <message>
+        <source>desktop</source>
+        <translation>escritorio</translation>
+    </message>
+    <message>
+        <source>did you mean {other}?</source>
+        <translation>¿querías decir {other}?</translation>
+    </message>
+    <message>
+        <source>disk</source>
+        <translation>disco</translation>
+    </message>
+    <message>
+        <source>do it on the computer that joined the swarm first</source>
+        <translation>hazlo en el ordenador que se unió primero al enjambre</translation>
+    </message>
+    <message>
+        <source>does it belong to you?</source>
+        <translation>¿es tuyo?</translation>
+    </message>
+    <message>
+        <source>download it again to {folder}</source>
+        <translation>descárgalo otra vez en {folder}</translation>
+    </message>
+    <message>
+        <source>download it again, or ask its author</source>
+        <translation>descárgalo otra vez o pregunta a quien lo hizo</translation>
+    </message>
+    <message>
+        <source>download the checkpoint again</source>
+        <translation>descarga el modelo otra vez</translation>
+    </message>
+    <message>
+        <source>download the checkpoint again, or choose another one</source>
+        <translation>descarga el modelo otra vez o elige otro</translation>
+    </message>
+    <message>
+        <source>driver {version}</source>
+        <translation>controlador {version}</translation>
+    </message>
+    <message>
+        <source>driver {version} is too old for torch</source>
+        <translation>el controlador {version} es demasiado antiguo para PyTorch</translation>
+    </message>
+    <message>
+        <source>earnings are not booked: {why}</source>
+        <translation>lo ganado no se anota: {why}</translation>
+    </message>
+    <message>
+        <source>end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT</source>
+        <translation>ciérralo, o: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT</translation>
+    </message>
+    <message>
+        <source>end one of your invites, or ask the founder for more seats</source>
+        <translation>termina una de tus invitaciones o pide más plazas a quien fundó el enjambre</translation>
+    </message>
+    <message>
+        <source>engine</source>
+        <translation>motor</translation>
+    </message>
+    <message>
+        <source>expected {one} or {other} beside config.json</source>
+        <translation>junto a config.json se espera {one} u {other}</translation>
+    </message>
+    <message>
+        <source>fetching</source>
+        <translation>descargando</translation>
+    </message>
+    <message>
+        <source>folder</source>
+        <translation>carpeta</translation>
+    </message>
+    <message>
+        <source>four random words are good</source>
+        <translation>cuatro palabras al azar van bien</translation>
+    </message>
+    <message>
+        <source>give a checkpoint with a transformers configuration</source>
+        <translation>indica un modelo con una configuración de transformers</translation>
+    </message>
+    <message>
+        <source>give a folder in the Hugging Face layout</source>
+        <translation>indica una carpeta con la estructura de Hugging Face</translation>
+    </message>
+    <message>
+        <source>give a folder with a config.json, or a hub name</source>
+        <translation>indica una carpeta con config.json o un nombre del hub</translation>
+    </message>
+    <message>
+        <source>give it a user</source>
+        <translation>asígnale un usuario</translation>
+    </message>
+    <message>
+        <source>given wattage</source>
+        <translation>potencia indicada</translation>
+    </message>
+    <message>
+        <source>going back to the earlier version</source>
+        <translation>volviendo a la versión anterior</translation>
+    </message>
+    <message>
+        <source>graphics inside the processor share its memory; computing on them gains nothing</source>
+        <translation>los gráficos del procesador comparten su memoria; calcular en ellos no aporta nada</translation>
+    </message>
+    <message>
+        <source>if {program} is one: potluck programs always {name}</source>
+        <translation>si {program} lo es: potluck programs always {name}</translation>
+    </message>
+    <message>
+        <source>in a moment, or when you resume</source>
+        <translation>en un momento, o cuando reanudes</translation>
+    </message>
+    <message>
+        <source>in a terminal: potluck update</source>
+        <translation>en una terminal: potluck update</translation>
+    </message>
+    <message>
+        <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has none</source>
+        <translation>para usar {who} hace falta el controlador {number} de NVIDIA o uno más nuevo; este equipo no tiene ninguno</translation>
+    </message>
+    <message>
+        <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has {driver}</source>
+        <translation>para usar {who} hace falta el controlador {number} de NVIDIA o uno más nuevo; este equipo tiene el {driver}</translation>
+    </message>
+    <message>
+        <source>install Potluck again</source>
+        <translation>instala Potluck de nuevo</translation>
+    </message>
+    <message>
+        <source>install Potluck again, or install uv</source>
+        <translation>instala Potluck de nuevo o instala uv</translation>
+    </message>
+    <message>
+        <source>install a newer version of Potluck</source>
+        <translation>instala una versión más reciente de Potluck</translation>
+    </message>
+    <message>
+        <source>install it, or name an HTTP proxy instead</source>
+        <translation>instálalo o indica un proxy HTTP en su lugar</translation>
+    </message>
+    <message>
+        <source>install or repair NVIDIA&apos;s driver, then restart the machine</source>
+        <translation>instala o repara el controlador de NVIDIA y reinicia el equipo</translation>
+    </message>
+    <message>
+        <source>install potluck with the extra `client`</source>
+        <translation>instala potluck con el extra `client`</translation>
+    </message>
+    <message>
+        <source>install potluck with the extra `engine`</source>
+        <translation>instala potluck con el extra `engine`</translation>
+    </message>
+    <message>
+        <source>install that version again, or move the file away: then a new ledger begins</source>
+        <translation>instala otra vez esa versión, o mueve el archivo a otro lugar: así empieza un libro nuevo</translation>
+    </message>
+    <message>
+        <source>install the missing package: pip install {what}</source>
+        <translation>instala el paquete que falta: pip install {what}</translation>
+    </message>
+    <message>
+        <source>install the package with the app, see docs/install.md</source>
+        <translation>instala el paquete con la aplicación, mira docs/install.md</translation>
+    </message>
+    <message>
+        <source>install version {version} or newer</source>
+        <translation>instala la versión {version} o posterior</translation>
+    </message>
+    <message>
+        <source>installing {number} packages</source>
+        <translation>se instalan {number} paquetes</translation>
+    </message>
+    <message>
+        <source>invite more members: potluck swarm invite</source>
+        <translation>invita a más miembros: potluck swarm invite</translation>
+    </message>
+    <message>
+        <source>is its disk connected? Else {advice}</source>
+        <translation>¿está conectado su disco? Si no: {advice}</translation>
+    </message>
+    <message>
+        <source>is its disk or network share still there?</source>
+        <translation>¿sigue ahí su disco o su recurso de red?</translation>
+    </message>
+    <message>
+        <source>is the disk full?</source>
+        <translation>¿está lleno el disco?</translation>
+    </message>
+    <message>
+        <source>is the disk mounted read-only?</source>
+        <translation>¿está montado el disco solo para lectura?</translation>
+    </message>
+    <message>
+        <source>is there enough memory?</source>
+        <translation>¿hay memoria suficiente?</translation>
+    </message>
+    <message>
+        <source>it did not finish</source>
+        <translation>no terminó</translation>
+    </message>
+    <message>
+        <source>it did not free its memory</source>
+        <translation>no liberó su memoria</translation>
+    </message>
+    <message>
+        <source>it did not start in time</source>
+        <translation>no ha arrancado a tiempo</translation>
+    </message>
+    <message>
+        <source>it did not stop</source>
+        <translation>no se detuvo</translation>
+    </message>
+    <message>
+        <source>it ended with code {number}</source>
+        <translation>terminó con el código {number}</translation>
+    </message>
+    <message>
+        <source>it ended with code {number}: {why}</source>
+        <translation>terminó con el código {number}: {why}</translation>
+    </message>
+    <message>
+        <source>it has 14 groups of four letters</source>
+        <translation>tiene 14 grupos de cuatro letras</translation>
+    </message>
+    <message>
+        <source>it has been new enough since Debian 10 and Ubuntu 20.04</source>
+        <translation>es lo bastante nueva desde Debian 10 y Ubuntu 20.04</translation>
+    </message>
+    <message>
+        <source>it says {time}</source>
+        <translation>marca {time}</translation>
+    </message>
+    <message>
+        <source>it speaks pipe version {theirs}, the daemon {ours}</source>
+        <translation>habla la versión {theirs} del conducto y el servicio la {ours}</translation>
+    </message>
+    <message>
+        <source>it stopped answering</source>
+        <translation>dejó de responder</translation>
+    </message>
+    <message>
+        <source>it takes {used} of memory, more than {all}, which limits.ram_mb allows</source>
+        <translation>ocupa {used} de memoria, más de los {all} que permite limits.ram_mb</translation>
+    </message>
+    <message>
+        <source>it was ended by signal {name}</source>
+        <translation>lo cerró la señal {name}</translation>
+    </message>
+    <message>
+        <source>it was trained for another model, or its files do not belong together</source>
+        <translation>se entrenó para otro modelo o sus archivos no van juntos</translation>
+    </message>
+    <message>
+        <source>its configuration and its tensors do not belong together</source>
+        <translation>su configuración y sus tensores no van juntos</translation>
+    </message>
+    <message>
+        <source>its daemon did not last</source>
+        <translation>su servicio no se mantuvo</translation>
+    </message>
+    <message>
+        <source>its layers exchange several hidden states for each token</source>
+        <translation>sus capas intercambian varios estados ocultos por cada token</translation>
+    </message>
+    <message>
+        <source>its layers need the tokens besides the hidden states</source>
+        <translation>sus capas necesitan también los tokens</translation>
+    </message>
+    <message>
+        <source>its layers share keys and values across the whole depth</source>
+        <translation>sus capas comparten claves y valores en toda la profundidad</translation>
+    </message>
+    <message>
+        <source>its log has the reason; please report it</source>
+        <translation>el motivo está en su registro; por favor, comunícalo</translation>
+    </message>
+    <message>
+        <source>its process was stopped</source>
+        <translation>se detuvo su proceso</translation>
+    </message>
+    <message>
+        <source>join again: potluck join</source>
+        <translation>únete otra vez: potluck join</translation>
+    </message>
+    <message>
+        <source>join one with: potluck join</source>
+        <translation>únete a uno con: potluck join INVITACIÓN</translation>
+    </message>
+    <message>
+        <source>join the swarm there with an invite for one machine: potluck members add-computer</source>
+        <translation>únete allí al enjambre con una invitación para un solo ordenador: potluck members add-computer</translation>
+    </message>
+    <message>
+        <source>kernels of the {what} package</source>
+        <translation>núcleos del paquete {what}</translation>
+    </message>
+    <message>
+        <source>keyboard or mouse</source>
+        <translation>teclado o ratón</translation>
+    </message>
+    <message>
+        <source>leave it first: potluck leave {name}</source>
+        <translation>sal de él primero: potluck leave {name}</translation>
+    </message>
+    <message>
+        <source>leave out the revision to use main</source>
+        <translation>omite la revisión para usar main</translation>
+    </message>
+    <message>
+        <source>leave the swarm first, or delete it by force: it is downloaded again when it is needed</source>
+        <translation>deja primero el enjambre o bórralo a la fuerza: se descarga de nuevo cuando haga falta</translation>
+    </message>
+    <message>
+        <source>leave those that you don&apos;t use</source>
+        <translation>abandona los que no uses</translation>
+    </message>
+    <message>
+        <source>limits.serving_w is 0</source>
+        <translation>limits.serving_w es 0</translation>
+    </message>
+    <message>
+        <source>log in with `hf auth login` or set HF_TOKEN</source>
+        <translation>inicia sesión con `hf auth login` o define HF_TOKEN</translation>
+    </message>
+    <message>
+        <source>logind does not let us finish before sleep</source>
+        <translation>logind no deja terminar antes de la suspensión</translation>
+    </message>
+    <message>
+        <source>logind knows of no graphical session of yours</source>
+        <translation>logind no conoce ninguna sesión gráfica tuya</translation>
+    </message>
+    <message>
+        <source>look at {file}</source>
+        <translation>mira {file}</translation>
+    </message>
+    <message>
+        <source>look for another name</source>
+        <translation>busca otro nombre</translation>
+    </message>
+    <message>
+        <source>looking up the packages</source>
+        <translation>se buscan los paquetes</translation>
+    </message>
+    <message>
+        <source>looking up the packages of variant {what}</source>
+        <translation>Se buscan los paquetes de la variante {what}</translation>
+    </message>
+    <message>
+        <source>macOS {version} is too old for torch</source>
+        <translation>macOS {version} es demasiado antiguo para PyTorch</translation>
+    </message>
+    <message>
+        <source>macOS {version}, {architecture}</source>
+        <translation>macOS {version}, {architecture}</translation>
+    </message>
+    <message>
+        <source>make room on the disk</source>
+        <translation>libera espacio en el disco</translation>
+    </message>
+    <message>
+        <source>make room, or choose a folder on another disk with --folder</source>
+        <translation>haz sitio o elige con --folder una carpeta en otro disco</translation>
+    </message>
+    <message>
+        <source>make room, or use another disk: potluck models move DIR</source>
+        <translation>libera espacio o usa otro disco: potluck models move CARPETA</translation>
+    </message>
+    <message>
+        <source>make room: settings and history cannot be kept</source>
+        <translation>libera espacio: no se pueden guardar los ajustes ni el historial</translation>
+    </message>
+    <message>
+        <source>make the backup on the computer that joined the swarm first</source>
+        <translation>haz la copia en el ordenador que se unió primero al enjambre</translation>
+    </message>
+    <message>
+        <source>make the keys again: potluck gateway key NAME</source>
+        <translation>crea las claves de nuevo: potluck gateway key NAME</translation>
+    </message>
+    <message>
+        <source>members in the same network reach it; others through a relay, unless {port} is forwarded</source>
+        <translation>los miembros de la misma red llegan a él; los demás por un relé, salvo que se redirija {port}</translation>
+    </message>
+    <message>
+        <source>memory</source>
+        <translation>memoria</translation>
+    </message>
+    <message>
+        <source>metrics.address {name} can be reached from other machines; nothing is shown there (set metrics.allow_remote if that is what you want)</source>
+        <translation>metrics.address {name} es accesible desde otros equipos; allí no se muestra nada (activa metrics.allow_remote si es lo que quieres)</translation>
+    </message>
+    <message>
+        <source>metrics.address {name} is not an IP address (127.0.0.1 is this machine only)</source>
+        <translation>metrics.address {name} no es una dirección IP (127.0.0.1 es solo este equipo)</translation>
+    </message>
+    <message>
+        <source>metrics.port {port} cannot be listened on: {why}</source>
+        <translation>no se puede escuchar en metrics.port {port}: {why}</translation>
+    </message>
+    <message>
+        <source>models are being moved already</source>
+        <translation>ya se están moviendo modelos</translation>
+    </message>
+    <message>
+        <source>models of the family {family} cannot be split: their loop over layers is unknown</source>
+        <translation>los modelos de la familia {family} no se pueden dividir: se desconoce su bucle por las capas</translation>
+    </message>
+    <message>
+        <source>models of the family {family} cannot be split: they have an encoder and a decoder</source>
+        <translation>los modelos de la familia {family} no se pueden dividir: tienen un codificador y un decodificador</translation>
+    </message>
+    <message>
+        <source>models of the family {family} cannot be split: {why}</source>
+        <translation>los modelos de la familia {family} no se pueden dividir: {why}</translation>
+    </message>
+    <message>
+        <source>models of the family {family} have no {what}</source>
+        <translation>los modelos de la familia {family} no tienen {what}</translation>
+    </message>
+    <message>
+        <source>name a time: potluck pause 2h</source>
+        <translation>indica un tiempo: potluck pause 2h</translation>
+    </message>
+    <message>
+        <source>name an HTTP proxy instead</source>
+        <translation>indica un proxy HTTP en su lugar</translation>
+    </message>
+    <message>
+        <source>name one of: {names}</source>
+        <translation>indica uno de estos: {names}</translation>
+    </message>
+    <message>
+        <source>name the index that has torch&apos;s builds: setting setup.index, or potluck setup --index URL</source>
+        <translation>indica el índice que tiene las compilaciones de PyTorch: ajuste setup.index o potluck setup --index URL</translation>
+    </message>
+    <message>
+        <source>no GPU found; the CPU serves instead, which is slow but works</source>
+        <translation>no se ha encontrado ninguna tarjeta gráfica; calcula el procesador, despacio pero funciona</translation>
+    </message>
+    <message>
+        <source>no GPU found; the processor serves instead, which is slow but works</source>
+        <translation>no se ha encontrado ninguna tarjeta gráfica; calcula el procesador, despacio pero funciona</translation>
+    </message>
+    <message>
+        <source>no GPU reports its memory</source>
+        <translation>ninguna tarjeta gráfica indica su memoria</translation>
+    </message>
+    <message>
+        <source>no GPU reports its power</source>
+        <translation>ninguna tarjeta gráfica indica su potencia</translation>
+    </message>
+    <message>
+        <source>no GPU with a DRM driver</source>
+        <translation>ninguna tarjeta gráfica con controlador DRM</translation>
+    </message>
+    <message>
+        <source>no NVIDIA driver</source>
+        <translation>sin controlador NVIDIA</translation>
+    </message>
+    <message>
+        <source>no Wayland compositor at {path} ({why})</source>
+        <translation>no hay compositor de Wayland en {path} ({why})</translation>
+    </message>
+    <message>
+        <source>no Wayland session</source>
+        <translation>no hay sesión de Wayland</translation>
+    </message>
+    <message>
+        <source>no X11 display</source>
+        <translation>no hay pantalla X11</translation>
+    </message>
+    <message>
+        <source>no X11 display ({why})</source>
+        <translation>no hay pantalla X11 ({why})</translation>
+    </message>
+    <message>
+        <source>no answer within {number} s</source>
+        <translation>sin respuesta en {number} s</translation>
+    </message>
+    <message>
+        <source>no battery</source>
+        <translation>sin batería</translation>
+    </message>
+    <message>
+        <source>no bootstrap peer answers ({number} tried)</source>
+        <translation>ningún nodo de entrada responde ({number} intentados)</translation>
+    </message>
+    <message>
+        <source>no computer named {name} asks to be yours</source>
+        <translation>ningún ordenador llamado {name} pide ser tuyo</translation>
+    </message>
+    <message>
+        <source>no decoder is known for models of the family {family}</source>
+        <translation>no se conoce un decodificador para los modelos de la familia {family}</translation>
+    </message>
+    <message>
+        <source>no desktop is watched</source>
+        <translation>no se observa ningún escritorio</translation>
+    </message>
+    <message>
+        <source>no desktop runs</source>
+        <translation>no hay ningún escritorio en marcha</translation>
+    </message>
+    <message>
+        <source>no folder</source>
+        <translation>no es una carpeta</translation>
+    </message>
+    <message>
+        <source>no game is running as far as Potluck can see</source>
+        <translation>no hay ningún juego en marcha, que Potluck vea</translation>
+    </message>
+    <message>
+        <source>no ioreg ({why})</source>
+        <translation>falta ioreg ({why})</translation>
+    </message>
+    <message>
+        <source>no key of yours is on this computer</source>
+        <translation>en este ordenador no hay ninguna clave tuya</translation>
+    </message>
+    <message>
+        <source>no keyboard or mouse is listed</source>
+        <translation>no se ha encontrado teclado ni ratón</translation>
+    </message>
+    <message>
+        <source>no member has stored this server&apos;s announcement</source>
+        <translation>ningún miembro ha guardado el anuncio de este servidor</translation>
+    </message>
+    <message>
+        <source>no member is online who could let you in</source>
+        <translation>no hay ningún miembro en línea que pueda dejarte entrar</translation>
+    </message>
+    <message>
+        <source>no part of {what} is a stack of {number} layers that is known</source>
+        <translation>ninguna parte de {what} es una pila conocida de {number} capas</translation>
+    </message>
+    <message>
+        <source>no port is chosen yet; the daemon chooses one when it starts</source>
+        <translation>aún no hay puerto; el servicio elige uno al arrancar</translation>
+    </message>
+    <message>
+        <source>no screen saver service runs</source>
+        <translation>no hay ningún servicio de salvapantallas</translation>
+    </message>
+    <message>
+        <source>no sensor reports a temperature</source>
+        <translation>ningún sensor indica la temperatura</translation>
+    </message>
+    <message>
+        <source>no source of updates is set</source>
+        <translation>no hay ningún origen de actualizaciones</translation>
+    </message>
+    <message>
+        <source>no span of this model can start at block {number}, which uses the tokens that the block before it chose</source>
+        <translation>ningún tramo de este modelo puede empezar en el bloque {number}, que usa los tokens que eligió el bloque anterior</translation>
+    </message>
+    <message>
+        <source>no swarm is joined</source>
+        <translation>no te has unido a ningún enjambre</translation>
+    </message>
+    <message>
+        <source>no {what} bus ({why})</source>
+        <translation>no hay bus {what} ({why})</translation>
+    </message>
+    <message>
+        <source>nobody</source>
+        <translation>nadie</translation>
+    </message>
+    <message>
+        <source>nobody in the swarm is called {name}</source>
+        <translation>nadie en el enjambre se llama {name}</translation>
+    </message>
+    <message>
+        <source>nobody serves {number} blocks of {name}</source>
+        <translation>nadie sirve {number} capas de {name}</translation>
+    </message>
+    <message>
+        <source>note its recovery code (potluck members recovery-code), appoint an admin, or add --yes</source>
+        <translation>anota su código de recuperación (potluck members recovery-code), nombra a un administrador o añade --yes</translation>
+    </message>
+    <message>
+        <source>nothing is lost: try again</source>
+        <translation>no se ha perdido nada: inténtalo de nuevo</translation>
+    </message>
+    <message>
+        <source>nothing is reported about {name}</source>
+        <translation>no hay ningún aviso sobre {name}</translation>
+    </message>
+    <message>
+        <source>nothing shows windows here: games that do not announce themselves are missed</source>
+        <translation>aquí nada muestra ventanas: se pasan por alto los juegos que no se anuncian</translation>
+    </message>
+    <message>
+        <source>old invites that name nobody else don&apos;t work; end that program, then: potluck pause, potluck resume</source>
+        <translation>las invitaciones antiguas que no nombran a nadie más no funcionan; cierra ese programa y luego: potluck pause, potluck resume</translation>
+    </message>
+    <message>
+        <source>on a new computer: potluck members recover</source>
+        <translation>en un ordenador nuevo: potluck members recover</translation>
+    </message>
+    <message>
+        <source>one block&apos;s weights are shared between many layers</source>
+        <translation>muchas capas comparten los mismos pesos</translation>
+    </message>
+    <message>
+        <source>one of the folders is inside the other</source>
+        <translation>una de las carpetas está dentro de la otra</translation>
+    </message>
+    <message>
+        <source>only IPv6 is public; members without IPv6 cannot dial this machine</source>
+        <translation>solo IPv6 es pública; los miembros sin IPv6 no llegan a este ordenador</translation>
+    </message>
+    <message>
+        <source>only a public swarm has enrollers</source>
+        <translation>solo un enjambre público tiene personas que admiten a otras</translation>
+    </message>
+    <message>
+        <source>only plain LoRA of linear layers inside blocks can be served</source>
+        <translation>solo se puede ofrecer LoRA sencillo de capas lineales</translation>
+    </message>
+    <message>
+        <source>only root may read the processor&apos;s power meter; {what} allows it until the next start</source>
+        <translation>solo root puede leer el medidor de potencia del procesador; {what} lo permite hasta el próximo arranque</translation>
+    </message>
+    <message>
+        <source>only the founder and admins of the swarm can do this</source>
+        <translation>solo pueden hacerlo quien fundó el enjambre y sus administradores</translation>
+    </message>
+    <message>
+        <source>only the founder of the swarm can do this</source>
+        <translation>solo puede hacerlo quien fundó el enjambre</translation>
+    </message>
+    <message>
+        <source>only the founder&apos;s computer has the recovery code</source>
+        <translation>solo el ordenador fundador tiene el código de recuperación</translation>
+    </message>
+    <message>
+        <source>only {free} are free at {path}</source>
+        <translation>solo hay {free} libres en {path}</translation>
+    </message>
+    <message>
+        <source>or the file is damaged</source>
+        <translation>o el archivo está dañado</translation>
+    </message>
+    <message>
+        <source>packages</source>
+        <translation>paquetes</translation>
+    </message>
+    <message>
+        <source>packages cannot be installed: {why}</source>
+        <translation>no se pueden instalar los paquetes: {why}</translation>
+    </message>
+    <message>
+        <source>pause first</source>
+        <translation>haz una pausa primero</translation>
+    </message>
+    <message>
+        <source>pause first: potluck pause</source>
+        <translation>pausa primero: potluck pause</translation>
+    </message>
+    <message>
+        <source>port</source>
+        <translation>puerto</translation>
+    </message>
+    <message>
+        <source>port {number} is taken (gateway.port): this address is for now</source>
+        <translation>el puerto {number} está ocupado (gateway.port): esta dirección es solo por ahora</translation>
+    </message>
+    <message>
+        <source>put the right file back</source>
+        <translation>vuelve a poner el archivo correcto</translation>
+    </message>
+    <message>
+        <source>put the right files back; if the new ones are right, delete {path} and {file}</source>
+        <translation>restaura los archivos correctos; si los nuevos son los correctos, borra {path} y {file}</translation>
+    </message>
+    <message>
+        <source>reinstall potluck</source>
+        <translation>reinstala potluck</translation>
+    </message>
+    <message>
+        <source>reinstall the `hivemind` package for this kind of machine</source>
+        <translation>reinstala el paquete `hivemind` para este tipo de equipo</translation>
+    </message>
+    <message>
+        <source>remove it if it is a link, and make room if the disk is full</source>
+        <translation>quítalo si es un enlace y haz sitio si el disco está lleno</translation>
+    </message>
+    <message>
+        <source>remove it or choose another runtime folder</source>
+        <translation>bórrala o elige otra carpeta de ejecución</translation>
+    </message>
+    <message>
+        <source>remove one that you don&apos;t use: potluck members remove NAME --machine COMPUTER</source>
+        <translation>quita uno que no uses: potluck members remove NAME --machine COMPUTER</translation>
+    </message>
+    <message>
+        <source>removed from the swarm</source>
+        <translation>eliminado del enjambre</translation>
+    </message>
+    <message>
+        <source>restart the daemon: potluck drain, then potluck start</source>
+        <translation>reinicia el servicio: potluck drain y después potluck start</translation>
+    </message>
+    <message>
+        <source>restore a backup: potluck ledger restore FILE</source>
+        <translation>restaura una copia: potluck ledger restore ARCHIVO</translation>
+    </message>
+    <message>
+        <source>run `potluck start` in a terminal of the desktop</source>
+        <translation>ejecuta `potluck start` en un terminal del escritorio</translation>
+    </message>
+    <message>
+        <source>save it as safetensors first, with save_pretrained() of Transformers</source>
+        <translation>guárdalo antes como safetensors, con save_pretrained() de Transformers</translation>
+    </message>
+    <message>
+        <source>see `potluck doctor`</source>
+        <translation>mira `potluck doctor`</translation>
+    </message>
+    <message>
+        <source>see serve.python</source>
+        <translation>mira serve.python</translation>
+    </message>
+    <message>
+        <source>see that the index of packages is the right one (UV_DEFAULT_INDEX)</source>
+        <translation>comprueba que el índice de paquetes sea el correcto (UV_DEFAULT_INDEX)</translation>
+    </message>
+    <message>
+        <source>see the publisher&apos;s page</source>
+        <translation>consulta la página del editor</translation>
+    </message>
+    <message>
+        <source>serve fewer blocks, or the number format of the checkpoint, which needs no converted files</source>
+        <translation>ofrece menos capas o el formato numérico del modelo, que no necesita archivos convertidos</translation>
+    </message>
+    <message>
+        <source>serve it, or ask a member for an invite</source>
+        <translation>sírvelo o pide una invitación a un miembro</translation>
+    </message>
+    <message>
+        <source>serve.device is {name}, but no GPU is found</source>
+        <translation>serve.device es {name}, pero no se encuentra ninguna tarjeta gráfica</translation>
+    </message>
+    <message>
+        <source>serve.swarm is {name}, which is not a swarm you joined</source>
+        <translation>serve.swarm es {name}, un enjambre al que no te has unido</translation>
+    </message>
+    <message>
+        <source>set SSL_CERT_FILE to the right certificates</source>
+        <translation>pon en SSL_CERT_FILE los certificados correctos</translation>
+    </message>
+    <message>
+        <source>set the clock</source>
+        <translation>ajusta el reloj</translation>
+    </message>
+    <message>
+        <source>set the clock: others ignore announcements from the past</source>
+        <translation>ajusta el reloj: nadie hace caso de anuncios del pasado</translation>
+    </message>
+    <message>
+        <source>set this computer&apos;s clock</source>
+        <translation>ajusta el reloj de este equipo</translation>
+    </message>
+    <message>
+        <source>set updates.url and updates.key, as published</source>
+        <translation>define updates.url y updates.key, tal como se publicaron</translation>
+    </message>
+    <message>
+        <source>settings</source>
+        <translation>ajustes</translation>
+    </message>
+    <message>
+        <source>several people are called {name}</source>
+        <translation>varias personas se llaman {name}</translation>
+    </message>
+    <message>
+        <source>start again</source>
+        <translation>inicia de nuevo</translation>
+    </message>
+    <message>
+        <source>start at block {number}</source>
+        <translation>empieza en el bloque {number}</translation>
+    </message>
+    <message>
+        <source>start at block {number} or {other}</source>
+        <translation>empieza en el bloque {number} o {other}</translation>
+    </message>
+    <message>
+        <source>start it with: potluck start</source>
+        <translation>inícialo con: potluck start</translation>
+    </message>
+    <message>
+        <source>start the daemon with: potluck start</source>
+        <translation>inicia el servicio con: potluck start</translation>
+    </message>
+    <message>
+        <source>start this program again</source>
+        <translation>vuelve a iniciar este programa</translation>
+    </message>
+    <message>
+        <source>starting the new version</source>
+        <translation>iniciando la versión nueva</translation>
+    </message>
+    <message>
+        <source>stopped before everything was moved</source>
+        <translation>se detuvo antes de moverlo todo</translation>
+    </message>
+    <message>
+        <source>swarm</source>
+        <translation>enjambre</translation>
+    </message>
+    <message>
+        <source>switching to the earlier environment</source>
+        <translation>se cambia al entorno anterior</translation>
+    </message>
+    <message>
+        <source>switching to the new environment</source>
+        <translation>se cambia al entorno nuevo</translation>
+    </message>
+    <message>
+        <source>system</source>
+        <translation>sistema</translation>
+    </message>
+    <message>
+        <source>tell the publisher</source>
+        <translation>avisa al editor</translation>
+    </message>
+    <message>
+        <source>testing the earlier environment</source>
+        <translation>se prueba el entorno anterior</translation>
+    </message>
+    <message>
+        <source>testing the existing environment</source>
+        <translation>se prueba el entorno existente</translation>
+    </message>
+    <message>
+        <source>testing the new environment</source>
+        <translation>se prueba el entorno nuevo</translation>
+    </message>
+    <message>
+        <source>the C library {version} is too old for torch</source>
+        <translation>la biblioteca de C {version} es demasiado antigua para PyTorch</translation>
+    </message>
+    <message>
+        <source>the GPU</source>
+        <translation>la GPU</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver does not answer</source>
+        <translation>el controlador NVIDIA no responde</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver does not start ({why})</source>
+        <translation>el controlador NVIDIA no arranca ({why})</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver says: {why}</source>
+        <translation>el controlador NVIDIA dice: {why}</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor does not answer</source>
+        <translation>el compositor de Wayland no responde</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor does not report idle time</source>
+        <translation>el compositor de Wayland no indica el tiempo inactivo</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor refuses to answer</source>
+        <translation>el compositor de Wayland se niega a responder</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor went away</source>
+        <translation>el compositor de Wayland ha desaparecido</translation>
+    </message>
+    <message>
+        <source>the X server does not answer</source>
+        <translation>el servidor X no responde</translation>
+    </message>
+    <message>
+        <source>the X server does not report idle time</source>
+        <translation>el servidor X no indica el tiempo inactivo</translation>
+    </message>
+    <message>
+        <source>the adapter began as {what}, which changes the model&apos;s own weights</source>
+        <translation>el adaptador empezó como {what}, que cambia los pesos del propio modelo</translation>
+    </message>
+    <message>
+        <source>the adapter changes biases, which is not plain LoRA</source>
+        <translation>el adaptador cambia sesgos, y eso no es LoRA sencillo</translation>
+    </message>
+    <message>
+        <source>the adapter uses {what}, which is not plain LoRA</source>
+        <translation>el adaptador usa {what}, y eso no es LoRA sencillo</translation>
+    </message>
+    <message>
+        <source>the adapter&apos;s {what} has a regular expression, which is never run</source>
+        <translation>{what} del adaptador contiene una expresión regular, que nunca se ejecuta</translation>
+    </message>
+    <message>
+        <source>the address must begin with https://</source>
+        <translation>la dirección debe empezar por https://</translation>
+    </message>
+    <message>
+        <source>the address of the proxy cannot be read</source>
+        <translation>la dirección del proxy no se puede leer</translation>
+    </message>
+    <message>
+        <source>the battery</source>
+        <translation>la batería</translation>
+    </message>
+    <message>
+        <source>the check for updates failed: {why}</source>
+        <translation>falló la búsqueda de actualizaciones: {why}</translation>
+    </message>
+    <message>
+        <source>the checkpoint has {what}, which the model does not know</source>
+        <translation>los archivos contienen {what}, que el modelo no conoce</translation>
+    </message>
+    <message>
+        <source>the checkpoint lacks tensors of the blocks {blocks}</source>
+        <translation>al modelo le faltan tensores de las capas {blocks}</translation>
+    </message>
+    <message>
+        <source>the checkpoint lacks {what}</source>
+        <translation>al modelo le falta {what}</translation>
+    </message>
+    <message>
+        <source>the checkpoint lacks {what} and {number} more</source>
+        <translation>al modelo le faltan {what} y {number} más</translation>
+    </message>
+    <message>
+        <source>the checkpoint&apos;s quantization_config is not valid: {why}</source>
+        <translation>«quantization_config» del modelo no es válido: {why}</translation>
+    </message>
+    <message>
+        <source>the clock is not synchronised; it says {time}</source>
+        <translation>el reloj no está sincronizado; marca {time}</translation>
+    </message>
+    <message>
+        <source>the clock says {time}, which is in the past</source>
+        <translation>el reloj marca {time}, que ya pasó</translation>
+    </message>
+    <message>
+        <source>the code is incomplete or has a wrong letter in it</source>
+        <translation>el código está incompleto o tiene una letra equivocada</translation>
+    </message>
+    <message>
+        <source>the computer</source>
+        <translation>el ordenador</translation>
+    </message>
+    <message>
+        <source>the connection ended early</source>
+        <translation>la conexión terminó antes de tiempo</translation>
+    </message>
+    <message>
+        <source>the daemon could not handle its message: {why}</source>
+        <translation>el servicio no pudo tratar su mensaje: {why}</translation>
+    </message>
+    <message>
+        <source>the daemon does not answer</source>
+        <translation>el servicio no responde</translation>
+    </message>
+    <message>
+        <source>the daemon does not end: {why}</source>
+        <translation>el servicio no termina: {why}</translation>
+    </message>
+    <message>
+        <source>the daemon is already running as process {number}</source>
+        <translation>el servicio ya está en marcha como proceso {number}</translation>
+    </message>
+    <message>
+        <source>the daemon is not running</source>
+        <translation>el servicio no está en marcha</translation>
+    </message>
+    <message>
+        <source>the daemon runs version {theirs}, but {ours} is installed</source>
+        <translation>el servicio usa la versión {theirs}, pero está instalada la {ours}</translation>
+    </message>
+    <message>
+        <source>the defaults hold where the file cannot be obeyed</source>
+        <translation>donde no se entiende el archivo vale lo predeterminado</translation>
+    </message>
+    <message>
+        <source>the desktop makes no control groups for applications</source>
+        <translation>el escritorio no crea grupos de control para las aplicaciones</translation>
+    </message>
+    <message>
+        <source>the engine does not answer</source>
+        <translation>el motor no responde</translation>
+    </message>
+    <message>
+        <source>the engine does not work here: {why}</source>
+        <translation>el motor no funciona aquí: {why}</translation>
+    </message>
+    <message>
+        <source>the engine failed unexpectedly</source>
+        <translation>el motor falló de forma inesperada</translation>
+    </message>
+    <message>
+        <source>the engine is being set up already</source>
+        <translation>el motor ya se está instalando</translation>
+    </message>
+    <message>
+        <source>the engine is being set up already, by {who}</source>
+        <translation>{who} ya está instalando el motor</translation>
+    </message>
+    <message>
+        <source>the engine is starting and most likely uses TCP port {port}</source>
+        <translation>el motor está arrancando y seguramente usa el puerto TCP {port}</translation>
+    </message>
+    <message>
+        <source>the engine listens at TCP port {port}</source>
+        <translation>el motor escucha en el puerto TCP {port}</translation>
+    </message>
+    <message>
+        <source>the engine may be using them</source>
+        <translation>puede que el motor los esté usando</translation>
+    </message>
+    <message>
+        <source>the engine needs {names}, which is not installed</source>
+        <translation>el motor necesita {names}, que no está instalado</translation>
+    </message>
+    <message>
+        <source>the engine runs on: {what}</source>
+        <translation>el motor calcula con: {what}</translation>
+    </message>
+    <message>
+        <source>the engine runs without fast kernels: {why}</source>
+        <translation>el motor calcula sin núcleos rápidos: {why}</translation>
+    </message>
+    <message>
+        <source>the engine serves {name}</source>
+        <translation>el motor sirve {name}</translation>
+    </message>
+    <message>
+        <source>the engine serves, but nobody listens at TCP port {port}</source>
+        <translation>el motor sirve, pero nadie escucha en el puerto TCP {port}</translation>
+    </message>
+    <message>
+        <source>the engine uses no GPU that reports its power</source>
+        <translation>el motor no usa ninguna GPU que informe de su potencia</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s Python cannot be run: {why}</source>
+        <translation>no se puede ejecutar el Python del motor: {why}</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s TCP port</source>
+        <translation>el puerto TCP del motor</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s interpreter {path} cannot be run ({why})</source>
+        <translation>el Python del motor en {path} no se puede ejecutar ({why})</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s packages are installed</source>
+        <translation>los paquetes del motor están instalados</translation>
+    </message>
+    <message>
+        <source>the environment lies in {path} already</source>
+        <translation>el entorno ya está en {path}</translation>
+    </message>
+    <message>
+        <source>the family {family} is unknown to the installed transformers</source>
+        <translation>el transformers instalado no conoce la familia {family}</translation>
+    </message>
+    <message>
+        <source>the family {family} needs code from the checkpoint, which is never run</source>
+        <translation>la familia {family} necesita código del modelo, que nunca se ejecuta</translation>
+    </message>
+    <message>
+        <source>the file does not hold version {version}</source>
+        <translation>el archivo no contiene la versión {version}</translation>
+    </message>
+    <message>
+        <source>the file: {why}</source>
+        <translation>el archivo: {why}</translation>
+    </message>
+    <message>
+        <source>the files of block {number} have changed since they were served</source>
+        <translation>los archivos del bloque {number} han cambiado desde que se sirvieron</translation>
+    </message>
+    <message>
+        <source>the folder must be absolute</source>
+        <translation>la carpeta debe darse completa</translation>
+    </message>
+    <message>
+        <source>the folder of a checkpoint must be absolute</source>
+        <translation>la carpeta de un checkpoint debe darse completa</translation>
+    </message>
+    <message>
+        <source>the founder may promote you anew</source>
+        <translation>quien fundó el enjambre puede nombrarte de nuevo</translation>
+    </message>
+    <message>
+        <source>the gateway is not understood: {why}</source>
+        <translation>no se entiende la pasarela: {why}</translation>
+    </message>
+    <message>
+        <source>the gateway refused the request</source>
+        <translation>la pasarela rechazó la petición</translation>
+    </message>
+    <message>
+        <source>the hub answered {number}</source>
+        <translation>el hub respondió {number}</translation>
+    </message>
+    <message>
+        <source>the hub answered {number} for {name}</source>
+        <translation>el hub respondió {number} para {name}</translation>
+    </message>
+    <message>
+        <source>the hub did not answer in time</source>
+        <translation>el hub no respondió a tiempo</translation>
+    </message>
+    <message>
+        <source>the hub refuses access to {name}</source>
+        <translation>el hub niega el acceso a {name}</translation>
+    </message>
+    <message>
+        <source>the hub sends no valid etag for {file}</source>
+        <translation>el hub no envía una marca válida para {file}</translation>
+    </message>
+    <message>
+        <source>the hub&apos;s answer cannot be read</source>
+        <translation>la respuesta del hub no se puede leer</translation>
+    </message>
+    <message>
+        <source>this version of Potluck has no torch of variant {what} for this computer</source>
+        <translation>esta versión de Potluck no tiene PyTorch de la variante {what} para este equipo</translation>
+    </message>
+    <message>
+        <source>{key}: {why}</source>
+        <translation>{key}: {why}</translation>
+    </message>
+    <message>
+        <source>{who}&apos;s {what} returned wrong results: found by {name}</source>
+        <translation>{what} de {who} devolvió resultados incorrectos: lo detectó {name}</translation>
+    </message>
+    <message>
+        <source>{who}&apos;s {what} returned wrong results: found by {number} people</source>
+        <translation>{what} de {who} devolvió resultados incorrectos: lo detectaron {number} personas</translation>
+    </message>
+    <message>
+        <source>{why}: start it in another way, or let the tray app do so</source>
+        <translation>{why}: inícialo de otro modo o deja que lo haga la aplicación de la bandeja</translation>
+    </message>
+    <message>
+        <source>{why}: variant {what}</source>
+        <translation>{why}: variante {what}</translation>
+    </message>
+    <message>
+        <source>the invite has been used up</source>
+        <translation>la invitación está agotada</translation>
+    </message>
+    <message>
+        <source>the invite has expired</source>
+        <translation>la invitación ha caducado</translation>
+    </message>
+    <message>
+        <source>the invite is damaged</source>
+        <translation>la invitación está dañada</translation>
+    </message>
+    <message>
+        <source>the invite is incomplete</source>
+        <translation>la invitación está incompleta</translation>
+    </message>
+    <message>
+        <source>the invite is incomplete or has a wrong letter in it</source>
+        <translation>la invitación está incompleta o tiene una letra equivocada</translation>
+    </message>
+    <message>
+        <source>the invite was ended, or it was not made by somebody who may invite</source>
+        <translation>la invitación se anuló o no la hizo alguien que pueda invitar</translation>
+    </message>
+    <message>
+        <source>the kernel knows no power meter of this processor</source>
+        <translation>el núcleo no conoce ningún medidor de potencia de este procesador</translation>
+    </message>
+    <message>
+        <source>the last try was interrupted</source>
+        <translation>el último intento se interrumpió</translation>
+    </message>
+    <message>
+        <source>the ledger cannot be read: {why}</source>
+        <translation>no se puede leer el libro de cuentas: {why}</translation>
+    </message>
+    <message>
+        <source>the ledger is not open yet</source>
+        <translation>el libro de cuentas aún no está abierto</translation>
+    </message>
+    <message>
+        <source>the ledger {path} cannot be used: {why}</source>
+        <translation>el libro de cuentas {path} no se puede usar: {why}</translation>
+    </message>
+    <message>
+        <source>the ledger {path} was made by another version</source>
+        <translation>el libro de cuentas {path} es de otra versión</translation>
+    </message>
+    <message>
+        <source>the list of processes cannot be read ({why})</source>
+        <translation>no se puede leer la lista de procesos ({why})</translation>
+    </message>
+    <message>
+        <source>the memory</source>
+        <translation>la memoria</translation>
+    </message>
+    <message>
+        <source>the models are already there</source>
+        <translation>los modelos ya están allí</translation>
+    </message>
+    <message>
+        <source>the node is closed</source>
+        <translation>el nodo está cerrado</translation>
+    </message>
+    <message>
+        <source>the package index does not have {what}</source>
+        <translation>el índice de paquetes no tiene {what}</translation>
+    </message>
+    <message>
+        <source>the password needs at least {number} letters</source>
+        <translation>la contraseña necesita al menos {number} caracteres</translation>
+    </message>
+    <message>
+        <source>the path {path} is too long or contains line breaks</source>
+        <translation>la ruta {path} es demasiado larga o contiene saltos de línea</translation>
+    </message>
+    <message>
+        <source>the peer does not show that it belongs to the swarm</source>
+        <translation>el otro nodo no demuestra que pertenece al enjambre</translation>
+    </message>
+    <message>
+        <source>the peer knows too little of the swarm; try again when it has met others</source>
+        <translation>el otro nodo sabe muy poco del enjambre; inténtalo cuando haya encontrado a otros</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer library is not installed</source>
+        <translation>la biblioteca de red no está instalada</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process closed the connection</source>
+        <translation>el proceso de red ha cerrado la conexión</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process did not start within {number} s</source>
+        <translation>el proceso entre pares no arrancó en {number} s</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process does not start: {why}</source>
+        <translation>el proceso de red no arranca: {why}</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process ended unexpectedly</source>
+        <translation>el proceso de red ha terminado de forma inesperada</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process is gone</source>
+        <translation>el proceso de red ya no está</translation>
+    </message>
+    <message>
+        <source>the processor</source>
+        <translation>el procesador</translation>
+    </message>
+    <message>
+        <source>the processor&apos;s power meter does not answer</source>
+        <translation>el medidor de potencia del procesador no responde</translation>
+    </message>
+    <message>
+        <source>the programs that run cannot be listed here</source>
+        <translation>aquí no se pueden listar los programas en marcha</translation>
+    </message>
+    <message>
+        <source>the proxy does not reach {host}</source>
+        <translation>el proxy no llega a {host}</translation>
+    </message>
+    <message>
+        <source>the publisher did not answer within {time} s</source>
+        <translation>el editor no ha respondido en {time} s</translation>
+    </message>
+    <message>
+        <source>the quantised matrix {what} {why}</source>
+        <translation>la matriz cuantizada {what} no se puede usar: {why}</translation>
+    </message>
+    <message>
+        <source>the receipt of {name}: {why}</source>
+        <translation>el recibo de {name}: {why}</translation>
+    </message>
+    <message>
+        <source>the rest of what it joined for</source>
+        <translation>el resto de aquello para lo que se unió</translation>
+    </message>
+    <message>
+        <source>the screen is locked</source>
+        <translation>la pantalla está bloqueada</translation>
+    </message>
+    <message>
+        <source>the set-up cannot be started: {why}</source>
+        <translation>no se puede iniciar la instalación: {why}</translation>
+    </message>
+    <message>
+        <source>the set-up ended: {why}</source>
+        <translation>la instalación terminó: {why}</translation>
+    </message>
+    <message>
+        <source>the settings before this mistake stay in force</source>
+        <translation>siguen valiendo los ajustes de antes de este error</translation>
+    </message>
+    <message>
+        <source>the swarm cannot be found by others yet</source>
+        <translation>los demás aún no pueden encontrar el enjambre</translation>
+    </message>
+    <message>
+        <source>the swarm does not admit this computer: {why}</source>
+        <translation>el enjambre no admite este ordenador: {why}</translation>
+    </message>
+    <message>
+        <source>the swarm {name} cannot be found</source>
+        <translation>no se encuentra el enjambre {name}</translation>
+    </message>
+    <message>
+        <source>the swarm {name} runs {model}</source>
+        <translation>el enjambre {name} usa {model}</translation>
+    </message>
+    <message>
+        <source>the swarm&apos;s directory did not answer in time</source>
+        <translation>el directorio del enjambre no respondió a tiempo</translation>
+    </message>
+    <message>
+        <source>the swarm&apos;s model is being changed already</source>
+        <translation>el modelo del enjambre ya se está cambiando</translation>
+    </message>
+    <message>
+        <source>the tray app is not installed beside this program</source>
+        <translation>la aplicación no está instalada junto a este programa</translation>
+    </message>
+    <message>
+        <source>the update cannot be started from here</source>
+        <translation>la actualización no se puede iniciar desde aquí</translation>
+    </message>
+    <message>
+        <source>the update cannot be stored: {why}</source>
+        <translation>no se puede guardar la actualización: {why}</translation>
+    </message>
+    <message>
+        <source>the update cannot be unpacked: {why}</source>
+        <translation>no se puede desempaquetar la actualización: {why}</translation>
+    </message>
+    <message>
+        <source>the update does not begin</source>
+        <translation>la actualización no empieza</translation>
+    </message>
+    <message>
+        <source>the update does not run here</source>
+        <translation>la actualización no funciona aquí</translation>
+    </message>
+    <message>
+        <source>the update is not signed by the publisher you trust; nothing was changed</source>
+        <translation>la actualización no está firmada por el editor en el que confías; no se ha cambiado nada</translation>
+    </message>
+    <message>
+        <source>the update is not the file that was signed; nothing was changed</source>
+        <translation>la actualización no es el archivo firmado; no se ha cambiado nada</translation>
+    </message>
+    <message>
+        <source>the update says it is {version}, not {other}</source>
+        <translation>la actualización dice ser {version}, no {other}</translation>
+    </message>
+    <message>
+        <source>the update server is too slow</source>
+        <translation>el servidor de actualizaciones es demasiado lento</translation>
+    </message>
+    <message>
+        <source>the update server redirects to this machine itself</source>
+        <translation>el servidor de actualizaciones redirige a este mismo equipo</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description has expired: the publisher is gone, or somebody hides newer ones</source>
+        <translation>la descripción de la actualización ha caducado: el editor ya no está o alguien oculta las más nuevas</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description is from the future</source>
+        <translation>la descripción de la actualización es del futuro</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description is too large</source>
+        <translation>la descripción de la actualización es demasiado grande</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description makes no sense: {why}</source>
+        <translation>la descripción de la actualización no tiene sentido: {why}</translation>
+    </message>
+    <message>
+        <source>the {what} bus went away</source>
+        <translation>el bus {what} ha desaparecido</translation>
+    </message>
+    <message>
+        <source>there are {number} keys already</source>
+        <translation>ya hay {number} claves</translation>
+    </message>
+    <message>
+        <source>there are {what}</source>
+        <translation>hay {what}</translation>
+    </message>
+    <message>
+        <source>there are: {what}</source>
+        <translation>hay: {what}</translation>
+    </message>
+    <message>
+        <source>there is a GPU without NVIDIA&apos;s driver; it is used if torch has a build for it</source>
+        <translation>hay una tarjeta gráfica sin controlador NVIDIA; se usa si PyTorch tiene una variante para ella</translation>
+    </message>
+    <message>
+        <source>there is a GPU, but its driver does not answer: {why}</source>
+        <translation>hay una tarjeta gráfica, pero su controlador no responde: {why}</translation>
+    </message>
+    <message>
+        <source>there is a file {path} already</source>
+        <translation>ya hay un archivo {path}</translation>
+    </message>
+    <message>
+        <source>there is a key {name} already</source>
+        <translation>ya existe la clave {name}</translation>
+    </message>
+    <message>
+        <source>there is a swarm named {name} already</source>
+        <translation>ya hay un enjambre llamado {name}</translation>
+    </message>
+    <message>
+        <source>there is no earlier environment to go back to</source>
+        <translation>no hay un entorno anterior al que volver</translation>
+    </message>
+    <message>
+        <source>there is no earlier version to go back to</source>
+        <translation>no hay ninguna versión anterior</translation>
+    </message>
+    <message>
+        <source>there is no folder {path}</source>
+        <translation>no existe la carpeta {path}</translation>
+    </message>
+    <message>
+        <source>there is no invite {what}</source>
+        <translation>no existe la invitación {what}</translation>
+    </message>
+    <message>
+        <source>there is no key {name}</source>
+        <translation>no existe la clave {name}</translation>
+    </message>
+    <message>
+        <source>there is no model {name} on the hub, or you may not see it</source>
+        <translation>no hay ningún modelo {name} en el hub, o no puedes verlo</translation>
+    </message>
+    <message>
+        <source>there is no setting {name}</source>
+        <translation>no existe el ajuste {name}</translation>
+    </message>
+    <message>
+        <source>there is no variant {what}</source>
+        <translation>no existe la variante {what}</translation>
+    </message>
+    <message>
+        <source>there is no {path}</source>
+        <translation>no existe {path}</translation>
+    </message>
+    <message>
+        <source>this backup was made by a newer version</source>
+        <translation>esta copia es de una versión más nueva</translation>
+    </message>
+    <message>
+        <source>this cannot be decided: {why}</source>
+        <translation>esto no se puede decidir: {why}</translation>
+    </message>
+    <message>
+        <source>this checkpoint is stored quantised ({format}) in the layout {what}, which is not supported</source>
+        <translation>este modelo está guardado cuantizado ({format}), en la disposición {what}, que no se admite</translation>
+    </message>
+    <message>
+        <source>this checkpoint is stored quantised ({format}), and the package that reads it is not installed</source>
+        <translation>este modelo está cuantizado ({format}) y falta el paquete que lo lee</translation>
+    </message>
+    <message>
+        <source>this checkpoint is stored quantised ({format}), {why}</source>
+        <translation>este modelo está cuantizado ({format}), {why}</translation>
+    </message>
+    <message>
+        <source>this computer cannot add others to your name</source>
+        <translation>este ordenador no puede añadir otros a tu nombre</translation>
+    </message>
+    <message>
+        <source>this computer is already in the swarm {name}</source>
+        <translation>este ordenador ya está en el enjambre {name}</translation>
+    </message>
+    <message>
+        <source>this daemon is the machine&apos;s own service</source>
+        <translation>este servicio es del propio equipo</translation>
+    </message>
+    <message>
+        <source>this daemon is the machine&apos;s own service, which only root can change</source>
+        <translation>este servicio es el del propio equipo y solo root puede cambiarlo</translation>
+    </message>
+    <message>
+        <source>this desktop shows no windows: games of its menu are noticed when they are busy</source>
+        <translation>este escritorio no muestra ventanas: los juegos de su menú se detectan cuando están activos</translation>
+    </message>
+    <message>
+        <source>this desktop tells no program about its windows</source>
+        <translation>este escritorio no informa a ningún programa de sus ventanas</translation>
+    </message>
+    <message>
+        <source>this installation is updated by the tool that installed it</source>
+        <translation>esta instalación la actualiza la herramienta que la instaló</translation>
+    </message>
+    <message>
+        <source>this invite has expired</source>
+        <translation>esta invitación ha caducado</translation>
+    </message>
+    <message>
+        <source>this invite was made by a newer version</source>
+        <translation>esta invitación es de una versión más nueva</translation>
+    </message>
+    <message>
+        <source>this invite was made by an older version</source>
+        <translation>esta invitación es de una versión anterior</translation>
+    </message>
+    <message>
+        <source>this is a Wayland session</source>
+        <translation>esta es una sesión de Wayland</translation>
+    </message>
+    <message>
+        <source>this is not a backup of Potluck, or it is damaged</source>
+        <translation>esto no es una copia de Potluck, o está dañada</translation>
+    </message>
+    <message>
+        <source>this is not an invite</source>
+        <translation>esto no es una invitación</translation>
+    </message>
+    <message>
+        <source>this is not the link of a swarm</source>
+        <translation>esto no es el enlace de un enjambre</translation>
+    </message>
+    <message>
+        <source>this is not the recovery code of {name}</source>
+        <translation>no es el código de recuperación de {name}</translation>
+    </message>
+    <message>
+        <source>this is the computer that you are using</source>
+        <translation>este es el ordenador que estás usando</translation>
+    </message>
+    <message>
+        <source>this is you</source>
+        <translation>eres tú</translation>
+    </message>
+    <message>
+        <source>this machine has a public address; a firewall may still be in the way, no member has tried yet</source>
+        <translation>este ordenador tiene una dirección pública; un cortafuegos puede estorbar, aún no lo ha probado nadie</translation>
+    </message>
+    <message>
+        <source>this machine has no network</source>
+        <translation>este equipo no tiene red</translation>
+    </message>
+    <message>
+        <source>this machine has no {program}</source>
+        <translation>este equipo no tiene {program}</translation>
+    </message>
+    <message>
+        <source>this machine&apos;s clock differs from the swarm&apos;s by more than 3 s</source>
+        <translation>el reloj de este ordenador difiere más de 3 s del reloj del enjambre</translation>
+    </message>
+    <message>
+        <source>this model cannot be split: {why} ({what})</source>
+        <translation>este modelo no se puede dividir: {why} ({what})</translation>
+    </message>
+    <message>
+        <source>this network</source>
+        <translation>esta red</translation>
+    </message>
+    <message>
+        <source>this node has just started</source>
+        <translation>este nodo acaba de arrancar</translation>
+    </message>
+    <message>
+        <source>this node lets nobody in</source>
+        <translation>este nodo no deja entrar a nadie</translation>
+    </message>
+    <message>
+        <source>this password does not open the backup</source>
+        <translation>esta contraseña no abre la copia</translation>
+    </message>
+    <message>
+        <source>this works, but more slowly; for direct connections forward {port} in the router</source>
+        <translation>funciona, pero más despacio; para conexiones directas redirige en el router: {port}</translation>
+    </message>
+    <message>
+        <source>timedatectl set-ntp true, and compare with another clock now</source>
+        <translation>timedatectl set-ntp true, y compara ahora con otro reloj</translation>
+    </message>
+    <message>
+        <source>to see more, in a terminal: potluck update --check</source>
+        <translation>para ver más, en una terminal: potluck update --check</translation>
+    </message>
+    <message>
+        <source>too many people joined from your part of the network today; try again tomorrow</source>
+        <translation>hoy ha entrado demasiada gente desde tu parte de la red; vuelve a intentarlo mañana</translation>
+    </message>
+    <message>
+        <source>torch is built for the GNU C library, which this system does not use</source>
+        <translation>PyTorch está hecho para la biblioteca de C de GNU, que este sistema no usa</translation>
+    </message>
+    <message>
+        <source>torch is not built for Macs with Intel processors any more</source>
+        <translation>ya no hay PyTorch para Macs con procesador Intel</translation>
+    </message>
+    <message>
+        <source>torch is not built for {architecture} processors</source>
+        <translation>no hay PyTorch para procesadores {architecture}</translation>
+    </message>
+    <message>
+        <source>torch {version} has no build for this kind of Mac</source>
+        <translation>torch {version} no tiene compilación para este tipo de Mac</translation>
+    </message>
+    <message>
+        <source>torch {version} supports the CPU only, so the GPU is not used</source>
+        <translation>PyTorch {version} solo admite el procesador, así que la tarjeta gráfica no se usa</translation>
+    </message>
+    <message>
+        <source>torch {version}, variant {what}, for Python {python}</source>
+        <translation>torch {version}, variante {what}, para Python {python}</translation>
+    </message>
+    <message>
+        <source>torch {version}, variant {what}, for Python {python}: looked up during set-up, and kept with hashes</source>
+        <translation>torch {version}, variante {what}, para Python {python}: se busca al instalar y se guarda con sus hashes</translation>
+    </message>
+    <message>
+        <source>torch&apos;s build for AMD has no kernels for {who}</source>
+        <translation>la compilación de PyTorch para AMD no tiene núcleos para {who}</translation>
+    </message>
+    <message>
+        <source>try a newer transformers</source>
+        <translation>prueba con un transformers más nuevo</translation>
+    </message>
+    <message>
+        <source>try again</source>
+        <translation>inténtalo de nuevo</translation>
+    </message>
+    <message>
+        <source>try again later</source>
+        <translation>inténtalo más tarde</translation>
+    </message>
+    <message>
+        <source>try again later to use the GPU: potluck setup --variant {what}</source>
+        <translation>Inténtalo más tarde para usar la GPU: potluck setup --variant {what}</translation>
+    </message>
+    <message>
+        <source>try again later; check the network and the setting updates.url</source>
+        <translation>vuelve a intentarlo más tarde; comprueba la red y el ajuste updates.url</translation>
+    </message>
+    <message>
+        <source>try again later; it continues where it stopped</source>
+        <translation>vuelve a intentarlo más tarde; continúa donde se quedó</translation>
+    </message>
+    <message>
+        <source>try again once this machine serves</source>
+        <translation>inténtalo cuando este equipo esté sirviendo</translation>
+    </message>
+    <message>
+        <source>try again when a leader&apos;s computer has been online</source>
+        <translation>inténtalo cuando haya estado en línea un ordenador de quien fundó el enjambre o de un administrador</translation>
+    </message>
+    <message>
+        <source>try again when another member is online</source>
+        <translation>inténtalo cuando otro miembro esté en línea</translation>
+    </message>
+    <message>
+        <source>try again when the computer is less busy</source>
+        <translation>vuelve a intentarlo cuando el ordenador esté menos ocupado</translation>
+    </message>
+    <message>
+        <source>try again: it continues where it stopped</source>
+        <translation>vuelve a intentarlo: continúa donde se quedó</translation>
+    </message>
+    <message>
+        <source>try another mirror</source>
+        <translation>prueba con otro servidor espejo</translation>
+    </message>
+    <message>
+        <source>try another revision</source>
+        <translation>prueba con otra revisión</translation>
+    </message>
+    <message>
+        <source>try other words</source>
+        <translation>prueba con otras palabras</translation>
+    </message>
+    <message>
+        <source>type a name instead</source>
+        <translation>escribe un nombre</translation>
+    </message>
+    <message>
+        <source>unpacking</source>
+        <translation>desempaquetando</translation>
+    </message>
+    <message>
+        <source>update Potluck, then try again</source>
+        <translation>actualiza Potluck e inténtalo de nuevo</translation>
+    </message>
+    <message>
+        <source>update again</source>
+        <translation>actualiza otra vez</translation>
+    </message>
+    <message>
+        <source>update it to macOS {version} or newer</source>
+        <translation>actualízalo a macOS {version} o posterior</translation>
+    </message>
+    <message>
+        <source>updates are not fetched from {host}</source>
+        <translation>no se descargan actualizaciones de {host}</translation>
+    </message>
+    <message>
+        <source>updates.key is no Ed25519 key in base64</source>
+        <translation>updates.key no es una clave Ed25519 en base64</translation>
+    </message>
+    <message>
+        <source>use Python 3.11, 3.12 or 3.13</source>
+        <translation>usa Python 3.11, 3.12 o 3.13</translation>
+    </message>
+    <message>
+        <source>use a distribution with glibc, or the container image</source>
+        <translation>usa una distribución con glibc o la imagen de contenedor</translation>
+    </message>
+    <message>
+        <source>use a peer id: {what}</source>
+        <translation>usa un identificador de par: {what}</translation>
+    </message>
+    <message>
+        <source>use letters, digits, dots, dashes, underscores</source>
+        <translation>usa letras, cifras, puntos, guiones y guiones bajos</translation>
+    </message>
+    <message>
+        <source>use one of their ids: {what}</source>
+        <translation>usa uno de sus identificadores: {what}</translation>
+    </message>
+    <message>
+        <source>use this Mac to chat and to look; let another machine serve</source>
+        <translation>usa este Mac para chatear y mirar; deja que sirva otro equipo</translation>
+    </message>
+    <message>
+        <source>use up to 40 letters, digits, dashes and underscores, such as home-llama</source>
+        <translation>usa hasta 40 letras, cifras, guiones y guiones bajos, por ejemplo home-llama</translation>
+    </message>
+    <message>
+        <source>used because the processor does not report its power</source>
+        <translation>se usa porque el procesador no informa de su potencia</translation>
+    </message>
+    <message>
+        <source>uv, which fetches the engine&apos;s packages, is missing</source>
+        <translation>falta uv, que descarga los paquetes del motor</translation>
+    </message>
+    <message>
+        <source>variant {what} is not to be had here; the processor serves instead, which is slow but works</source>
+        <translation>Los paquetes de la variante {what} no se pueden obtener aquí; en su lugar trabaja el procesador, lo que es lento pero funciona</translation>
+    </message>
+    <message>
+        <source>variant {what} is not to be had here; this one computes on the processor too, and takes more room</source>
+        <translation>Los paquetes de la variante {what} no se pueden obtener aquí; esta también calcula en el procesador y ocupa más espacio</translation>
+    </message>
+    <message>
+        <source>variant {what} is not to be had here; {other} runs on {who} too</source>
+        <translation>la variante {what} no está disponible aquí; {other} también funciona con {who}</translation>
+    </message>
+    <message>
+        <source>version {offered} did not come up ({why}); {number} is in use again</source>
+        <translation>la versión {offered} no ha arrancado ({why}); vuelve a usarse la {number}</translation>
+    </message>
+    <message>
+        <source>version {offered} is offered, but {number} was earlier: somebody shows an old description</source>
+        <translation>se ofrece la versión {offered}, pero antes la {number}: alguien muestra una descripción vieja</translation>
+    </message>
+    <message>
+        <source>version {version} answers instead</source>
+        <translation>responde en su lugar la versión {version}</translation>
+    </message>
+    <message>
+        <source>version {version} comes without a file for this installation</source>
+        <translation>la versión {version} no trae un archivo para esta instalación</translation>
+    </message>
+    <message>
+        <source>version {version} is not complete</source>
+        <translation>la versión {version} no está completa</translation>
+    </message>
+    <message>
+        <source>version {version} runs</source>
+        <translation>funciona la versión {version}</translation>
+    </message>
+    <message>
+        <source>wait for its end</source>
+        <translation>espera a que acabe</translation>
+    </message>
+    <message>
+        <source>wait for its end: potluck status</source>
+        <translation>espera a que termine: potluck status</translation>
+    </message>
+    <message>
+        <source>wait until that is done</source>
+        <translation>espera a que termine</translation>
+    </message>
+    <message>
+        <source>wait until that is done, or cancel it</source>
+        <translation>espera a que termine o cancélalo</translation>
+    </message>
+    <message>
+        <source>wait until that is done, or end it</source>
+        <translation>espera a que acabe o termínalo</translation>
+    </message>
+    <message>
+        <source>waiting for open sessions to end</source>
+        <translation>esperando a que acaben las sesiones abiertas</translation>
+    </message>
+    <message>
+        <source>waiting for your other computer to let this one in</source>
+        <translation>espera a que tu otro equipo deje entrar a este</translation>
+    </message>
+    <message>
+        <source>watching the new version</source>
+        <translation>observando la versión nueva</translation>
+    </message>
+    <message>
+        <source>what is booked of {name} is not what its receipt says</source>
+        <translation>lo anotado de {name} no es lo que dice su recibo</translation>
+    </message>
+    <message>
+        <source>when Potluck is started again</source>
+        <translation>cuando se inicie Potluck de nuevo</translation>
+    </message>
+    <message>
+        <source>when it draws less power</source>
+        <translation>cuando consuma menos</translation>
+    </message>
+    <message>
+        <source>when it has cooled down</source>
+        <translation>cuando se enfríe</translation>
+    </message>
+    <message>
+        <source>when keyboard and mouse have rested for a while</source>
+        <translation>cuando el teclado y el ratón descansen un rato</translation>
+    </message>
+    <message>
+        <source>when some are deleted, or when limits.disk_mb is larger</source>
+        <translation>cuando se borren algunos o el límite sea mayor</translation>
+    </message>
+    <message>
+        <source>when the computer is plugged in</source>
+        <translation>cuando el ordenador esté enchufado</translation>
+    </message>
+    <message>
+        <source>when the computer wakes up</source>
+        <translation>cuando el ordenador despierte</translation>
+    </message>
+    <message>
+        <source>when the game ends, or when you resume</source>
+        <translation>cuando acabe el juego o reanudes</translation>
+    </message>
+    <message>
+        <source>when the network is not metered</source>
+        <translation>cuando la red no sea de uso medido</translation>
+    </message>
+    <message>
+        <source>when the next month begins</source>
+        <translation>cuando empiece el próximo mes</translation>
+    </message>
+    <message>
+        <source>when the right file is back</source>
+        <translation>cuando vuelva el archivo correcto</translation>
+    </message>
+    <message>
+        <source>when the time is over, or when you resume</source>
+        <translation>cuando pase el tiempo o reanudes</translation>
+    </message>
+    <message>
+        <source>when there is room, or when limits.disk_free_mb is smaller</source>
+        <translation>cuando haya sitio o deba quedar menos libre</translation>
+    </message>
+    <message>
+        <source>when you join or create a swarm</source>
+        <translation>cuando te unas a un enjambre o crees uno</translation>
+    </message>
+    <message>
+        <source>when you leave it and join with a new invite</source>
+        <translation>cuando salgas de él y te unas con una invitación nueva</translation>
+    </message>
+    <message>
+        <source>when you resume</source>
+        <translation>cuando reanudes</translation>
+    </message>
+    <message>
+        <source>when you set it up: in the app, or with `potluck setup`</source>
+        <translation>cuando lo instales: en la aplicación o con `potluck setup`</translation>
+    </message>
+    <message>
+        <source>when you switch serve.enabled on</source>
+        <translation>cuando vuelvas a activar la donación</translation>
+    </message>
+    <message>
+        <source>when you switch when.only_when_idle off</source>
+        <translation>cuando desactives when.only_when_idle</translation>
+    </message>
+    <message>
+        <source>when your next serving hours begin</source>
+        <translation>cuando empiecen tus próximas horas de donación</translation>
+    </message>
+    <message>
+        <source>which is not supported</source>
+        <translation>lo que no se admite</translation>
+    </message>
+    <message>
+        <source>which needs {what}</source>
+        <translation>para lo que hace falta {what}</translation>
+    </message>
+    <message>
+        <source>windows can be seen</source>
+        <translation>las ventanas se ven</translation>
+    </message>
+    <message>
+        <source>with the next try, or when you resume</source>
+        <translation>con el próximo intento, o cuando reanudes</translation>
+    </message>
+    <message>
+        <source>you already have a swarm named {name}</source>
+        <translation>ya tienes un enjambre llamado {name}</translation>
+    </message>
+    <message>
+        <source>you are a guest yourself</source>
+        <translation>tú tampoco tienes confirmación todavía</translation>
+    </message>
+    <message>
+        <source>you are in too many swarms for one backup</source>
+        <translation>estás en demasiados enjambres para una sola copia</translation>
+    </message>
+    <message>
+        <source>you decided as much as one appointment allows</source>
+        <translation>has decidido tanto como permite un nombramiento</translation>
+    </message>
+    <message>
+        <source>you did not join a swarm named {name}</source>
+        <translation>no te has unido a ningún enjambre llamado {name}</translation>
+    </message>
+    <message>
+        <source>you founded {name}: if you leave, nobody can appoint admins, invite or confirm people, or remove them</source>
+        <translation>fundaste {name}: si sales, nadie podrá nombrar administradores ni invitar, confirmar o quitar a nadie</translation>
+    </message>
+    <message>
+        <source>you have {number} computers in this swarm, which is all that one person may</source>
+        <translation>tienes {number} ordenadores en este enjambre, el máximo por persona</translation>
+    </message>
+    <message>
+        <source>you joined no swarm yet</source>
+        <translation>aún no te has unido a ningún enjambre</translation>
+    </message>
+    <message>
+        <source>you joined several swarms</source>
+        <translation>te has unido a varios enjambres</translation>
+    </message>
+    <message>
+        <source>your key is on another computer</source>
+        <translation>tu clave está en otro ordenador</translation>
+    </message>
+    <message>
+        <source>your open invites would let in more people than you may invite</source>
+        <translation>con tus invitaciones abiertas entraría más gente de la que puedes invitar</translation>
+    </message>
+    <message>
+        <source>{advice}, and check the setting updates.url</source>
+        <translation>{advice} y comprueba el ajuste updates.url</translation>
+    </message>
+    <message>
+        <source>{advice}, or choose a model on this computer</source>
+        <translation>{advice} o elige un modelo de este ordenador</translation>
+    </message>
+    <message>
+        <source>{advice}, or give a local folder</source>
+        <translation>{advice} o indica una carpeta de este ordenador</translation>
+    </message>
+    <message>
+        <source>{advice}, then try again: it continues where it stopped</source>
+        <translation>{advice} y vuelve a intentarlo: continúa donde se quedó</translation>
+    </message>
+    <message>
+        <source>{advice}; if others can use this swarm, your invite is out of date</source>
+        <translation>{advice}; si otros pueden usar este enjambre, tu invitación está anticuada</translation>
+    </message>
+    <message>
+        <source>{architecture}, C library {version}</source>
+        <translation>{architecture}, biblioteca de C {version}</translation>
+    </message>
+    <message>
+        <source>{family} cannot be computed: models of this family are not supported</source>
+        <translation>{family} no se puede calcular: los modelos de esta familia no se admiten</translation>
+    </message>
+    <message>
+        <source>{file} arrived damaged</source>
+        <translation>{file} ha llegado dañado</translation>
+    </message>
+    <message>
+        <source>{file} breaks off in the middle of a line</source>
+        <translation>{file} se interrumpe a mitad de una línea</translation>
+    </message>
+    <message>
+        <source>{file} cannot be fetched from {host}: {why}</source>
+        <translation>no se puede descargar {file} de {host}: {why}</translation>
+    </message>
+    <message>
+        <source>{file} changed on disk</source>
+        <translation>{file} ha cambiado en el disco</translation>
+    </message>
+    <message>
+        <source>{file} changed on disk. You still serve what was loaded from it.</source>
+        <translation>{file} ha cambiado en el disco. Sigues sirviendo lo que se cargó de ese archivo.</translation>
+    </message>
+    <message>
+        <source>{file} changes no layer, or changes one twice</source>
+        <translation>{file} no cambia ninguna capa o cambia una dos veces</translation>
+    </message>
+    <message>
+        <source>{file} contains {what}, which does not belong to a layer of a block</source>
+        <translation>{file} contiene {what}, que no pertenece a ninguna capa</translation>
+    </message>
+    <message>
+        <source>{file} contains {what}, which its configuration or the model does not have</source>
+        <translation>{file} contiene {what}, que falta en su configuración o en el modelo</translation>
+    </message>
+    <message>
+        <source>{file} could not be copied: {why}</source>
+        <translation>no se pudo copiar {file}: {why}</translation>
+    </message>
+    <message>
+        <source>{file} could not be moved: {why}</source>
+        <translation>no se pudo mover {file}: {why}</translation>
+    </message>
+    <message>
+        <source>{file} does not contain two matrices of rank {number} for {what}</source>
+        <translation>{file} no contiene dos matrices de rango {number} para {what}</translation>
+    </message>
+    <message>
+        <source>{file} has a requirement without a hash</source>
+        <translation>en {file} hay un paquete sin suma de control</translation>
+    </message>
+    <message>
+        <source>{file} has lost its last lines; back to the default: {keys}</source>
+        <translation>{file} ha perdido sus últimas líneas; vuelve al valor predeterminado: {keys}</translation>
+    </message>
+    <message>
+        <source>{file} has no hashes</source>
+        <translation>en {file} faltan las sumas de control</translation>
+    </message>
+    <message>
+        <source>{file} has no model_type</source>
+        <translation>a {file} le falta «model_type»</translation>
+    </message>
+    <message>
+        <source>{file} has version {theirs}; this Potluck knows version {ours}</source>
+        <translation>{file} tiene la versión {theirs}; este Potluck conoce la {ours}</translation>
+    </message>
+    <message>
+        <source>{file} is damaged: it does not map tensors to safetensors files beside it</source>
+        <translation>{file} está dañado: no indica en qué archivos safetensors están los tensores</translation>
+    </message>
+    <message>
+        <source>{file} is damaged: it is not a JSON object</source>
+        <translation>{file} está dañado: no es un objeto JSON</translation>
+    </message>
+    <message>
+        <source>{file} is damaged: {why}</source>
+        <translation>{file} está dañado: {why}</translation>
+    </message>
+    <message>
+        <source>{file} is empty or missing; `version = {number}` in it would mean the defaults</source>
+        <translation>{file} está vacío o falta; `version = {number}` en él significaría los valores predeterminados</translation>
+    </message>
+    <message>
+        <source>{file} is missing from the checkpoint</source>
+        <translation>falta {file} en el modelo</translation>
+    </message>
+    <message>
+        <source>{file} is missing from {folder}</source>
+        <translation>falta {file} en {folder}</translation>
+    </message>
+    <message>
+        <source>{file} is not a valid configuration: {why}</source>
+        <translation>{file} no es una configuración válida: {why}</translation>
+    </message>
+    <message>
+        <source>{file} is not the file that this version was made with</source>
+        <translation>{file} no es el archivo con el que se hizo esta versión</translation>
+    </message>
+    <message>
+        <source>{file} is not valid TOML: {why}</source>
+        <translation>{file} no es TOML válido: {why}</translation>
+    </message>
+    <message>
+        <source>{file} lacks a tensor that the index lists: {what}</source>
+        <translation>a {file} le falta un tensor del índice: {what}</translation>
+    </message>
+    <message>
+        <source>{file} was damaged and cannot be repaired</source>
+        <translation>{file} está dañado y no se puede reparar</translation>
+    </message>
+    <message>
+        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; not taken over: {keys}; the newer one is kept as {copy}</source>
+        <translation>{file} era de un Potluck más nuevo y ahora está como antes, con lo cambiado desde entonces que aquí se conoce; no se ha tomado: {keys}; el más nuevo queda en {copy}</translation>
+    </message>
+    <message>
+        <source>{file} was of a newer Potluck, and is now as before that, with what was changed since and is known here; the newer one is kept as {copy}</source>
+        <translation>{file} era de un Potluck más nuevo y ahora está como antes, con lo cambiado desde entonces que aquí se conoce; el más nuevo queda en {copy}</translation>
+    </message>
+    <message>
+        <source>{folder} has its weights in GGUF, which is not supported</source>
+        <translation>{folder} tiene sus pesos en GGUF, que no se admite</translation>
+    </message>
+    <message>
+        <source>{folder} has no safetensors weights</source>
+        <translation>{folder} no contiene pesos en formato safetensors</translation>
+    </message>
+    <message>
+        <source>{folder} has only .bin files, which are pickles; servers and clients never open them</source>
+        <translation>{folder} solo contiene archivos .bin (pickles); Potluck nunca los abre</translation>
+    </message>
+    <message>
+        <source>{folder} is not a checkpoint: it has no config.json</source>
+        <translation>{folder} no es un modelo: falta config.json</translation>
+    </message>
+    <message>
+        <source>{folder} is not an adapter that can be served: it has no {file}</source>
+        <translation>{folder} no es un adaptador que se pueda ofrecer: falta {file}</translation>
+    </message>
+    <message>
+        <source>{free} are free for downloaded checkpoints at {path}</source>
+        <translation>hay {free} libres para modelos en {path}</translation>
+    </message>
+    <message>
+        <source>{free} are free, {least} are needed at most</source>
+        <translation>hay {free} libres; se necesitan como mucho {least}</translation>
+    </message>
+    <message>
+        <source>{free} of {all} are available</source>
+        <translation>hay {free} de {all} disponibles</translation>
+    </message>
+    <message>
+        <source>{host} cannot be found</source>
+        <translation>no se encuentra {host}</translation>
+    </message>
+    <message>
+        <source>{host} does not answer</source>
+        <translation>{host} no responde</translation>
+    </message>
+    <message>
+        <source>{host} has a certificate that is not trusted</source>
+        <translation>el certificado de {host} no es de confianza</translation>
+    </message>
+    <message>
+        <source>{host} refuses to send packages: {why}</source>
+        <translation>{host} se niega a enviar paquetes: {why}</translation>
+    </message>
+    <message>
+        <source>{name} cannot name a swarm</source>
+        <translation>{name} no sirve como nombre de un enjambre</translation>
+    </message>
+    <message>
+        <source>{name} does not answer</source>
+        <translation>{name} no responde</translation>
+    </message>
+    <message>
+        <source>{name} does not name a peer</source>
+        <translation>{name} no nombra ningún par</translation>
+    </message>
+    <message>
+        <source>{name} does not report idle time</source>
+        <translation>{name} no indica el tiempo inactivo</translation>
+    </message>
+    <message>
+        <source>{name} does not run</source>
+        <translation>{name} no está en marcha</translation>
+    </message>
+    <message>
+        <source>{name} has no computer named {what}</source>
+        <translation>{name} no tiene ningún ordenador llamado {what}</translation>
+    </message>
+    <message>
+        <source>{name} has no file {file} on the hub</source>
+        <translation>{name} no tiene el archivo {file} en el hub</translation>
+    </message>
+    <message>
+        <source>{name} has no such revision</source>
+        <translation>{name} no tiene esa revisión</translation>
+    </message>
+    <message>
+        <source>{name} has several computers named {what}</source>
+        <translation>{name} tiene varios equipos llamados {what}</translation>
+    </message>
+    <message>
+        <source>{name} is a member already</source>
+        <translation>{name} ya es miembro</translation>
+    </message>
+    <message>
+        <source>{name} is an open swarm, which has no members</source>
+        <translation>{name} es un enjambre abierto, sin miembros</translation>
+    </message>
+    <message>
+        <source>{name} is gated: its owner must grant you access</source>
+        <translation>{name} tiene acceso restringido: su propietario debe concederte acceso</translation>
+    </message>
+    <message>
+        <source>{name} is ignored: {why}</source>
+        <translation>se ignora {name}: {why}</translation>
+    </message>
+    <message>
+        <source>{name} is neither a folder nor a hub name</source>
+        <translation>{name} no es ni una carpeta ni un nombre del hub</translation>
+    </message>
+    <message>
+        <source>{name} is no name for a key</source>
+        <translation>{name} no sirve como nombre de una clave</translation>
+    </message>
+    <message>
+        <source>{name} is not among the downloaded models</source>
+        <translation>{name} no está entre los modelos descargados</translation>
+    </message>
+    <message>
+        <source>{name} is not confirmed yet</source>
+        <translation>{name} aún no tiene confirmación</translation>
+    </message>
+    <message>
+        <source>{name} is open to everybody, so it has no members</source>
+        <translation>{name} está abierto a todos y no tiene miembros</translation>
+    </message>
+    <message>
+        <source>{name} is too old for torch</source>
+        <translation>{name} es demasiado antigua para PyTorch</translation>
+    </message>
+    <message>
+        <source>{name} names certificates that are not there</source>
+        <translation>{name} indica certificados que no existen</translation>
+    </message>
+    <message>
+        <source>{name} relies on this machine to be found</source>
+        <translation>{name} solo se encuentra a través de este ordenador</translation>
+    </message>
+    <message>
+        <source>{name} removed this computer from the swarm {what}</source>
+        <translation>{name} quitó este ordenador del enjambre {what}</translation>
+    </message>
+    <message>
+        <source>{name} was damaged and could not be repaired; the damaged file is {path}</source>
+        <translation>{name} estaba dañado y no se ha podido reparar; el archivo dañado es {path}</translation>
+    </message>
+    <message>
+        <source>{name} was damaged and has been repaired; the damaged file is {path}</source>
+        <translation>{name} estaba dañado y se ha reparado; el archivo dañado es {path}</translation>
+    </message>
+    <message>
+        <source>{name} with {size}</source>
+        <translation>{name} con {size}</translation>
+    </message>
+    <message>
+        <source>{number} W a busy core</source>
+        <translation>{number} W por núcleo ocupado</translation>
+    </message>
+    <message>
+        <source>{number} of {all} addresses of {name} answer</source>
+        <translation>{number} de {all} direcciones responden: {name}</translation>
+    </message>
+    <message>
+        <source>{number} of {all} members that tried reached this machine directly</source>
+        <translation>{number} de {all} miembros han llegado directamente a este ordenador</translation>
+    </message>
+    <message>
+        <source>{number} of {all} members that tried reached this machine directly: it serves through a relay</source>
+        <translation>{number} de {all} miembros que lo intentaron llegaron directamente a este equipo: sirve a través de un relé</translation>
+    </message>
+    <message>
+        <source>{path} belongs to somebody else</source>
+        <translation>{path} es de otra persona</translation>
+    </message>
+    <message>
+        <source>{path} belongs to user {number}, who is not known here</source>
+        <translation>{path} es del usuario {number}, desconocido aquí</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read: {why}</source>
+        <translation>no se puede leer {path}: {why}</translation>
+    </message>
+    <message>
+        <source>{path} cannot be written</source>
+        <translation>no se puede escribir en {path}</translation>
+    </message>
+    <message>
+        <source>{path} has no model</source>
+        <translation>en {path} no hay ningún modelo</translation>
+    </message>
+    <message>
+        <source>{path} has {free} free, the models take {used}</source>
+        <translation>en {path} hay {free} libres; los modelos ocupan {used}</translation>
+    </message>
+    <message>
+        <source>{path} is on a file system that does not run programs</source>
+        <translation>{path} está en un sistema de archivos que no ejecuta programas</translation>
+    </message>
+    <message>
+        <source>{path} is too long a path for sockets</source>
+        <translation>{path} es una ruta demasiado larga para sockets</translation>
+    </message>
+    <message>
+        <source>{path} is {what}, and root does not follow it</source>
+        <translation>{path} es {what}, y root no lo sigue</translation>
+    </message>
+    <message>
+        <source>{path}, where the engine was to be installed, does not exist</source>
+        <translation>{path}, donde se iba a instalar el motor, no existe</translation>
+    </message>
+    <message>
+        <source>{place}: there is no setting {key}</source>
+        <translation>{place}: no existe el ajuste {key}</translation>
+    </message>
+    <message>
+        <source>{place}: there is no setting {key}; did you mean {other}?</source>
+        <translation>{place}: no existe el ajuste {key}; ¿quieres decir {other}?</translation>
+    </message>
+    <message>
+        <source>{place}: {key}: {why}</source>
+        <translation>{place}: {key}: {why}</translation>
+    </message>
+    <message>
+        <source>{text}</source>
+        <translation>{text}</translation>
+    </message>
+    <message>
+        <source>{time} s after there is enough memory again</source>
+        <translation>{time} s después de que vuelva a haber memoria</translation>
+    </message>
+    <message>
+        <source>{time} s after you are back at the computer</source>
+        <translation>{time} s después de que vuelvas al ordenador</translation>
+    </message>
+    <message>
+        <source>{time} s after {who} has ended</source>
+        <translation>{time} s después de que acabe {who}</translation>
+    </message>
+    <message>
+        <source>{time} s after {who} is done</source>
+        <translation>{time} s después de que termine {who}</translation>
+    </message>
+    <message>
+        <source>{what} ({advice})</source>
+        <translation>{what} ({advice})</translation>
+    </message>
+    <message>
+        <source>{what} ({number} of {all})</source>
+        <translation>{what} ({number} de {all})</translation>
+    </message>
+    <message>
+        <source>{what} ({why})</source>
+        <translation>{what} ({why})</translation>
+    </message>
+    <message>
+        <source>{what} has the shape {number} in the checkpoint, but the configuration says {other}</source>
+        <translation>{what} tiene en el modelo la forma {number}, pero la configuración dice {other}</translation>
+    </message>
+    <message>
+        <source>{what} is neither an invite nor a swarm you joined</source>
+        <translation>{what} no es ni una invitación ni un enjambre tuyo</translation>
+    </message>
+    <message>
+        <source>{what} is not a multiaddr</source>
+        <translation>{what} no es una multidirección</translation>
+    </message>
+    <message>
+        <source>{what} is not installed beside this Python</source>
+        <translation>{what} no está instalado junto a este Python</translation>
+    </message>
+    <message>
+        <source>{what} is stored as {format}, which this version of torch does not know</source>
+        <translation>{what} está guardado como {format}, que esta versión de torch no conoce</translation>
+    </message>
+    <message>
+        <source>{what} is stored quantised, which is supported for blocks alone</source>
+        <translation>{what} está cuantizado, algo que solo se admite en las capas</translation>
+    </message>
+    <message>
+        <source>{what}, {other}</source>
+        <translation>{what}, {other}</translation>
+    </message>
+    <message>
+        <source>{what}: {why}</source>
+        <translation>{what}: {why}</translation>
+    </message>
+    <message>
+        <source>{what}; it is now called {file}</source>
+        <translation>{what}; ahora se llama {file}</translation>
+    </message>
+    <message>
+        <source>{who} can be used</source>
+        <translation>se puede usar {who}</translation>
+    </message>
+    <message>
+        <source>{who} can be used, with driver {driver}</source>
+        <translation>se puede usar {who}, con el controlador {driver}</translation>
+    </message>
+    <message>
+        <source>{who} cannot be used by torch {version}</source>
+        <translation>torch {version} no puede usar {who}</translation>
+    </message>
+    <message>
+        <source>{who} does not report its compute capability</source>
+        <translation>{who} no informa de su capacidad de cómputo</translation>
+    </message>
+    <message>
+        <source>{who} has ended; waiting a moment</source>
+        <translation>{who} ha terminado; espera un momento</translation>
+    </message>
+    <message>
+        <source>{who} is older than what torch {version} has kernels for</source>
+        <translation>{who} es demasiado antigua para torch {version}</translation>
+    </message>
+    <message>
+        <source>{who} needs another build of torch than the machine&apos;s other GPUs</source>
+        <translation>{who} necesita otra compilación de PyTorch que las demás GPU del equipo</translation>
     </message>
 </context>
 <context>
@@ -3885,10 +4441,6 @@
     <message>
         <source>The compute engine is not set up yet. Set it up on the page Installation.</source>
         <translation>El motor de cálculo aún no está instalado. Instálalo en la página Instalación.</translation>
-    </message>
-    <message>
-        <source>Getting ready: {step}…</source>
-        <translation>Preparando: {step}…</translation>
     </message>
     <message>
         <source>People serving this model can read your messages.</source>
@@ -5328,10 +5880,6 @@
     <message>
         <source>Ends at {time} if nobody asks.</source>
         <translation>Termina a las {time} si nadie pregunta.</translation>
-    </message>
-    <message>
-        <source>Getting ready: {step}…</source>
-        <translation>Preparando: {step}…</translation>
     </message>
     <message>
         <source>It does not run.</source>

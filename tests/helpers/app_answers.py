@@ -31,13 +31,20 @@ from potluck_control.states import Reason, State
 from potluck_daemon.settings.page import settings_page
 from potluck_daemon.settings.store import Loaded
 
+from potluck.sentences import NOTHING, sentence
+
 SWARM = SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(1, 1, 0, 1))
-SERVING = Status(State.SERVING, Reason.NONE, "Serving", since=5.0, version="1", engine=EngineStatus(pid=1), swarm=SWARM)
+SERVING = Status(
+    State.SERVING, Reason.NONE, sentence("Serving"), since=5.0, version="1", engine=EngineStatus(pid=1), swarm=SWARM
+)
 WEEK = Earned(0.0, 0.0, earned=2_500_000, received=500_000, tokens=1234, people=3)
 EARNINGS = Earnings(Earned(0, 0), WEEK, WEEK, WEEK)
 DAYS = EarningsSeries(Period.DAY, tuple(Earned(86400.0 * day, 86400.0 * (day + 1), earned=day) for day in range(7)))
 GAVE = ContributionSeries(Period.DAY, (Contribution(0, 0, 3600.0, 5, 1500.0, 0.3),))
-METERS = (EnergySource("nvml", "RTX 3090", True, 140.0), EnergySource("rapl", "processor", False, 0.0, "root only"))
+METERS = (
+    EnergySource("nvml", sentence("RTX 3090"), True, 140.0),
+    EnergySource("rapl", sentence("processor"), False, 0.0, sentence("root only")),
+)
 NOW = ContributionNow(GAVE.periods[0], GAVE.periods[0], 4, 9, 0.5, 140.0, METERS)
 ANSWERS: dict[str, object] = {
     "activity.hour": LastHour((Minute(time.time(), 2.0, 50.0, 40.0),)),
@@ -48,7 +55,17 @@ ANSWERS: dict[str, object] = {
     "contribution.series": GAVE,
     "contribution.now": NOW,
     "history": HistoryPage(
-        (Transition(10.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to Doom", "doom", "Doom"),)
+        (
+            Transition(
+                10.0,
+                State.SERVING,
+                State.YIELDED,
+                Reason.GAME,
+                sentence("Giving way to {who}", who="Doom"),
+                "doom",
+                "Doom",
+            ),
+        )
     ),
     "programs.running": Programs((), (), ()),
     "gateway.status": GatewayStatus(GatewayState.READY, "http://127.0.0.1:8737/v1", "t", "friday", "demo"),
@@ -97,14 +114,16 @@ ANSWERS: dict[str, object] = {
         servers_at=time.time(),
     ),
     "logs": Logs("/x/potluckd.log", ("one", "two")),
-    "setup.state": SetupState(True, "/x/engines", Plan("cpu", "as you asked", "", 400 << 20, 2 << 30, True), "cpu"),
+    "setup.state": SetupState(
+        True, "/x/engines", Plan("cpu", sentence("as you asked"), NOTHING, 400 << 20, 2 << 30, True), "cpu"
+    ),
     "updates.state": UpdatesState("0.1.0", False, True, True),
 }
 PROBES = (
-    ProbeStatus("Steam", ProbeState.WATCHING),
-    ProbeStatus("GameMode", ProbeState.WATCHING),
-    ProbeStatus("GPU memory", ProbeState.FAILED, "the NVIDIA driver does not answer"),
-    ProbeStatus("Battery", ProbeState.UNAVAILABLE, "no battery"),
-    ProbeStatus("Listed programs", ProbeState.SEEN, "blender"),
-    ProbeStatus("Power", ProbeState.OFF),
+    ProbeStatus(sentence("Steam"), ProbeState.WATCHING),
+    ProbeStatus(sentence("GameMode"), ProbeState.WATCHING),
+    ProbeStatus(sentence("GPU memory"), ProbeState.FAILED, sentence("the NVIDIA driver does not answer")),
+    ProbeStatus(sentence("Battery"), ProbeState.UNAVAILABLE, sentence("no battery")),
+    ProbeStatus(sentence("Listed programs"), ProbeState.SEEN, sentence("blender")),
+    ProbeStatus(sentence("Power"), ProbeState.OFF),
 )

@@ -5,15 +5,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, Part
+from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, OnWait, Part
 from potluck_gateway.embedding_format import Embeddings
 from potluck_gateway.requests import ChatRequest
 from potluck_gateway.server import GatewayServer
 
+from potluck.client.outages import wait_text
 from potluck.errors import PotluckError
+from potluck.protocol.blocks import Span
 
 TOKEN = "secret-token"
-WAITING = "Layers 2-3 and 6 are gone. Waiting for a server."
+WAITING = wait_text((Span(1, 3), Span(5, 6)))
 DETAILS = AnswerDetails((7, 8, 9), 12.5, (AnswerHop("12D3KooW", None, "0:4"), AnswerHop("12D3KooX", "ana", "4:12")))
 
 
@@ -30,7 +32,7 @@ class Words:
         self.may_begin, self.may_end, self.is_cut = threading.Event(), threading.Event(), threading.Event()
         self.may_begin.set()
 
-    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: Callable[[str], None]) -> Answer:
+    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: OnWait) -> Answer:
         self.asked.append(request)
         if self.early_failure is not None:
             raise self.early_failure

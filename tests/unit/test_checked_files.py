@@ -64,7 +64,7 @@ def test_damage_to_the_file_or_its_copy_is_repaired(file: CheckedFile[bytes], wh
     assert file.path.read_bytes() == read_copy(file.copy) == b"{some state}"
     notices = list(damage_notices((file.path.parent,), time.time()))
     assert len(notices) == (which == "file" and kind != "deleted")
-    assert all("state was damaged and has been repaired" in notice for notice in notices)
+    assert all("state was damaged and has been repaired" in str(notice) for notice in notices)
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
@@ -80,7 +80,7 @@ def test_damage_to_both_is_refused_and_told_once_it_is_set_aside(file: CheckedFi
     assert aside.read_bytes() == before
     assert file.read_or_refuse() is None
     (notice,) = damage_notices((file.path.parent,), time.time())
-    assert "state was damaged and could not be repaired" in notice
+    assert "state was damaged and could not be repaired" in str(notice)
     assert not list(damage_notices((file.path.parent,), time.time() + 8 * 86400))
 
 

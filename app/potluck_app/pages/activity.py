@@ -50,7 +50,7 @@ def worth_showing(transitions: Sequence[Transition]) -> list[Transition]:
 def _is_on_the_way(first: Transition, second: Transition) -> bool:
     """Tell whether `first` only leads to `second`: it stepped aside, or loaded one layer after the other."""
     if first.state is State.DRAINING:
-        return first.text == second.text
+        return (first.reason, first.app) == (second.reason, second.app)
     is_growing = first.state is second.state is State.SERVING and first.reason is second.reason is Reason.NONE
     return is_growing and second.at - first.at < _TOGETHER_S
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
+from msgspec import Struct
 from potluck_control.methods.gateway import GatewayStatus
 from PySide6.QtCore import QByteArray, QObject, QUrl, Signal
 from PySide6.QtNetwork import QNetworkAccessManager, QNetworkReply, QNetworkRequest
 
+from potluck.protocol.codec import CodecError, decode
+from potluck.sentences import NOTHING, Sentence, verbatim
+from potluck_app.words import sentences
 from potluck_app.words.language import tr
 
 _TIMEOUT_MS = 300_000  # of silence: the first word needs the whole prompt
@@ -34,15 +37,46 @@ class Details:
     servers: tuple[str, ...] = ()
 
 
+class _Delta(Struct, frozen=True):
+    content: str | None = None
+
+
+class _Hop(Struct, frozen=True):
+    name: str | None = None
+
+
+class _Details(Struct, frozen=True):
+    tokens_per_s: float
+    route: tuple[_Hop, ...]
+
+
+class _Choice(Struct, frozen=True):
+    delta: _Delta
+    potluck: _Details | None = None
+
+
+class _Error(Struct, frozen=True):
+    message: str
+    potluck: Sentence = NOTHING  # the message as data; an older gateway has none
+
+
+class _Event(Struct, frozen=True):
+    """One event of the stream. `potluck`: why the answer has to wait."""
+
+    choices: tuple[_Choice, ...] = ()
+    error: _Error | None = None
+    potluck: Sentence = NOTHING
+
+
 class Answer(QObject):
     """Asks at once. There is no signal after `stop`.
 
-    Signals: `grew(str)` with the text so far, `waits(str)` with a sentence when servers are missing, and at the end
-    `ended()` or `failed(str)`. `details` are known at the end.
+    Signals: `grew(str)` with the text so far, `waits(Sentence)` when servers are missing, and at the end `ended()` or
+    `failed(str)`. `details` are known at the end.
     """
 
     grew = Signal(str)
-    waits = Signal(str)
+    waits = Signal(object)
     ended = Signal()
     failed = Signal(str)
 
@@ -91,16 +125,20 @@ class Answer(QObject):
 
     def _hear(self, line: bytes) -> None:
         if line.startswith(_COMMENT):
-            self.waits.emit(line.removeprefix(_COMMENT).decode(errors="replace"))
+            self.waits.emit(verbatim(line.removeprefix(_COMMENT).decode(errors="replace")))
         if not line.startswith(_DATA):
             return
         if line == _DATA + _DONE:
             self._is_done = True
             return
-        part, problem, details = _understand(line.removeprefix(_DATA))
-        self.text += part
-        self.details = details or self.details
+        event, problem = _understand(line.removeprefix(_DATA))
         self._problem = self._problem or problem
+        self.text += "".join(choice.delta.content or "" for choice in event.choices)
+        for told in (choice.potluck for choice in event.choices if choice.potluck is not None):
+            names = dict.fromkeys(hop.name for hop in told.route if hop.name)
+            self.details = Details(told.tokens_per_s, tuple(names))
+        if event.potluck:
+            self.waits.emit(event.potluck)
 
     def _finish(self) -> None:
         if self._reply.isOpen():  # one that was aborted is closed
@@ -125,19 +163,12 @@ class Answer(QObject):
         return tr("The connection was lost before the answer was complete.")
 
 
-def _understand(data: bytes) -> tuple[str, str, Details | None]:
-    """Return a part of the text, what went wrong, and how the answer was made if this tells it."""
+def _understand(data: bytes) -> tuple[_Event, str]:
+    """Return an event, and what went wrong in the user's language."""
     try:
-        event = json.loads(data)
-        if "error" in event:
-            return "", str(event["error"]["message"]), None
-        choices = event["choices"]
-        told = next((_read_details(choice["potluck"]) for choice in choices if "potluck" in choice), None)
-        return "".join(choice["delta"].get("content") or "" for choice in choices), "", told
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return "", tr("Potluck received an answer that it does not understand."), None
-
-
-def _read_details(told: Any) -> Details:
-    names = (hop["name"] for hop in told["route"])
-    return Details(float(told["tokens_per_s"]), tuple(dict.fromkeys(str(name) for name in names if name)))
+        event = decode(_Event, data)
+    except CodecError:
+        return _Event(), tr("Potluck received an answer that it does not understand.")
+    if event.error is None:
+        return event, ""
+    return event, sentences.reason(event.error.potluck or verbatim(event.error.message))

@@ -174,12 +174,9 @@ class ChatPage(Page):
     def _try_later(self, error: PotluckError) -> None:
         """Wait for a computer that is about to serve: until then nobody may be found."""
         if self._state in (State.STARTING, State.JOINING) or self._reason is Reason.NO_ENGINE:
-            self._wait(self._getting_ready(self.tr("this computer starts")), self._start_gateway)
+            self._wait(engine.getting_ready(self.tr("this computer starts")), self._start_gateway)
         else:
             self._fail(sentences.failure(error))
-
-    def _getting_ready(self, step: str) -> str:
-        return self.tr("Getting ready: {step}…").format(step=step)
 
     def _wait(self, note: str, then: Callable[[], None]) -> None:
         """Say what there is to wait for, and go on in a moment."""
@@ -189,7 +186,7 @@ class ChatPage(Page):
 
     def _hear(self, status: GatewayStatus) -> None:
         if status.state is GatewayState.STARTING:
-            note = self._getting_ready(translated(status.step or "Starting"))
+            note = engine.getting_ready(translated(status.step))
             self._wait(note, lambda: self._call(gateway.STATUS, None, self._hear, self._try_later))
         elif status.state is GatewayState.READY:
             self._bubbles[-1].show_note(self.tr("Waiting for the first word…"))
@@ -203,7 +200,7 @@ class ChatPage(Page):
             answer.ended.connect(self._end)
             answer.failed.connect(self._fail)
         else:
-            self._fail(status.problem or self.tr("The chat service was stopped."))
+            self._fail(sentences.reason(status.problem) or self.tr("The chat service was stopped."))
 
     def _grow(self, said: str) -> None:
         bar = self.verticalScrollBar()
@@ -233,11 +230,11 @@ class ChatPage(Page):
         self.refresh()
 
     def _fail(self, problem: str) -> None:
-        """Drop half an answer, and offer to ask the question again."""
+        """Drop half an answer, say why, and offer to ask the question again."""
         self._turn += 1
         self._answer, self._is_busy = None, False
         self._remove(self._bubbles.pop())
-        self._problem.say(sentences.sentence(translated(problem)), self.tr("Ask again"))
+        self._problem.say(problem, self.tr("Ask again"))
         self._show_state()
         self._scroll_down()
 

@@ -80,7 +80,7 @@ class DiagnosticsPage(Page):
             for finding in findings:
                 if finding.severity is severity:
                     said = sentences.capital(translated(finding.text))
-                    lines.extend((finding_line(severity, said, sentences.advice(translated(finding.advice))), line()))
+                    lines.extend((finding_line(severity, said, sentences.advice(finding.advice)), line()))
         fine = [translated(finding.check) for finding in findings if finding.severity is Severity.OK]
         if fine:
             said = self.tr("%n check(s) found nothing wrong", "", len(fine))

@@ -25,7 +25,6 @@ from potluck_app.widgets.card import Card, Pot, Sign, text
 from potluck_app.widgets.layout import column, holder, row
 from potluck_app.widgets.theme import Type
 from potluck_app.words import engine, layers, sentences
-from potluck_app.words.daemon_texts import translated
 from potluck_app.words.people import unconfirmed
 
 _POT, _SIGN = 56, 24
@@ -174,7 +173,7 @@ class FirstRunPage(Page):
         if status is None or status.swarm is None:
             return ""
         if status.reason is Reason.NOT_ADMITTED:
-            return sentences.sentence(translated(status.text))
+            return sentences.reason(status.text)
         said = self.tr("You are in the swarm “{swarm}”, which runs {model}.")
         said = said.format(swarm=status.swarm.name, model=layers.model(status.swarm.model))
         return " ".join(filter(None, (said, unconfirmed(status))))

@@ -10,6 +10,7 @@ from potluck_control.methods.machine import LoginParams, LoginStart
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QWidget
 
+from potluck.sentences import NOTHING
 from potluck_app.pages.page import Page
 from potluck_app.widgets.button import Switch
 from potluck_app.widgets.card import divided
@@ -18,7 +19,6 @@ from potluck_app.widgets.row import Row
 from potluck_app.windows.autostart import Autostart
 from potluck_app.windows.places import LAUNCHER
 from potluck_app.words import sentences
-from potluck_app.words.daemon_texts import translated
 
 
 class Login(QWidget):
@@ -45,7 +45,7 @@ class Login(QWidget):
 
     def _show(self, start: LoginStart) -> None:
         if self._windows is not None:
-            start = structs.replace(start, app=self._windows.is_on(), app_problem="")
+            start = structs.replace(start, app=self._windows.is_on(), app_problem=NOTHING)
         shown = (
             (self._daemon, start.daemon, start.daemon_problem, start.daemon_by),
             (self._app, start.app, start.app_problem, start.app_by),
@@ -58,7 +58,7 @@ class Login(QWidget):
             fixed = self.tr("Set up for all users of this computer.") if is_on else ""
             refused = fixed or self.tr("Not available on this computer.")
             self._rows[switch].show_problem(refused if problem else "")
-            self._rows[switch].setToolTip(sentences.sentence(translated(problem)) if problem else "")
+            self._rows[switch].setToolTip(sentences.reason(problem))
 
     def _change(self, params: LoginParams) -> None:
         if self._windows is not None and params.app is not None:

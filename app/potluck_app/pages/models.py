@@ -29,7 +29,6 @@ from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.theme import Type
 from potluck_app.words import engine, layers, numbers, sentences
-from potluck_app.words.daemon_texts import translated
 from potluck_app.words.language import tr
 
 _FEW = 4  # lines about what the swarm needs most
@@ -113,7 +112,7 @@ class ModelsPage(Page):
         if found.move is not None and not found.move.is_done:
             moving = self.tr("Moving to {folder}: {progress}")
             said = moving.format(folder=found.move.target, progress=_moved(found.move.progress))
-            problem = sentences.sentence(translated(found.move.problem)) if found.move.problem else ""
+            problem = sentences.reason(found.move.problem)
             rows.insert(1, text("error" if problem else "muted", said=problem or said))
         if found.folder.prepared_bytes:
             about = self.tr("Delete prepared layers")

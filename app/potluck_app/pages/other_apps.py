@@ -26,7 +26,7 @@ from potluck_app.widgets.copy_field import CopyField
 from potluck_app.widgets.layout import Poll, Slot, column, holder, row
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
-from potluck_app.words import dates, layers, numbers, sentences
+from potluck_app.words import dates, engine, layers, numbers, sentences
 from potluck_app.words.daemon_texts import translated
 
 _LOOK_MS = 700  # while the gateway starts
@@ -124,7 +124,7 @@ class OtherAppsPage(SettingsForm):
                 ending = ends.format(time=dates.clock(status.ends_at)) if status.ends_at is not None else ""
                 return " ".join(filter(None, (said, ending, sentences.reason(status.notice))))
             case GatewayState.STARTING:
-                return self.tr("Getting ready: {step}…").format(step=translated(status.step or "Starting"))
+                return engine.getting_ready(translated(status.step))
             case GatewayState.FAILED:
                 return sentences.reason(status.problem)
             case _:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from potluck_control.methods.health import Finding, Severity
+from potluck_control.methods.health import Finding, Severity, Subject
 from potluck_control.methods.setup import BeginParams, SetupState
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
@@ -13,11 +13,9 @@ from potluck_app.widgets.findings import finding_line
 from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.theme import Type
-from potluck_app.words import engine
+from potluck_app.words import engine, sentences
 
-_OF_ROOM = "disk"
-_OF_PLACE = ("folder", _OF_ROOM)  # checks that say nothing about a folder chosen after them
-_OF_PLAN = "GPU"  # the check that says what the plan says
+_OF_PLACE = (Subject.FOLDER, Subject.ROOM)  # such findings say nothing about a folder chosen after them
 
 
 class SetUpPlan(QWidget):
@@ -70,9 +68,9 @@ class SetUpPlan(QWidget):
             return
         plan, other = self._state.plan, self._other_variant()
         severity = Severity.WARNING if plan.advice else Severity.OK
-        lines = [finding_line(severity, engine.setting_up(plan.why), engine.setting_up(plan.advice))]
+        lines = [finding_line(severity, sentences.reason(plan.why), sentences.reason(plan.advice))]
         for item in self._told():
-            lines.append(finding_line(item.severity, engine.setting_up(item.text), self._advice(item)))
+            lines.append(finding_line(item.severity, sentences.reason(item.text), self._advice(item)))
         if plan.variant not in self._state.variants:
             said = self.tr("This version of Potluck lacks the packages of the best build ({variant}).")
             lines.append(finding_line(Severity.WARNING, said.format(variant=engine.variant(plan.variant))))
@@ -86,15 +84,15 @@ class SetUpPlan(QWidget):
     def _told(self) -> list[Finding]:
         """Return the findings about obstacles and free space."""
         known = self._state.findings if self._state is not None else ()
-        left_out = (_OF_PLAN, *_OF_PLACE) if self._folder else (_OF_PLAN,)
-        worth = [item for item in known if item.severity is not Severity.OK or item.check == _OF_ROOM]
-        return [item for item in worth if item.check not in left_out]
+        left_out = (Subject.BUILD, *_OF_PLACE) if self._folder else (Subject.BUILD,)
+        worth = [item for item in known if item.severity is not Severity.OK or item.subject is Subject.ROOM]
+        return [item for item in worth if item.subject not in left_out]
 
     def _advice(self, of: Finding) -> str:
         """Return the daemon's advice, but for the folder, which has a button here."""
-        if of.check in _OF_PLACE and of.severity is not Severity.OK:
+        if of.subject in _OF_PLACE and of.severity is not Severity.OK:
             return self.tr("Free some space, or choose another folder below.")
-        return engine.setting_up(of.advice)
+        return sentences.reason(of.advice)
 
     def _other_variant(self) -> str:
         """Return the build chosen instead of the best one; empty: the best one."""

@@ -20,7 +20,6 @@ from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
 from potluck_app.words import layers, sentences
-from potluck_app.words.daemon_texts import translated
 
 
 class SwarmsCard(QWidget):
@@ -115,7 +114,7 @@ class SwarmsCard(QWidget):
         if self._is_changing:
             self._say(self.tr("Reading the files of {model}…").format(**about))
         elif change.problem:
-            why = sentences.sentence(translated(change.problem))
+            why = sentences.reason(change.problem)
             self._say(problem=self.tr("{swarm} keeps its model. {why}").format(why=why, **about))
         else:
             self._say()

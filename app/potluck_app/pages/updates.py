@@ -19,7 +19,6 @@ from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.theme import Type
 from potluck_app.words import dates, sentences
-from potluck_app.words.daemon_texts import translated
 
 _ALLOWED = "updates.check"
 
@@ -63,9 +62,7 @@ class Updates(QWidget):
         self._show_offer(state.offered, can_install=state.can_install, is_running=is_running)
         self._bar.setVisible(is_running)
         if state.progress is not None:
-            self._bar.say(
-                sentences.sentence(translated(state.progress.text)), state.progress.done, state.progress.total
-            )
+            self._bar.say(sentences.reason(state.progress.text), state.progress.done, state.progress.total)
         self._error.say("" if is_running else sentences.problem(state.error), self.tr("Try again"))
         self._poll.run_while(is_running)
 

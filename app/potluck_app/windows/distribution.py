@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from potluck_app.windows.wsl import DISTRIBUTION, NOT_SET_UP, Wsl, WslError, explain
+from potluck_app.windows.wsl import DISTRIBUTION, NOT_SET_UP, UnexplainedError, Wsl, WslError, explain
 
 OLDEST_WSL = (2, 4, 10)  # the first that installs under a name and into a folder of one's choice
 BASE = "Debian"  # as `wsl --list --online` calls it
@@ -76,8 +76,8 @@ def check(wsl: Wsl) -> None:
     too_old = WslError("this version of WSL is too old", hint="run: wsl --update; then try again")
     try:
         said = wsl.ask("--version")
-    except WslError as error:
-        raise (too_old if error.message.startswith("WSL failed") else error) from None
+    except UnexplainedError:
+        raise too_old from None
     found = re.search(r"(\d+)\.(\d+)\.(\d+)", said)  # the first line is about WSL itself, in any language
     if found is None or tuple(map(int, found.groups())) < OLDEST_WSL:
         raise too_old

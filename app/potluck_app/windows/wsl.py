@@ -63,6 +63,10 @@ class WslError(PotluckError):
     """WSL does not do it; `hint` says what the user can do."""
 
 
+class UnexplainedError(WslError):
+    """WSL failed, and its words are none that are known here."""
+
+
 class Wsl:
     """Runs wsl.exe. `program`: how it is called."""
 
@@ -117,7 +121,8 @@ def explain(said: bytes) -> WslError:
         if re.search(pattern, text, re.IGNORECASE):
             return WslError(message, hint=hint)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return WslError("WSL failed: " + (" ".join(lines)[-_MAX_SAID:] or "it did not say why"), hint="wsl --status")
+    why = " ".join(lines)[-_MAX_SAID:] or "it did not say why"
+    return UnexplainedError(f"WSL failed: {why}", hint="wsl --status")
 
 
 def _find() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from potluck_control.methods.setup import SetupProgress, Step
 
-from potluck_app.words import numbers, sentences
+from potluck_app.words import numbers
 from potluck_app.words.daemon_texts import translated
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
@@ -23,6 +23,11 @@ _BUILDS = {
     "mps": QT_TRANSLATE_NOOP("", "{name}, for Macs with Apple's processor"),
     "xpu": QT_TRANSLATE_NOOP("", "{name}, for Intel graphics cards"),
 }
+
+
+def getting_ready(step: str) -> str:
+    """Return what the gateway does before it can answer; it names its steps a moment after it began."""
+    return tr("Getting ready: {step}…").format(step=step or tr("Starting"))
 
 
 def progress(of: SetupProgress) -> str:
@@ -59,8 +64,3 @@ def device(name: str) -> str:
     if kind == "cpu":
         return tr("processor")
     return tr("graphics card {number}").format(number=int(number) + 1) if number.isdecimal() else name
-
-
-def setting_up(said: str) -> str:
-    """Return a finding of the set-up as a sentence; empty stays empty."""
-    return sentences.sentence(translated(said)) if said else ""

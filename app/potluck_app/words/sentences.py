@@ -6,6 +6,7 @@ from potluck_control.agreement import Agreement
 from potluck_control.methods.setup import Problem
 
 from potluck.errors import PotluckError
+from potluck.sentences import Sentence
 from potluck_app.words.daemon_texts import translated
 from potluck_app.words.language import tr
 
@@ -14,7 +15,7 @@ _MAX_NAME = 40  # letters of a program's name on a button
 
 def failure(error: PotluckError) -> str:
     """Return what went wrong and what to do about it."""
-    return _sentences(error.message, error.hint or "")
+    return _sentences(error.sentence, error.advice)
 
 
 def problem(told: Problem | None) -> str:
@@ -22,8 +23,8 @@ def problem(told: Problem | None) -> str:
     return _sentences(told.text, told.hint) if told is not None else ""
 
 
-def reason(told: str) -> str:
-    """Return a reason that the daemon gives as a sentence; empty if there is none."""
+def reason(told: Sentence) -> str:
+    """Return a reason that the daemon gives, with a capital and a full stop; empty if there is none."""
     return _sentences(told)
 
 
@@ -32,9 +33,9 @@ def difference(agreement: Agreement) -> str:
     return _sentences(agreement.text, agreement.advice)
 
 
-def advice(given: str) -> str:
+def advice(given: Sentence) -> str:
     """Return what to do as a sentence; its first letter stays, for it may begin with a command."""
-    return tr("What to do: {advice}.").format(advice=given.rstrip(".")) if given else ""
+    return tr("What to do: {advice}.").format(advice=translated(given).rstrip(".")) if given else ""
 
 
 def sentence(part: str) -> str:
@@ -55,5 +56,5 @@ def short(name: str) -> str:
     return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…"
 
 
-def _sentences(*parts: str) -> str:
+def _sentences(*parts: Sentence) -> str:
     return " ".join(sentence(translated(part)) for part in parts if part)

@@ -26,6 +26,6 @@ def describe(status: Status) -> str:
         "Model": "none" if swarm is None else f"{swarm.model}, blocks {swarm.span} of {swarm.num_blocks}",
         "Memory": states.memory(status),
         "Watching": "; ".join(f"{probe.name}: {probe.state}" for probe in status.probes) or "not told",
-        "Notices": "; ".join(status.notices) or "none",
+        "Notices": "; ".join(map(str, status.notices)) or "none",
     }
     return "\n".join(f"{name}: {said}" for name, said in lines.items()).replace(str(Path.home()), "~")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.method import Empty, Method
 from potluck_control.methods.periods import Period, SeriesParams
 
@@ -30,10 +31,10 @@ class EnergySource(Struct, frozen=True):
     """One meter. `kind`: nvml (the GPU's own), rapl (the processor's own), given (limits.serving_w), estimate."""
 
     kind: str
-    name: str
+    name: Sentence
     is_used: bool
     watts: float = 0.0  # of serving, lately
-    problem: str = ""  # why it cannot be used, and what to do about it
+    problem: Sentence = NOTHING  # why it cannot be used, and what to do about it
 
 
 class ContributionNow(Struct, frozen=True):

@@ -11,6 +11,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from potluck.protocol.receipts import Booking
+from potluck.sentences import Sentence
 from potluck_control.method import Empty, Method
 from potluck_control.methods.periods import Period, SeriesParams
 
@@ -112,7 +113,7 @@ class LedgerCheck(Struct, frozen=True):
     people: int
     receipts: int
     entries: int
-    problems: tuple[str, ...] = ()
+    problems: tuple[Sentence, ...] = ()
 
 
 class RecordParams(Struct, frozen=True):

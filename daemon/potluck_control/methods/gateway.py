@@ -10,6 +10,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from potluck.protocol.codec import Confidential
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.method import Empty, Method
 from potluck_control.states import OpenEnum
 
@@ -37,11 +38,11 @@ class GatewayStatus(Confidential, frozen=True):
     token: str = ""
     swarm: str = ""
     model: str = ""
-    step: str = ""  # of its start, for people
+    step: Sentence = NOTHING  # of its start
     is_waiting: bool = False  # for a member of the swarm that answers; also when it failed while it did
-    problem: str = ""  # one sentence, with the advice if there is any
+    problem: Sentence = NOTHING  # with the advice if there is any
     ends_at: float | None = None  # Unix; when it ends by itself if nobody asks; None: it stays
-    notice: str = ""  # what its user should know, such as that its port was taken
+    notice: Sentence = NOTHING  # what its user should know, such as that its port was taken
 
 
 class KeyName(Struct, frozen=True):

@@ -6,7 +6,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.method import Empty, Method
+from potluck_control.states import OpenEnum
 
 
 class Severity(StrEnum):
@@ -16,13 +18,23 @@ class Severity(StrEnum):
     ERROR = "error"  # it does not work
 
 
+class Subject(OpenEnum):
+    """What a finding is about, as far as a page treats it on its own."""
+
+    FOLDER = "folder"  # for the engine's environment
+    ROOM = "room"  # on the disk of that folder
+    BUILD = "build"  # of PyTorch: says what the plan of the set-up says
+    UNKNOWN = "unknown"  # anything else
+
+
 class Finding(Struct, frozen=True):
     """One sentence about one thing. `advice`: what to do; empty: nothing."""
 
-    check: str
+    check: Sentence  # the name of the check
     severity: Severity
-    text: str
-    advice: str = ""
+    text: Sentence
+    advice: Sentence = NOTHING
+    subject: Subject = Subject.UNKNOWN
 
 
 class Examination(Struct, frozen=True):

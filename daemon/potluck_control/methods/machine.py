@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.method import Empty, Method
 
 
@@ -37,8 +38,8 @@ class LoginStart(Struct, frozen=True):
 
     app: bool  # the tray app: an entry in the desktop's autostart folder
     daemon: bool  # the daemon: an enabled systemd unit of this user, or the machine's service
-    app_problem: str = ""
-    daemon_problem: str = ""
+    app_problem: Sentence = NOTHING
+    daemon_problem: Sentence = NOTHING
     app_by: str = ""
     daemon_by: str = ""
 

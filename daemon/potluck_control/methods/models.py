@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.method import Empty, Method
 
 
@@ -68,7 +69,7 @@ class Move(Struct, frozen=True):
     target: str
     progress: Progress
     is_done: bool
-    problem: str = ""
+    problem: Sentence = NOTHING
 
 
 class Models(Struct, frozen=True):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from potluck.sentences import Sentence
 from potluck_control.method import Empty, Method
 from potluck_control.states import OpenEnum
 
@@ -53,8 +54,8 @@ class SettingsPage(Struct, frozen=True):
 
     file: str
     sections: tuple[Section, ...]
-    problems: tuple[str, ...] = ()
-    notices: tuple[str, ...] = ()
+    problems: tuple[Sentence, ...] = ()
+    notices: tuple[Sentence, ...] = ()
 
 
 class Change(Struct, frozen=True):

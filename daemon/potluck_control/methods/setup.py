@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.method import Empty, Method
 from potluck_control.methods.health import Finding
 
@@ -25,7 +26,7 @@ class SetupProgress(Struct, frozen=True):
     """`done` and `total`: bytes while fetching, else 0 and 0."""
 
     step: Step
-    text: str
+    text: Sentence
     done: int = 0
     total: int = 0
 
@@ -33,8 +34,8 @@ class SetupProgress(Struct, frozen=True):
 class Problem(Struct, frozen=True):
     """One plain sentence, and what to do about it."""
 
-    text: str
-    hint: str = ""
+    text: Sentence
+    hint: Sentence = NOTHING
 
 
 class Plan(Struct, frozen=True):
@@ -44,8 +45,8 @@ class Plan(Struct, frozen=True):
     """
 
     variant: str
-    why: str
-    advice: str
+    why: Sentence
+    advice: Sentence
     download_bytes: int
     disk_bytes: int
     is_verified: bool

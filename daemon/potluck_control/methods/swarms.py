@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from potluck.sentences import NOTHING, Sentence
 from potluck_control.method import Empty, Method
 
 
@@ -83,7 +84,7 @@ class ModelChange(Struct, frozen=True):
     model: str = ""
     is_done: bool = True
     is_pinned: bool = False
-    problem: str = ""
+    problem: Sentence = NOTHING
 
 
 LIST = Method("swarms.list", Empty, Swarms)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from potluck.sentences import Sentence
 from potluck_control.method import Empty, Method
 from potluck_control.methods.setup import Problem
 
@@ -23,7 +24,7 @@ class Offered(Struct, frozen=True):
 class UpdateProgress(Struct, frozen=True):
     """Progress of a check or an update. `done` and `total` are bytes, 0 if nothing is fetched."""
 
-    text: str
+    text: Sentence
     done: int = 0
     total: int = 0
 

@@ -11,6 +11,7 @@ from potluck_control.schema import Status
 
 from potluck.errors import PotluckError
 from potluck.membership.joined import chosen_swarm
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.doctor import clock, desktop, disk, gpu, memory, nat, packages, port, service, swarm
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.settings.state import StateFile
@@ -18,7 +19,7 @@ from potluck_daemon.settings.store import load
 
 log = logging.getLogger(__name__)
 
-CHECKS: tuple[tuple[str, Callable[[Scene], Any], Callable[[Any], list[Finding]]], ...] = tuple(
+CHECKS: tuple[tuple[Sentence, Callable[[Scene], Any], Callable[[Any], list[Finding]]], ...] = tuple(
     (module.NAME, module.gather, module.judge)
     for module in (service, packages, gpu, memory, disk, clock, port, nat, swarm, desktop)
 )
@@ -51,4 +52,4 @@ def examine_each(scene: Scene) -> Iterator[list[Finding]]:
             yield judge(gather(scene))
         except Exception as error:  # the edge: one check must not hide the others
             log.debug("check %s failed", name, exc_info=True)
-            yield [Finding(name, Severity.NOTE, f"could not be checked ({type(error).__name__})")]
+            yield [Finding(name, Severity.NOTE, sentence("could not be checked ({why})", why=type(error).__name__))]

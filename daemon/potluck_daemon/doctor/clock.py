@@ -10,9 +10,10 @@ import sys
 import time
 from dataclasses import dataclass
 
+from potluck.sentences import sentence
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
-NAME = "clock"
+NAME = sentence("clock")
 EARLIEST = 1_780_000_000  # 2026-05-28: this program is newer
 _UNSYNCHRONISED = 0x40  # STA_UNSYNC of <sys/timex.h>
 _STATUS_OFFSET = 40  # of `status` in struct timex where long has 64 bits
@@ -32,12 +33,18 @@ def gather(_: Scene) -> ClockFacts:
 def judge(facts: ClockFacts) -> list[Finding]:
     shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(facts.now))
     if facts.now < EARLIEST:
-        advice = "set the clock: others ignore announcements from the past"
-        return [Finding(NAME, Severity.ERROR, f"the clock says {shown}, which is in the past", advice)]
+        advice = sentence("set the clock: others ignore announcements from the past")
+        return [
+            Finding(NAME, Severity.ERROR, sentence("the clock says {time}, which is in the past", time=shown), advice)
+        ]
     if facts.is_kept is False:
-        advice = "timedatectl set-ntp true, and compare with another clock now"
-        return [Finding(NAME, Severity.WARNING, f"the clock is not synchronised; it says {shown}", advice)]
-    return [Finding(NAME, Severity.OK, f"it says {shown}")]
+        advice = sentence("timedatectl set-ntp true, and compare with another clock now")
+        return [
+            Finding(
+                NAME, Severity.WARNING, sentence("the clock is not synchronised; it says {time}", time=shown), advice
+            )
+        ]
+    return [Finding(NAME, Severity.OK, sentence("it says {time}", time=shown))]
 
 
 def _is_kept() -> bool | None:

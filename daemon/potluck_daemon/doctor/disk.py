@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass
 
 from potluck.files import existing, free_bytes
-from potluck.formatting import size
+from potluck.sentences import Size, sentence
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.policy.budget import models_folder
 
-NAME = "disk"
+NAME = sentence("disk")
 STATE_BYTES = 100 << 20
 CACHE_BYTES = 10 << 30  # a few blocks of a large model
 
@@ -41,13 +41,15 @@ def gather(scene: Scene) -> DiskFacts:
 def judge(facts: DiskFacts) -> list[Finding]:
     found = []
     if not facts.is_state_writable:
-        advice = "as root if the daemon is the system's; else: chown it to yourself"
-        found.append(Finding(NAME, Severity.ERROR, f"{facts.state} cannot be written", advice))
+        advice = sentence("as root if the daemon is the system's; else: chown it to yourself")
+        found.append(Finding(NAME, Severity.ERROR, sentence("{path} cannot be written", path=facts.state), advice))
     if facts.state_free_bytes < STATE_BYTES:
-        text = f"only {size(facts.state_free_bytes)} are free at {facts.state}"
-        found.append(Finding(NAME, Severity.ERROR, text, "make room: settings and history cannot be kept"))
-    text = f"{size(facts.cache_free_bytes)} are free for downloaded checkpoints at {facts.cache}"
+        text = sentence("only {free} are free at {path}", free=Size(facts.state_free_bytes), path=facts.state)
+        found.append(Finding(NAME, Severity.ERROR, text, sentence("make room: settings and history cannot be kept")))
+    text = sentence(
+        "{free} are free for downloaded checkpoints at {path}", free=Size(facts.cache_free_bytes), path=facts.cache
+    )
     if facts.needs_cache and facts.cache_free_bytes < CACHE_BYTES:
-        advice = "make room, or use another disk: potluck models move DIR"
+        advice = sentence("make room, or use another disk: potluck models move DIR")
         found.append(Finding(NAME, Severity.WARNING, text, advice))
     return found or [Finding(NAME, Severity.OK, text)]

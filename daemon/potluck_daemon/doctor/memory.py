@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from potluck.allowance import memory
-from potluck.formatting import part_size
+from potluck.sentences import Size, sentence
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
-NAME = "memory"
+NAME = sentence("memory")
 ENGINE_BYTES = 2_000_000_000  # for imports, the node and a few small blocks
 
 
@@ -26,9 +26,15 @@ def gather(scene: Scene) -> MemoryFacts:
 
 
 def judge(facts: MemoryFacts) -> list[Finding]:
-    text = f"{part_size(facts.available_bytes, facts.total_bytes)} are available"
+    text = sentence("{free} of {all} are available", free=Size(facts.available_bytes), all=Size(facts.total_bytes))
     if facts.total_bytes < ENGINE_BYTES:
-        return [Finding(NAME, Severity.ERROR, text, "an engine needs 2 GB; this machine can only use a swarm")]
+        return [
+            Finding(NAME, Severity.ERROR, text, sentence("an engine needs 2 GB; this machine can only use a swarm"))
+        ]
     if facts.available_bytes < ENGINE_BYTES and not facts.is_engine_running:
-        return [Finding(NAME, Severity.WARNING, text, "close other programs, or serve fewer blocks: serve.num_blocks")]
+        return [
+            Finding(
+                NAME, Severity.WARNING, text, sentence("close other programs, or serve fewer blocks: serve.num_blocks")
+            )
+        ]
     return [Finding(NAME, Severity.OK, text)]

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from potluck_control.network_report import NetworkReport
 
 from potluck.p2p.own_ips import outer_ips, own_ips
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.swarms.contact import no_network
 
-NAME = "NAT"
+NAME = sentence("NAT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ def gather(scene: Scene) -> NatFacts:
 def judge(facts: NatFacts) -> list[Finding]:
     if not facts.addresses:
         problem = no_network()
-        return [Finding(NAME, Severity.ERROR, problem.message, problem.hint or "")]
+        return [Finding(NAME, Severity.ERROR, problem.sentence, problem.advice)]
     if facts.network.num_asked:
         return _as_measured(facts)
     return _as_guessed({ip.version for ip in map(ipaddress.ip_address, facts.addresses) if ip.is_global}, facts)
@@ -38,26 +39,40 @@ def judge(facts: NatFacts) -> list[Finding]:
 
 def _as_measured(facts: NatFacts) -> list[Finding]:
     network = facts.network
-    text = f"{network.num_reached} of {network.num_asked} members that tried reached this machine directly"
+    text = sentence(
+        "{number} of {all} members that tried reached this machine directly",
+        number=network.num_reached,
+        all=network.num_asked,
+    )
     if network.reach == "direct":
         return [Finding(NAME, Severity.OK, text)]
-    text = f"{text}: it serves through a relay"
-    advice = f"this works, but more slowly; for direct connections forward {_port(facts)} in the router"
+    text = sentence(
+        "{number} of {all} members that tried reached this machine directly: it serves through a relay",
+        number=network.num_reached,
+        all=network.num_asked,
+    )
+    advice = sentence(
+        "this works, but more slowly; for direct connections forward {port} in the router", port=_port(facts)
+    )
     return [Finding(NAME, Severity.WARNING, text, advice)]
 
 
 def _as_guessed(public: set[int], facts: NatFacts) -> list[Finding]:
     """Guess from the addresses alone, because nothing serves or no member has tried."""
     if 4 in public:
-        text = "this machine has a public address; a firewall may still be in the way, no member has tried yet"
+        text = sentence(
+            "this machine has a public address; a firewall may still be in the way, no member has tried yet"
+        )
         return [Finding(NAME, Severity.OK, text)]
     if 6 in public:
-        text = "only IPv6 is public; members without IPv6 cannot dial this machine"
+        text = sentence("only IPv6 is public; members without IPv6 cannot dial this machine")
         return [Finding(NAME, Severity.NOTE, text)]
-    text = "all addresses are private, and no member has tried yet whether it reaches this machine"
-    advice = f"members in the same network reach it; others through a relay, unless {_port(facts)} is forwarded"
+    text = sentence("all addresses are private, and no member has tried yet whether it reaches this machine")
+    advice = sentence(
+        "members in the same network reach it; others through a relay, unless {port} is forwarded", port=_port(facts)
+    )
     return [Finding(NAME, Severity.WARNING, text, advice)]
 
 
-def _port(facts: NatFacts) -> str:
-    return f"TCP port {facts.port}" if facts.port else "the engine's TCP port"
+def _port(facts: NatFacts) -> Sentence:
+    return sentence("TCP port {number}", number=facts.port) if facts.port else sentence("the engine's TCP port")

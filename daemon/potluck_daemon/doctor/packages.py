@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from potluck_control.own_python import child_environment, python_command
 
+from potluck.sentences import sentence, verbatim
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.interpreter import engine_python
 
-NAME = "packages"
+NAME = sentence("packages")
 NEEDED = ("torch", "transformers", "hivemind")
 _TIMEOUT_S = 30.0
 _QUESTION = (
@@ -38,9 +39,9 @@ def gather(scene: Scene) -> PackageFacts:
 
 def judge(facts: PackageFacts) -> list[Finding]:
     if facts.problem:
-        text = f"the engine's interpreter {facts.python} cannot be run ({facts.problem})"
-        return [Finding(NAME, Severity.ERROR, text, "potluck config unset serve.python")]
+        text = sentence("the engine's interpreter {path} cannot be run ({why})", path=facts.python, why=facts.problem)
+        return [Finding(NAME, Severity.ERROR, text, verbatim("potluck config unset serve.python"))]
     if facts.missing:
-        text = f"the engine needs {', '.join(facts.missing)}, which is not installed"
-        return [Finding(NAME, Severity.ERROR, text, "potluck setup")]
-    return [Finding(NAME, Severity.OK, "the engine's packages are installed")]
+        text = sentence("the engine needs {names}, which is not installed", names=", ".join(facts.missing))
+        return [Finding(NAME, Severity.ERROR, text, verbatim("potluck setup"))]
+    return [Finding(NAME, Severity.OK, sentence("the engine's packages are installed"))]

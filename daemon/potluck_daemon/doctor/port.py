@@ -8,9 +8,10 @@ import psutil
 from potluck_control.states import State
 
 from potluck.p2p.ports import everywhere, tcp_ports, with_free_ports
+from potluck.sentences import sentence, verbatim
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
-NAME = "port"
+NAME = sentence("port")
 _STANDING_BY = (State.PAUSED, State.YIELDED, State.IDLE)
 
 
@@ -33,24 +34,30 @@ def gather(scene: Scene) -> PortFacts:
 
 def judge(facts: PortFacts) -> list[Finding]:
     if facts.port == 0:
-        return [Finding(NAME, Severity.NOTE, "no port is chosen yet; the daemon chooses one when it starts")]
+        return [Finding(NAME, Severity.NOTE, sentence("no port is chosen yet; the daemon chooses one when it starts"))]
     if facts.moved_to:
-        text = f"another program had TCP port {facts.port}; Potluck listens at TCP port {facts.moved_to} instead"
-        advice = "old invites that name nobody else don't work; end that program, then: potluck pause, potluck resume"
+        text = sentence(
+            "another program had TCP port {port}; Potluck listens at TCP port {other} instead",
+            port=facts.port,
+            other=facts.moved_to,
+        )
+        advice = sentence(
+            "old invites that name nobody else don't work; end that program, then: potluck pause, potluck resume"
+        )
         return [Finding(NAME, Severity.WARNING, text, advice)]
     if facts.is_serving and facts.is_heard:
-        return [Finding(NAME, Severity.OK, f"the engine listens at TCP port {facts.port}")]
+        return [Finding(NAME, Severity.OK, sentence("the engine listens at TCP port {port}", port=facts.port))]
     if facts.is_serving:
-        text = f"the engine serves, but nobody listens at TCP port {facts.port}"
-        return [Finding(NAME, Severity.WARNING, text, "potluck logs; then potluck stop, potluck start")]
+        text = sentence("the engine serves, but nobody listens at TCP port {port}", port=facts.port)
+        return [Finding(NAME, Severity.WARNING, text, verbatim("potluck logs; then potluck stop, potluck start"))]
     if facts.is_heard and facts.has_engine:
-        text = f"the engine is starting and most likely uses TCP port {facts.port}"
+        text = sentence("the engine is starting and most likely uses TCP port {port}", port=facts.port)
         return [Finding(NAME, Severity.NOTE, text)]
     if facts.is_heard:
-        text = f"another program listens at TCP port {facts.port}, which the engine needs"
-        advice = "end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT"
+        text = sentence("another program listens at TCP port {port}, which the engine needs", port=facts.port)
+        advice = sentence("end it, or: potluck config set serve.listen /ip4/0.0.0.0/tcp/PORT,/ip6/::/tcp/PORT")
         return [Finding(NAME, Severity.ERROR, text, advice)]
-    return [Finding(NAME, Severity.OK, f"TCP port {facts.port} is free")]
+    return [Finding(NAME, Severity.OK, sentence("TCP port {port} is free", port=facts.port))]
 
 
 def _port(scene: Scene) -> int:

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 
 from potluck_control.states import State
 
+from potluck.errors import PotluckError
+from potluck.sentences import NOTHING, Sentence, sentence, verbatim
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
-NAME = "daemon"
+NAME = sentence("daemon")
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceFacts:
     installed: str
     running: str  # the version; empty: not running
-    problems: tuple[str, ...] = ()  # of the settings file
-    failure: str = ""  # why the engine does not run
-    away: tuple[str, str] = ("the daemon is not running", "potluck start")  # what to say without a daemon, and advice
+    problems: tuple[Sentence, ...] = ()  # of the settings file
+    failure: Sentence = NOTHING  # why the engine does not run
+    away: PotluckError | None = None  # why no daemon answers; None: it has not been asked
 
 
 def gather(scene: Scene) -> ServiceFacts:
     status = scene.status
     running = status.version if status is not None else ""
-    failure = status.text if status is not None and status.state is State.ERROR else ""
-    facts = ServiceFacts(version("potluck"), running, scene.loaded.problems, failure)
-    away = scene.away
-    return facts if away is None else replace(facts, away=(away.message, away.hint or "potluck logs"))
+    failure = status.text if status is not None and status.state is State.ERROR else NOTHING
+    return ServiceFacts(version("potluck"), running, scene.loaded.problems, failure, scene.away)
 
 
 def judge(facts: ServiceFacts) -> list[Finding]:
-    found = [Finding("settings", Severity.ERROR, text, "potluck config edit") for text in facts.problems]
+    found = [
+        Finding(sentence("settings"), Severity.ERROR, text, verbatim("potluck config edit")) for text in facts.problems
+    ]
     if not facts.running:
-        return [*found, Finding(NAME, Severity.WARNING, *facts.away)]
+        away = facts.away or PotluckError(sentence("the daemon is not running"), hint="potluck start")
+        advice = away.advice or verbatim("potluck logs")
+        return [*found, Finding(NAME, Severity.WARNING, away.sentence, advice)]
     if facts.running != facts.installed:
-        text = f"the daemon runs version {facts.running}, but {facts.installed} is installed"
-        found.append(Finding(NAME, Severity.WARNING, text, "potluck drain, then potluck start"))
+        text = sentence(
+            "the daemon runs version {theirs}, but {ours} is installed", theirs=facts.running, ours=facts.installed
+        )
+        found.append(Finding(NAME, Severity.WARNING, text, verbatim("potluck drain, then potluck start")))
     if facts.failure:
-        found.append(Finding("engine", Severity.ERROR, facts.failure, "potluck logs"))
-    return found or [Finding(NAME, Severity.OK, f"version {facts.running} runs")]
+        found.append(Finding(sentence("engine"), Severity.ERROR, facts.failure, verbatim("potluck logs")))
+    return found or [Finding(NAME, Severity.OK, sentence("version {version} runs", version=facts.running))]

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from potluck.sentences import sentence, verbatim
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
-NAME = "swarm"
+NAME = sentence("swarm")
 TIMEOUT_S = 3.0
 _HOSTS = ("ip4", "ip6", "dns", "dns4", "dns6")
 
@@ -35,22 +36,29 @@ def gather(scene: Scene) -> SwarmFacts:
 
 def judge(facts: SwarmFacts) -> list[Finding]:
     if facts.name is None:
-        return [Finding(NAME, Severity.NOTE, "no swarm is joined", "potluck join, or potluck start --demo")]
-    found = [_of_peers(facts)]
+        return [
+            Finding(
+                NAME, Severity.NOTE, sentence("no swarm is joined"), verbatim("potluck join, or potluck start --demo")
+            )
+        ]
+    found = [_of_peers(facts, facts.name)]
     if facts.gaps:
-        text = f"nobody serves {facts.gaps} blocks of {facts.name}"
-        found.append(Finding(NAME, Severity.WARNING, text, "invite more members: potluck swarm invite"))
+        text = sentence("nobody serves {number} blocks of {name}", number=facts.gaps, name=facts.name)
+        found.append(Finding(NAME, Severity.WARNING, text, sentence("invite more members: potluck swarm invite")))
     return found
 
 
-def _of_peers(facts: SwarmFacts) -> Finding:
+def _of_peers(facts: SwarmFacts, name: str) -> Finding:
     if not facts.peers:
-        return Finding(NAME, Severity.NOTE, f"{facts.name} relies on this machine to be found")
-    text = f"{facts.answering} of {facts.peers} addresses of {facts.name} answer"
+        return Finding(NAME, Severity.NOTE, sentence("{name} relies on this machine to be found", name=name))
+    text = sentence("{number} of {all} addresses of {name} answer", number=facts.answering, all=facts.peers, name=name)
     if facts.answering:
         return Finding(NAME, Severity.OK, text)
     return Finding(
-        NAME, Severity.ERROR, text, "check the network; is another member's computer or the meeting point online?"
+        NAME,
+        Severity.ERROR,
+        text,
+        sentence("check the network; is another member's computer or the meeting point online?"),
     )
 
 

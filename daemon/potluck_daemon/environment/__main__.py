@@ -41,7 +41,7 @@ def main() -> int:
     try:
         _do(args)
     except PotluckError as error:
-        _tell(SetupLine(problem=Problem(error.message, error.hint or "")))
+        _tell(SetupLine(problem=Problem(error.sentence, error.advice)))
         return 1
     return 0
 

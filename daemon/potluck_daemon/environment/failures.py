@@ -11,9 +11,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from potluck.errors import NetworkError, PotluckError, explained
+from potluck.sentences import Sentence, sentence
 from potluck.unreachable import why_unreachable
 
-AGAIN = "then try again: it continues where it stopped"
 _MAX_WORDS = 400  # letters of another program's output that people get to read
 _OF_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 _URL = re.compile(r"https?://[^\s)`]+")
@@ -46,19 +46,23 @@ def of_uv(said: str, folder: Path) -> PotluckError:
     if "failed to fetch" in low or "error sending request" in low:
         return _unreachable(words)
     if "hash mismatch" in low:
-        return UvError("a package does not match its hash; it is downloaded again", hint="try again")
+        return UvError(
+            sentence("a package does not match its hash; it is downloaded again"), hint=sentence("try again")
+        )
     return UvError(
-        f"packages cannot be installed: {words[-_MAX_WORDS:]}", hint="try again: it continues where it stopped"
+        sentence("packages cannot be installed: {why}", why=words[-_MAX_WORDS:]),
+        hint=sentence("try again: it continues where it stopped"),
     )
 
 
 def _not_offered(words: str) -> PotluckError:
     found = _UNKNOWN.search(words)
-    package = "a package" if found is None else found[1] + (found[2] or "")
-    hint = "name the index that has torch's builds: setting setup.index, or potluck setup --index URL"
+    package = "" if found is None else found[1] + (found[2] or "")
+    hint = sentence("name the index that has torch's builds: setting setup.index, or potluck setup --index URL")
     if not package.startswith("torch"):
-        hint = f"see that the index of packages is the right one (UV_DEFAULT_INDEX), {AGAIN}"
-    return UvError(f"the package index does not have {package.rstrip(',')}", hint=hint)
+        hint = and_again(sentence("see that the index of packages is the right one (UV_DEFAULT_INDEX)"))
+    what = package.rstrip(",") or sentence("a package")
+    return UvError(sentence("the package index does not have {what}", what=what), hint=hint)
 
 
 def _unreachable(words: str) -> PotluckError:
@@ -66,5 +70,11 @@ def _unreachable(words: str) -> PotluckError:
     host = (urlsplit(found[0]).hostname if found else None) or "the index of packages"
     text, advice = why_unreachable(host, words)
     if "status" in words.lower():
-        text, advice = f"{host} refuses to send packages: {words[-80:]}", "check the address"
-    return NetworkError(text, hint=f"{advice}, {AGAIN}")
+        text = sentence("{host} refuses to send packages: {why}", host=host, why=words[-80:])
+        advice = sentence("check the address")
+    return NetworkError(text, hint=and_again(advice))
+
+
+def and_again(advice: Sentence) -> Sentence:
+    """Return what to do before another try."""
+    return sentence("{advice}, then try again: it continues where it stopped", advice=advice)

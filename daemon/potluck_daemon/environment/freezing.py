@@ -13,6 +13,7 @@ from pathlib import Path
 
 from potluck.errors import PotluckError
 from potluck.files import write_atomically
+from potluck.sentences import sentence
 from potluck_daemon.environment.uv import WheelSources, run_uv
 from potluck_daemon.environment.variants import TORCH
 from potluck_daemon.environment.wheels import locked_hashes
@@ -36,7 +37,10 @@ def freeze(uv: Path, base: Path, target: Path, python: Path, sources: WheelSourc
         locked_hashes(out)  # each has one
     foreign = foreign_hashes(base.read_text(), text)
     if foreign:
-        raise PotluckError(f"{foreign[0]} is not the file that this version was made with", hint="try another mirror")
+        raise PotluckError(
+            sentence("{file} is not the file that this version was made with", file=foreign[0]),
+            hint=sentence("try another mirror"),
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(target, (_HEAD.format(variant=sources.build or "torch") + text).encode(), mode=0o644)
     known = {match[1] for match in _ENTRY.finditer(needs_of(base.read_text())) if match[1] != "torch"}

@@ -10,6 +10,7 @@ from pathlib import Path
 from potluck_control.resources import resource
 
 from potluck.errors import UsageError
+from potluck.sentences import sentence
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.preflight import PYTHONS, Site, examine, visit
@@ -65,13 +66,28 @@ class EnvironmentPlan:
         name, python = self.choice.variant.name, ".".join(map(str, self.machine.python))
         others = [other for other in VARIANTS if other != name and is_offered(other, self.machine)]
         if self.is_listed:
-            return Finding("packages", Severity.OK, f"torch {TORCH}, variant {name}, for Python {python}")
+            return Finding(
+                sentence("packages"),
+                Severity.OK,
+                sentence(
+                    "torch {version}, variant {what}, for Python {python}", version=TORCH, what=name, python=python
+                ),
+            )
         if is_offered(name, self.machine):
-            text = f"torch {TORCH}, variant {name}, for Python {python}: looked up during set-up, and kept with hashes"
-            return Finding("packages", Severity.NOTE, text)
-        text = f"this version of Potluck has no torch of variant {name} for this computer"
-        advice = f"choose another variant: {', '.join(others)}" if others else "install a newer version of Potluck"
-        return Finding("packages", Severity.ERROR, text, advice)
+            text = sentence(
+                "torch {version}, variant {what}, for Python {python}: looked up during set-up, and kept with hashes",
+                version=TORCH,
+                what=name,
+                python=python,
+            )
+            return Finding(sentence("packages"), Severity.NOTE, text)
+        text = sentence("this version of Potluck has no torch of variant {what} for this computer", what=name)
+        advice = (
+            sentence("choose another variant: {what}", what=", ".join(others))
+            if others
+            else sentence("install a newer version of Potluck")
+        )
+        return Finding(sentence("packages"), Severity.ERROR, text, advice)
 
 
 def choose(machine: Hardware, variant: str) -> Choice:
@@ -79,8 +95,11 @@ def choose(machine: Hardware, variant: str) -> Choice:
     if not variant:
         return choose_variant(machine)
     if variant not in VARIANTS:
-        raise UsageError(f"there is no variant {variant[:32]!r}", hint=f"there are {', '.join(VARIANTS)}")
-    return Choice(VARIANTS[variant], "as you asked", is_asked=True)
+        raise UsageError(
+            sentence("there is no variant {what}", what=repr(variant[:32])),
+            hint=sentence("there are {what}", what=", ".join(VARIANTS)),
+        )
+    return Choice(VARIANTS[variant], sentence("as you asked"), is_asked=True)
 
 
 def root_for(usual: Path, folder: Path | None) -> Path:
@@ -90,7 +109,7 @@ def root_for(usual: Path, folder: Path | None) -> Path:
     chosen = (folder.expanduser().absolute() / "potluck-engines").resolve()
     if chosen != usual.resolve() and Store(usual.resolve()).current() is not None:
         hint = f"remove that first: rm -r {usual.resolve()} {usual}" if usual.is_symlink() else f"rm -r {usual}"
-        raise UsageError(f"the environment lies in {usual.resolve()} already", hint=hint)
+        raise UsageError(sentence("the environment lies in {path} already", path=str(usual.resolve())), hint=hint)
     return chosen
 
 

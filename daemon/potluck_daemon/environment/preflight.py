@@ -7,8 +7,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import structs
+from potluck_control.methods.health import Subject
+
 from potluck.files import existing, free_bytes
-from potluck.formatting import size
+from potluck.sentences import Size, sentence, verbatim
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.variants import Choice, TorchVariant
@@ -16,6 +19,8 @@ from potluck_daemon.environment.variants import Choice, TorchVariant
 MIN_GLIBC = (2, 28)  # of the wheels' platform tag, manylinux_2_28
 MIN_MACOS = (14, 0)  # of the only build for it, macosx_14_0_arm64
 PYTHONS = ((3, 11), (3, 13))
+_SYSTEM, _PYTHON, _FOLDER = sentence("system"), sentence("Python"), sentence("folder")
+_DISK, _GPU = sentence("disk"), sentence("GPU")
 _NO_PROGRAMS = getattr(os, "ST_NOEXEC", 0)  # macOS has no such flag
 _MAX_PATH = 2000  # bytes: half of what Linux allows, because packages have deep folders and long names
 
@@ -56,66 +61,112 @@ def _fetched_bytes(folder: Path) -> int:
 def examine(machine: Hardware, choice: Choice, site: Site) -> list[Finding]:
     """Check everything that may stand in the way; an error means that it cannot work."""
     variant = choice.variant
-    return [_system(machine, variant), _python(machine), _folder(site), _disk(variant, site), _gpu(choice)]
+    shown = {Subject.FOLDER: _folder(site), Subject.ROOM: _disk(variant, site), Subject.BUILD: _gpu(choice)}
+    told = (structs.replace(finding, subject=subject) for subject, finding in shown.items())
+    return [_system(machine, variant), _python(machine), *told]
 
 
 def _system(machine: Hardware, variant: TorchVariant) -> Finding:
     if machine.macos is not None:
         return _mac(machine, machine.macos)
     if machine.glibc is None:
-        text = "torch is built for the GNU C library, which this system does not use"
-        return Finding("system", Severity.ERROR, text, "use a distribution with glibc, or the container image")
+        text = sentence("torch is built for the GNU C library, which this system does not use")
+        return Finding(_SYSTEM, Severity.ERROR, text, sentence("use a distribution with glibc, or the container image"))
     version = ".".join(map(str, machine.glibc))
     if machine.glibc < MIN_GLIBC:
-        text = f"the C library {version} is too old for torch"
-        return Finding("system", Severity.ERROR, text, "it has been new enough since Debian 10 and Ubuntu 20.04")
+        text = sentence("the C library {version} is too old for torch", version=version)
+        return Finding(
+            _SYSTEM,
+            Severity.ERROR,
+            text,
+            sentence("it has been new enough since Debian 10 and Ubuntu 20.04"),
+        )
     if machine.architecture not in variant.architectures:
-        text = f"torch is not built for {machine.architecture} processors"
-        return Finding("system", Severity.ERROR, text, "choose variant cpu, or another machine")
-    return Finding("system", Severity.OK, f"{machine.architecture}, C library {version}")
+        text = sentence("torch is not built for {architecture} processors", architecture=machine.architecture)
+        return Finding(_SYSTEM, Severity.ERROR, text, sentence("choose variant cpu, or another machine"))
+    return Finding(
+        _SYSTEM,
+        Severity.OK,
+        sentence("{architecture}, C library {version}", architecture=machine.architecture, version=version),
+    )
 
 
 def _mac(machine: Hardware, version: tuple[int, int]) -> Finding:
+    shown = f"{version[0]}.{version[1]}"
     if machine.architecture != "arm64":
-        text = "torch is not built for Macs with Intel processors any more"
-        return Finding("system", Severity.ERROR, text, "use this Mac to chat and to look; let another machine serve")
+        text = sentence("torch is not built for Macs with Intel processors any more")
+        return Finding(
+            _SYSTEM,
+            Severity.ERROR,
+            text,
+            sentence("use this Mac to chat and to look; let another machine serve"),
+        )
     if version < MIN_MACOS:
-        text = f"macOS {version[0]}.{version[1]} is too old for torch"
-        return Finding("system", Severity.ERROR, text, f"update it to macOS {MIN_MACOS[0]} or newer")
-    return Finding("system", Severity.OK, f"macOS {version[0]}.{version[1]}, {machine.architecture}")
+        text = sentence("macOS {version} is too old for torch", version=shown)
+        return Finding(
+            _SYSTEM,
+            Severity.ERROR,
+            text,
+            sentence("update it to macOS {version} or newer", version=MIN_MACOS[0]),
+        )
+    return Finding(
+        _SYSTEM,
+        Severity.OK,
+        sentence("macOS {version}, {architecture}", version=shown, architecture=machine.architecture),
+    )
 
 
 def _python(machine: Hardware) -> Finding:
     version = ".".join(map(str, machine.python))
     if PYTHONS[0] <= machine.python <= PYTHONS[1]:
-        return Finding("Python", Severity.OK, version)
-    return Finding("Python", Severity.ERROR, f"Python {version} is not supported", "use Python 3.11, 3.12 or 3.13")
+        return Finding(_PYTHON, Severity.OK, verbatim(version))
+    return Finding(
+        _PYTHON,
+        Severity.ERROR,
+        sentence("Python {version} is not supported", version=version),
+        sentence("use Python 3.11, 3.12 or 3.13"),
+    )
 
 
 def _folder(site: Site) -> Finding:
     path = str(site.folder)
-    choose = "choose another folder with --folder"
+    choose = sentence("choose another folder with --folder")
     if site.is_lost:
-        text = f"{path}, where the engine was to be installed, does not exist"
-        return Finding("folder", Severity.ERROR, text, f"is its disk connected? Else {choose}")
+        text = sentence("{path}, where the engine was to be installed, does not exist", path=path)
+        return Finding(_FOLDER, Severity.ERROR, text, sentence("is its disk connected? Else {advice}", advice=choose))
     if not path.isprintable() or len(os.fsencode(path)) > _MAX_PATH:
-        text = f"the path {path[:80]!r} is too long or contains line breaks"
-        return Finding("folder", Severity.ERROR, text, choose)
+        text = sentence("the path {path} is too long or contains line breaks", path=repr(path[:80]))
+        return Finding(_FOLDER, Severity.ERROR, text, choose)
     if not site.is_writable:
-        return Finding("folder", Severity.ERROR, f"{path} cannot be written", choose)
+        return Finding(_FOLDER, Severity.ERROR, sentence("{path} cannot be written", path=path), choose)
     if not site.may_execute:
-        return Finding("folder", Severity.ERROR, f"{path} is on a file system that does not run programs", choose)
-    return Finding("folder", Severity.OK, path)
+        return Finding(
+            _FOLDER,
+            Severity.ERROR,
+            sentence("{path} is on a file system that does not run programs", path=path),
+            choose,
+        )
+    return Finding(_FOLDER, Severity.OK, verbatim(path))
 
 
 def _disk(variant: TorchVariant, site: Site) -> Finding:
     needed = variant.download_bytes + variant.disk_bytes
-    text = f"{size(site.free_bytes)} are free, {size(needed)} are needed at most"
+    text = sentence("{free} are free, {least} are needed at most", free=Size(site.free_bytes), least=Size(needed))
     if site.free_bytes < needed:
-        return Finding("disk", Severity.ERROR, text, "make room, or choose a folder on another disk with --folder")
-    return Finding("disk", Severity.OK, text)
+        return Finding(
+            _DISK,
+            Severity.ERROR,
+            text,
+            sentence("make room, or choose a folder on another disk with --folder"),
+        )
+    return Finding(_DISK, Severity.OK, text)
 
 
 def _gpu(choice: Choice) -> Finding:
     severity = Severity.WARNING if choice.advice else Severity.OK
-    return Finding("GPU", severity, f"{choice.why}: variant {choice.variant.name}", choice.advice)
+    return Finding(
+        _GPU,
+        severity,
+        sentence("{why}: variant {what}", why=choice.why, what=choice.variant.name),
+        choice.advice,
+    )

@@ -26,6 +26,7 @@ import potluck
 from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck.processes import tied_to_parent
 from potluck.protocol.codec import CodecError, decode
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.failures import UvError, files_of
 from potluck_daemon.environment.freezing import freeze
@@ -47,7 +48,7 @@ class PreflightError(PotluckError):
 
     def __init__(self, findings: list[Finding]) -> None:
         worst = next(finding for finding in findings if finding.severity is Severity.ERROR)
-        super().__init__(worst.text, hint=worst.advice or None)
+        super().__init__(worst.text, hint=worst.advice)
         self.findings = findings
 
 
@@ -69,16 +70,22 @@ def try_environment(folder: Path) -> tuple[str, ...]:
                 check=False,
             )
     except subprocess.TimeoutExpired:
-        raise PotluckError("the engine does not answer", hint="try again when the computer is less busy") from None
+        raise PotluckError(
+            sentence("the engine does not answer"), hint=sentence("try again when the computer is less busy")
+        ) from None
     except OSError as error:
-        raise PotluckError(f"the engine's Python cannot be run: {error.strerror}", hint="try again") from error
+        raise PotluckError(
+            sentence("the engine's Python cannot be run: {why}", why=str(error.strerror)), hint=sentence("try again")
+        ) from error
     try:
         tested = decode(SelfTest, done.stdout.strip().rpartition("\n")[2])
     except CodecError:
         words = done.stdout.strip() or done.stderr.strip() or f"it ended with {done.returncode}"
         tested = SelfTest((), " ".join(words.split())[-300:])
     if tested.problem:
-        raise PotluckError(f"the engine does not work here: {tested.problem}", hint="see `potluck doctor`")
+        raise PotluckError(
+            sentence("the engine does not work here: {why}", why=tested.problem), hint=sentence("see `potluck doctor`")
+        )
     return tested.devices
 
 
@@ -98,7 +105,7 @@ def set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial = try_en
         return _set_up(plan, on_progress, trial)
     except PackagesMissingError as error:
         for other in plan.fallbacks:
-            on_progress(SetupProgress(Step.LOOK, f"{other.choice.why} ({error})"))
+            on_progress(SetupProgress(Step.LOOK, sentence("{what} ({why})", what=other.choice.why, why=error.sentence)))
             try:
                 return _set_up(other, on_progress, trial)
             except (PackagesMissingError, PreflightError):
@@ -107,7 +114,7 @@ def set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial = try_en
 
 
 def _set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial) -> Manifest:
-    on_progress(SetupProgress(Step.LOOK, "checking this machine"))
+    on_progress(SetupProgress(Step.LOOK, sentence("checking this machine")))
     if _there(plan) is None:
         _refuse_hopeless(plan)
     with files_of(plan.store.root):
@@ -121,7 +128,7 @@ def _set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial) -> Man
                 _look_up(plan, on_progress)
                 folder = plan.store.free(plan.store.folder(_name(plan)))
                 made = _make(plan, folder, on_progress, trial)
-            on_progress(SetupProgress(Step.SWITCH, "switching to the new environment"))
+            on_progress(SetupProgress(Step.SWITCH, sentence("switching to the new environment")))
             plan.store.switch(folder)
             return made
 
@@ -157,7 +164,7 @@ def _proven(folder: Path, on_progress: OnProgress, trial: Trial) -> Manifest | N
     made = read_manifest(folder)
     if made is None:
         return None
-    on_progress(SetupProgress(Step.TRY, "testing the existing environment"))
+    on_progress(SetupProgress(Step.TRY, sentence("testing the existing environment")))
     try:
         trial(folder)
     except PotluckError:
@@ -174,22 +181,22 @@ def roll_back(store: Store, by: str, on_progress: OnProgress, trial: Trial = try
     with files_of(store.root), store.lock(by):
         previous = store.previous()
         if previous is None:
-            raise UsageError("there is no earlier environment to go back to")
-        on_progress(SetupProgress(Step.TRY, "testing the earlier environment"))
+            raise UsageError(sentence("there is no earlier environment to go back to"))
+        on_progress(SetupProgress(Step.TRY, sentence("testing the earlier environment")))
         trial(previous)
-        on_progress(SetupProgress(Step.SWITCH, "switching to the earlier environment"))
+        on_progress(SetupProgress(Step.SWITCH, sentence("switching to the earlier environment")))
         store.roll_back()
 
 
 def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress, trial: Trial) -> Manifest:
     uv, requirements = find_uv(), plan.requirements
     sources = WheelSources(plan.wheels, plan.index, plan.own_build)
-    on_progress(SetupProgress(Step.RESOLVE, "looking up the packages"))
+    on_progress(SetupProgress(Step.RESOLVE, sentence("looking up the packages")))
     wheels = resolve(uv, requirements, Path(sys.executable), sources, cache=plan.store.cache)
     fetched = plan.store.wheels
     fetched.mkdir(exist_ok=True)
     _fetch_all(wheels, fetched, on_progress)
-    on_progress(SetupProgress(Step.INSTALL, f"installing {len(wheels)} packages"))
+    on_progress(SetupProgress(Step.INSTALL, sentence("installing {number} packages", number=len(wheels))))
     base = Path(sys.base_prefix) / "bin" / f"python{sysconfig.get_python_version()}"
     python = base if base.exists() else Path(sys.executable)
     run_uv(uv, ["venv", "--quiet", "--clear", "--python", python, folder], cache=plan.store.cache)
@@ -199,7 +206,7 @@ def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress, trial: T
         if files:
             run_uv(uv, ["pip", "install", *options, *files], cache=plan.store.cache)
     _add_potluck(folder)
-    on_progress(SetupProgress(Step.TRY, "testing the new environment"))
+    on_progress(SetupProgress(Step.TRY, sentence("testing the new environment")))
     with _prepared_beside(folder):
         devices = trial(folder)
     variant, now = plan.choice.variant.name, round(time.time())
@@ -227,14 +234,14 @@ def _look_up(plan: EnvironmentPlan, on_progress: OnProgress) -> None:
     if plan.is_listed or plan.requirements.exists():
         return
     name = plan.choice.variant.name
-    on_progress(SetupProgress(Step.RESOLVE, f"looking up the packages of variant {name}"))
+    on_progress(SetupProgress(Step.RESOLVE, sentence("looking up the packages of variant {what}", what=name)))
     sources = WheelSources(plan.wheels, plan.index, plan.own_build)
     base, python = requirements_of(CPU), Path(sys.executable)
     try:
         chosen = freeze(find_uv(), base, plan.requirements, python, sources, cache=plan.store.cache)
     except (UvError, NetworkError) as error:
         raise PackagesMissingError(str(error), hint=error.hint) from error
-    text = f"chose {', '.join(chosen)}; kept with hashes in {plan.requirements}"
+    text = sentence("chose {what}; kept with hashes in {path}", what=", ".join(chosen), path=str(plan.requirements))
     on_progress(SetupProgress(Step.RESOLVE, text))
 
 
@@ -243,9 +250,9 @@ def _fetch_all(wheels: tuple[Wheel, ...], folder: Path, on_progress: OnProgress)
     total = sum(sizes(wheels))
     before = 0
     for number, wheel in enumerate(wheels, 1):
-        text = f"{wheel.name.split('-')[0]} ({number} of {len(wheels)})"
+        text = sentence("{what} ({number} of {all})", what=wheel.name.split("-")[0], number=number, all=len(wheels))
 
-        def tell(done: int, before: int = before, text: str = text) -> None:
+        def tell(done: int, before: int = before, text: Sentence = text) -> None:
             on_progress(SetupProgress(Step.FETCH, text, before + done, max(total, before + done)))
 
         before += fetch(wheel, folder, tell).stat().st_size

@@ -12,6 +12,7 @@ from potluck_control.methods.setup import Problem, SetupProgress, Step
 from potluck_control.own_python import python_command
 
 from potluck.protocol.codec import CodecError, decode
+from potluck.sentences import sentence
 from potluck_daemon.child import Child, started
 
 log = logging.getLogger(__name__)
@@ -45,11 +46,18 @@ class SetupProcess:
 
     async def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         """Run a set-up to its end, unless one runs. Never raises for what it does."""
-        self.progress, self.problem, self._is_ending = SetupProgress(Step.LOOK, "checking this machine"), None, False
+        self.progress, self.problem, self._is_ending = (
+            SetupProgress(Step.LOOK, sentence("checking this machine")),
+            None,
+            False,
+        )
         try:
             self.problem = await self._follow((*PROGRAM, *arguments), environment)
         except OSError as error:
-            self.problem = Problem(f"the set-up cannot be started: {error.strerror}", "is there enough memory?")
+            self.problem = Problem(
+                sentence("the set-up cannot be started: {why}", why=str(error.strerror)),
+                sentence("is there enough memory?"),
+            )
         finally:
             self.progress = self._child = None
         if self.problem is not None:
@@ -77,8 +85,10 @@ class SetupProcess:
             code = await child.wait()
         if self._is_ending or code == 0:
             return None
-        why = await child.last_words() or f"without a message, {code}"
-        return problem or Problem(f"the set-up ended: {why}", "try again; it continues where it stopped")
+        why = await child.last_words() or f"exit code {code}"
+        return problem or Problem(
+            sentence("the set-up ended: {why}", why=why), sentence("try again: it continues where it stopped")
+        )
 
     async def _hear(self, child: Child) -> Problem | None:
         """Follow its progress to its end; return why it failed, if it says so."""

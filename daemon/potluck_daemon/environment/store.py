@@ -20,6 +20,7 @@ from potluck.errors import PotluckError, UsageError
 from potluck.files import replace_link, write_atomically
 from potluck.locks import open_locked
 from potluck.protocol.codec import CodecError, decode, encode
+from potluck.sentences import sentence
 
 _MANIFEST = "environment.json"
 _CURRENT, _PREVIOUS = "current", "previous"
@@ -60,9 +61,9 @@ class Store:
         try:
             handle = open_locked(path)
         except BlockingIOError:
-            holder = path.read_text()[:_MAX_HOLDER].strip() or "another process"
-            text = f"the engine is being set up already, by {holder}"
-            raise PotluckError(text, hint="wait until that is done, or end it") from None
+            holder = path.read_text()[:_MAX_HOLDER].strip() or sentence("another process")
+            text = sentence("the engine is being set up already, by {who}", who=holder)
+            raise PotluckError(text, hint=sentence("wait until that is done, or end it")) from None
         with open(handle, "w") as file:
             file.truncate(0)
             file.write(f"{by} (process {os.getpid()})")
@@ -109,7 +110,7 @@ class Store:
         """Use the previous environment again. Raises UsageError if there is none."""
         previous, current = self.previous(), self.current()
         if previous is None:
-            raise UsageError("there is no earlier environment to go back to")
+            raise UsageError(sentence("there is no earlier environment to go back to"))
         replace_link(self.root / _CURRENT, previous.name)
         if current is not None:
             replace_link(self.root / _PREVIOUS, current.name)

@@ -16,6 +16,7 @@ from pathlib import Path
 from potluck_control.own_python import child_environment
 
 from potluck.processes import tied_to_parent
+from potluck.sentences import sentence
 from potluck_daemon.environment.failures import UvError, of_uv
 
 _NAMED_BY_USERS = ("UV_FIND_LINKS", "UV_INDEX", "UV_DEFAULT_INDEX", "UV_TORCH_BACKEND")
@@ -53,7 +54,8 @@ def find_uv() -> Path:
     found = named or shutil.which("uv")
     if found is None or not os.access(found, os.X_OK):
         raise UvError(
-            "uv, which fetches the engine's packages, is missing", hint="install Potluck again, or install uv"
+            sentence("uv, which fetches the engine's packages, is missing"),
+            hint=sentence("install Potluck again, or install uv"),
         )
     return Path(found)
 

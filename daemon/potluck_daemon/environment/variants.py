@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.environment.machine import Gpu, Hardware, Vendor
 
 TORCH = "2.13.0"
@@ -90,8 +91,8 @@ class Choice:
     """The chosen variant and, for people, `why`; `advice` says how to have more of the hardware used, if one can."""
 
     variant: TorchVariant
-    why: str
-    advice: str = ""
+    why: Sentence
+    advice: Sentence = NOTHING
     is_asked: bool = False  # somebody named the variant: no other one will do
 
 
@@ -108,8 +109,11 @@ def choose_variant(machine: Hardware) -> Choice:
         return _without_gpu(machine, driver, available)
     used = [gpu for gpu in machine.gpus if best.runs_on(gpu, driver)]
     left_out = [gpu for gpu in machine.gpus if gpu not in used and not gpu.is_integrated]
-    driver_named = f", with driver {machine.driver}" if best.vendor is Vendor.NVIDIA else ""
-    return Choice(best, f"{_names(used)} can be used{driver_named}", _why_not(left_out, driver, available))
+    if best.vendor is Vendor.NVIDIA:
+        why = sentence("{who} can be used, with driver {driver}", who=_names(used), driver=machine.driver)
+    else:
+        why = sentence("{who} can be used", who=_names(used))
+    return Choice(best, why, _why_not(left_out, driver, available))
 
 
 def fallbacks(machine: Hardware, choice: Choice) -> tuple[Choice, ...]:
@@ -120,15 +124,32 @@ def fallbacks(machine: Hardware, choice: Choice) -> tuple[Choice, ...]:
     if choice.is_asked:
         return ()
     driver, wanted = _major(machine.driver), choice.variant
-    missing = f"variant {wanted.name} is not to be had here"
     others = [v for v in _available(machine.architecture) if v.name != wanted.name]
     for_gpu = [v for v in others if any(v.runs_on(gpu, driver) for gpu in machine.gpus)]
-    found = [Choice(variant, f"{missing}; {variant.name} runs on {_names(machine.gpus)} too") for variant in for_gpu]
-    slow = f"{missing}; the processor serves instead, which is slow but works"
-    advice = "" if wanted.vendor is None else f"try again later to use the GPU: potluck setup --variant {wanted.name}"
+    found = []
+    for variant in for_gpu:
+        why = sentence(
+            "variant {what} is not to be had here; {other} runs on {who} too",
+            what=wanted.name,
+            other=variant.name,
+            who=_names(machine.gpus),
+        )
+        found.append(Choice(variant, why))
+    slow = sentence(
+        "variant {what} is not to be had here; the processor serves instead, which is slow but works",
+        what=wanted.name,
+    )
+    advice = (
+        NOTHING
+        if wanted.vendor is None
+        else sentence("try again later to use the GPU: potluck setup --variant {what}", what=wanted.name)
+    )
     if wanted.vendor is not None and machine.architecture in VARIANTS[CPU].architectures:
         found.append(Choice(VARIANTS[CPU], slow, advice))
-    larger = f"{missing}; this one computes on the processor too, and takes more room"
+    larger = sentence(
+        "variant {what} is not to be had here; this one computes on the processor too, and takes more room",
+        what=wanted.name,
+    )
     for_nvidia = [v for v in others if v.vendor is Vendor.NVIDIA and v not in for_gpu]
     found += [Choice(variant, larger, advice) for variant in for_nvidia]
     return tuple(found)
@@ -143,36 +164,52 @@ def _available(architecture: str) -> list[TorchVariant]:
 def _without_gpu(machine: Hardware, driver: int, available: list[TorchVariant]) -> Choice:
     cpu = VARIANTS[CPU]
     if not machine.gpus:
-        return Choice(cpu, "no GPU found; the processor serves instead, which is slow but works")
+        return Choice(cpu, sentence("no GPU found; the processor serves instead, which is slow but works"))
     return Choice(
-        cpu, f"{_names(machine.gpus)} cannot be used by torch {TORCH}", _why_not(machine.gpus, driver, available)
+        cpu,
+        sentence("{who} cannot be used by torch {version}", who=_names(machine.gpus), version=TORCH),
+        _why_not(machine.gpus, driver, available),
     )
 
 
-def _why_not(gpus: tuple[Gpu, ...] | list[Gpu], driver: int, available: list[TorchVariant]) -> str:
+def _why_not(gpus: tuple[Gpu, ...] | list[Gpu], driver: int, available: list[TorchVariant]) -> Sentence:
     """Return the first reason that the user can do something about, or else the first one."""
-    reasons = [_reason(gpu, driver, available) for gpu in gpus]
-    return next((text for text in reasons if "driver" in text), reasons[0] if reasons else "")
+    better = [_better_driver(gpu, driver, available) for gpu in gpus]
+    reasons = [*filter(None, better), *(_reason(gpu, available) for gpu in gpus)]
+    return reasons[0] if reasons else NOTHING
 
 
-def _reason(gpu: Gpu, driver: int, available: list[TorchVariant]) -> str:
+def _better_driver(gpu: Gpu, driver: int, available: list[TorchVariant]) -> Sentence:
+    """Return which driver makes the GPU usable; nothing if no driver does."""
+    needed = min((v.min_driver for v in available if v.runs_on(gpu, driver=10**6)), default=0)
+    if gpu.vendor is not Vendor.NVIDIA or driver >= needed:
+        return NOTHING
+    if not driver:
+        return sentence(
+            "install NVIDIA's driver {number} or newer to use {who}; this machine has none", number=needed, who=gpu.name
+        )
+    return sentence(
+        "install NVIDIA's driver {number} or newer to use {who}; this machine has {driver}",
+        number=needed,
+        who=gpu.name,
+        driver=driver,
+    )
+
+
+def _reason(gpu: Gpu, available: list[TorchVariant]) -> Sentence:
     match gpu.vendor:
         case Vendor.NVIDIA if gpu.capability is None:
-            return f"{gpu.name} does not report its compute capability"
+            return sentence("{who} does not report its compute capability", who=gpu.name)
         case Vendor.NVIDIA:
-            fitting = [v for v in available if v.runs_on(gpu, driver=10**6)]
-            if not fitting:
-                return f"{gpu.name} is older than what torch {TORCH} has kernels for"
-            needed = min(variant.min_driver for variant in fitting)
-            if driver >= needed:
-                return f"{gpu.name} needs another build of torch than the machine's other GPUs"
-            return f"install NVIDIA's driver {needed} or newer to use {gpu.name}; this machine has {driver or 'none'}"
+            if not any(v.runs_on(gpu, driver=10**6) for v in available):
+                return sentence("{who} is older than what torch {version} has kernels for", who=gpu.name, version=TORCH)
+            return sentence("{who} needs another build of torch than the machine's other GPUs", who=gpu.name)
         case Vendor.AMD:
-            return f"torch's build for AMD has no kernels for {gpu.target or gpu.name}"
+            return sentence("torch's build for AMD has no kernels for {who}", who=gpu.target or gpu.name)
         case Vendor.INTEL:
-            return "graphics inside the processor share its memory; computing on them gains nothing"
+            return sentence("graphics inside the processor share its memory; computing on them gains nothing")
         case Vendor.APPLE:
-            return f"torch {TORCH} has no build for this kind of Mac"
+            return sentence("torch {version} has no build for this kind of Mac", version=TORCH)
 
 
 def _names(gpus: tuple[Gpu, ...] | list[Gpu]) -> str:

@@ -21,9 +21,10 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from potluck.errors import NetworkError, PotluckError
+from potluck.sentences import sentence
 from potluck.unreachable import why_unreachable
 from potluck_daemon.downloads import OnBytes, continue_download, sha256_of
-from potluck_daemon.environment.failures import AGAIN
+from potluck_daemon.environment.failures import and_again
 from potluck_daemon.environment.uv import WheelSources, run_uv
 
 _TIMEOUT_S = 30.0
@@ -54,10 +55,15 @@ def locked_hashes(requirements: Path) -> frozenset[str]:
     for line in text.splitlines():
         found = _HASH.findall(line)
         if _NAME.match(line) and not found:
-            raise PotluckError(f"{requirements.name} has a requirement without a hash", hint="install Potluck again")
+            raise PotluckError(
+                sentence("{file} has a requirement without a hash", file=requirements.name),
+                hint=sentence("install Potluck again"),
+            )
         hashes.update(found)
     if not hashes:
-        raise PotluckError(f"{requirements.name} has no hashes", hint="install Potluck again")
+        raise PotluckError(
+            sentence("{file} has no hashes", file=requirements.name), hint=sentence("install Potluck again")
+        )
     return frozenset(hashes)
 
 
@@ -80,7 +86,10 @@ def resolve(uv: Path, requirements: Path, python: Path, sources: WheelSources, *
         wheels = tuple(_wheels(tomllib.loads(lock.read_text())))
     foreign = [wheel.name for wheel in wheels if wheel.sha256 not in allowed]
     if foreign:
-        raise PotluckError(f"{foreign[0]} is not the file that this version was made with", hint="try another mirror")
+        raise PotluckError(
+            sentence("{file} is not the file that this version was made with", file=foreign[0]),
+            hint=sentence("try another mirror"),
+        )
     return wheels
 
 
@@ -131,7 +140,10 @@ def fetch(wheel: Wheel, folder: Path, on_progress: OnBytes) -> Path:
             on_progress(target.stat().st_size)
             return target
         part.unlink()
-    raise PotluckError(f"{wheel.name} arrived damaged", hint=f"check whether something alters downloads, {AGAIN}")
+    raise PotluckError(
+        sentence("{file} arrived damaged", file=wheel.name),
+        hint=sentence("check whether something alters downloads, then try again: it continues where it stopped"),
+    )
 
 
 def _fetch_part(wheel: Wheel, part: Path, on_progress: OnBytes) -> None:
@@ -171,7 +183,10 @@ class _WheelSource:
     def failure(self, error: Exception) -> NetworkError:
         host = urlsplit(self._wheel.url).hostname or ""
         why, advice = why_unreachable(host, error)
-        return NetworkError(f"{self._wheel.name} cannot be fetched from {host}: {why}", hint=f"{advice}, {AGAIN}")
+        return NetworkError(
+            sentence("{file} cannot be fetched from {host}: {why}", file=self._wheel.name, host=host, why=why),
+            hint=and_again(advice),
+        )
 
 
 def _opener() -> urllib.request.OpenerDirector:

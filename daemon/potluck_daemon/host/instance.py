@@ -7,6 +7,7 @@ from pathlib import Path
 
 from potluck.errors import PotluckError
 from potluck.locks import LOOKED_AT_S, is_locked, open_locked
+from potluck.sentences import sentence
 
 EXIT_ALREADY_RUNNING = 3  # the exit code of `potluckd`
 
@@ -28,7 +29,7 @@ class InstanceLock:
         try:
             handle = open_locked(self._path, within_s=LOOKED_AT_S)
         except BlockingIOError:
-            text = f"the daemon is already running as process {_named(self._path) or 'unknown'}"
+            text = sentence("the daemon is already running as process {number}", number=_named(self._path) or "unknown")
             raise AlreadyRunningError(text, hint="see: potluck status") from None
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from potluck.files import write_atomically
+from potluck.sentences import sentence
 from potluck_daemon.host.units import run
 
 DAEMON, APP = "org.potluck.daemon", "org.potluck.app"
@@ -86,4 +87,4 @@ def _domain() -> str:
 
 
 def _launchctl(*arguments: str, also_fine: tuple[int, ...] = ()) -> str:
-    return run("launchctl", *arguments, hint="are you logged in at the screen?", fine=(0, *also_fine))
+    return run("launchctl", *arguments, hint=sentence("are you logged in at the screen?"), fine=(0, *also_fine))

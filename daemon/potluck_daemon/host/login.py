@@ -13,6 +13,7 @@ from potluck_control.places import Places, system_places
 
 from potluck.errors import PotluckError, UsageError
 from potluck.files import remove_empty, write_atomically
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.host import launch_agents, units
 from potluck_daemon.host.login_entry import is_on, switched_off, switched_on
 
@@ -26,7 +27,7 @@ def read_login(environment: Mapping[str, str], places: Places) -> LoginStart:
     return LoginStart(
         app=starts_app,
         daemon=starts_daemon,
-        app_problem="" if _app_command() else "the tray app is not installed beside this program",
+        app_problem=NOTHING if _app_command() else sentence("the tray app is not installed beside this program"),
         daemon_problem=daemon_problem,
         app_by=str(_app_file(environment)) if starts_app else "",
         daemon_by=str(_daemon_file(places) or "") if starts_daemon else "",
@@ -38,8 +39,8 @@ def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
     path, command = entry_path(environment), _app_command()
     if is_wanted and not command:
         raise UsageError(
-            "the tray app is not installed beside this program",
-            hint="install the package with the app, see docs/install.md",
+            sentence("the tray app is not installed beside this program"),
+            hint=sentence("install the package with the app, see docs/install.md"),
         )
     if launch_agents.is_mac():
         launch_agents.set_start_at_login(launch_agents.APP, Path(command) if is_wanted else None)
@@ -58,7 +59,7 @@ def set_daemon(places: Places, is_wanted: bool) -> None:
     """Start the daemon at log-in, or no longer. Raises PotluckError."""
     if places == system_places():
         hint = "sudo potluck service remove --system" if not is_wanted else "sudo potluck service install --system"
-        raise UsageError("this daemon is the machine's own service", hint=hint)
+        raise UsageError(sentence("this daemon is the machine's own service"), hint=hint)
     if launch_agents.is_mac():
         launch_agents.set_start_at_login(launch_agents.DAEMON, units.program("potluckd") if is_wanted else None)
     else:
@@ -101,18 +102,20 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _daemon(places: Places) -> tuple[bool, str]:
+def _daemon(places: Places) -> tuple[bool, Sentence]:
     try:
         if places == system_places():
-            return units.is_system_service(), "this daemon is the machine's own service, which only root can change"
+            problem = sentence("this daemon is the machine's own service, which only root can change")
+            return units.is_system_service(), problem
         if launch_agents.is_mac():
-            return launch_agents.starts_at_login(launch_agents.DAEMON), ""
+            return launch_agents.starts_at_login(launch_agents.DAEMON), NOTHING
         is_on, link = units.starts_at_login(), units.started_by(is_system=False)
         if is_on and link is not None and units.is_for_all(link):
-            return True, "an administrator starts it for all users"
-        return is_on, ""
+            return True, sentence("an administrator starts it for all users")
+        return is_on, NOTHING
     except PotluckError as error:
-        return False, f"{error.message}: start it in another way, or let the tray app do so"
+        why = error.sentence
+        return False, sentence("{why}: start it in another way, or let the tray app do so", why=why)
 
 
 def _daemon_file(places: Places) -> Path | None:

@@ -14,6 +14,7 @@ from potluck_control.resources import resource
 
 from potluck.errors import PotluckError, UsageError
 from potluck.files import remove_empty, write_atomically
+from potluck.sentences import Sentence, sentence
 
 UNIT = "potluckd.service"
 STARTS_WITH_MACHINE = "It starts with the machine from now on (undo: systemctl disable potluckd)."
@@ -100,7 +101,7 @@ def remove(*, is_system: bool) -> None:
     """Stop the daemon and delete the unit; a package's own unit is only disabled. Raises PotluckError."""
     path = unit_path(is_system=is_system)
     if not path.exists():
-        raise UsageError(f"there is no {path}")
+        raise UsageError(sentence("there is no {path}", path=str(path)))
     _systemctl(is_system, "disable", "--now", UNIT)
     if path == _packaged(is_system=is_system):
         return
@@ -159,7 +160,7 @@ def set_start_at_login(is_wanted: bool) -> None:
     link = started_by(is_system=False)
     if link is not None and is_for_all(link):
         hint = f"for you alone: systemctl --user mask {UNIT}"
-        raise UsageError("an administrator has the daemon started for all users", hint=hint)
+        raise UsageError(sentence("an administrator has the daemon started for all users"), hint=hint)
 
 
 def _marked(text: str) -> str:
@@ -193,17 +194,22 @@ def _answer(*command: str) -> str:
     return run(*command, fine=(), timeout_s=20).strip()
 
 
-def run(*command: str, hint: str | None = None, fine: tuple[int, ...] = (0,), timeout_s: float = 120) -> str:
+def run(*command: str, hint: str | Sentence | None = None, fine: tuple[int, ...] = (0,), timeout_s: float = 120) -> str:
     """Return the output of a command that ends with one of the codes `fine`, or any. Raises PotluckError."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
     except FileNotFoundError:
-        raise PotluckError(f"this machine has no {command[0]}", hint="start the daemon with: potluck start") from None
+        raise PotluckError(
+            sentence("this machine has no {program}", program=command[0]),
+            hint=sentence("start the daemon with: potluck start"),
+        ) from None
     except subprocess.TimeoutExpired:
-        raise PotluckError(f"`{' '.join(command)}` does not end") from None
+        raise PotluckError(sentence("`{what}` does not end", what=" ".join(command))) from None
     if fine and done.returncode not in fine:
         said = " ".join(done.stderr.split())
-        raise PotluckError(f"`{' '.join(command)}` failed: {said or done.returncode}", hint=hint)
+        raise PotluckError(
+            sentence("`{what}` failed: {why}", what=" ".join(command), why=said or done.returncode), hint=hint
+        )
     return done.stdout
 
 
@@ -211,5 +217,7 @@ def program(name: str) -> Path:
     beside = Path(sys.executable).with_name(name)
     found = beside if beside.exists() else shutil.which(name)
     if found is None:
-        raise PotluckError(f"{name} is not installed beside this Python", hint="reinstall potluck")
+        raise PotluckError(
+            sentence("{what} is not installed beside this Python", what=name), hint=sentence("reinstall potluck")
+        )
     return Path(found)

@@ -19,6 +19,7 @@ from potluck_control.places import Places
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
+from potluck.sentences import sentence
 from potluck_daemon.checked_database import forget_copies
 from potluck_daemon.host.instance import InstanceLock
 from potluck_daemon.ledger.ledger import Ledger
@@ -76,7 +77,9 @@ def _there(places: Places) -> tuple[bytes, bytes]:
             with closing(sqlite3.connect(address, uri=True)) as source, closing(sqlite3.connect(copy)) as target:
                 source.backup(target)
         except sqlite3.Error as error:
-            raise LedgerError(f"the ledger cannot be read: {error}", hint="see: potluck ledger check") from error
+            raise LedgerError(
+                sentence("the ledger cannot be read: {why}", why=str(error)), hint="see: potluck ledger check"
+            ) from error
         return copy.read_bytes(), identity.to_bytes()
 
 

@@ -28,6 +28,7 @@ from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.receipts import Booking, swarm_id
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import NOTHING, sentence
 from potluck.tasks import BackgroundTasks, keep_running
 from potluck_daemon.ledger.ledger import Ledger
 from potluck_daemon.ledger.tables import LedgerError
@@ -59,7 +60,7 @@ class Clerk:
         self._has_work, self._is_worth_due = asyncio.Event(), asyncio.Event()
         self._is_outbox_due = False
         self._background = BackgroundTasks()
-        self.notice: str | None = None  # why nothing is booked; None: all is well
+        self.notice = NOTHING  # why nothing is booked; nothing: all is well
 
     async def start(self) -> None:
         """Open the ledger. Never raises: without it the daemon goes on serving and receipts wait in the outbox."""
@@ -67,7 +68,7 @@ class Clerk:
             identity = await asyncio.to_thread(Identity.load_or_create, self._identity_file)
             self._ledger = await self._run(lambda: Ledger(self._ledger_file, identity))
         except PotluckError as error:
-            self.notice = f"earnings are not booked: {error.message}"
+            self.notice = sentence("earnings are not booked: {why}", why=error.sentence)
             log.error("%s", self.notice)
             return
         for what, work in (
@@ -106,11 +107,13 @@ class Clerk:
         """Run `question` in the ledger's thread. Raises LedgerError if there is no ledger, or it cannot be read."""
         ledger = self._ledger
         if ledger is None:
-            raise LedgerError(self.notice or "the ledger is not open yet")
+            raise LedgerError(self.notice or sentence("the ledger is not open yet"))
         try:
             return await self._run(lambda: question(ledger))
         except sqlite3.Error as error:
-            raise LedgerError(f"the ledger cannot be read: {error}", hint="see: potluck ledger check") from error
+            raise LedgerError(
+                sentence("the ledger cannot be read: {why}", why=str(error)), hint="see: potluck ledger check"
+            ) from error
 
     async def record(self, bookings: Sequence[Booking], model: str) -> None:
         """Book what this donor's own programs received; `model` is what people call it. Raises LedgerError."""
@@ -126,7 +129,10 @@ class Clerk:
                 await self.book_all()
                 await asyncio.sleep(BATCH_S)
             except (LedgerError, OSError) as error:
-                self.notice = f"earnings are not booked: {error}"
+                self.notice = sentence(
+                    "earnings are not booked: {why}",
+                    why=error.sentence if isinstance(error, LedgerError) else str(error),
+                )
                 log.error("%s; trying again", self.notice)
                 await asyncio.sleep(_RETRY_S)
 
@@ -148,7 +154,7 @@ class Clerk:
             self._has_work.set()
             raise
         del self._waiting[: len(batch)]
-        self.notice = None
+        self.notice = NOTHING
 
     async def _keep_telling(self) -> None:
         while True:

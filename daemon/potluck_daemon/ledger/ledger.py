@@ -18,6 +18,7 @@ from potluck_control.methods.earnings import LedgerCheck
 from potluck.checked_files import DamagedError
 from potluck.membership.identity import Identity
 from potluck.protocol.receipts import Booking, Receipt, ReceiptError, Work, opened_at, parse_receipt, read_receipt
+from potluck.sentences import sentence
 from potluck_daemon.checked_database import close_checked, open_checked, settle, settle_if_large
 from potluck_daemon.ledger.history import LedgerHistory
 from potluck_daemon.ledger.tables import LedgerError, connect
@@ -26,7 +27,7 @@ KEEP_S = 92 * 86400
 """How long tabs and hours are kept. Receipts of older tabs are refused, so that none is booked twice."""
 MAX_PEOPLE = 1024  # people whose work the engine hears of
 _MAX_PROBLEMS = 20
-_RESTORE = "restore a backup: potluck ledger restore FILE"
+_RESTORE = sentence("restore a backup: potluck ledger restore FILE")
 _CLOCKS_S = 86400  # how far another server's clock may be ahead
 _HOUR_S = 3600
 _LOCAL_DAY = "CAST(strftime('%s', at, 'unixepoch', 'localtime', 'start of day', 'utc') AS INTEGER)"
@@ -49,9 +50,13 @@ class Ledger:
         except DamagedError as error:
             raise LedgerError(error.message, hint=_RESTORE) from error
         except OSError as error:
-            raise LedgerError(f"cannot use the ledger {path}: {error.strerror}") from error
+            raise LedgerError(
+                sentence("cannot use the ledger {path}: {why}", path=str(path), why=str(error.strerror))
+            ) from error
         except sqlite3.Error as error:
-            raise LedgerError(f"the ledger {path} cannot be used: {error}", hint=_RESTORE) from error
+            raise LedgerError(
+                sentence("the ledger {path} cannot be used: {why}", path=str(path), why=str(error)), hint=_RESTORE
+            ) from error
         self.history = LedgerHistory(self._database)
 
     def close(self) -> None:
@@ -106,7 +111,8 @@ class Ledger:
 
     def check(self) -> LedgerCheck:
         """Derive the entries of every tab anew from its receipt, and report what differs."""
-        problems = [f"the file: {text}" for (text,) in self._database.execute("PRAGMA integrity_check") if text != "ok"]
+        broken = self._database.execute("PRAGMA integrity_check")
+        problems = [sentence("the file: {why}", why=text) for (text,) in broken if text != "ok"]
         tabs = self._database.execute(
             "SELECT server, name, receipt,"
             " (SELECT TOTAL(points) FROM entry WHERE entry.tab = tab.id AND entry.person = tab.person"
@@ -118,11 +124,11 @@ class Ledger:
             try:
                 receipt = read_receipt(data)
             except ReceiptError as error:
-                problems.append(f"the receipt of {name.hex()}: {error.message}")
+                problems.append(sentence("the receipt of {name}: {why}", name=name.hex(), why=error.sentence))
                 continue
             stated = (receipt.server, receipt.tab, receipt.work.points, receipt.work.tokens)
             if stated != (server, name, points, tokens):
-                problems.append(f"what is booked of {name.hex()} is not what its receipt says")
+                problems.append(sentence("what is booked of {name} is not what its receipt says", name=name.hex()))
         (receipts,) = self._database.execute("SELECT COUNT(*) FROM tab").fetchone()
         entries, people = self._database.execute("SELECT COUNT(*), COUNT(DISTINCT person) FROM entry").fetchone()
         return LedgerCheck(people, receipts, entries, tuple(problems[:_MAX_PROBLEMS]))
@@ -138,7 +144,7 @@ class Ledger:
                     for booking, receipt in zip(bookings, receipts, strict=True)
                 ]
         except sqlite3.Error as error:
-            raise LedgerError(f"cannot write to the ledger: {error}") from error
+            raise LedgerError(sentence("cannot write to the ledger: {why}", why=str(error))) from error
         settle_if_large(self._database, self._path)
         return outcomes
 

@@ -14,6 +14,7 @@ import sqlite3
 from pathlib import Path
 
 from potluck.errors import PotluckError
+from potluck.sentences import sentence
 
 VERSION = 2
 
@@ -62,8 +63,8 @@ def connect(path: Path) -> sqlite3.Connection:
             database.execute(f"PRAGMA {pragma}")
         (version,) = database.execute("PRAGMA user_version").fetchone()
         if version not in (0, VERSION):
-            hint = "install that version again, or move the file away: then a new ledger begins"
-            raise LedgerError(f"the ledger {path} was made by another version", hint=hint)
+            hint = sentence("install that version again, or move the file away: then a new ledger begins")
+            raise LedgerError(sentence("the ledger {path} was made by another version", path=str(path)), hint=hint)
         if version == 0:
             database.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT")
     except BaseException:

@@ -14,8 +14,10 @@ from pathlib import Path
 from potluck_control.methods.contribution import EnergySource
 from potluck_control.settings import LimitSettings
 
+from potluck.sentences import NOTHING, Sentence, sentence
+
 _ROOT = Path("/sys/class/powercap")
-_ALLOW = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj allows it until the next start"
+_ALLOW = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Reading:
     all_cores: float = 0.0  # busy with anything
     gpu_w: float | None = None  # the GPU that the engine uses
     processor_w: float | None = None  # the whole package
-    processor_problem: str = ""
+    processor_problem: Sentence = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +44,15 @@ def power_of_serving(reading: Reading, limits: LimitSettings, *, is_running: boo
     has_meter = reading.processor_w is not None
     metered_w = (reading.processor_w or 0.0) * share
     estimated_w = reading.engine_cores * limits.cpu_core_w
+    no_wattage = NOTHING if is_given else sentence("limits.serving_w is 0")
+    no_gpu = NOTHING if reading.gpu_w is not None else sentence("the engine uses no GPU that reports its power")
+    estimate = sentence("{number} W a busy core", number=f"{limits.cpu_core_w:g}")
+    no_meter = NOTHING if has_meter else sentence("used because the processor does not report its power")
     sources = (
-        EnergySource("given", "given wattage", is_given, limits.serving_w, "" if is_given else "limits.serving_w is 0"),
-        EnergySource(
-            *("nvml", "GPU", not is_given and reading.gpu_w is not None, reading.gpu_w or 0.0),
-            problem="" if reading.gpu_w is not None else "the engine uses no GPU that reports its power",
-        ),
-        EnergySource("rapl", "processor", not is_given and has_meter, metered_w, reading.processor_problem),
-        EnergySource(
-            *("estimate", f"{limits.cpu_core_w:g} W a busy core", not is_given and not has_meter, estimated_w),
-            problem="used because the processor does not report its power" if not has_meter else "",
-        ),
+        EnergySource("given", sentence("given wattage"), is_given, limits.serving_w, no_wattage),
+        EnergySource("nvml", sentence("GPU"), not is_given and reading.gpu_w is not None, reading.gpu_w or 0.0, no_gpu),
+        EnergySource("rapl", sentence("processor"), not is_given and has_meter, metered_w, reading.processor_problem),
+        EnergySource("estimate", estimate, not is_given and not has_meter, estimated_w, no_meter),
     )
     if not is_running:
         return Power(0.0, tuple(_idle(source) for source in sources))
@@ -66,7 +66,7 @@ class ProcessorMeter:
         zones = sorted(root.glob("intel-rapl:*"))  # AMD's too
         self._packages = [zone for zone in zones if _name(zone).startswith("package")]  # psys would count them twice
         self._last: dict[Path, int] = {}  # microjoules
-        self.problem = "" if self._packages else "the kernel knows no power meter of this processor"
+        self.problem = NOTHING if self._packages else sentence("the kernel knows no power meter of this processor")
 
     def watts(self, seconds: float) -> float | None:
         joules = 0.0
@@ -75,16 +75,19 @@ class ProcessorMeter:
                 now = int((package / "energy_uj").read_text())
                 ceiling = int((package / "max_energy_range_uj").read_text())
             except PermissionError:
-                self.problem = f"only root may read the processor's power meter; {_ALLOW}"
+                self.problem = sentence(
+                    "only root may read the processor's power meter; {what} allows it until the next start",
+                    what=_ALLOW,
+                )
                 return None
             except (OSError, ValueError):
-                self.problem = "the processor's power meter does not answer"
+                self.problem = sentence("the processor's power meter does not answer")
                 return None
             before, self._last[package] = self._last.get(package), now
             if before is None:
                 return None  # the next look will know
             joules += ((now - before) if now >= before else (now - before + ceiling)) / 1e6
-        self.problem = "" if self._packages else self.problem
+        self.problem = NOTHING if self._packages else self.problem
         return joules / seconds if self._packages and seconds > 0 else None
 
 

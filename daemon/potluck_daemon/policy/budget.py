@@ -12,6 +12,7 @@ from potluck_control.settings import LimitSettings, Settings
 
 from potluck.errors import PotluckError
 from potluck.model_folder import hub_cache
+from potluck.sentences import Size, sentence
 from potluck_daemon.metering.energy import Power
 from potluck_daemon.metering.meters import DiskMeter, UseMeter
 from potluck_daemon.metering.usage import DayUse, on
@@ -57,7 +58,11 @@ class Budget:
         sample = self._meter.sample(self.use, engine_pid, day, limits=limits, gpu_w=gpu_w)
         self.use, self.power = sample.use, sample.power
         if 0 < limits.ram_mb << 20 < sample.memory_bytes:
-            text = f"it takes {sample.memory_bytes >> 20} MiB of memory, more than limits.ram_mb = {limits.ram_mb}"
+            text = sentence(
+                "it takes {used} of memory, more than {all}, which limits.ram_mb allows",
+                used=Size(sample.memory_bytes),
+                all=Size(limits.ram_mb << 20),
+            )
             raise PotluckError(text)
 
     def obstacles(self, settings: Settings, *, may_download: bool) -> tuple[Obstacle, ...]:

@@ -30,14 +30,15 @@ All times are seconds of one monotonic clock.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 
-from potluck_control.engine_messages import MIN_DUTY
+from potluck_control.engine_messages import MIN_DUTY, Waiting
 from potluck_control.settings import Settings, YieldSettings
 from potluck_control.states import Certainty, Reason, State
 
-from potluck.membership.presentation import NOBODY_ONLINE, WAITING
+from potluck.protocol.codes import Denial
+from potluck.sentences import NOTHING, Sentence, sentence
 
 CHECK_INTERVAL_S = 30.0  # between looks at an obstacle whose end is not known
 PREPARE_S = 12.0  # that importing takes on a slow machine, so the process starts this long before it is needed
@@ -83,7 +84,7 @@ class Evidence:
     """A confirmed reason to give the device back, or to spare it."""
 
     reason: Reason
-    who: str  # the program or thing, by the name that people know
+    who: str | Sentence  # the program or thing, by the name that people know
     certainty: Certainty = Certainty.CERTAIN
     since: float = 0.0
     app: str = ""  # the executable's name
@@ -115,8 +116,8 @@ class Obstacle:
     """A reason not to serve that has nothing to do with presence: the schedule or a cap."""
 
     reason: Reason
-    text: str
-    ends: str
+    text: Sentence
+    ends: Sentence
     left_s: float | None = None  # until it ends by itself
     only_before_start: bool = False  # an engine that is online may stay
 
@@ -124,14 +125,14 @@ class Obstacle:
 @dataclass(frozen=True, slots=True)
 class EngineView:
     phase: Phase = Phase.ENDED
-    serving: str = ""  # "blocks 0:4 of tiny-llama"
-    failure: str | None = None  # the last one, kept until the engine serves again
+    serving: Sentence = NOTHING  # "blocks 0:4 of tiny-llama"
+    failure: Sentence = NOTHING  # the last one, kept until the engine serves again
     retry_at: float | None = None  # the engine is not started before this time
     is_outdated: bool = False  # it was started for other settings or another swarm
     sessions: int = 0  # open ones
     gpu: str = ""  # PCI address of the GPU it computes on; empty: none or not known
     lacking: str = ""  # the file without which it cannot serve; empty: it lacks none
-    waiting: str = ""  # why it cannot get online yet; empty: it gets on
+    waiting: Waiting = field(default_factory=Waiting)  # why it cannot get online yet
     drains: bool = False  # the swarm changed its model, and sessions with the old one may end in peace
     is_stopped: bool = False  # somebody stopped its process
 
@@ -163,9 +164,9 @@ class Decision:
 
     state: State
     reason: Reason
-    text: str  # for people, without the time it lasts
+    text: Sentence  # without the time it lasts
     rung: Rung
-    ends: str = ""  # when this state ends, for people; empty: it is the normal state
+    ends: Sentence = NOTHING  # when this state ends; nothing: it is the normal state
     app: str = ""  # the program it is about, for "never yield for it"
     app_title: str = ""  # that program, by the name that people know
     duty: float = 1.0
@@ -175,39 +176,21 @@ class Decision:
     order: EngineOrder = EngineOrder.NOTHING
 
 
-_NEEDS_DEVICE = {
-    Reason.GAME: "Giving way to {who}",
-    Reason.EXCLUSIVE_APP: "Giving way to {who}",
-    Reason.FULL_SCREEN: "Giving way to {who}, which fills the screen",
-    Reason.GPU_BUSY: "Giving way to {who}, which keeps the GPU busy",
-    Reason.VRAM_PRESSURE: "Giving way: other programs need the memory of {who}",
-    Reason.RAM_PRESSURE: "Giving way: other programs need the memory",
-    Reason.OTHER_USER: "Giving way to {who}, who sits at the computer",
-}
-_NOT_NOW = {
-    Reason.BATTERY: ("Not serving on battery", "when the computer is plugged in"),
-    Reason.METERED: ("Not serving over {who}, which is metered", "when the network is not metered"),
-    Reason.HEAT: ("Too hot: {who}", "when it has cooled down"),
-}
-_SPARED = {
-    Reason.HEAT: ("slowly, because {who} is hot", "when it has cooled down"),
-    Reason.POWER: ("slowly, to stay below the power cap of {who}", "when it draws less power"),
-}
-_OVER = {
-    Reason.VRAM_PRESSURE: "There is enough memory again",
-    Reason.RAM_PRESSURE: "There is enough memory again",
-    Reason.OTHER_USER: "You are back at the computer",
-    Reason.BATTERY: "Plugged in again",
-    Reason.METERED: "The network is no longer metered",
-    Reason.HEAT: "It has cooled down",
-}
-_ADMISSION = {
-    NOBODY_ONLINE: "Waiting until a member is online who lets this computer in",
-    WAITING: "Waiting for you to confirm this computer on your other one",
-}
-_RESTED = "when keyboard and mouse have rested for a while"
-_BEFORE_START = (Phase.ENDED, Phase.PREPARING, Phase.STARTING, Phase.JOINING, Phase.STOPPING)
 _PRESSURE = (Reason.VRAM_PRESSURE, Reason.RAM_PRESSURE)
+_NEEDS_DEVICE = frozenset(
+    {
+        *(Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN, Reason.GPU_BUSY, Reason.OTHER_USER),
+        *_PRESSURE,
+    }
+)
+_NOT_NOW = frozenset({Reason.BATTERY, Reason.METERED, Reason.HEAT})
+_SPARED = frozenset({Reason.HEAT, Reason.POWER})
+_ADMISSION = {
+    Denial.NOBODY_ONLINE: sentence("Waiting until a member is online who lets this computer in"),
+    Denial.UNCONFIRMED: sentence("Waiting for you to confirm this computer on your other one"),
+}
+_RESTED = sentence("when keyboard and mouse have rested for a while")
+_BEFORE_START = (Phase.ENDED, Phase.PREPARING, Phase.STARTING, Phase.JOINING, Phase.STOPPING)
 
 
 def decide(inputs: Inputs, now: float) -> Decision:
@@ -253,48 +236,65 @@ def _wish(inputs: Inputs, now: float) -> Decision:
 def _switched_off(inputs: Inputs) -> Decision | None:
     """Follow what the user asked for."""
     if inputs.is_ending:
-        return Decision(State.DRAINING, Reason.SHUTDOWN, "Shutting down", Rung.ENDED, "when Potluck is started again")
+        return Decision(
+            State.DRAINING,
+            Reason.SHUTDOWN,
+            sentence("Shutting down"),
+            Rung.ENDED,
+            sentence("when Potluck is started again"),
+        )
     if inputs.finish_left_s is not None:
-        text = "Finishing the open sessions, then shutting down"
-        ends = "when Potluck is started again"
+        text = sentence("Finishing the open sessions, then shutting down")
+        ends = sentence("when Potluck is started again")
         return Decision(State.DRAINING, Reason.SHUTDOWN, text, Rung.FINISHING, ends, left_s=inputs.finish_left_s)
     if inputs.is_paused:
         return _paused(inputs)
     if not inputs.has_swarm:
         return Decision(
-            State.IDLE, Reason.NO_SWARM, "No swarm joined yet", Rung.ENDED, "when you join or create a swarm"
+            State.IDLE,
+            Reason.NO_SWARM,
+            sentence("No swarm joined yet"),
+            Rung.ENDED,
+            sentence("when you join or create a swarm"),
         )
     if inputs.remover is not None:
-        text = f"{inputs.remover} removed this computer from the swarm {inputs.swarm_name}"
-        return Decision(State.IDLE, Reason.REMOVED, text, Rung.ENDED, "when you leave it and join with a new invite")
+        text = sentence(
+            "{name} removed this computer from the swarm {what}", name=inputs.remover, what=inputs.swarm_name
+        )
+        return Decision(
+            State.IDLE, Reason.REMOVED, text, Rung.ENDED, sentence("when you leave it and join with a new invite")
+        )
     if not inputs.is_enabled:
-        text = "Serving is switched off in the settings"
-        return Decision(State.IDLE, Reason.SWITCHED_OFF, text, Rung.ENDED, "when you switch serve.enabled on")
+        text = sentence("Serving is switched off in the settings")
+        return Decision(State.IDLE, Reason.SWITCHED_OFF, text, Rung.ENDED, sentence("when you switch serve.enabled on"))
     return None
 
 
 def _paused(inputs: Inputs) -> Decision:
     if inputs.is_pause_of_game:
-        text = "Paused by you until the game ends"
-        return Decision(State.PAUSED, Reason.USER, text, Rung.ENDED, "when the game ends, or when you resume")
+        text = sentence("Paused by you until the game ends")
+        return Decision(State.PAUSED, Reason.USER, text, Rung.ENDED, sentence("when the game ends, or when you resume"))
     if inputs.pause_left_s is None:
-        return Decision(State.PAUSED, Reason.USER, "Paused by you", Rung.ENDED, "when you resume")
-    ends = "when the time is over, or when you resume"
-    return Decision(State.PAUSED, Reason.TIMER, "Paused by you", Rung.ENDED, ends, left_s=inputs.pause_left_s)
+        return Decision(State.PAUSED, Reason.USER, sentence("Paused by you"), Rung.ENDED, sentence("when you resume"))
+    ends = sentence("when the time is over, or when you resume")
+    return Decision(State.PAUSED, Reason.TIMER, sentence("Paused by you"), Rung.ENDED, ends, left_s=inputs.pause_left_s)
 
 
 def _without_engine(inputs: Inputs) -> Decision | None:
     if inputs.has_engine:
         return None
-    text, ends = "The engine is not set up yet", "when you set it up: in the app, or with `potluck setup`"
+    text, ends = (
+        sentence("The engine is not set up yet"),
+        sentence("when you set it up: in the app, or with `potluck setup`"),
+    )
     return Decision(State.IDLE, Reason.NO_ENGINE, text, Rung.ENDED, ends)
 
 
 def _asleep(evidence: Iterable[Evidence]) -> Decision | None:
     if not any(item.reason is Reason.SLEEP for item in evidence):
         return None
-    text = "The computer is going to sleep"
-    return Decision(State.YIELDED, Reason.SLEEP, text, Rung.ENDED, "when the computer wakes up")
+    text = sentence("The computer is going to sleep")
+    return Decision(State.YIELDED, Reason.SLEEP, text, Rung.ENDED, sentence("when the computer wakes up"))
 
 
 def _climbing_down(inputs: Inputs, now: float, reasons: Iterable[Reason]) -> Decision | None:
@@ -325,23 +325,54 @@ def _program(evidence: Evidence) -> tuple[str, str]:
     """Return its name and title; empty if "never yield for it" would not help, because the always list outranks it."""
     if not evidence.app or evidence.reason is Reason.EXCLUSIVE_APP:
         return "", ""
-    return evidence.app, evidence.who
+    return evidence.app, str(evidence.who)
 
 
-def _words(evidence: Evidence, given: YieldSettings) -> tuple[str, str]:
-    if evidence.reason in _NOT_NOW:
-        text, ends = _NOT_NOW[evidence.reason]
-        return text.format(who=evidence.who), ends
-    after = f"{_quiet_s(evidence, given):g} s after"
-    if evidence.reason in _PRESSURE:
-        ends = f"{after} there is enough memory again"
-    elif evidence.reason is Reason.OTHER_USER:
-        ends = f"{after} you are back at the computer"
-    elif evidence.reason in (Reason.GAME, Reason.EXCLUSIVE_APP):
-        ends = f"{after} {evidence.who} has ended"
-    else:
-        ends = f"{after} {evidence.who} is done"
-    return _NEEDS_DEVICE[evidence.reason].format(who=evidence.who), ends
+def _words(evidence: Evidence, given: YieldSettings) -> tuple[Sentence, Sentence]:
+    """Return what stands in the way, and when that ends."""
+    who, time = evidence.who, f"{_quiet_s(evidence, given):g}"
+    match evidence.reason:
+        case Reason.BATTERY:
+            return sentence("Not serving on battery"), sentence("when the computer is plugged in")
+        case Reason.METERED:
+            text = sentence("Not serving over {who}, which is metered", who=who)
+            return text, sentence("when the network is not metered")
+        case Reason.HEAT:
+            return sentence("Too hot: {who}", who=who), sentence("when it has cooled down")
+        case Reason.VRAM_PRESSURE:
+            text = sentence("Giving way: other programs need the memory of {who}", who=who)
+            return text, sentence("{time} s after there is enough memory again", time=time)
+        case Reason.RAM_PRESSURE:
+            text = sentence("Giving way: other programs need the memory")
+            return text, sentence("{time} s after there is enough memory again", time=time)
+        case Reason.OTHER_USER:
+            text = sentence("Giving way to {who}, who sits at the computer", who=who)
+            return text, sentence("{time} s after you are back at the computer", time=time)
+        case Reason.FULL_SCREEN:
+            text = sentence("Giving way to {who}, which fills the screen", who=who)
+            return text, sentence("{time} s after {who} is done", time=time, who=who)
+        case Reason.GPU_BUSY:
+            text = sentence("Giving way to {who}, which keeps the GPU busy", who=who)
+            return text, sentence("{time} s after {who} is done", time=time, who=who)
+        case _:
+            text = sentence("Giving way to {who}", who=who)
+            return text, sentence("{time} s after {who} has ended", time=time, who=who)
+
+
+def _over(evidence: Evidence) -> Sentence:
+    match evidence.reason:
+        case Reason.VRAM_PRESSURE | Reason.RAM_PRESSURE:
+            return sentence("There is enough memory again; waiting a moment")
+        case Reason.OTHER_USER:
+            return sentence("You are back at the computer; waiting a moment")
+        case Reason.BATTERY:
+            return sentence("Plugged in again; waiting a moment")
+        case Reason.METERED:
+            return sentence("The network is no longer metered; waiting a moment")
+        case Reason.HEAT:
+            return sentence("It has cooled down; waiting a moment")
+        case _:
+            return sentence("{who} has ended; waiting a moment", who=evidence.who)
 
 
 def _blocked(inputs: Inputs) -> Decision | None:
@@ -368,7 +399,9 @@ def _unsettled(inputs: Inputs) -> Decision | None:
     )
     if inputs.is_settled or rung is None:
         return None
-    return Decision(State.STARTING, Reason.NONE, "Checking whether you need the computer", rung, wake_in_s=SETTLE_S)
+    return Decision(
+        State.STARTING, Reason.NONE, sentence("Checking whether you need the computer"), rung, wake_in_s=SETTLE_S
+    )
 
 
 def _in_use(inputs: Inputs, now: float) -> Decision | None:
@@ -380,9 +413,12 @@ def _in_use(inputs: Inputs, now: float) -> Decision | None:
     rung = Rung.ENDED if is_gone else Rung.OFFLOADED
     wake_in_s = None if is_gone else end_in_s
     if inputs.presence.is_away is None:
-        text, ends = "Can't tell whether you're away, so not serving", "when you switch when.only_when_idle off"
+        text, ends = (
+            sentence("Can't tell whether you're away, so not serving"),
+            sentence("when you switch when.only_when_idle off"),
+        )
     else:
-        text, ends = "Not serving while you use the computer", _RESTED
+        text, ends = sentence("Not serving while you use the computer"), _RESTED
     return Decision(State.YIELDED, Reason.USER_ACTIVE, text, rung, ends, wake_in_s=wake_in_s)
 
 
@@ -401,8 +437,7 @@ def _quiet(inputs: Inputs, now: float) -> Decision | None:
     left_s, evidence = max(waits, key=lambda wait: wait[0], default=(0.0, None))
     if left_s <= 0 or evidence is None:
         return None
-    text = f"{_OVER.get(evidence.reason, '{who} has ended').format(who=evidence.who)}; waiting a moment"
-    ends = "in a moment, or when you resume"
+    text, ends = _over(evidence), sentence("in a moment, or when you resume")
     wish = Decision(State.YIELDED, Reason.QUIET_TIME, text, Rung.OFFLOADED, ends, *_program(evidence), left_s=left_s)
     if inputs.engine.phase not in (Phase.ENDED, Phase.PREPARING, Phase.STOPPING):
         return wish
@@ -416,54 +451,56 @@ def _working(inputs: Inputs, now: float) -> Decision:
     engine = inputs.engine
     match engine.phase:
         case Phase.ENDED if engine.retry_at is not None and engine.retry_at > now:
-            text = engine.failure or "The engine failed"
-            ends = "with the next try, or when you resume"
+            text = engine.failure or sentence("The engine failed")
+            ends = sentence("with the next try, or when you resume")
             left_s = engine.retry_at - now
             return Decision(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ENDED, ends, left_s=left_s)
         case _ if engine.is_stopped:
-            text = "Not serving: somebody stopped the engine's process"
-            return Decision(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ONLINE, "when you resume")
+            text = sentence("Not serving: somebody stopped the engine's process")
+            return Decision(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ONLINE, sentence("when you resume"))
         case Phase.ONLINE if inputs.is_applicant:
-            return Decision(State.JOINING, Reason.NOT_ADMITTED, _ADMISSION[NOBODY_ONLINE], Rung.ONLINE)
+            return Decision(State.JOINING, Reason.NOT_ADMITTED, _ADMISSION[Denial.NOBODY_ONLINE], Rung.ONLINE)
         case Phase.ONLINE:
             return _serving(inputs)
-        case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting in _ADMISSION:
-            return Decision(State.JOINING, Reason.NOT_ADMITTED, _ADMISSION[engine.waiting], Rung.ONLINE)
-        case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting:
-            return Decision(State.JOINING, Reason.NONE, f"Can't join the swarm yet: {engine.waiting}", Rung.ONLINE)
+        case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting.denial in _ADMISSION:
+            return Decision(State.JOINING, Reason.NOT_ADMITTED, _ADMISSION[engine.waiting.denial], Rung.ONLINE)
+        case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting.why:
+            text = sentence("Can't join the swarm yet: {why}", why=engine.waiting.why)
+            return Decision(State.JOINING, Reason.NONE, text, Rung.ONLINE)
         case Phase.ENDED | Phase.PREPARING | Phase.STARTING | Phase.STOPPING:
-            return Decision(State.STARTING, Reason.NONE, "Starting the engine", Rung.ONLINE)
+            return Decision(State.STARTING, Reason.NONE, sentence("Starting the engine"), Rung.ONLINE)
         case _ if engine.lacking:
-            text = f"Not serving: {engine.lacking} changed on disk"
-            return Decision(State.ERROR, Reason.FILES, text, Rung.ONLINE, "when the right file is back")
+            text = sentence("Not serving: {file} changed on disk", file=engine.lacking)
+            return Decision(State.ERROR, Reason.FILES, text, Rung.ONLINE, sentence("when the right file is back"))
         case _:
-            return Decision(State.JOINING, Reason.NONE, "Loading blocks", Rung.ONLINE)
+            return Decision(State.JOINING, Reason.NONE, sentence("Loading blocks"), Rung.ONLINE)
 
 
 def _serving(inputs: Inputs) -> Decision:
     """Serve at full speed, or as slowly as the strictest reason to go slow demands."""
-    text = f"Serving {inputs.engine.serving}"
+    what = inputs.engine.serving
     asked = [
-        (1.0 - item.level, item.reason, *_spared(item)) for item in inputs.presence.evidence if item.reason in _SPARED
+        (1.0 - item.level, item.reason, *_slowly(what, item))
+        for item in inputs.presence.evidence
+        if item.reason in _SPARED
     ]
     if inputs.presence.is_away is False:
-        asked.append(
-            (
-                inputs.settings.when.active_percent / 100,
-                Reason.USER_ACTIVE,
-                "slowly, while you use the computer",
-                _RESTED,
-            )
-        )
-    duty, reason, how_text, ends = min(asked, key=lambda item: item[0], default=(1.0, Reason.NONE, "", ""))
+        text = sentence("Serving {what} slowly, while you use the computer", what=what)
+        asked.append((inputs.settings.when.active_percent / 100, Reason.USER_ACTIVE, text, _RESTED))
+    duty, reason, text, ends = min(asked, key=lambda item: item[0], default=(1.0, Reason.NONE, NOTHING, NOTHING))
     if duty >= 1.0:
-        return Decision(State.SERVING, Reason.NONE, text, Rung.ONLINE)
-    return Decision(State.SERVING, reason, f"{text} {how_text}", Rung.ONLINE, ends, duty=max(duty, MIN_DUTY))
+        return Decision(State.SERVING, Reason.NONE, sentence("Serving {what}", what=what), Rung.ONLINE)
+    return Decision(State.SERVING, reason, text, Rung.ONLINE, ends, duty=max(duty, MIN_DUTY))
 
 
-def _spared(evidence: Evidence) -> tuple[str, str]:
-    how, ends = _SPARED[evidence.reason]
-    return how.format(who=evidence.who), ends
+def _slowly(what: Sentence, evidence: Evidence) -> tuple[Sentence, Sentence]:
+    """Return how slowly `what` is served, and when that ends."""
+    who = evidence.who
+    if evidence.reason is Reason.HEAT:
+        text = sentence("Serving {what} slowly, because {who} is hot", what=what, who=who)
+        return text, sentence("when it has cooled down")
+    text = sentence("Serving {what} slowly, to stay below the power cap of {who}", what=what, who=who)
+    return text, sentence("when it draws less power")
 
 
 def _order(wish: Decision, engine: EngineView) -> EngineOrder:

@@ -35,7 +35,7 @@ def follow(
     kept = tuple(structs.replace(item, is_open=item.is_open and item.app.lower() not in answered) for item in questions)
     stepped_aside = decision.state is State.YIELDED and decision.reason is Reason.FULL_SCREEN
     programs = [(decision.app, decision.app_title or decision.app)] if stepped_aside else []
-    for app, title in (*programs, *((item.app, item.who) for item in unsure)):
+    for app, title in (*programs, *((item.app, str(item.who)) for item in unsure)):
         seen = answered | {item.app.lower() for item in kept}
         if app.lower() not in seen and len(kept) < MAX_QUESTIONS and _is_name(app):
             kept = (*kept, ProgramQuestion(app, title[:_MAX_TITLE]))

@@ -14,6 +14,7 @@ from potluck_control.network_report import NetworkCaps
 from potluck_control.settings import LimitSettings, Settings, WhenSettings
 from potluck_control.states import Reason
 
+from potluck.sentences import Size, sentence
 from potluck_daemon.metering.usage import DayUse, on
 from potluck_daemon.policy.decide import Obstacle, Presence
 
@@ -53,46 +54,80 @@ def cost(limits: LimitSettings, use: DayUse) -> float:
 def _hours(when: WhenSettings, now: datetime) -> Iterator[Obstacle]:
     intervals = parse_hours(when.hours)
     if not is_open(intervals, now):
-        text = "Outside your serving hours"
-        yield Obstacle(Reason.SCHEDULE, text, "when your next serving hours begin", opens_in_s(intervals, now))
+        text = sentence("Outside your serving hours")
+        yield Obstacle(
+            Reason.SCHEDULE, text, sentence("when your next serving hours begin"), opens_in_s(intervals, now)
+        )
 
 
 def _caps(limits: LimitSettings, before: DayUse, now: datetime) -> Iterator[Obstacle]:
     use = on(before, now.strftime("%Y-%m-%d"))
     yield from _month_caps(limits, use, now)
     midnight = datetime.combine(now.date() + timedelta(days=1), datetime.min.time())
-    ends, left_s = "at midnight", (midnight - now.replace(tzinfo=None)).total_seconds()
+    ends, left_s = sentence("at midnight"), (midnight - now.replace(tzinfo=None)).total_seconds()
     if 0 < limits.upload_mb_day * _MIB <= use.sent_bytes:
-        text = f"Today's upload limit is reached: {use.sent_bytes // _MIB} of {limits.upload_mb_day} MiB"
+        text = sentence(
+            "Today's upload limit is reached: {used} of {all}",
+            used=Size(use.sent_bytes),
+            all=Size(limits.upload_mb_day * _MIB),
+        )
         yield Obstacle(Reason.UPLOAD_CAP, text, ends, left_s)
     if 0 < limits.download_mb_day * _MIB <= use.received_bytes:
-        text = f"Today's download limit is reached: {use.received_bytes // _MIB} of {limits.download_mb_day} MiB"
+        text = sentence(
+            "Today's download limit is reached: {used} of {all}",
+            used=Size(use.received_bytes),
+            all=Size(limits.download_mb_day * _MIB),
+        )
         yield Obstacle(Reason.DOWNLOAD_CAP, text, ends, left_s)
     if 0 < limits.cost_day <= cost(limits, use):
-        text = f"Today's electricity budget is used up: {cost(limits, use):.2f} of {limits.cost_day:.2f}"
+        text = sentence(
+            "Today's electricity budget is used up: {used} of {all}",
+            used=f"{cost(limits, use):.2f}",
+            all=f"{limits.cost_day:.2f}",
+        )
         yield Obstacle(Reason.COST_CAP, text, ends, left_s)
 
 
 def _month_caps(limits: LimitSettings, use: DayUse, now: datetime) -> Iterator[Obstacle]:
     first = datetime(now.year + now.month // 12, now.month % 12 + 1, 1)
-    ends, left_s = "when the next month begins", (first - now.replace(tzinfo=None)).total_seconds()
+    ends, left_s = sentence("when the next month begins"), (first - now.replace(tzinfo=None)).total_seconds()
     sent, received = use.month_sent_bytes, use.month_received_bytes
     if 0 < limits.upload_mb_month * _MIB <= sent:
-        text = f"This month's upload limit is reached: {sent // _MIB} of {limits.upload_mb_month} MiB"
+        text = sentence(
+            "This month's upload limit is reached: {used} of {all}",
+            used=Size(sent),
+            all=Size(limits.upload_mb_month * _MIB),
+        )
         yield Obstacle(Reason.UPLOAD_CAP, text, ends, left_s)
     if 0 < limits.download_mb_month * _MIB <= received:
-        text = f"This month's download limit is reached: {received // _MIB} of {limits.download_mb_month} MiB"
+        text = sentence(
+            "This month's download limit is reached: {used} of {all}",
+            used=Size(received),
+            all=Size(limits.download_mb_month * _MIB),
+        )
         yield Obstacle(Reason.DOWNLOAD_CAP, text, ends, left_s)
 
 
 def _disk(limits: LimitSettings, disk: Disk) -> Iterator[Obstacle]:
     if disk.free_bytes is not None and disk.free_bytes < limits.disk_free_mb * _MIB:
-        text = f"The disk is nearly full: {disk.free_bytes // _MIB} MiB are free, {limits.disk_free_mb} must stay free"
+        text = sentence(
+            "The disk is nearly full: {free} are free, {least} must stay free",
+            free=Size(disk.free_bytes),
+            least=Size(limits.disk_free_mb * _MIB),
+        )
         yield Obstacle(
-            Reason.DISK, text, "when there is room, or when limits.disk_free_mb is smaller", only_before_start=True
+            Reason.DISK,
+            text,
+            sentence("when there is room, or when limits.disk_free_mb is smaller"),
+            only_before_start=True,
         )
     if disk.taken_bytes is not None and 0 < limits.disk_mb * _MIB < disk.taken_bytes:
-        text = f"Downloaded checkpoints take {disk.taken_bytes // _MIB} of {limits.disk_mb} MiB"
+        text = sentence(
+            "Downloaded checkpoints take {used} of {all}", used=Size(disk.taken_bytes), all=Size(limits.disk_mb * _MIB)
+        )
         yield Obstacle(
-            Reason.DISK, text, "when some are deleted, or when limits.disk_mb is larger", only_before_start=True
+            Reason.DISK,
+            text,
+            sentence("when some are deleted, or when limits.disk_mb is larger"),
+            only_before_start=True,
         )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from potluck_control.states import Reason
 
 from potluck.errors import UsageError
+from potluck.sentences import sentence
 from potluck_daemon.presence.probe import Report, Sighting, Situation
 
 MAX_SOURCES = 32
@@ -37,7 +38,7 @@ class _AgentReport:
 class AgentReports:
     """The probe that passes on what agents report. It outlives changes of the settings."""
 
-    name = "Agents"
+    name = sentence("Agents")
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, repeat_s: float = 1.0) -> None:
         """`repeat_s`: pause after which reports are passed on again, because a likely one has to be seen twice."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from potluck_control.states import Certainty, Reason
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.app_scopes import app_id_of
 from potluck_daemon.presence.desktop_programs import not_games
 from potluck_daemon.presence.menu import MenuReader
@@ -37,7 +38,7 @@ class GroupUse:
 class ApplicationProbe:
     """Likely evidence for a busy game of the desktop's menu, for a while after too; weak evidence for an idle one."""
 
-    name = "Applications of the desktop"
+    name = sentence("Applications of the desktop")
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class ApplicationProbe:
 
     async def watch(self, report: Report, situation: Situation) -> None:
         if not self._slice.is_dir():
-            raise ProbeUnavailableError("the desktop makes no control groups for applications")
+            raise ProbeUnavailableError(sentence("the desktop makes no control groups for applications"))
         while True:
             report(self.look())
             await next_look(self._interval_s)

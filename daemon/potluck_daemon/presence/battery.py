@@ -14,19 +14,20 @@ import psutil
 from jeepney import DBusAddress
 from potluck_control.states import Reason
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.bus import Bus, bus, owner_rule, properties_rule
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
 
 INTERVAL_S = 10.0
 _NAME = "org.freedesktop.UPower"
 _UPOWER = DBusAddress("/org/freedesktop/UPower", _NAME, _NAME)
-_SEEN = (Sighting(Reason.BATTERY, "the battery"),)
+_SEEN = (Sighting(Reason.BATTERY, sentence("the battery")),)
 
 
 class BatteryProbe:
     """Certain evidence while the computer runs on its battery."""
 
-    name = "Battery"
+    name = sentence("Battery")
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
@@ -58,7 +59,7 @@ def is_on_battery(folder: Path) -> bool:
         if _text(supply / "scope") != "Device":  # a mouse or another device with a battery of its own
             kinds.setdefault(_text(supply / "type"), []).append(supply)
     if "Battery" not in kinds:
-        raise ProbeUnavailableError("no battery")
+        raise ProbeUnavailableError(sentence("no battery"))
     adapters = kinds.get("Mains", []) + kinds.get("USB", [])
     if adapters:
         return not any(_text(adapter / "online") == "1" for adapter in adapters)
@@ -69,7 +70,7 @@ def is_mac_on_battery() -> bool:
     """Raises ProbeUnavailableError without a battery."""
     battery = psutil.sensors_battery()
     if battery is None:
-        raise ProbeUnavailableError("no battery")
+        raise ProbeUnavailableError(sentence("no battery"))
     return not battery.power_plugged
 
 

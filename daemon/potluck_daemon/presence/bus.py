@@ -17,6 +17,7 @@ from jeepney.bus_messages import message_bus
 from jeepney.io.asyncio import DBusConnection, open_dbus_connection
 from jeepney.wrappers import DBusErrorResponse
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
 
 CALL_TIMEOUT_S = 5.0
@@ -36,13 +37,13 @@ async def bus(address: str, kind: str) -> AsyncIterator[Bus]:
             connection = await open_dbus_connection(address)
     except (OSError, AuthenticationError, DBusErrorResponse, EOFError, TimeoutError, RuntimeError) as error:
         why = getattr(error, "strerror", None) or str(error) or "no answer"
-        raise ProbeUnavailableError(f"no {kind} bus ({why})") from error
+        raise ProbeUnavailableError(sentence("no {what} bus ({why})", what=kind, why=why)) from error
     try:
         yield Bus(connection)
     except TimeoutError as error:
-        raise ProbeFailedError(f"a service on the {kind} bus does not answer") from error
+        raise ProbeFailedError(sentence("a service on the {what} bus does not answer", what=kind)) from error
     except (OSError, EOFError) as error:
-        raise ProbeUnavailableError(f"the {kind} bus went away") from error
+        raise ProbeUnavailableError(sentence("the {what} bus went away", what=kind)) from error
     finally:
         with contextlib.suppress(OSError):
             await connection.close()
@@ -80,7 +81,7 @@ class Bus:
     async def require(self, name: str, service: str) -> None:
         """Raise ProbeUnavailableError unless `name` has an owner; `service` is what people call it."""
         if not await self.has_owner(name):
-            raise ProbeUnavailableError(f"{service} does not run")
+            raise ProbeUnavailableError(sentence("{name} does not run", name=service))
 
     async def get(self, address: DBusAddress, name: str) -> Any:
         """Return a property's value; None if there is no such property."""

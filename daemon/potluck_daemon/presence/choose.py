@@ -6,6 +6,7 @@ import sys
 
 from potluck_control.settings import Settings
 
+from potluck.sentences import Sentence, sentence, verbatim
 from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.applications import ApplicationProbe
 from potluck_daemon.presence.battery import BatteryProbe
@@ -39,7 +40,7 @@ LAUNCHERS_INTERVAL_S = 5 * PROGRAMS_INTERVAL_S  # a multiple, so that one look a
 
 def probes_for(
     settings: Settings, at: Surroundings, agents: AgentReports, reader: NvmlReader
-) -> tuple[list[Probe], list[str]]:
+) -> tuple[list[Probe], list[Sentence]]:
     """Return the probes to run, and the names of those that are switched off."""
     choices = [*_of_games(settings, at, reader), *_of_people(settings, at), *_of_the_machine(settings, at, reader)]
     choices.append((agents, True))
@@ -50,15 +51,17 @@ def _of_games(settings: Settings, at: Surroundings, reader: NvmlReader) -> list[
     given, table = settings.yield_, ProcessTable(at)
     full_screen = FullScreenProbe(at, busy_percent=given.busy_percent, interval_s=given.likely_interval_s)
     wayland_windows = WaylandWindowsProbe(at, busy_percent=given.busy_percent, interval_s=given.likely_interval_s)
-    listed = ProgramProbe("Listed programs", table, listed_program(given.always), interval_s=PROGRAMS_INTERVAL_S)
+    listed = ProgramProbe(
+        sentence("Listed programs"), table, listed_program(given.always), interval_s=PROGRAMS_INTERVAL_S
+    )
     judge = launched_game(at.environment)
-    launchers = ProgramProbe("Game launchers and Wine", table, judge, interval_s=LAUNCHERS_INTERVAL_S)
+    launchers = ProgramProbe(sentence("Game launchers and Wine"), table, judge, interval_s=LAUNCHERS_INTERVAL_S)
     reserve_bytes = given.reserve_mb << 20
     return [
         (GameModeProbe(at), given.gamemode),
-        (ProgramProbe("Steam", table, steam_game, interval_s=PROGRAMS_INTERVAL_S), given.steam),
+        (ProgramProbe(verbatim("Steam"), table, steam_game, interval_s=PROGRAMS_INTERVAL_S), given.steam),
         (launchers, given.wine),
-        (ProgramProbe("gamescope", table, gamescope_game, interval_s=LAUNCHERS_INTERVAL_S), given.gamescope),
+        (ProgramProbe(verbatim("gamescope"), table, gamescope_game, interval_s=LAUNCHERS_INTERVAL_S), given.gamescope),
         (listed, bool(given.always)),
         (full_screen, given.full_screen),
         (wayland_windows, given.full_screen),
@@ -77,15 +80,15 @@ def _of_people(settings: Settings, at: Surroundings) -> list[tuple[Probe, bool]]
     on_a_mac: list[tuple[Probe, bool]] = [(MacIdleProbe(idle_after_s=after_s), has_use)]
     return [
         *(on_a_mac if sys.platform == "darwin" else ()),
-        (LogindProbe("User switch", at, other_screens), settings.yield_.other_users),
-        (LogindProbe("Other users", at, other_users), has_use),
+        (LogindProbe(sentence("User switch"), at, other_screens), settings.yield_.other_users),
+        (LogindProbe(sentence("Other users"), at, other_users), has_use),
         (X11IdleProbe(at, idle_after_s=after_s), has_use),
         (WaylandIdleProbe(at, idle_after_s=after_s), has_use),
         (DesktopIdleProbe(at, GNOME, idle_after_s=after_s), has_use),
         (DesktopIdleProbe(at, KDE, idle_after_s=after_s), has_use),
-        (LogindProbe("Idle hint (logind)", at, idle_hint), has_use),
+        (LogindProbe(sentence("Idle hint (logind)"), at, idle_hint), has_use),
         (ScreenSaverProbe(at), has_use),
-        (LogindProbe("Screen lock (logind)", at, lock_hint), has_use),
+        (LogindProbe(sentence("Screen lock (logind)"), at, lock_hint), has_use),
     ]
 
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.desktop_programs import gpu_use
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings, next_look
 from potluck_daemon.presence.processes import ProcessTable, contents
@@ -78,7 +79,7 @@ class DrmClients:
 class DrmUseProbe:
     """Likely evidence for a program that uses at least `busy_percent` of a graphics engine, weak evidence for less."""
 
-    name = "GPU use (DRM)"
+    name = sentence("GPU use ({name})", name="DRM")
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class DrmUseProbe:
 
     async def watch(self, report: Report, situation: Situation) -> None:
         if not any((self._surroundings.sys / "class/drm").glob("renderD*")):
-            raise ProbeUnavailableError("no GPU with a DRM driver")
+            raise ProbeUnavailableError(sentence("no GPU with a DRM driver"))
         while True:
             report(self.look())
             await next_look(self._interval_s)

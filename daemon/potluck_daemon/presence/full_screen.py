@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.app_scopes import app_id_of
 from potluck_daemon.presence.controllers import controllers, has_open
 from potluck_daemon.presence.menu import MenuEntry, MenuReader
@@ -117,7 +118,7 @@ class WindowLooks:
 class FullScreenProbe:
     """Evidence for games by the active window of an X server, from a weak sign up to certain."""
 
-    name = "Full-screen windows"
+    name = sentence("Full-screen windows")
 
     def __init__(self, surroundings: Surroundings, *, busy_percent: float, interval_s: float) -> None:
         self._surroundings = surroundings

@@ -8,6 +8,7 @@ from __future__ import annotations
 from jeepney import DBusAddress
 from potluck_control.states import Reason
 
+from potluck.sentences import verbatim
 from potluck_daemon.presence.bus import Bus, bus, owner_rule, signal_rule
 from potluck_daemon.presence.probe import Report, Sighting, Situation, Surroundings
 from potluck_daemon.presence.processes import program_of
@@ -19,7 +20,7 @@ _GAMEMODE = DBusAddress("/com/feralinteractive/GameMode", _NAME, _NAME)
 class GameModeProbe:
     """Certain evidence for every game registered with gamemoded."""
 
-    name = "GameMode"
+    name = verbatim("GameMode")
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings

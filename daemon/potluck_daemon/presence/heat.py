@@ -11,6 +11,7 @@ from pathlib import Path
 
 from potluck_control.states import Reason
 
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings, next_look
 
@@ -25,7 +26,7 @@ _MAX_POWER_LEVEL = 0.9
 class HeatProbe:
     """Certain evidence for everything hotter than its cap; 0 degrees means no cap."""
 
-    name = "Temperature"
+    name = sentence("Temperature")
 
     def __init__(self, surroundings: Surroundings, reader: NvmlReader, *, gpu_cap_c: float, cpu_cap_c: float) -> None:
         self._sys = surroundings.sys
@@ -37,7 +38,7 @@ class HeatProbe:
         while True:
             readings = await self._readings()
             if not readings:
-                raise ProbeUnavailableError("no sensor reports a temperature")
+                raise ProbeUnavailableError(sentence("no sensor reports a temperature"))
             found = []
             for kind, who, pci, celsius in readings:
                 key = f"{who} {pci}"
@@ -48,7 +49,7 @@ class HeatProbe:
             report(tuple(dict.fromkeys(found)))
             await next_look(INTERVAL_S)
 
-    async def _readings(self) -> list[tuple[str, str, str, float]]:
+    async def _readings(self) -> list[tuple[str, str | Sentence, str, float]]:
         """Return kind, name, PCI address and degrees Celsius of each sensor."""
         found = sensors(self._sys)
         try:
@@ -67,9 +68,9 @@ def heat_level(celsius: float, cap_c: float, before: float) -> float:
     return min(max(round((celsius - cap_c) / STOP_ABOVE_C, 1), 0.1), 1.0)
 
 
-def sensors(sys: Path) -> list[tuple[str, str, str, float]]:
+def sensors(sys: Path) -> list[tuple[str, str | Sentence, str, float]]:
     """Return the hottest sensor of each chip that belongs to the processor or to a GPU."""
-    found = []
+    found: list[tuple[str, str | Sentence, str, float]] = []
     for chip in sorted(sys.glob("class/hwmon/hwmon*")):
         try:
             name = (chip / "name").read_text().strip()
@@ -77,16 +78,16 @@ def sensors(sys: Path) -> list[tuple[str, str, str, float]]:
         except (OSError, ValueError):
             continue
         if degrees and name in _CPU_SENSORS:
-            found.append(("cpu", "the processor", "", max(degrees)))
+            found.append(("cpu", sentence("the processor"), "", max(degrees)))
         elif degrees and name in _GPU_SENSORS:
-            found.append(("gpu", "the GPU", (chip / "device").resolve().name, max(degrees)))
+            found.append(("gpu", sentence("the GPU"), (chip / "device").resolve().name, max(degrees)))
     return found
 
 
 class PowerProbe:
     """Certain evidence while the engine must slow down to keep its GPU below the cap."""
 
-    name = "Power"
+    name = sentence("Power")
 
     def __init__(self, reader: NvmlReader, *, cap_w: float) -> None:
         self._reader = reader
@@ -97,7 +98,7 @@ class PowerProbe:
         while True:
             gpus = [gpu for gpu in await self._reader.gpus() if gpu.power_w is not None]
             if not gpus:
-                raise ProbeUnavailableError("no GPU reports its power")
+                raise ProbeUnavailableError(sentence("no GPU reports its power"))
             found = []
             for gpu in gpus:
                 if gpu.pci == situation.engine_gpu and gpu.power_w is not None:

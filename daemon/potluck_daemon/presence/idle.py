@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from jeepney import DBusAddress
 from potluck_control.states import Certainty, Reason
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.bus import Bus, bus, owner_rule, signal_rule
 from potluck_daemon.presence.probe import (
     ProbeFailedError,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 RETURN_INTERVAL_S = 1.0  # while nobody is there: how soon a return is noticed
 LONGEST_WAIT_S = 15.0
-LOCKED = Sighting(Reason.AWAY, "the screen is locked")
+LOCKED = Sighting(Reason.AWAY, sentence("the screen is locked"))
 
 _SAVERS = tuple(
     DBusAddress(f"/{name.replace('.', '/')}", name, name)
@@ -63,8 +64,8 @@ KDE = IdleService("KDE", "org.kde.screensaver", _SAVERS[1], "GetSessionIdleTime"
 def use(is_active: bool, certainty: Certainty = Certainty.LIKELY) -> Sighting:
     """Return the sighting that somebody uses the computer, or that nobody does."""
     if is_active:
-        return Sighting(Reason.USER_ACTIVE, "keyboard or mouse", certainty)
-    return Sighting(Reason.AWAY, "nobody", certainty)
+        return Sighting(Reason.USER_ACTIVE, sentence("keyboard or mouse"), certainty)
+    return Sighting(Reason.AWAY, sentence("nobody"), certainty)
 
 
 async def poll_idle(read_idle_s: Callable[[], Awaitable[float]], report: Report, *, idle_after_s: float) -> None:
@@ -87,7 +88,7 @@ class DesktopIdleProbe:
     """Idle time from a desktop's own service, which counts input of every kind, also on Wayland."""
 
     def __init__(self, surroundings: Surroundings, service: IdleService, *, idle_after_s: float) -> None:
-        self.name = f"Idle time ({service.desktop})"
+        self.name = sentence("Idle time ({name})", name=service.desktop)
         self._surroundings = surroundings
         self._service = service
         self._idle_after_s = idle_after_s
@@ -100,7 +101,7 @@ class DesktopIdleProbe:
             async def read_idle_s() -> float:
                 answer = await session.ask(service.address, service.method)
                 if answer is None:
-                    raise ProbeUnavailableError(f"{service.desktop} does not report idle time")
+                    raise ProbeUnavailableError(sentence("{name} does not report idle time", name=service.desktop))
                 return float(answer[0]) / service.units_per_s
 
             await poll_idle(read_idle_s, report, idle_after_s=self._idle_after_s)
@@ -112,7 +113,7 @@ class X11IdleProbe:
     Under Xwayland it counts the input of X clients only, so the compositor's own answer is needed there.
     """
 
-    name = "Idle time (X11)"
+    name = sentence("Idle time ({name})", name="X11")
 
     def __init__(self, surroundings: Surroundings, *, idle_after_s: float) -> None:
         self._surroundings = surroundings
@@ -120,7 +121,7 @@ class X11IdleProbe:
 
     async def watch(self, report: Report, situation: Situation) -> None:
         if self._surroundings.environment.get("WAYLAND_DISPLAY"):
-            raise ProbeUnavailableError("this is a Wayland session")
+            raise ProbeUnavailableError(sentence("this is a Wayland session"))
         with closing(XScreen(self._surroundings, _x11_idle_s)) as screen:
             await poll_idle(screen.look, report, idle_after_s=self._idle_after_s)
 
@@ -129,7 +130,7 @@ def _x11_idle_s(display: Display) -> float:
     from Xlib.ext import screensaver
 
     if not display.has_extension(screensaver.extname):
-        raise ProbeUnavailableError("the X server does not report idle time")
+        raise ProbeUnavailableError(sentence("the X server does not report idle time"))
     return float(screensaver.query_info(display.screen().root).idle) / 1000
 
 
@@ -139,7 +140,7 @@ class MacIdleProbe:
     Written from the manual ioreg(8) and recorded answers; no Mac has run it yet.
     """
 
-    name = "Idle time (macOS)"
+    name = sentence("Idle time ({name})", name="macOS")
 
     def __init__(self, *, idle_after_s: float, timeout_s: float = 10.0) -> None:
         self._idle_after_s = idle_after_s
@@ -154,12 +155,12 @@ class MacIdleProbe:
                 *_IOREG, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
             )
         except OSError as error:
-            raise ProbeUnavailableError(f"no ioreg ({error.strerror})") from error
+            raise ProbeUnavailableError(sentence("no ioreg ({why})", why=str(error.strerror))) from error
         try:
             async with asyncio.timeout(self._timeout_s):
                 said, _ = await process.communicate()
         except TimeoutError:
-            raise ProbeFailedError("ioreg does not answer") from None
+            raise ProbeFailedError(sentence("{name} does not answer", name="ioreg")) from None
         finally:
             if process.returncode is None:
                 process.kill()
@@ -171,14 +172,14 @@ def mac_idle_s(said: bytes) -> float:
     """Return the shortest of the times that `ioreg` names, which are in nanoseconds. Raises ProbeUnavailableError."""
     times = [int(time) for time in _IOREG_IDLE_NS.findall(said)]
     if not times:
-        raise ProbeUnavailableError("no keyboard or mouse is listed")
+        raise ProbeUnavailableError(sentence("no keyboard or mouse is listed"))
     return min(times) / 1e9
 
 
 class ScreenSaverProbe:
     """Absence while the desktop's screen saver service says that the screen is locked."""
 
-    name = "Screen lock (desktop)"
+    name = sentence("Screen lock (desktop)")
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
@@ -193,7 +194,7 @@ class ScreenSaverProbe:
 async def _is_locked(session: Bus) -> bool:
     savers = [saver for saver in _SAVERS if await session.has_owner(saver.bus_name)]
     if not savers:
-        raise ProbeUnavailableError("no screen saver service runs")
+        raise ProbeUnavailableError(sentence("no screen saver service runs"))
     for saver in savers:
         if await session.ask(saver, "GetActive") == (True,):
             return True

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import struct
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.idle import use
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Situation, Surroundings
 from potluck_daemon.presence.wayland import CALL_TIMEOUT_S, FIRST_FREE, bind, compositor, read_globals, receive, send
@@ -19,7 +20,7 @@ _EXT, _KDE = "ext_idle_notifier_v1", "org_kde_kwin_idle"
 
 
 class WaylandIdleProbe:
-    name = "Idle time (Wayland)"
+    name = sentence("Idle time ({name})", name="Wayland")
 
     def __init__(self, surroundings: Surroundings, *, idle_after_s: float) -> None:
         self._environment = surroundings.environment
@@ -41,7 +42,7 @@ async def _subscribe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
     names = await read_globals(reader, writer)
     interface = next((item for item in (_EXT, _KDE) if item in names), None)
     if interface is None or "wl_seat" not in names:
-        raise ProbeUnavailableError("the Wayland compositor does not report idle time")
+        raise ProbeUnavailableError(sentence("the Wayland compositor does not report idle time"))
     bind(writer, names["wl_seat"], "wl_seat", _SEAT)
     bind(writer, names[interface], interface, _NOTIFIER)
     if interface == _EXT:  # get_idle_notification

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from jeepney import DBusAddress
 from potluck_control.states import Certainty, Reason
 
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.presence.bus import Bus, bus
 from potluck_daemon.presence.idle import LOCKED, use
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
@@ -46,7 +47,7 @@ LoginJudge = Callable[[Logins], tuple[Sighting, ...]]
 class LogindProbe:
     """Reports what `judge` says of all logins, now and after each change."""
 
-    def __init__(self, name: str, surroundings: Surroundings, judge: LoginJudge) -> None:
+    def __init__(self, name: Sentence, surroundings: Surroundings, judge: LoginJudge) -> None:
         self.name = name
         self._surroundings = surroundings
         self._judge = judge
@@ -84,7 +85,7 @@ def _own_screens(logins: Logins) -> Logins:
     """Return this user's graphical logins, at least one. Raises ProbeUnavailableError without any."""
     ours = tuple(item for item in logins if item.uid == os.getuid() and item.is_graphical)
     if not ours:
-        raise ProbeUnavailableError("logind knows of no graphical session of yours")
+        raise ProbeUnavailableError(sentence("logind knows of no graphical session of yours"))
     return ours
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from potluck_control.states import Certainty, Reason
 
 from potluck.allowance import spare_bytes
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings, next_look
 
@@ -21,7 +22,7 @@ MIN_SHARE, MAX_SHARE = 0.08, 0.15  # of a GPU's memory, between which the reserv
 class VramPressureProbe:
     """Likely evidence while less than the reserve is free on a GPU that the engine uses or wants back."""
 
-    name = "GPU memory"
+    name = sentence("GPU memory")
 
     def __init__(self, surroundings: Surroundings, reader: NvmlReader, *, reserve_bytes: int) -> None:
         self._surroundings = surroundings
@@ -32,7 +33,7 @@ class VramPressureProbe:
         while True:
             gpus = await self._gpus()
             if not gpus:
-                raise ProbeUnavailableError("no GPU reports its memory")
+                raise ProbeUnavailableError(sentence("no GPU reports its memory"))
             needed = [
                 Sighting(Reason.VRAM_PRESSURE, name, Certainty.LIKELY, gpu=pci)
                 for pci, name, total, free in gpus
@@ -44,7 +45,7 @@ class VramPressureProbe:
     def _reserve(self, total_bytes: int) -> float:
         return min(max(self._reserve_bytes, MIN_SHARE * total_bytes), MAX_SHARE * total_bytes)
 
-    async def _gpus(self) -> list[tuple[str, str, int, int]]:
+    async def _gpus(self) -> list[tuple[str, str | Sentence, int, int]]:
         """Return PCI address, name, total bytes and free bytes of each GPU."""
         found = amd_memory(self._surroundings.sys)
         try:
@@ -55,23 +56,23 @@ class VramPressureProbe:
         return [gpu for gpu in found if gpu[2]]
 
 
-def amd_memory(sys: Path) -> list[tuple[str, str, int, int]]:
+def amd_memory(sys: Path) -> list[tuple[str, str | Sentence, int, int]]:
     """Return PCI address, name, total and free bytes of the GPUs whose driver writes them to /sys."""
-    found = []
+    found: list[tuple[str, str | Sentence, int, int]] = []
     for device in sorted(sys.glob("class/drm/card*/device")):
         try:
             total = int((device / "mem_info_vram_total").read_text())
             used = int((device / "mem_info_vram_used").read_text())
         except (OSError, ValueError):
             continue
-        found.append((device.resolve().name, "the GPU", total, total - used))
+        found.append((device.resolve().name, sentence("the GPU"), total, total - used))
     return found
 
 
 class RamPressureProbe:
     """Certain evidence while less than the reserve is available, until the engine fits again."""
 
-    name = "Memory"
+    name = sentence("Memory")
 
     def __init__(self, surroundings: Surroundings, *, reserve_bytes: int) -> None:
         self._proc = surroundings.proc
@@ -81,5 +82,5 @@ class RamPressureProbe:
         while True:
             needed_bytes = 0 if situation.engine_gpu else situation.needed_bytes
             is_short = spare_bytes(self._reserve_bytes + needed_bytes, self._proc) < 0
-            report((Sighting(Reason.RAM_PRESSURE, "the memory"),) if is_short else ())
+            report((Sighting(Reason.RAM_PRESSURE, sentence("the memory")),) if is_short else ())
             await next_look(INTERVAL_S)

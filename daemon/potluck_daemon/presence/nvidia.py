@@ -6,6 +6,7 @@ doesn't report single processes, a process that draws is a weak sign.
 
 from __future__ import annotations
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.desktop_programs import WEAK_SHARE, gpu_use
 from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
 from potluck_daemon.presence.probe import Report, Sighting, Situation, next_look
@@ -17,7 +18,7 @@ INTERVAL_S = 2.0
 class NvidiaUseProbe:
     """Likely evidence for a program that uses at least `busy_percent` of a GPU, weak evidence for less."""
 
-    name = "GPU use (NVIDIA)"
+    name = sentence("GPU use ({name})", name="NVIDIA")
 
     def __init__(self, table: ProcessTable, reader: NvmlReader, *, busy_percent: float) -> None:
         self._table = table

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
 
 MAX_AGE_S = 1.0
@@ -54,7 +55,7 @@ class NvmlReader:
                     async with asyncio.timeout(READ_TIMEOUT_S):
                         self._gpus = await asyncio.to_thread(self._read)
                 except TimeoutError:
-                    raise ProbeFailedError("the NVIDIA driver does not answer") from None
+                    raise ProbeFailedError(sentence("the NVIDIA driver does not answer")) from None
                 self._read_at = self._clock()
             return self._gpus
 
@@ -68,7 +69,7 @@ class NvmlReader:
             self._nvml = None
             with contextlib.suppress(nvml.NVMLError):
                 nvml.nvmlShutdown()
-            raise ProbeFailedError(f"the NVIDIA driver says: {error}") from error
+            raise ProbeFailedError(sentence("the NVIDIA driver says: {why}", why=str(error))) from error
 
     def _gpu(self, index: int) -> NvidiaGpu:
         nvml = self._nvml
@@ -119,13 +120,13 @@ def _load() -> Any:
     try:
         ctypes.CDLL(_LIBRARY)
     except OSError:
-        raise ProbeUnavailableError("no NVIDIA driver") from None
+        raise ProbeUnavailableError(sentence("no NVIDIA driver")) from None
     import pynvml  # 3 MB of memory: only where there is a driver
 
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        raise ProbeUnavailableError(f"the NVIDIA driver does not start ({error})") from error
+        raise ProbeUnavailableError(sentence("the NVIDIA driver does not start ({why})", why=str(error))) from error
     return pynvml
 
 

@@ -11,15 +11,18 @@ from typing import Protocol
 
 from potluck_control.states import Certainty, Reason
 
+from potluck.errors import PotluckError
+from potluck.sentences import Sentence
+
 _LEAST_SHARE = 0.1  # of an interval between two looks
 
 
-class ProbeUnavailableError(Exception):
-    """This computer lacks what the probe looks at; the message is one line for people."""
+class ProbeUnavailableError(PotluckError):
+    """This computer lacks what the probe looks at."""
 
 
-class ProbeFailedError(Exception):
-    """The thing that the probe looks at does not work; the message is one line for people."""
+class ProbeFailedError(PotluckError):
+    """The thing that the probe looks at does not work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Sighting:
     """Something that a probe saw in one look. Equal sightings in two looks are one thing that lasts."""
 
     reason: Reason
-    who: str  # the program or thing by the name that people know
+    who: str | Sentence  # the program or thing by the name that people know
     certainty: Certainty = Certainty.CERTAIN
     app: str = ""  # the executable in lower case, as the list "never step aside for" names it
     gpu: str = ""  # PCI address of the GPU it uses; empty: not known
@@ -82,7 +85,7 @@ class Probe(Protocol):
     """One source of evidence."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> Sentence: ...
 
     async def watch(self, report: Report, situation: Situation) -> None:
         """Watch until cancelled, then release everything. Report at least once, even if nothing is seen.

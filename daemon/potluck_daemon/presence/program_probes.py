@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from potluck_control.states import Reason
 
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, next_look
 from potluck_daemon.presence.processes import ProcessTable, Program, base_name
 
@@ -31,7 +32,7 @@ Judge = Callable[[Program, ProcessTable], Sighting | None]
 class ProgramProbe:
     """Reports what `judge` says of the programs that run; each program is judged once."""
 
-    def __init__(self, name: str, table: ProcessTable, judge: Judge, *, interval_s: float) -> None:
+    def __init__(self, name: Sentence, table: ProcessTable, judge: Judge, *, interval_s: float) -> None:
         self.name = name
         self._table = table
         self._judge = judge
@@ -46,7 +47,9 @@ class ProgramProbe:
             try:
                 programs = self._table.look(found.keys())
             except OSError as error:
-                raise ProbeUnavailableError(f"the list of processes cannot be read ({error.strerror})") from error
+                raise ProbeUnavailableError(
+                    sentence("the list of processes cannot be read ({why})", why=str(error.strerror))
+                ) from error
             if self._table.version != version:
                 changed = self._table.changed_since(version)
                 version = self._table.version

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from jeepney import DBusAddress
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.bus import bus
 from potluck_daemon.presence.probe import (
     ProbeFailedError,
@@ -59,7 +60,7 @@ class SessionEnvironment(Mapping[str, str]):
 class SessionProbe:
     """Keeps the environment up to date; fails where a desktop runs that nothing shows us."""
 
-    name = "Desktop session"
+    name = sentence("Desktop session")
 
     def __init__(self, surroundings: Surroundings, *, interval_s: float = INTERVAL_S) -> None:
         self._surroundings = surroundings
@@ -111,8 +112,8 @@ def judge_session(environment: Mapping[str, str], has_desktop: bool) -> None:
     if any(environment.get(name) for name in _DISPLAYS):
         return
     if has_desktop:
-        raise ProbeFailedError("a desktop runs, but Potluck was not told where its windows are")
-    raise ProbeUnavailableError("no desktop runs")
+        raise ProbeFailedError(sentence("a desktop runs, but Potluck was not told where its windows are"))
+    raise ProbeUnavailableError(sentence("no desktop runs"))
 
 
 def _has_desktop(environment: Mapping[str, str]) -> bool:

@@ -15,6 +15,7 @@ from jeepney import MessageFlag, MessageType, new_method_call
 from jeepney.io.blocking import open_dbus_connection
 from potluck_control.states import Reason
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.bus import CALL_TIMEOUT_S, bus
 from potluck_daemon.presence.logind import MANAGER, NAME
 from potluck_daemon.presence.probe import ProbeFailedError, Report, Sighting, Situation, Surroundings
@@ -27,7 +28,7 @@ _RULE = f"type='signal',sender='{NAME}',interface='{MANAGER.interface}',member='
 class SleepProbe:
     """Certain evidence from the announcement of sleep until the computer wakes up."""
 
-    name = "Sleep"
+    name = sentence("Sleep")
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
@@ -38,7 +39,7 @@ class SleepProbe:
             with _Inhibitor(self._surroundings.system_bus) as inhibitor:
                 async for _ in system.changes(_RULE):
                     if await system.get(MANAGER, "PreparingForSleep"):
-                        report((Sighting(Reason.SLEEP, "the computer"),))
+                        report((Sighting(Reason.SLEEP, sentence("the computer")),))
                         await _until_ended(situation)
                         inhibitor.release()
                     else:
@@ -84,7 +85,7 @@ def _inhibit(address: str) -> int:
         with open_dbus_connection(address, enable_fds=True) as connection:
             answer = connection.send_and_get_reply(call, timeout=CALL_TIMEOUT_S)
             if answer.header.message_type is not MessageType.method_return:
-                raise ProbeFailedError("logind does not let us finish before sleep")
+                raise ProbeFailedError(sentence("logind does not let us finish before sleep"))
             return int(answer.body[0].to_raw_fd())
     except (OSError, TimeoutError) as error:
-        raise ProbeFailedError("logind does not answer") from error
+        raise ProbeFailedError(sentence("{name} does not answer", name="logind")) from error

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.app_scopes import app_id_of
 from potluck_daemon.presence.full_screen import RELAXED_FACTOR, WindowLooks
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Situation, Surroundings
@@ -82,7 +83,7 @@ class Toplevels:
 class WaylandWindowsProbe:
     """Evidence for games by the active window of a Wayland compositor, from a weak sign up to certain."""
 
-    name = "Full-screen windows (Wayland)"
+    name = sentence("Full-screen windows (Wayland)")
 
     def __init__(self, surroundings: Surroundings, *, busy_percent: float, interval_s: float) -> None:
         self._surroundings = surroundings
@@ -95,7 +96,7 @@ class WaylandWindowsProbe:
             async with asyncio.timeout(CALL_TIMEOUT_S):
                 numbers = await read_globals(reader, writer)
             if _INTERFACE not in numbers:
-                raise ProbeUnavailableError("this desktop tells no program about its windows")
+                raise ProbeUnavailableError(sentence("this desktop tells no program about its windows"))
             bind(writer, numbers[_INTERFACE], _INTERFACE, _MANAGER)
             await self._follow(reader, writer, report, situation)
 

@@ -12,14 +12,15 @@ from dataclasses import dataclass, field, replace
 
 from potluck_control.states import Certainty, Reason
 
+from potluck.sentences import Sentence
 from potluck_daemon.policy.decide import Evidence, Over, Presence
 from potluck_daemon.presence.probe import Sighting
 
 _SLACK = 0.8  # of the interval: a timer may fire a little early
 _USE = (Reason.USER_ACTIVE, Reason.AWAY)
 _MAX_OVER = 32  # more things than end within the longest quiet time
-_Thing = tuple[Reason, str, str]  # reason, who, GPU
-_Lasting = tuple[str, Sighting]  # a probe, and what it sees without how sure it is
+_Thing = tuple[Reason, str | Sentence, str]  # reason, who, GPU
+_Lasting = tuple[Sentence, Sighting]  # a probe, and what it sees without how sure it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +37,12 @@ class Track:
     """The last report of every probe, and for how long it has seen each thing."""
 
     presence: Presence = field(default_factory=Presence)
-    seen: Mapping[str, tuple[Sighting, ...]] = field(default_factory=dict)  # probe -> its last report
+    seen: Mapping[Sentence, tuple[Sighting, ...]] = field(default_factory=dict)  # probe -> its last report
     lasting: Mapping[_Lasting, SightingSpan] = field(default_factory=dict)
 
 
 def observe(
-    track: Track, probe: str, sightings: tuple[Sighting, ...] | None, now: float, *, likely_interval_s: float
+    track: Track, probe: Sentence, sightings: tuple[Sighting, ...] | None, now: float, *, likely_interval_s: float
 ) -> Track:
     """Return the track after one report of `probe`; None: it no longer works and knows nothing."""
     seen = {name: reported for name, reported in track.seen.items() if name != probe}
@@ -133,7 +134,7 @@ def _order(evidence: Evidence) -> tuple[int, float]:
     return -evidence.certainty.rank, evidence.since
 
 
-def _is_away(seen: Mapping[str, tuple[Sighting, ...]]) -> bool | None:
+def _is_away(seen: Mapping[Sentence, tuple[Sighting, ...]]) -> bool | None:
     told = [sighting for reported in seen.values() for sighting in reported if sighting.reason in _USE]
     if not told:
         return None
@@ -141,6 +142,6 @@ def _is_away(seen: Mapping[str, tuple[Sighting, ...]]) -> bool | None:
     return best.reason is Reason.AWAY
 
 
-def _unsure(seen: Mapping[str, tuple[Sighting, ...]]) -> tuple[Evidence, ...]:
+def _unsure(seen: Mapping[Sentence, tuple[Sighting, ...]]) -> tuple[Evidence, ...]:
     found = (sighting for reported in seen.values() for sighting in reported if sighting.is_unsure)
     return tuple(Evidence(item.reason, item.who, item.certainty, app=item.app) for item in found)

@@ -13,6 +13,7 @@ from enum import Enum
 from potluck_control.schema import ProbeState, ProbeStatus
 from potluck_control.states import Reason
 
+from potluck.sentences import Sentence, sentence, verbatim
 from potluck.tasks import start_task
 from potluck_daemon.policy.decide import SETTLE_S, Presence
 from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Sighting, Situation
@@ -44,7 +45,7 @@ class Watch:
         *,
         likely_interval_s: float,
         never: Iterable[str] = (),
-        switched_off: Sequence[str] = (),
+        switched_off: Sequence[Sentence] = (),
         clock: Callable[[], float] = time.monotonic,
         retry_s: float = 30.0,
         tell_again_s: float = 0.5,
@@ -58,7 +59,7 @@ class Watch:
         self._retry_s, self._tell_again_s = retry_s, tell_again_s
         self._level = Level.ASLEEP
         self._tasks: list[asyncio.Task[None]] = []
-        self._problems: dict[str, ProbeStatus] = {}
+        self._problems: dict[Sentence, ProbeStatus] = {}
         self._track = Track()
         self._woken_at = math.inf
         self._retry = asyncio.Event()
@@ -116,14 +117,14 @@ class Watch:
         self._problems = {}
         self._woken_at = math.inf
 
-    def _status(self, name: str) -> ProbeStatus:
+    def _status(self, name: Sentence) -> ProbeStatus:
         if self._level is Level.ASLEEP:
             return ProbeStatus(name, ProbeState.ASLEEP)
         if name in self._problems:
             return self._problems[name]
         seen = [sighting for sighting in self._track.seen.get(name, ()) if sighting.reason is not Reason.AWAY]
         if seen:
-            return ProbeStatus(name, ProbeState.SEEN, ", ".join(sighting.who for sighting in seen))
+            return ProbeStatus(name, ProbeState.SEEN, _listed([sighting.who for sighting in seen]))
         return ProbeStatus(name, ProbeState.WATCHING)
 
     async def _run(self, probe: Probe) -> None:
@@ -136,12 +137,12 @@ class Watch:
             try:
                 await probe.watch(report, self.situation)
             except ProbeUnavailableError as error:
-                self._note_problem(ProbeStatus(probe.name, ProbeState.UNAVAILABLE, str(error)))
+                self._note_problem(ProbeStatus(probe.name, ProbeState.UNAVAILABLE, error.sentence))
             except ProbeFailedError as error:
-                self._note_problem(ProbeStatus(probe.name, ProbeState.FAILED, str(error)))
+                self._note_problem(ProbeStatus(probe.name, ProbeState.FAILED, error.sentence))
             except Exception as error:  # the edge: one probe must not take the others down
                 log.exception("probe %s failed", probe.name)
-                self._note_problem(ProbeStatus(probe.name, ProbeState.FAILED, type(error).__name__))
+                self._note_problem(ProbeStatus(probe.name, ProbeState.FAILED, verbatim(type(error).__name__)))
             if this.cancelling():
                 return  # a library that is interrupted while it connects may fail instead of ending
             with contextlib.suppress(TimeoutError):
@@ -153,7 +154,7 @@ class Watch:
             return sightings
         return tuple(item for item in sightings if item.app not in self._never or item.reason is Reason.EXCLUSIVE_APP)
 
-    def _heard(self, name: str, sightings: tuple[Sighting, ...] | None) -> None:
+    def _heard(self, name: Sentence, sightings: tuple[Sighting, ...] | None) -> None:
         """Take one report; return early for the usual one, which sees nothing and has nothing to confirm."""
         was_broken = sightings is not None and self._problems.pop(name, None) is not None
         seen_before = self._track.seen.get(name)
@@ -170,3 +171,10 @@ class Watch:
         self._heard(problem.name, None)
         self._problems[problem.name] = problem
         self._on_change()
+
+
+def _listed(names: Sequence[str | Sentence]) -> Sentence:
+    first, *others = names
+    if others:
+        return sentence("{what}, {other}", what=first, other=_listed(others))
+    return first if isinstance(first, Sentence) else verbatim(first)

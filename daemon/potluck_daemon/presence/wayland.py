@@ -11,6 +11,7 @@ import struct
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
 
 CALL_TIMEOUT_S = 5.0
@@ -30,18 +31,20 @@ async def compositor(
     """
     display = environment.get("WAYLAND_DISPLAY", "")
     if not display:
-        raise ProbeUnavailableError("no Wayland session")
+        raise ProbeUnavailableError(sentence("no Wayland session"))
     path = Path(environment.get("XDG_RUNTIME_DIR", "/"), display)
     try:
         reader, writer = await asyncio.open_unix_connection(path)
     except OSError as error:
-        raise ProbeUnavailableError(f"no Wayland compositor at {path} ({error.strerror})") from error
+        raise ProbeUnavailableError(
+            sentence("no Wayland compositor at {path} ({why})", path=str(path), why=str(error.strerror))
+        ) from error
     try:
         yield reader, writer
     except TimeoutError:
-        raise ProbeFailedError("the Wayland compositor does not answer") from None
+        raise ProbeFailedError(sentence("the Wayland compositor does not answer")) from None
     except (OSError, EOFError, ValueError, struct.error) as error:
-        raise ProbeUnavailableError("the Wayland compositor went away") from error
+        raise ProbeUnavailableError(sentence("the Wayland compositor went away")) from error
     finally:
         writer.close()
         with contextlib.suppress(OSError):
@@ -86,5 +89,5 @@ async def receive(reader: asyncio.StreamReader) -> tuple[int, int, bytes]:
         raise ValueError("not a Wayland message")
     body = await reader.readexactly(size)
     if sender == DISPLAY and word & 0xFFFF == 0:
-        raise ProbeFailedError("the Wayland compositor refuses to answer")
+        raise ProbeFailedError(sentence("the Wayland compositor refuses to answer"))
     return sender, word & 0xFFFF, body

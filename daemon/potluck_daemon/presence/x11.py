@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from potluck.sentences import sentence
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Surroundings
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class XScreen(Generic[T]):
         self._name = surroundings.environment.get("DISPLAY", "")
         self._authority = surroundings.environment.get("XAUTHORITY", "")
         if not self._name:
-            raise ProbeUnavailableError("no X11 display")
+            raise ProbeUnavailableError(sentence("no X11 display"))
         self._look = look
         self._display: Display | None = None
         self._wanted: queue.SimpleQueue[Future[T] | None] = queue.SimpleQueue()
@@ -44,7 +45,7 @@ class XScreen(Generic[T]):
             async with asyncio.timeout(LOOK_TIMEOUT_S):
                 return await asyncio.wrap_future(answer)
         except TimeoutError:
-            raise ProbeFailedError("the X server does not answer") from None
+            raise ProbeFailedError(sentence("the X server does not answer")) from None
 
     def close(self) -> None:
         self._wanted.put(None)
@@ -59,7 +60,7 @@ class XScreen(Generic[T]):
                 answer.set_exception(error)
             except Exception as error:  # the edge of this thread; Xlib raises many kinds
                 said = " ".join(str(error).split())[:120] or type(error).__name__
-                answer.set_exception(ProbeUnavailableError(f"no X11 display ({said})"))
+                answer.set_exception(ProbeUnavailableError(sentence("no X11 display ({why})", why=said)))
                 self._disconnect()
         self._disconnect()
 

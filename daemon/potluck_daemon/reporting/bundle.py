@@ -24,6 +24,7 @@ from potluck_control.settings import entries, value_of
 
 from potluck.errors import PotluckError
 from potluck.protocol.codec import encode, readable
+from potluck.sentences import sentence
 from potluck_daemon.doctor.checks import examine
 from potluck_daemon.doctor.finding import Scene
 from potluck_daemon.reporting.history import HistoryFile
@@ -43,7 +44,9 @@ def create_bundle(path: Path, *, replaces: bool) -> int:
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if replaces else os.O_EXCL), 0o600)
     except FileExistsError:
-        raise PotluckError(f"there is a file {path} already", hint="choose another name") from None
+        raise PotluckError(
+            sentence("there is a file {path} already", path=str(path)), hint=sentence("choose another name")
+        ) from None
 
 
 def fill_bundle(handle: int, path: Path, scene: Scene, person: OwnNames) -> Bundle:

@@ -11,6 +11,7 @@ from potluck_control.methods.models import Need, Progress, Served
 from potluck_control.schema import LoadStatus, SwarmStatus
 
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck.tasks import failing
 from potluck_daemon.metering.load import CpuLoad
 from potluck_daemon.supervisor.supervisor import EngineFacts
@@ -51,12 +52,12 @@ def download(facts: EngineFacts) -> Progress | None:
     return Progress(report.fetched_bytes, report.fetch_total_bytes, round(facts.fetch_bytes_per_s, 1))
 
 
-def changed_files(facts: EngineFacts) -> tuple[str, ...]:
+def changed_files(facts: EngineFacts) -> tuple[Sentence, ...]:
     """Return a notice if a file changed whose blocks are served on."""
     changed = facts.changed_file
     if changed is None or not changed.is_served:
         return ()
-    return (f"{changed.file} changed on disk. You still serve what was loaded from it.",)
+    return (sentence("{file} changed on disk. You still serve what was loaded from it.", file=changed.file),)
 
 
 def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -> Served | None:
@@ -81,18 +82,21 @@ def needs(coverage: Sequence[int], *, most: int = 8) -> tuple[Need, ...]:
     return tuple(sorted(runs, key=lambda run: (run.replicas, run.start))[:most])
 
 
-def failures(report: EngineReport) -> tuple[str, ...]:
+def failures(report: EngineReport) -> tuple[Sentence, ...]:
     """Return notices about work of the daemon and its engine that fails again and again."""
     return tuple(
-        f"Potluck keeps failing at {what}. To see more: potluck logs" for what in (*failing(), *report.failing)
+        sentence("Potluck keeps failing at {what}. To see more: potluck logs", what=what)
+        for what in (*failing(), *report.failing)
     )
 
 
-def slowness(report: EngineReport) -> str:
-    """Return what makes steps slow and can be mended, for people; empty if nothing is known."""
+def slowness(report: EngineReport) -> Sentence:
+    """Return what makes steps slow and can be mended; nothing if nothing is known."""
     if not report.runs_on_hint:
-        return ""
-    return f"Potluck is slow here: {report.runs_on.removeprefix('plain: ')}. To mend it: {report.runs_on_hint}"
+        return NOTHING
+    return sentence(
+        "Potluck is slow here: {why}. To mend it: {advice}", why=report.slow_why, advice=report.runs_on_hint
+    )
 
 
 def load_status(load: CpuLoad, report: EngineReport) -> LoadStatus:

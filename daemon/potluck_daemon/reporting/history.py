@@ -14,6 +14,7 @@ from potluck_control.schema import HistoryParams, Transition
 
 from potluck.checked_files import CheckedLog
 from potluck.protocol.codec import CodecError, decode, encode
+from potluck.sentences import verbatim
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ class HistoryFile:
         try:
             for line in self._log.read():
                 with contextlib.suppress(CodecError):  # of a version that this one can't read
-                    self._recent.append(decode(Transition, line))
+                    self._recent.append(_read(line))
         except OSError as error:
             log.warning("cannot read the history: %s", error)
         self._num_lines = len(self._recent)
@@ -62,6 +63,15 @@ class HistoryFile:
         self._log.write([encode(transition) for transition in kept])
         self._recent = deque(kept, maxlen=self._max_lines)
         self._num_lines = len(kept)
+
+
+def _read(line: bytes) -> Transition:
+    """Read a line; earlier versions wrote the English text alone. Raises CodecError."""
+    try:
+        return decode(Transition, line)
+    except CodecError:
+        earlier = decode(dict[str, object], line)
+        return decode(Transition, encode(earlier | {"text": verbatim(str(earlier.get("text", "")))}))
 
 
 def fits(transition: Transition, wanted: HistoryParams) -> bool:

@@ -15,6 +15,7 @@ from potluck.membership.joined import chosen_swarm
 from potluck.membership.membership import Membership
 from potluck.p2p.ports import everywhere
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import Sentence
 from potluck_daemon.settings.store import Loaded
 
 
@@ -25,7 +26,7 @@ class DesiredState:
     settings: Settings = field(default_factory=Settings)
     membership: Membership | None = None
     launch: LaunchSpec | None = None
-    notices: tuple[str, ...] = ()
+    notices: tuple[Sentence, ...] = ()
 
     @property
     def swarm(self) -> Swarm | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from potluck_control.places import Places
 
 from potluck.errors import UsageError
+from potluck.sentences import sentence
 
 
 def owner_of(places: Places) -> pwd.struct_passwd | None:
@@ -94,9 +95,11 @@ def _owner_of_folder(path: Path) -> pwd.struct_passwd | None:
     folder = path.absolute()
     owner = _first_owner(folder)
     if os.path.lexists(folder) and not stat.S_ISDIR(folder.lstat().st_mode):
-        kind = "a link" if folder.is_symlink() else "no folder"
+        kind = sentence("a link") if folder.is_symlink() else sentence("no folder")
         hint = "make it a folder of the service's user; mount another disk there if it has to lie on one"
-        raise UsageError(f"{folder} is {kind}, and root does not follow it", hint=hint)
+        raise UsageError(
+            sentence("{path} is {what}, and root does not follow it", path=str(folder), what=kind), hint=hint
+        )
     return owner
 
 
@@ -110,6 +113,7 @@ def _first_owner(path: Path) -> pwd.struct_passwd | None:
                 return pwd.getpwuid(uid)
             except KeyError:
                 raise UsageError(
-                    f"{part} belongs to user {uid}, who is not known here", hint="give it a user"
+                    sentence("{path} belongs to user {number}, who is not known here", path=str(part), number=uid),
+                    hint=sentence("give it a user"),
                 ) from None
     return None

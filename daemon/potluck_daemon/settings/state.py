@@ -13,6 +13,7 @@ from potluck_control.schema import ProgramQuestion, SwarmStatus
 
 from potluck.checked_files import state_file
 from potluck.errors import PotluckError, explained
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.metering.usage import DayUse
 
 log = logging.getLogger(__name__)
@@ -83,13 +84,13 @@ class StateFile:
         self._saved = RememberedState()
         self.state = RememberedState()
 
-    def load(self) -> str | None:
+    def load(self) -> Sentence:
         """Read the file. Return a notice if it is out of reach."""
         try:
             self.state = self._saved = self._file.read() or RememberedState()
         except OSError as error:
-            return f"{self._file.path} cannot be read: {error.strerror}"
-        return None
+            return sentence("{path} cannot be read: {why}", path=str(self._file.path), why=str(error.strerror))
+        return NOTHING
 
     def save(self) -> None:
         """Write the file if something changed.

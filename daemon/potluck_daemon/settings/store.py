@@ -25,15 +25,16 @@ from potluck.checked_files import read_copy, repair, write_copy
 from potluck.errors import UsageError
 from potluck.files import write_atomically
 from potluck.locks import alone
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.settings.owner import files_as_owner, owner_of
-from potluck_daemon.settings.values import convert, entry_of, suggestion
+from potluck_daemon.settings.values import convert, entry_of, similar
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
 log = logging.getLogger(__name__)
 
-EDIT_HINT = "correct it with: potluck config edit"
+EDIT_HINT = sentence("correct it with: potluck config edit")
 _ENCODING = "utf-8-sig"  # editors of Windows put a byte order mark before the text
 _CLOCK_S = 1.0  # file systems may not tell two changes within this time apart
 
@@ -43,8 +44,8 @@ class Loaded:
     """The settings in force, or those of one file. A setting with a mistake has its default then."""
 
     settings: Settings
-    problems: tuple[str, ...] = ()  # mistakes in the file, each with its line
-    notices: tuple[str, ...] = ()  # oddities that do no harm
+    problems: tuple[Sentence, ...] = ()  # mistakes in the file, each with its line
+    notices: tuple[Sentence, ...] = ()  # oddities that do no harm
     data: bytes = b""
 
     @property
@@ -61,7 +62,7 @@ class SettingsStore:
         self._environment = environment
         self._backup = places.accepted_settings_file
         self._obeyed: Settings | None = None
-        self._lost: tuple[str, ...] = ()
+        self._lost: tuple[Sentence, ...] = ()
 
     def read(self) -> Loaded:
         """Return the settings in force, with what is wrong with the file. Never raises."""
@@ -75,8 +76,10 @@ class SettingsStore:
             return replace(loaded, notices=loaded.notices + self._lost)
         obeyed = self._obeyed or (earlier.settings if earlier.data and earlier.is_valid else None)
         if obeyed is None:
-            return replace(loaded, problems=(*loaded.problems, "the defaults hold where the file cannot be obeyed"))
-        return Loaded(obeyed, (*loaded.problems, "the settings before this mistake stay in force"), loaded.notices)
+            said = sentence("the defaults hold where the file cannot be obeyed")
+            return replace(loaded, problems=(*loaded.problems, said))
+        said = sentence("the settings before this mistake stay in force")
+        return Loaded(obeyed, (*loaded.problems, said), loaded.notices)
 
     def in_force(self) -> bytes:
         """Return the last file without a mistake; empty if there is none or it cannot be read.
@@ -125,12 +128,18 @@ class SettingsStore:
                 repair(self._path, lambda file: file.write(kept), mode=self._path.stat().st_mode & 0o777)
                 return load(self._path, self._environment)
             except OSError:
-                return replace(loaded, problems=(f"{self._path} was damaged and cannot be repaired", *loaded.problems))
+                problem = sentence("{file} was damaged and cannot be repaired", file=str(self._path))
+                return replace(loaded, problems=(problem, *loaded.problems))
         if loaded.is_valid and not loaded.data.strip():
-            problem = f"{self._path} is empty or missing; `version = {SETTINGS_VERSION}` in it would mean the defaults"
+            problem = sentence(
+                "{file} is empty or missing; `version = {number}` in it would mean the defaults",
+                file=str(self._path),
+                number=SETTINGS_VERSION,
+            )
             return replace(loaded, problems=(problem,))
         if loaded.is_valid and kept.startswith(loaded.data) and not loaded.data.endswith(b"\n"):
-            return replace(loaded, problems=(f"{self._path} breaks off in the middle of a line",))
+            problem = sentence("{file} breaks off in the middle of a line", file=str(self._path))
+            return replace(loaded, problems=(problem,))
         return loaded
 
     def _has_rotted(self) -> bool:
@@ -171,55 +180,66 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
         return parse(b"", path.name, environment)
     except OSError as error:
         settings = parse(b"", path.name, environment).settings
-        return Loaded(settings, (f"{path} cannot be read: {error.strerror}",))
+        return Loaded(settings, (sentence("{path} cannot be read: {why}", path=str(path), why=str(error.strerror)),))
 
 
 def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
     """Return the settings in the bytes of a file called `name`. Pure."""
-    problems: list[str] = []
-    notices: list[str] = []
+    problems: list[Sentence] = []
+    notices: list[Sentence] = []
     settings = Settings()
     known = {entry.key: entry for entry in entries()}
     try:
         table = _table(data, name)
     except UsageError as error:
         table = {"version": SETTINGS_VERSION}
-        problems.append(error.message)
+        problems.append(error.sentence)
     is_newer = table.pop("version") > SETTINGS_VERSION
     if is_newer:
-        notices.append(f"{name} is of a newer Potluck; what this one does not know stays in it and has no effect")
+        notices.append(
+            sentence(
+                "{file} is of a newer Potluck; what this one does not know stays in it and has no effect", file=name
+            )
+        )
     for key, value in table.items():
         place = f"{name}{_line_of(data, key)}"
         if key not in known:
-            meant = suggestion(key)
-            notices.append(f"{place}: there is no setting {key}{meant and '; '}{meant}")
+            notices.append(_unknown(place, key))
             continue
         try:
             settings = with_value(settings, known[key], convert(known[key], value))
         except ValueError as error:
-            (notices if is_newer else problems).append(f"{place}: {key}: {error}")
+            problem = sentence("{place}: {key}: {why}", place=place, key=key, why=str(error))
+            (notices if is_newer else problems).append(problem)
     for entry in known.values():
         text = environment.get(entry.variable)
         if text is not None:
             try:
                 settings = with_value(settings, entry, convert(entry, text))
             except ValueError as error:
-                notices.append(f"{entry.variable} is ignored: {error}")
+                notices.append(sentence("{name} is ignored: {why}", name=entry.variable, why=str(error)))
     return Loaded(settings, tuple(problems), tuple(notices), data)
+
+
+def _unknown(place: str, key: str) -> Sentence:
+    alike = similar(key)
+    if not alike:
+        return sentence("{place}: there is no setting {key}", place=place, key=key)
+    return sentence("{place}: there is no setting {key}; did you mean {other}?", place=place, key=key, other=alike)
 
 
 def _converted(entry: SettingEntry, value: object) -> Any:
     try:
         return None if value is None else convert(entry, value)
     except ValueError as error:
-        raise UsageError(f"{entry.key}: {error}", hint=entry.help) from None
+        raise UsageError(sentence("{key}: {why}", key=entry.key, why=str(error)), hint=entry.help) from None
 
 
 def _put(document: TOMLDocument, entry: SettingEntry, value: Any) -> None:
     """Raises UsageError if the file has something else in place of the setting's section."""
     section = document.get(entry.section, {})
     if not isinstance(section, dict):
-        raise UsageError(f"{entry.section} is not a section of the file", hint=EDIT_HINT)
+        raise UsageError(sentence("{name} is not a section of the file", name=entry.section), hint=EDIT_HINT)
     if value is None:
         section.pop(entry.name, None)
     else:
@@ -235,13 +255,17 @@ def _table(data: bytes, name: str) -> dict[str, Any]:
     try:
         table = tomllib.loads(data.decode(_ENCODING))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{name} is not valid TOML: {error}", hint=EDIT_HINT) from None
+        problem = sentence("{file} is not valid TOML: {why}", file=name, why=str(error))
+        raise UsageError(problem, hint=EDIT_HINT) from None
     version = table.setdefault("version", SETTINGS_VERSION)
     if type(version) is not int or version < SETTINGS_VERSION:
-        text = (
-            f"{name}{_line_of(data, 'version')} has version {version!r}; this Potluck knows version {SETTINGS_VERSION}"
+        problem = sentence(
+            "{place} has version {theirs}; this Potluck knows version {ours}",
+            place=f"{name}{_line_of(data, 'version')}",
+            theirs=repr(version),
+            ours=SETTINGS_VERSION,
         )
-        raise UsageError(text, hint=EDIT_HINT)
+        raise UsageError(problem, hint=EDIT_HINT)
     sections = {key: value if isinstance(value, dict) else {"": value} for key, value in table.items()}
     return {f"{key}.{name}".removesuffix("."): item for key, value in sections.items() for name, item in value.items()}
 
@@ -258,9 +282,11 @@ def _line_of(data: bytes, key: str) -> str:
     return ""
 
 
-def _lost(name: str, loaded: Loaded, earlier: Loaded) -> tuple[str, ...]:
+def _lost(name: str, loaded: Loaded, earlier: Loaded) -> tuple[Sentence, ...]:
     """Return a notice for a file that has lost its end, as a full disk leaves it; nothing if it has not. Pure."""
     both = (loaded.settings, earlier.settings)
     gone = [entry.key for entry in entries() if len({value_of(settings, entry) for settings in both}) == 2]
-    has_lost = gone and earlier.data.startswith(loaded.data)
-    return (f"{name} has lost its last lines; back to the default: {', '.join(gone)}",) if has_lost else ()
+    if not gone or not earlier.data.startswith(loaded.data):
+        return ()
+    keys = ", ".join(gone)
+    return (sentence("{file} has lost its last lines; back to the default: {keys}", file=name, keys=keys),)

@@ -10,6 +10,7 @@ from typing import Any
 from potluck_control.settings import SettingEntry, entries
 
 from potluck.errors import UsageError
+from potluck.sentences import sentence
 
 _DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})(?!\d)")  # three digits could be thousands
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kMGT])(i?)B", re.IGNORECASE)
@@ -21,14 +22,16 @@ def entry_of(key: str) -> SettingEntry:
     for entry in entries():
         if entry.key == key:
             return entry
-    raise UsageError(f"there is no setting {key!r}", hint=suggestion(key) or "potluck config list names them all")
+    alike = similar(key)
+    hint = sentence("did you mean {other}?", other=alike) if alike else "potluck config list names them all"
+    raise UsageError(sentence("there is no setting {name}", name=repr(key)), hint=hint)
 
 
-def suggestion(key: str) -> str:
-    """Return e.g. `did you mean serve.device?`; empty if no key is similar."""
+def similar(key: str) -> str:
+    """Return the setting that was probably meant; empty if no key is similar."""
     keys = [entry.key for entry in entries()]
     alike = [item for item in keys if item.split(".")[1] == key.split(".")[-1]] or get_close_matches(key, keys, 1, 0.6)
-    return f"did you mean {alike[0]}?" if alike else ""
+    return alike[0] if alike else ""
 
 
 def convert(entry: SettingEntry, value: object) -> Any:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 from potluck_control.engine_messages import Failed
 
-MAX_LETTERS = 300
+from potluck.errors import PotluckError
+from potluck.sentences import NOTHING, Sentence, sentence
+
+MAX_LETTERS = 200  # of the last words
 _DUMP = (
     "Extension modules: ",
     "  File ",
@@ -25,13 +28,13 @@ class Exit:
     returncode: int
     last_lines: Sequence[str] = ()  # of its standard error
     failed: Failed | None = None  # its own explanation
-    killed_because: str | None = None  # why we killed it, e.g. "it stopped answering"
+    killed_because: Sentence = NOTHING  # why we killed it, e.g. "it stopped answering"; nothing: we did not
     memory_kills: int | None = None  # that the kernel made meanwhile because memory ran out; None: unknown
 
     @property
     def ran_out_of_memory(self) -> bool:
         """Whether an engine of the same size would end in the same way. A kill that nobody explains counts."""
-        if self.failed is not None or self.killed_because is not None:
+        if self.failed is not None or self.killed_because:
             return False
         if self.returncode < 0:
             return self.returncode == -signal.SIGKILL and self.memory_kills != 0
@@ -39,27 +42,29 @@ class Exit:
         return "out of memory" in text.lower() or "MemoryError" in text
 
 
-def diagnose(end: Exit) -> str:
+def diagnose(end: Exit) -> Sentence:
     """Return one sentence, with advice if there is any."""
     if end.failed is not None:
-        hint = f" ({end.failed.hint})" if end.failed.hint else ""
-        return _one_line(f"The engine gave up: {end.failed.message}{hint}")
-    if end.killed_because is not None:
-        return _one_line(f"The engine was ended because {end.killed_because}")
+        return PotluckError(sentence("The engine gave up: {why}", why=end.failed.error), hint=end.failed.advice).whole
+    if end.killed_because:
+        return sentence("The engine was ended because {why}", why=end.killed_because)
     if end.ran_out_of_memory:
-        return "Memory ran out, so the engine starts again with less (to choose how much: serve.memory_limit_mb)"
+        return sentence(
+            "Memory ran out, so the engine starts again with less (to choose how much: serve.memory_limit_mb)"
+        )
     if end.returncode < 0:
-        return _one_line(_by_signal(-end.returncode, end.last_lines))
-    return _one_line(_by_code(end.returncode, end.last_lines))
+        return _by_signal(-end.returncode, end.last_lines)
+    return _by_code(end.returncode, end.last_lines)
 
 
-def _by_signal(number: int, last_lines: Sequence[str]) -> str:
+def _by_signal(number: int, last_lines: Sequence[str]) -> Sentence:
     if number == signal.SIGKILL:
-        return "The engine was killed by another program"
+        return sentence("The engine was killed by another program")
     name = signal_name(number)
     if number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGABRT):
-        return f"The engine crashed with {name}{_said(last_lines)} (a driver or torch build that does not fit?)"
-    return f"The engine was ended by signal {name}"
+        what = _with_last_words(sentence("The engine crashed with {name}", name=name), last_lines)
+        return PotluckError(what, hint=sentence("a driver or torch build that does not fit?")).whole
+    return sentence("The engine was ended by signal {name}", name=name)
 
 
 def signal_name(number: int) -> str:
@@ -70,21 +75,18 @@ def signal_name(number: int) -> str:
         return str(number)
 
 
-def _by_code(code: int, last_lines: Sequence[str]) -> str:
-    text = "\n".join(last_lines)
-    if "ModuleNotFoundError" in text:
-        return f"The engine's packages are not installed{_said(last_lines)} (install potluck with the extra `engine`)"
+def _by_code(code: int, last_lines: Sequence[str]) -> Sentence:
+    if any("ModuleNotFoundError" in line for line in last_lines):
+        what = _with_last_words(sentence("The engine's packages are not installed"), last_lines)
+        return PotluckError(what, hint=sentence("install potluck with the extra `engine`")).whole
     if code == 0:
-        return "The engine ended by itself"
-    return f"The engine ended with code {code}{_said(last_lines)}"
+        return sentence("The engine ended by itself")
+    return _with_last_words(sentence("The engine ended with code {number}", number=code), last_lines)
 
 
-def _said(last_lines: Sequence[str]) -> str:
-    words = (line.strip() for line in reversed(last_lines) if not line.startswith(_DUMP))
+def _with_last_words(what: Sentence, last_lines: Sequence[str]) -> Sentence:
+    words = (" ".join(line.split()) for line in reversed(last_lines) if not line.startswith(_DUMP))
     last = next((line for line in words if line), "")
-    return f": {last}" if last else ""
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_LETTERS else line[: MAX_LETTERS - 1] + "…"
+    if len(last) > MAX_LETTERS:
+        last = last[: MAX_LETTERS - 1] + "…"
+    return sentence("{what}: {why}", what=what, why=last) if last else what

@@ -23,6 +23,7 @@ from potluck.errors import PotluckError
 from potluck.p2p.runtime_dir import remove_dead
 from potluck.protocol.codec import decode, encode
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.child import Child, started
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
@@ -39,8 +40,8 @@ START_TIMEOUT_S = 600.0  # time to read a cold disk and to download the embeddin
 class Gateway:
     """Holds at most one gateway process. Times are Unix seconds, because people see them."""
 
-    def __init__(self, on_found: Callable[[str], None], on_answered: Callable[[str, int], None]) -> None:
-        """`on_found` hears of servers that computed wrongly, in words, `on_answered` of the key's hash and tokens."""
+    def __init__(self, on_found: Callable[[Sentence], None], on_answered: Callable[[str, int], None]) -> None:
+        """`on_found` hears of servers that computed wrongly, `on_answered` of the key's hash and tokens."""
         self._on_found = on_found
         self._on_answered = on_answered
         self._swarm = ""  # prefix of the swarm that is used, or was used last
@@ -89,7 +90,9 @@ class Gateway:
         self._token, self._end_after_s, self._stays = token, end_after_s, stays
         if swarm.prefix != self._swarm:
             self._swarm, self._earlier_audits = swarm.prefix, AuditStatus()
-        self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step="Starting")
+        self._status = GatewayStatus(
+            GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step=sentence("Starting")
+        )
         command = python_command(python, "-m", "potluck_gateway")
         self._task = start_task(self._life(partial(self._run, command, environment, opening)))
 
@@ -121,10 +124,10 @@ class Gateway:
     def _begin_again(self) -> None:
         """Note that the process that failed starts again, and end the wait before that."""
         state, old = GatewayState.STARTING, self._status
-        self._status = GatewayStatus(state, swarm=old.swarm, model=old.model, step="Starting")
+        self._status = GatewayStatus(state, swarm=old.swarm, model=old.model, step=sentence("Starting"))
         self._is_asked_for.set()
 
-    async def _life(self, run: Callable[[], Awaitable[str]]) -> None:
+    async def _life(self, run: Callable[[], Awaitable[Sentence]]) -> None:
         """Run the process, and again if it fails after it has served, until nobody uses it."""
         failures, self._port = 0, 0
         while True:
@@ -150,14 +153,14 @@ class Gateway:
         command: Sequence[str],
         environment: Mapping[str, str],
         opening: Callable[[], Awaitable[GatewayOpening]],
-    ) -> str:
-        """Run one process to its end. Return why it failed; empty if it ended because nobody used it."""
+    ) -> Sentence:
+        """Run one process to its end. Return why it failed; nothing if it ended because nobody used it."""
         try:
             async with started(command, environment) as child:
                 telling = start_task(self._tell_opening(child, opening))
                 try:
                     if await self._follow(child):
-                        return ""
+                        return NOTHING
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(_END_TIMEOUT_S):
                             await child.wait()
@@ -167,10 +170,10 @@ class Gateway:
                 gateway_log.info("%s", line)
             return self._status.problem or _reason(await child.wait(), await child.last_words())
         except OSError as error:
-            return f"cannot run {command[0]}: {error.strerror}"
+            return sentence("cannot run {path}: {why}", path=command[0], why=str(error.strerror))
         except Exception as error:  # of either side
             log.exception("the chat gateway cannot be followed")
-            return f"the gateway is not understood: {error}"
+            return sentence("the gateway is not understood: {why}", why=str(error))
         finally:
             self._child = None
             self._earlier_audits, self._audits = self.audits, AuditStatus()
@@ -181,14 +184,13 @@ class Gateway:
         try:
             wanted = await opening()
         except PotluckError as error:
-            problem = f"{error.message} ({error.hint})" if error.hint else error.message
             self._status, self._port = (
-                structs.replace(self._status, problem=problem),
+                structs.replace(self._status, problem=error.whole),
                 0,
             )  # the next one would get the same answer
             child.kill()
             return
-        wanted = structs.replace(wanted, distrusted=tuple(sorted(self._distrusted)), port=self._port)
+        wanted = structs.replace(wanted, distrusted=tuple(sorted(self._distrusted)), port=self._port or wanted.port)
         await child.say(encode(wanted) + b"\n")
         self._child = child
 
@@ -204,7 +206,7 @@ class Gateway:
                 if is_ready and self._stays:
                     continue
                 if not is_ready:
-                    self._status = structs.replace(self._status, problem="it did not start in time")
+                    self._status = structs.replace(self._status, problem=sentence("it did not start in time"))
                 return is_ready
             if not line:
                 return False
@@ -226,7 +228,7 @@ class Gateway:
                 state=ready,
                 url=report.url,
                 token=self._token,
-                step="",
+                step=NOTHING,
                 is_waiting=False,
                 notice=report.notice,
             )
@@ -238,10 +240,12 @@ class Gateway:
             self._status = structs.replace(self._status, step=report.step, is_waiting=report.is_waiting)
 
 
-def _reason(code: int, last_words: str) -> str:
+def _reason(code: int, last_words: str) -> Sentence:
     if code < 0:
-        return f"it was ended by signal {signal_name(-code)}"
-    return f"it ended with code {code}" + (f": {last_words}" if last_words else "")
+        return sentence("it was ended by signal {name}", name=signal_name(-code))
+    if not last_words:
+        return sentence("it ended with code {number}", number=code)
+    return sentence("it ended with code {number}: {why}", number=code, why=last_words)
 
 
 def _added(one: AuditStatus, other: AuditStatus) -> AuditStatus:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from potluck_control.engine_messages import MAX_LINE_BYTES, Command, Failed, Message, decode, encode
 
 from potluck.allowance import memory_kills
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck.tasks import start_task
 from potluck_daemon.supervisor.diagnosis import Exit
 
@@ -39,7 +40,7 @@ class EngineProcess:
         self._writer = writer
         self._last_lines: deque[str] = deque(maxlen=KEPT_LINES)
         self._failed: Failed | None = None
-        self._killed_because: str | None = None
+        self._killed_because = NOTHING
         self._memory_kills = memory_kills()
         self.ended: asyncio.Task[Exit]
 
@@ -87,7 +88,7 @@ class EngineProcess:
     def terminate(self) -> None:
         self._signal(signal.SIGTERM)
 
-    def kill(self, because: str) -> None:
+    def kill(self, because: Sentence) -> None:
         """End the whole process group at once."""
         self._killed_because = self._killed_because or because
         self._signal(signal.SIGKILL)
@@ -125,7 +126,7 @@ class EngineProcess:
             pass  # it died, and `_run` learns how
         except Exception as error:  # of either side: nobody would read what the engine says from now on
             log.exception("a message of the engine cannot be handled")
-            self.kill(f"the daemon could not handle its message: {error}")
+            self.kill(sentence("the daemon could not handle its message: {why}", why=str(error)))
 
     async def _read_output(self) -> None:
         assert self._process.stdout is not None

@@ -19,6 +19,7 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import Sentence, sentence
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_daemon.supervisor.diagnosis import diagnose
 from potluck_daemon.supervisor.process import EngineProcess
@@ -86,12 +87,12 @@ class Standby:
         await cancel_and_wait(before)
         raise PotluckError(await self._run(launch, command, environment))
 
-    async def _run(self, launch: LaunchSpec, command: Sequence[str], environment: Mapping[str, str]) -> str:
+    async def _run(self, launch: LaunchSpec, command: Sequence[str], environment: Mapping[str, str]) -> Sentence:
         """Run one process to its end and return why it ended. Ends it if cancelled."""
         try:
             process = await EngineProcess.start(command, environment, lambda message: self._heard(launch, message))
         except OSError as error:
-            return f"cannot run {command[0]}: {error.strerror}"
+            return sentence("cannot run {path}: {why}", path=command[0], why=str(error.strerror))
         self._process, self.swarm = process, launch.swarm
         try:
             return diagnose(await asyncio.shield(process.ended))
@@ -109,7 +110,11 @@ class Standby:
             case messages.Hello(_, messages.PIPE_VERSION) if self._process is not None:
                 self._process.send(messages.Launch(launch))
             case messages.Hello(_, version) if self._process is not None:
-                self._process.kill(f"it speaks pipe version {version}, the daemon {messages.PIPE_VERSION}")
+                self._process.kill(
+                    sentence(
+                        "it speaks pipe version {theirs}, the daemon {ours}", theirs=version, ours=messages.PIPE_VERSION
+                    )
+                )
             case messages.Reachable(_, addresses):
                 log.info("the standby node is in the swarm")
                 self.addresses = addresses
@@ -124,6 +129,6 @@ async def _ended(process: EngineProcess) -> None:
     """Wait until a process that was told to stop has ended; kill it if it takes long."""
     done, _ = await asyncio.wait({process.ended}, timeout=STOP_TIMEOUT_S)
     if not done:
-        process.kill("it did not stop")
+        process.kill(sentence("it did not stop"))
     with contextlib.suppress(asyncio.CancelledError):
         await asyncio.shield(process.ended)

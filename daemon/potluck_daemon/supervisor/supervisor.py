@@ -41,6 +41,7 @@ from potluck_control.schema import EngineStatus
 from potluck.p2p.ports import tcp_ports
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import NOTHING, Blocks, Sentence, sentence, verbatim
 from potluck.tasks import sleep_running, start_task
 from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
@@ -72,7 +73,7 @@ class EngineFacts:
     placed: messages.Placed | None = None  # where the weights are; None: nothing is loaded
     fetch_bytes_per_s: float = 0.0  # of downloads
     moving: messages.Moving | None = None  # to other or more blocks; None: it stays
-    waiting: str = ""  # why it cannot get online yet; empty: it gets on
+    waiting: messages.Waiting = field(default_factory=messages.Waiting)  # why it cannot get online yet
     nearby: messages.Nearby | None = None
     changed_file: messages.FilesChanged | None = None  # None: all are what was loaded from them
     servers: messages.Servers | None = None  # None: the engine has not looked yet
@@ -124,7 +125,7 @@ class Supervisor:
         self._online_at: float | None = None
         self._failures = 0  # in a row
         self._restarts = 0
-        self._failure: str | None = None
+        self._failure = NOTHING
         self._retry_at: float | None = None
         self._duty = 1.0
         self._caps: NetworkCaps | None = None  # that the engine knows
@@ -175,10 +176,11 @@ class Supervisor:
         runs = self._launch or wanted
         model = runs.swarm.model if runs is not None else ""
         if moving is not None and span != moving.target:  # the first span, to keep the history short
-            how = "while loading" if moving.target.covers(moving.span) else "before moving to"
-            serving = f"blocks {moving.span} of {model} {how} {moving.target}"
+            serving = _on_the_move(moving, model)
+        elif span is not None:
+            serving = sentence("blocks {blocks} of {model}", blocks=Blocks(span.start, span.end), model=model)
         else:
-            serving = f"blocks {span} of {model}" if span else model
+            serving = verbatim(model)
         is_same = python == self._python
         is_outdated = self._task is not None and not (is_same and self._launch in (None, wanted))
         retry_at = self._retry_at if is_same else None
@@ -205,7 +207,10 @@ class Supervisor:
         uptime_s = self._clock() - self._started_at if self._engine is not None else 0.0
         report = self.facts.report
         return EngineStatus(
-            self.pid, round(uptime_s, 1), self._restarts, self._failure, report.runs_on, report.runs_on_hint
+            *(self.pid, round(uptime_s, 1), self._restarts, self._failure),
+            runs_on=report.runs_on,
+            runs_on_hint=report.runs_on_hint,
+            slow_why=report.slow_why,
         )
 
     def obey(self, order: EngineOrder, launch: LaunchSpec | None, python: str, environment: Mapping[str, str]) -> None:
@@ -220,12 +225,14 @@ class Supervisor:
                 self._set_launch(launch)
                 self._tell_launch()
             case EngineOrder.DRAIN:
-                self._enter(Phase.FINISHING, messages.Drain(), None, "")
+                self._enter(Phase.FINISHING, messages.Drain())
             case EngineOrder.OFFLOAD:
-                self._enter(Phase.OFFLOADING, messages.Offload(), OFFLOAD_TIMEOUT_S, "it did not free its memory")
+                self._enter(
+                    Phase.OFFLOADING, messages.Offload(), OFFLOAD_TIMEOUT_S, sentence("it did not free its memory")
+                )
             case EngineOrder.RESTORE:
                 self._duty = 1.0  # restoring makes a new throttle
-                self._enter(Phase.RESTORING, messages.Restore(), None, "")
+                self._enter(Phase.RESTORING, messages.Restore())
             case EngineOrder.STOP:
                 self._stop()
 
@@ -261,7 +268,7 @@ class Supervisor:
         if isinstance(message, messages.Members):
             self._standby.tell(message)
 
-    def give_up(self, because: str) -> None:
+    def give_up(self, because: Sentence) -> None:
         """End the engine at once, as a failure, because it breaks a limit."""
         self._kill(because)
 
@@ -275,7 +282,7 @@ class Supervisor:
     def forgive(self) -> None:
         """Forget the failures, because the user asked for another try."""
         if self._is_stopped:
-            self._kill("its process was stopped")
+            self._kill(sentence("its process was stopped"))
         self._retry_at = None
         self._failures = 0
 
@@ -308,15 +315,20 @@ class Supervisor:
         try:
             engine = await EngineProcess.start(command, environment, self._heard)
         except (OSError, ValueError) as error:  # ValueError: an environment that no process can have
-            why = error.strerror if isinstance(error, OSError) else error
-            end = Exit(127, failed=messages.Failed(f"cannot run {command[0]}: {why}", "see serve.python"))
+            why = str(error.strerror if isinstance(error, OSError) else error)
+            end = Exit(
+                127,
+                failed=messages.Failed(
+                    sentence("cannot run {path}: {why}", path=command[0], why=why), sentence("see serve.python")
+                ),
+            )
         else:
             self._engine = engine
             log.info("engine started as process %d", engine.pid)
             if self._phase is Phase.STOPPING:  # asked for while the process was being started
                 self._stop()
             else:
-                self._expect(HELLO_TIMEOUT_S, "it did not start in time")
+                self._expect(HELLO_TIMEOUT_S, sentence("it did not start in time"))
             end = await engine.ended
         self._ended(end)
 
@@ -332,7 +344,7 @@ class Supervisor:
             self.facts.report, sessions=0, memory_used_bytes=0, fetched_bytes=0, fetch_total_bytes=0
         )
         gone = replace(self.facts, placed=None, moving=None, nearby=None, changed_file=None)
-        self.facts = replace(gone, report=quiet, fetch_bytes_per_s=0.0, waiting="")
+        self.facts = replace(gone, report=quiet, fetch_bytes_per_s=0.0, waiting=messages.Waiting())
         if was_told:
             log.info("engine ended")
         else:
@@ -371,8 +383,8 @@ class Supervisor:
                 self.facts = replace(self.facts, servers=message, servers_at=self._clock())
             case messages.Placed():
                 self.facts = replace(self.facts, placed=message)
-            case messages.Waiting(why):
-                self.facts = replace(self.facts, waiting=why)
+            case messages.Waiting():
+                self.facts = replace(self.facts, waiting=message)
             case messages.Nearby():
                 self.facts = replace(self.facts, nearby=message)
             case messages.Joining():
@@ -405,13 +417,19 @@ class Supervisor:
         if isinstance(message, messages.Members | messages.Met | messages.Joining) and self._launch is not None:
             self._on_members(self._launch, message)
         if self._phase not in (Phase.OFFLOADING, Phase.STOPPING, Phase.ENDED):  # these have deadlines of their own
-            self._expect(SILENCE_S, "it stopped answering")
+            self._expect(SILENCE_S, sentence("it stopped answering"))
         if is_news:
             self._on_change()
 
     def _greet(self, hello: messages.Hello) -> None:
         if hello.version != messages.PIPE_VERSION:
-            self._kill(f"it speaks pipe version {hello.version}, the daemon {messages.PIPE_VERSION}")
+            self._kill(
+                sentence(
+                    "it speaks pipe version {theirs}, the daemon {ours}",
+                    theirs=hello.version,
+                    ours=messages.PIPE_VERSION,
+                )
+            )
         else:
             self._is_greeted = True
             self._tell_launch()
@@ -430,9 +448,11 @@ class Supervisor:
         self._phase = moves.get(self._phase, self._phase)
         if self._phase is Phase.ONLINE:
             self._online_at = self._online_at or self._clock()
-            self._failure = None
+            self._failure = NOTHING
 
-    def _enter(self, phase: Phase, command: messages.Command, timeout_s: float | None, because: str) -> None:
+    def _enter(
+        self, phase: Phase, command: messages.Command, timeout_s: float | None = None, because: Sentence = NOTHING
+    ) -> None:
         if self._engine is None:
             return
         self._phase = phase
@@ -453,14 +473,14 @@ class Supervisor:
         if self._engine is not None:
             log.warning("the engine does not stop; sending SIGTERM")
             self._engine.terminate()
-            self._expect(TERM_TIMEOUT_S, "it did not stop")
+            self._expect(TERM_TIMEOUT_S, sentence("it did not stop"))
 
-    def _expect(self, timeout_s: float, because: str) -> None:
+    def _expect(self, timeout_s: float, because: Sentence) -> None:
         """Kill the engine unless something cancels or renews this deadline."""
         self._cancel_deadline()
         self._deadline = start_task(_after(timeout_s, partial(self._miss, timeout_s, because)))
 
-    def _miss(self, timeout_s: float, because: str) -> None:
+    def _miss(self, timeout_s: float, because: Sentence) -> None:
         pulse = read_pulse(self.pid)
         if pulse is None or pulse.state not in STOPPED or self._phase in (Phase.OFFLOADING, Phase.STOPPING):
             self._kill(because)
@@ -475,7 +495,7 @@ class Supervisor:
             self._deadline.cancel()
             self._deadline = None
 
-    def _kill(self, because: str) -> None:
+    def _kill(self, because: Sentence) -> None:
         if self._engine is not None:
             log.error("killing the engine: %s", because)
             self._engine.kill(because)
@@ -484,6 +504,14 @@ class Supervisor:
 async def _after(seconds: float, act: Callable[[], None]) -> None:
     await sleep_running(seconds)
     act()
+
+
+def _on_the_move(moving: messages.Moving, model: str) -> Sentence:
+    blocks = Blocks(moving.span.start, moving.span.end)
+    target = Blocks(moving.target.start, moving.target.end)
+    if moving.target.covers(moving.span):
+        return sentence("blocks {blocks} of {model} while loading {target}", blocks=blocks, model=model, target=target)
+    return sentence("blocks {blocks} of {model} before moving to {target}", blocks=blocks, model=model, target=target)
 
 
 def reported(facts: EngineFacts, report: messages.EngineReport, now: float) -> EngineFacts:

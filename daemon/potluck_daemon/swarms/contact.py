@@ -8,6 +8,7 @@ from potluck_control.methods.swarms import Reach
 
 from potluck.errors import UsageError
 from potluck.p2p.ports import everywhere, host_of, is_loopback, tcp_ports, with_free_ports
+from potluck.sentences import sentence
 
 USUAL_PORT = 31337
 MAX_ADDRESSES = 8  # in an invite, to keep it short enough to copy by hand
@@ -21,8 +22,8 @@ def free_port() -> int:
 
 def no_network() -> UsageError:
     """Return the error of a computer that no other one can reach."""
-    hint = "connect it; without a network only a swarm on this machine works"
-    return UsageError("this machine has no network", hint=hint)
+    hint = sentence("connect it; without a network only a swarm on this machine works")
+    return UsageError(sentence("this machine has no network"), hint=hint)
 
 
 def peers_to_ask(own: Sequence[str], met: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:

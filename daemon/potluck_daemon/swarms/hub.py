@@ -9,6 +9,7 @@ from typing import TypeVar
 from potluck.errors import PotluckError
 from potluck.protocol.codec import decode
 from potluck.protocol.hub import HubRefusal
+from potluck.sentences import sentence
 from potluck_daemon.child import started
 
 T = TypeVar("T")
@@ -26,11 +27,15 @@ async def ask_hub(command: Sequence[str], environment: Mapping[str, str], kind: 
                     raise PotluckError(refusal, hint=decode(HubRefusal, line).hint)
                 answers.append(decode(kind, line))
             if await child.wait() != 0:
-                raise PotluckError(f"cannot ask the hub: {await child.last_words()}", hint="potluck doctor")
+                raise PotluckError(
+                    sentence("cannot ask the hub: {why}", why=await child.last_words()), hint="potluck doctor"
+                )
     except TimeoutError:
-        raise PotluckError("the hub did not answer in time", hint="try again") from None
+        raise PotluckError(sentence("the hub did not answer in time"), hint=sentence("try again")) from None
     except OSError as error:
-        raise PotluckError(f"cannot start {command[0]}: {error.strerror}", hint="potluck setup") from error
+        raise PotluckError(
+            sentence("cannot start {path}: {why}", path=command[0], why=str(error.strerror)), hint="potluck setup"
+        ) from error
     except ValueError as error:
-        raise PotluckError("the hub's answer cannot be read", hint="try other words") from error
+        raise PotluckError(sentence("the hub's answer cannot be read"), hint=sentence("try other words")) from error
     return answers

@@ -23,6 +23,7 @@ from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import files_of
 from potluck.model_folder import SMALL, has_model
 from potluck.protocol.hub import FoundModel
+from potluck.sentences import sentence
 from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.swarms.hub import ask_hub
 from potluck_daemon.swarms.stored_models import PREFIX
@@ -79,11 +80,13 @@ def on_disk(cache: Path, folder: str, checkpoint: str, lent: Lending) -> tuple[M
     if folder:
         path = Path(folder).expanduser()
         if not path.is_absolute():
-            raise UsageError("the folder must be absolute", hint="begin it with /")
+            raise UsageError(sentence("the folder must be absolute"), hint=sentence("begin it with /"))
         found = tuple(_described(str(item), item.name, item, lent) for item in _checkpoints(path))
         if not found:
-            hint = "choose a folder with config.json and .safetensors files, or one that contains such folders"
-            raise UsageError(f"{path} has no model", hint=hint)
+            hint = sentence(
+                "choose a folder with config.json and .safetensors files, or one that contains such folders"
+            )
+            raise UsageError(sentence("{path} has no model", path=str(path)), hint=hint)
         return found
     demo = resource(DEMO_MODEL)
     beside = _checkpoints(Path(checkpoint).parent) if checkpoint else ()
@@ -97,7 +100,7 @@ def on_disk(cache: Path, folder: str, checkpoint: str, lent: Lending) -> tuple[M
 async def search(words: str, python: str, environment: Mapping[str, str], lent: Lending) -> tuple[ModelChoice, ...]:
     """Return the models on the hub whose names match. Raises PotluckError."""
     if not has_torch(python):
-        raise PotluckError("cannot search the hub without the compute engine", hint="potluck setup")
+        raise PotluckError(sentence("cannot search the hub without the compute engine"), hint="potluck setup")
     command = python_command(python, "-m", "potluck.checkpoint.search", words)
     return tuple(_found(model, lent) for model in await ask_hub(command, environment, FoundModel))
 

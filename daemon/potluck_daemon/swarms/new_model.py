@@ -13,6 +13,7 @@ from potluck.manifest import Manifests, make_manifest
 from potluck.membership.leadership import SwarmModel
 from potluck.protocol.hub import OpenedModel
 from potluck.protocol.swarm import LOCAL_REVISION
+from potluck.sentences import sentence
 from potluck_daemon.swarms.hub import ask_hub
 
 _ASK = """
@@ -73,6 +74,6 @@ async def find_model(wanted: str, python: str, environment: Mapping[str, str]) -
 def _in_folder(wanted: str) -> NewModel:
     folder = Path(wanted).expanduser()
     if not folder.is_absolute():
-        raise UsageError("the folder of a checkpoint must be absolute", hint="begin it with / or ~")
+        raise UsageError(sentence("the folder of a checkpoint must be absolute"), hint=sentence("begin it with / or ~"))
     folder = folder.resolve()
     return NewModel(folder.name, num_blocks_of(folder), LOCAL_REVISION, str(folder), str(folder))

@@ -18,6 +18,7 @@ from potluck_control.methods.models import Move, Progress, StoredModel
 
 from potluck.errors import PotluckError, UsageError
 from potluck.files import free_bytes
+from potluck.sentences import NOTHING, Size, sentence
 from potluck_daemon.metering.meters import taken_bytes
 
 PREFIX = "models--"
@@ -46,7 +47,9 @@ def delete_model(folder: Path, name: str) -> int:
     """Delete a model and return the bytes that were freed. Raises UsageError, PotluckError."""
     path = next((path for path in _folders(folder) if path.name == PREFIX + name.replace("/", "--")), None)
     if path is None:
-        raise UsageError(f"{name} is not among the downloaded models", hint="potluck models list names them")
+        raise UsageError(
+            sentence("{name} is not among the downloaded models", name=name), hint="potluck models list names them"
+        )
     return delete_folder(path)
 
 
@@ -57,29 +60,37 @@ def delete_folder(path: Path) -> int:
         if path.is_dir():
             shutil.rmtree(path)
     except OSError as error:
-        raise PotluckError(f"cannot delete {path}: {error.strerror}", hint="does it belong to you?") from error
+        raise PotluckError(
+            sentence("cannot delete {path}: {why}", path=str(path), why=str(error.strerror)),
+            hint=sentence("does it belong to you?"),
+        ) from error
     return taken
 
 
 def check_target(source: Path, target: Path, num_bytes: int) -> None:
     """Refuse a folder that models cannot be moved to. Raises UsageError."""
     if not target.is_absolute():
-        raise UsageError("the folder must be absolute", hint="begin it with /")
+        raise UsageError(sentence("the folder must be absolute"), hint=sentence("begin it with /"))
     if target.resolve() == source.resolve():
-        raise UsageError("the models are already there")
+        raise UsageError(sentence("the models are already there"))
     if target.resolve().is_relative_to(source.resolve()) or source.resolve().is_relative_to(target.resolve()):
-        raise UsageError("one of the folders is inside the other", hint="choose a folder beside it")
+        raise UsageError(sentence("one of the folders is inside the other"), hint=sentence("choose a folder beside it"))
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"cannot make {target}: {error.strerror}", hint="choose another folder") from error
+        raise UsageError(
+            sentence("cannot make {path}: {why}", path=str(target), why=str(error.strerror)),
+            hint=sentence("choose another folder"),
+        ) from error
     if not os.access(target, os.W_OK):
-        raise UsageError(f"{target} cannot be written", hint="choose another folder")
+        raise UsageError(sentence("{path} cannot be written", path=str(target)), hint=sentence("choose another folder"))
     is_same_disk = source.exists() and source.stat().st_dev == target.stat().st_dev
     free = free_bytes(target)
     if not is_same_disk and free < num_bytes + _RESERVE_BYTES:
-        text = f"{target} has {free >> 20} MiB free, the models take {num_bytes >> 20} MiB"
-        raise UsageError(text, hint="delete models that nobody uses, or choose another disk")
+        text = sentence(
+            "{path} has {free} free, the models take {used}", path=str(target), free=Size(free), used=Size(num_bytes)
+        )
+        raise UsageError(text, hint=sentence("delete models that nobody uses, or choose another disk"))
 
 
 class ModelMover:
@@ -101,17 +112,21 @@ class ModelMover:
 
     def run(self) -> None:
         """Move everything. `state` says afterwards whether that failed. Blocks."""
-        problem = ""
+        problem = NOTHING
         try:
             for path in _folders(self._source):
                 self._move(path)
         except shutil.Error as error:  # lists each file of a folder with its error
             file, _, why = error.args[0][0]
-            problem = f"{file} could not be copied: {why}"
+            problem = sentence("{file} could not be copied: {why}", file=str(file), why=str(why))
         except OSError as error:
-            problem = f"{error.filename or self._source} could not be moved: {error.strerror}"
+            problem = sentence(
+                "{file} could not be moved: {why}",
+                file=str(error.filename or self._source),
+                why=str(error.strerror),
+            )
         if problem and self._stopped.is_set():
-            problem = "stopped before everything was moved"
+            problem = sentence("stopped before everything was moved")
         self.state = structs.replace(self.state, is_done=True, problem=problem)
 
     def _move(self, path: Path) -> None:

@@ -16,6 +16,7 @@ from potluck.errors import UsageError
 from potluck.membership.backup import back_up, read_backup
 from potluck.membership.invite import TICKET_LIVES_S, encode_invite, machine_invite
 from potluck.membership.membership import Membership
+from potluck.sentences import sentence
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.swarms.keeping import MembersKeeper
@@ -35,9 +36,14 @@ class ComputersTopic(Topic):
         membership, now_s = self._reachable(self._configuration.find(params.swarm, has_members=True)), time.time()
         made = machine_invite(membership, now_s)
         if not membership.is_confirmed(self._configuration.swarms.machine().public_key):
-            raise UsageError("you are a guest yourself", hint="try again when a leader's computer has been online")
+            raise UsageError(
+                sentence("you are a guest yourself"),
+                hint=sentence("try again when a leader's computer has been online"),
+            )
         if not membership.swarm.bootstrap_peers:
-            raise UsageError("the swarm cannot be found by others yet", hint="try again once this machine serves")
+            raise UsageError(
+                sentence("the swarm cannot be found by others yet"), hint=sentence("try again once this machine serves")
+            )
         return methods.MachineInvite(membership.swarm.name, encode_invite(made), now_s + TICKET_LIVES_S)
 
     @answers(methods.CONFIRM)
@@ -46,8 +52,8 @@ class ComputersTopic(Topic):
         name = membership.swarm.name
         asking = membership.members().request_to(membership.person_public, time.time())
         if asking is None or asking.name != params.name:
-            hint = "join the swarm there with an invite for one machine: potluck members add-computer"
-            raise UsageError(f"no computer named {params.name} asks to be yours", hint=hint)
+            hint = sentence("join the swarm there with an invite for one machine: potluck members add-computer")
+            raise UsageError(sentence("no computer named {name} asks to be yours", name=params.name), hint=hint)
         changed = await asyncio.to_thread(self._configuration.swarms.change, name, lambda own: own.with_machine(asking))
         log.info("a computer was added to the swarm %s", name)
         return MembersChanged(name, f"{asking.name} is yours now", self._keeper.publish(name, [changed.machines]))
@@ -63,7 +69,7 @@ class ComputersTopic(Topic):
         try:
             sealed = base64.b64decode(params.data, validate=True)
         except binascii.Error as error:
-            raise UsageError("this is not a backup of Potluck, or it is damaged") from error
+            raise UsageError(sentence("this is not a backup of Potluck, or it is damaged")) from error
         found = await asyncio.to_thread(read_backup, sealed, params.password)
         adopted = [self._configuration.swarms.adopt(each).swarm.name for each in found]
         self._configuration.reload()

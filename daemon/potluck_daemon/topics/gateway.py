@@ -19,6 +19,7 @@ from potluck_control.states import Reason, State
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.model_folder import downloaded
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.gateway_keys import GatewayKeys
 from potluck_daemon.settings.desired_state import chosen_checkpoint
@@ -35,12 +36,12 @@ _GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN)
 
 
 class GatewayTopic(Topic):
-    def __init__(self, configuration: Configuration, supervisor: Supervisor, keep: Callable[[str], None]) -> None:
+    def __init__(self, configuration: Configuration, supervisor: Supervisor, keep: Callable[[Sentence], None]) -> None:
         """`keep` writes a sentence into the history."""
         self._configuration = configuration
         self._supervisor = supervisor
         self._keep = keep
-        self._found = ""
+        self._found = NOTHING
         self._keys = GatewayKeys(configuration.places.gateway_keys_file)
         self._gateway = Gateway(self._hear_of_wrong, self._keys.note_answer)
         self._was_stopped = False  # by its user, who wants it to stay so until somebody starts it
@@ -52,8 +53,8 @@ class GatewayTopic(Topic):
         return self._gateway.audits
 
     @property
-    def notice(self) -> str | None:
-        return self._found if self.audits.wrong else None
+    def notice(self) -> Sentence:
+        return self._found if self.audits.wrong else NOTHING
 
     def tick(self, now: float) -> None:
         """Start the gateway if it should always run, or anew if the swarm changed its model."""
@@ -71,7 +72,7 @@ class GatewayTopic(Topic):
         if self._has_game and not had_game and not self._gateway.stays and not self._gateway.is_over:
             self.tasks.start(self._gateway.stop())
 
-    def _hear_of_wrong(self, text: str) -> None:
+    def _hear_of_wrong(self, text: Sentence) -> None:
         self._found = text
         self._keep(text)
 
@@ -128,7 +129,10 @@ class GatewayTopic(Topic):
         if is_served:
             swarm = configuration.invited_swarm(self._supervisor.facts_of(swarm).addresses)
         if not swarm.bootstrap_peers:
-            raise UsageError(f"the swarm {swarm.name} cannot be found", hint="serve it, or ask a member for an invite")
+            raise UsageError(
+                sentence("the swarm {name} cannot be found", name=swarm.name),
+                hint=sentence("serve it, or ask a member for an invite"),
+            )
         folder = chosen_checkpoint(configuration.settings.serve.checkpoint, swarm) if is_served else ""
         if not folder and (found := downloaded(swarm, configuration.models_folder)) is not None:
             folder = str(found)

@@ -29,6 +29,7 @@ from potluck.membership.leadership import (
 from potluck.membership.members import Members, Person
 from potluck.membership.membership import Membership
 from potluck.membership.records import Choose, Confirm, Content, EndInvite, Machine, Rank, Record, Remove, Seats
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
@@ -58,7 +59,7 @@ class MembersTopic(Topic):
         self._keeper = keeper
         self._memory = memory
         self._book = book
-        self._notice: tuple[object, str | None] = None, None  # with what it was made of
+        self._notice: tuple[object, Sentence] = None, NOTHING  # with what it was made of
         self._listed: tuple[tuple[object, ...], methods.MembersList] | None = None  # with what it was made of
 
     @answers(methods.LIST)
@@ -82,7 +83,9 @@ class MembersTopic(Topic):
         def decide(membership: Membership, members: Members) -> Sequence[Content]:
             guest = find_person(members, params.name)
             if not guest.is_guest:
-                raise UsageError(f"{guest.name} is a member already", hint="potluck members shows who is a guest")
+                raise UsageError(
+                    sentence("{name} is a member already", name=guest.name), hint="potluck members shows who is a guest"
+                )
             if not members.is_public(guest.invite):
                 require_leader(membership)
             return [confirm(guest)]
@@ -96,7 +99,7 @@ class MembersTopic(Topic):
         person = find_person(members, params.name)
         is_you = person == membership.person(members)
         if not params.machine and is_you:
-            raise UsageError("this is you", hint=f"potluck leave {membership.swarm.name}")
+            raise UsageError(sentence("this is you"), hint=f"potluck leave {membership.swarm.name}")
         if not params.machine:
             done = f"removed {person.name}{_ways_back(members, person)}"
             return await self._lead(params.swarm, lambda own, all_: remove(own, all_, person), done)
@@ -109,7 +112,7 @@ class MembersTopic(Topic):
     async def _remove_own(self, swarm: str, machine: Machine, done: str) -> methods.MembersChanged:
         swarms = self._configuration.swarms
         if machine.key == swarms.machine().public_key:
-            raise UsageError("this is the computer that you are using", hint=f"potluck leave {swarm}")
+            raise UsageError(sentence("this is the computer that you are using"), hint=f"potluck leave {swarm}")
         changed = await asyncio.to_thread(swarms.change, swarm, lambda own: own.without_machine(machine.key))
         return methods.MembersChanged(swarm, done, self._keeper.publish(swarm, [changed.machines]))
 
@@ -122,7 +125,9 @@ class MembersTopic(Topic):
         machines = [_find_machine(person, params.machine)] if params.machine else person.machines
         found = [self._book.dismiss(members, machine.key) for machine in machines]
         if not any(found):
-            raise UsageError(f"nothing is reported about {person.name}", hint="potluck members shows reports")
+            raise UsageError(
+                sentence("nothing is reported about {name}", name=person.name), hint="potluck members shows reports"
+            )
         return methods.MembersChanged(
             membership.swarm.name, f"dismissed the reports about {person.name}", is_known=True
         )
@@ -136,11 +141,11 @@ class MembersTopic(Topic):
             self.tasks.start(self._notice_anew(membership))
 
     async def _notice_anew(self, membership: Membership | None) -> None:
-        found = None if membership is None else await asyncio.to_thread(_notice, membership, self._book)
+        found = NOTHING if membership is None else await asyncio.to_thread(_notice, membership, self._book)
         self._notice = self._notice[0], found
 
     @property
-    def notice(self) -> str | None:
+    def notice(self) -> Sentence:
         return self._notice[1]
 
     @answers(methods.PROMOTE)
@@ -181,7 +186,9 @@ class MembersTopic(Topic):
             require_leader(membership)
             found = [invite for invite in members.invites if invite.hex().startswith(params.invite)]
             if not params.invite or len(found) != 1:
-                raise UsageError(f"there is no invite {params.invite}", hint="potluck members shows the invites")
+                raise UsageError(
+                    sentence("there is no invite {what}", what=params.invite), hint="potluck members shows the invites"
+                )
             return [EndInvite(found[0])]
 
         return await self._lead(params.swarm, decide, "ended the invite")
@@ -230,9 +237,13 @@ def find_person(members: Members, name: str) -> Person:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError(f"nobody in the swarm is called {name}", hint="potluck members shows who is")
+        raise UsageError(
+            sentence("nobody in the swarm is called {name}", name=name), hint="potluck members shows who is"
+        )
     ids = ", ".join(person.id[:ID_LETTERS] for person in found)
-    raise UsageError(f"several people are called {name}", hint=f"use one of their ids: {ids}")
+    raise UsageError(
+        sentence("several people are called {name}", name=name), hint=sentence("use one of their ids: {what}", what=ids)
+    )
 
 
 def _find_machine(person: Person, wanted: str) -> Machine:
@@ -240,24 +251,39 @@ def _find_machine(person: Person, wanted: str) -> Machine:
     found = [each for each in person.machines if wanted in (each.name, peer_id_of(each.key))]
     if not found:
         known = ", ".join(each.name for each in person.machines) or "none"
-        raise UsageError(f"{person.name} has no computer named {wanted}", hint=f"there are: {known}")
+        raise UsageError(
+            sentence("{name} has no computer named {what}", name=person.name, what=wanted),
+            hint=sentence("there are: {what}", what=known),
+        )
     if len(found) > 1:
         ids = ", ".join(peer_id_of(each.key) for each in found)
-        raise UsageError(f"{person.name} has several computers named {wanted}", hint=f"use a peer id: {ids}")
+        raise UsageError(
+            sentence("{name} has several computers named {what}", name=person.name, what=wanted),
+            hint=sentence("use a peer id: {what}", what=ids),
+        )
     return found[0]
 
 
-def _notice(membership: Membership, book: ReportBook) -> str | None:
+def _notice(membership: Membership, book: ReportBook) -> Sentence:
     """Return what the status page says of reports: about this computer first."""
     if membership.swarm.is_open or not membership.reports:
-        return None
+        return NOTHING
     found = sorted(book.found(membership, membership.members()), key=lambda each: not each.is_here)
     if not found:
-        return None
+        return NOTHING
     first = found[0]
-    whose = "This computer" if first.is_here else f"{first.name}'s {first.machine}"
-    people = first.found_by[0] if len(first.found_by) == 1 else f"{len(first.found_by)} people"
-    return f"{whose} returned wrong results: found by {people}"
+    who, what, name, number = first.name, first.machine, first.found_by[0], len(first.found_by)
+    match first.is_here, number:
+        case True, 1:
+            return sentence("This computer returned wrong results: found by {name}", name=name)
+        case True, _:
+            return sentence("This computer returned wrong results: found by {number} people", number=number)
+        case _, 1:
+            return sentence("{who}'s {what} returned wrong results: found by {name}", who=who, what=what, name=name)
+        case _:
+            return sentence(
+                "{who}'s {what} returned wrong results: found by {number} people", who=who, what=what, number=number
+            )
 
 
 def _ways_back(members: Members, person: Person) -> str:

@@ -15,6 +15,7 @@ from potluck_control.methods.models import ModelsFolder, StoredModel
 from potluck.errors import PotluckError, UsageError
 from potluck.files import free_bytes
 from potluck.model_folder import hub_cache
+from potluck.sentences import sentence
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.metering.meters import taken_bytes
 from potluck_daemon.reporting.display import needs
@@ -97,15 +98,19 @@ class ModelsTopic(Topic):
     async def _delete(self, params: models.DeleteParams) -> models.Deleted:
         if not params.name:
             if self._view.is_serving:
-                raise UsageError("the engine may be using them", hint="pause first")
+                raise UsageError(sentence("the engine may be using them"), hint=sentence("pause first"))
             return models.Deleted("", await asyncio.to_thread(delete_folder, self._prepared))
         _, stored = await asyncio.to_thread(self._look)
         model = next((model for model in stored if model.name == params.name), None)
         if model is not None and model.is_served:
-            raise UsageError(f"the engine serves {params.name}", hint="pause first: potluck pause")
+            raise UsageError(
+                sentence("the engine serves {name}", name=params.name), hint=sentence("pause first: potluck pause")
+            )
         if model is not None and model.swarms and not params.force:
-            hint = "leave the swarm first, or delete it by force: it is downloaded again when it is needed"
-            raise UsageError(f"the swarm {model.swarms[0]} runs {params.name}", hint=hint)
+            hint = sentence("leave the swarm first, or delete it by force: it is downloaded again when it is needed")
+            raise UsageError(
+                sentence("the swarm {name} runs {model}", name=model.swarms[0], model=params.name), hint=hint
+            )
         freed = await asyncio.to_thread(delete_model, self._configuration.models_folder, params.name)
         log.info("deleted a downloaded model, %d MiB", freed >> 20)
         return models.Deleted(params.name, freed)
@@ -114,7 +119,7 @@ class ModelsTopic(Topic):
     async def _move(self, params: models.MoveParams) -> models.Models:
         """Move the files in the background."""
         if self._task is not None and not self._task.done():
-            raise UsageError("models are being moved already", hint="wait until that is done")
+            raise UsageError(sentence("models are being moved already"), hint=sentence("wait until that is done"))
         source = self._configuration.models_folder
         target = Path(params.folder) if params.folder else hub_cache(self._configuration.environment)
         total = sum(model.bytes for model in (await asyncio.to_thread(self._look))[1])

@@ -11,6 +11,7 @@ from potluck_control.method import Empty
 from potluck_control.methods import programs
 
 from potluck.errors import PotluckError
+from potluck.sentences import sentence
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.loop import ServingLoop
 from potluck_daemon.presence.menu import MenuEntry, read_menu
@@ -43,4 +44,6 @@ class ProgramsTopic(Topic):
             menu = read_menu(self._configuration.environment)
             return look(Path("/proc"), os.getuid(), {os.getpid()}), menu.by_executable
         except OSError as error:
-            raise PotluckError("the programs that run cannot be listed here", hint="type a name instead") from error
+            raise PotluckError(
+                sentence("the programs that run cannot be listed here"), hint=sentence("type a name instead")
+            ) from error

@@ -33,4 +33,4 @@ class RecordsTopic(Topic):
     async def _metrics(self, _: schema.Empty) -> schema.Metrics:
         facts = self._supervisor.facts
         age_s = round(time.monotonic() - facts.reported_at, 1) if facts.reported_at else None
-        return schema.Metrics(facts.report.metrics, age_s, self._page.url or "", self._page.problem or "")
+        return schema.Metrics(facts.report.metrics, age_s, self._page.url or "", self._page.problem)

@@ -14,6 +14,7 @@ from potluck_control.methods import setup
 from potluck_control.methods.setup import BeginParams, SetupState
 
 from potluck.errors import PotluckError, UsageError
+from potluck.sentences import sentence
 from potluck.tasks import start_task
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.machine import Hardware, look
@@ -84,7 +85,7 @@ class SetupTopic(Topic):
     async def _roll_back(self, _: Empty) -> SetupState:
         await self._refuse_second()
         if not (await self._look(BeginParams())).can_roll_back:
-            raise UsageError("there is no earlier environment to go back to")
+            raise UsageError(sentence("there is no earlier environment to go back to"))
         return await self._start(["--roll-back"], BeginParams())
 
     @answers(setup.CANCEL)
@@ -94,7 +95,9 @@ class SetupTopic(Topic):
 
     async def _refuse_second(self) -> None:
         if self._making.progress is not None:
-            raise UsageError("the engine is being set up already", hint="wait until that is done, or cancel it")
+            raise UsageError(
+                sentence("the engine is being set up already"), hint=sentence("wait until that is done, or cancel it")
+            )
         if self._task is not None:
             await asyncio.wait({self._task})  # its process has ended, and its result is being read
 

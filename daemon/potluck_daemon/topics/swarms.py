@@ -22,6 +22,7 @@ from potluck.membership.leadership import choose_model, public_seats, require_le
 from potluck.membership.membership import Membership
 from potluck.membership.records import Content
 from potluck.protocol.swarm import new_swarm
+from potluck.sentences import sentence
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.metering.meters import taken_bytes
 from potluck_daemon.settings.state import StateFile
@@ -55,7 +56,10 @@ class SwarmsTopic(Topic):
         configuration = self._configuration
         taken = configuration.swarms.load()
         if params.name in taken:
-            raise UsageError(f"there is a swarm named {params.name} already", hint="choose another name")
+            raise UsageError(
+                sentence("there is a swarm named {name} already", name=params.name),
+                hint=sentence("choose another name"),
+            )
         model = await self._find_model(params.model)
         swarm = new_swarm(params.name or free_name("home", taken), model.name, model.num_blocks, model.revision)
         is_to_be_served = params.moves or configuration.swarm is None
@@ -78,7 +82,9 @@ class SwarmsTopic(Topic):
     async def _choose_model(self, params: swarms.ChooseModelParams) -> swarms.ModelChange:
         """Change the model of a swarm. Reading its files may take minutes, so that goes on in the background."""
         if not self._change.is_done:
-            raise UsageError("the swarm's model is being changed already", hint="wait until that is done")
+            raise UsageError(
+                sentence("the swarm's model is being changed already"), hint=sentence("wait until that is done")
+            )
         configuration = self._configuration
         membership = configuration.find(params.swarm)
         await asyncio.to_thread(require_leader, membership)
@@ -100,9 +106,9 @@ class SwarmsTopic(Topic):
             log.info("the swarm %s changes to another model", change.swarm)
             self._change = structs.replace(change, is_done=True, is_pinned=bool(learned.swarm.weights))
         except PotluckError as error:
-            self._change = structs.replace(change, is_done=True, problem=error.message)
+            self._change = structs.replace(change, is_done=True, problem=error.sentence)
         except BaseException:
-            self._change = structs.replace(change, is_done=True, problem="it did not finish")
+            self._change = structs.replace(change, is_done=True, problem=sentence("it did not finish"))
             raise
 
     async def _pin(self, membership: Membership, model: NewModel) -> Membership:
@@ -140,8 +146,8 @@ class SwarmsTopic(Topic):
             require_leader(membership)
             opened = membership.writing([offer], now_s)[0].members().invites
             if not opened.keys() >= {offer.invite, *membership.members().invites}:
-                hint = "end one of your invites, or ask the founder for more seats"
-                raise UsageError("your open invites would let in more people than you may invite", hint=hint)
+                hint = sentence("end one of your invites, or ask the founder for more seats")
+                raise UsageError(sentence("your open invites would let in more people than you may invite"), hint=hint)
             return [offer]
 
         _, new, _ = await self._keeper.lead(swarm.name, decide)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from potluck_control.method import Method
 
+from potluck.sentences import NOTHING, Sentence
 from potluck.tasks import BackgroundTasks
 from potluck_daemon.control.server import Handler
 
@@ -41,9 +42,9 @@ class Topic:
         """Do what is due. The daemon calls this every few seconds. `now`: Unix seconds."""
 
     @property
-    def notice(self) -> str | None:
+    def notice(self) -> Sentence:
         """The sentence that a status page should show about this topic, if there is one."""
-        return None
+        return NOTHING
 
     @cached_property
     def tasks(self) -> BackgroundTasks:

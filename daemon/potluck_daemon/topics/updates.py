@@ -25,6 +25,7 @@ from potluck_control.own_python import python_command
 from potluck_control.settings import UpdateSettings
 
 from potluck.errors import PotluckError, UsageError
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.child import started
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.topics.topic import Topic, answers
@@ -37,7 +38,7 @@ _JITTER_S = 3 * 3600.0  # so that machines don't all ask in the same minute
 _CHECK_S = 25.0  # below the control API's own limit
 _BEGIN_S = 20.0  # for a started process to take the lock
 _LOOK_S = 0.3
-_TRY_LATER = "try again later; check the network and the setting updates.url"
+_TRY_LATER = sentence("try again later; check the network and the setting updates.url")
 _COMMAND = ("potluck_cli.main", "update", "--json")
 
 
@@ -71,9 +72,11 @@ class UpdatesTopic(Topic):
             self._begin_check()
 
     @property
-    def notice(self) -> str | None:
+    def notice(self) -> Sentence:
         offered = self._shown.offered if self._shown is not None else None
-        return f"Potluck {offered.version} is offered; see: potluck update --check" if offered is not None else None
+        if offered is None:
+            return NOTHING
+        return sentence("Potluck {version} is offered; see: potluck update --check", version=offered.version)
 
     @answers(updates.STATE)
     async def _state(self, _: Empty) -> UpdatesState:
@@ -96,7 +99,7 @@ class UpdatesTopic(Topic):
         if self._checking is not None:
             await asyncio.shield(self._checking)
         if self._file.is_locked():
-            raise UsageError("an update is already running", hint="wait for its end")
+            raise UsageError(sentence("an update is already running"), hint=sentence("wait for its end"))
         python = self._versions.folder(self._versions.current()) / "bin" / "python3"  # the switch keeps it
         before = self._file.read()
         command = python_command(python, "-m", *_COMMAND)
@@ -110,7 +113,9 @@ class UpdatesTopic(Topic):
         deadline = time.monotonic() + _BEGIN_S
         while self._file.read().asked_at == before.asked_at:
             if time.monotonic() > deadline:
-                raise PotluckError("the update does not begin", hint="in a terminal: potluck update")
+                raise PotluckError(
+                    sentence("the update does not begin"), hint=sentence("in a terminal: potluck update")
+                )
             await asyncio.sleep(_LOOK_S)
 
     def _begin_check(self) -> asyncio.Task[None]:
@@ -123,7 +128,7 @@ class UpdatesTopic(Topic):
         before = self._file.read()
         problem = await self._run_check()
         after = self._file.read()
-        has_said_so = after != before and after.error is not None
+        has_said_so = after != before and after.problem is not None
         if problem is not None and not has_said_so:
             await asyncio.to_thread(self._note, problem)
         self._show(self._file.read())
@@ -136,19 +141,22 @@ class UpdatesTopic(Topic):
                 async with asyncio.timeout(_CHECK_S):
                     code = await child.wait()
         except TimeoutError:
-            return Problem(f"the publisher did not answer within {_CHECK_S:.0f} s", _TRY_LATER)
+            return Problem(sentence("the publisher did not answer within {time} s", time=f"{_CHECK_S:.0f}"), _TRY_LATER)
         except OSError as error:
-            return Problem(f"cannot check for updates: {error.strerror}", "is there enough memory?")
+            return Problem(
+                sentence("cannot check for updates: {why}", why=str(error.strerror)),
+                sentence("is there enough memory?"),
+            )
         if code == 0:
             return None
         said = await child.last_words()
-        text = f"the check for updates failed: {said or f'exit code {code}'}"
-        return Problem(text, "to see more, in a terminal: potluck update --check")
+        text = sentence("the check for updates failed: {why}", why=said or f"exit code {code}")
+        return Problem(text, sentence("to see more, in a terminal: potluck update --check"))
 
     def _note(self, problem: Problem) -> None:
         """Note a problem for a process that could not, so that the next tick does not try again."""
         with contextlib.suppress(PotluckError, OSError), self._file.lock() as notes:
-            self._file.write(structs.replace(notes, asked_at=time.time(), progress=None, error=problem))
+            self._file.write(structs.replace(notes, asked_at=time.time(), step=None, problem=problem))
 
     def _show_while_locked(self) -> None:
         if self._showing is None or self._showing.done():
@@ -172,8 +180,12 @@ class UpdatesTopic(Topic):
         settings = self._configuration.settings.updates
         seen, is_busy = notes.seen, self._file.is_locked()
         is_known = seen.anchor == settings.key and is_newer(seen.version, self._running)
-        was_killed = notes.progress is not None and not is_busy and seen.version != self._running
-        interrupted = Problem("the last try was interrupted", "nothing is lost: try again") if was_killed else None
+        was_killed = notes.step is not None and not is_busy and seen.version != self._running
+        interrupted = (
+            Problem(sentence("the last try was interrupted"), sentence("nothing is lost: try again"))
+            if was_killed
+            else None
+        )
         return UpdatesState(
             running=self._running,
             is_allowed=settings.check,
@@ -181,8 +193,8 @@ class UpdatesTopic(Topic):
             can_install=self._versions is not None and _is_writable(self._versions.root),
             offered=Offered(seen.version, seen.changes, seen.issued_at) if is_known else None,
             checked_at=notes.checked_at,
-            progress=(notes.progress or UpdateProgress("beginning")) if is_busy else None,
-            error=notes.error or interrupted,
+            progress=(notes.step or UpdateProgress(sentence("beginning"))) if is_busy else None,
+            error=notes.problem or interrupted,
         )
 
 

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck.p2p.ports import names_this_computer
+from potluck.sentences import sentence
 from potluck.unreachable import why_unreachable
 from potluck_daemon.downloads import OnBytes, continue_download, sha256_of
 
@@ -28,7 +29,7 @@ _ANSWER_S = 20.0  # until a server has begun to answer, and until a small file i
 _WINDOW_S = 30.0  # in which at least this much of a large file has to arrive:
 _WINDOW_BYTES = 1 << 18
 _TRIES = 3  # at a large file without a byte of progress
-_HINT = "try again later; the download continues where it stopped"
+_HINT = sentence("try again later; it continues where it stopped")
 
 
 def check_address(url: str) -> None:
@@ -36,7 +37,10 @@ def check_address(url: str) -> None:
     address = urlsplit(url)
     is_here = address.scheme == "http" and _is_here(url)
     if not (address.scheme == "https" and address.hostname) and not is_here:
-        raise UsageError(f"updates are not fetched from {url[:200]!r}", hint="the address must begin with https://")
+        raise UsageError(
+            sentence("updates are not fetched from {host}", host=repr(url[:200])),
+            hint=sentence("the address must begin with https://"),
+        )
 
 
 def get(url: str, max_bytes: int) -> bytes:
@@ -69,9 +73,14 @@ def fetch(url: str, path: Path, num_bytes: int, sha256: str, on_bytes: OnBytes) 
         part.unlink()
     except OSError as error:  # of the disk: errors of the network are NetworkErrors
         part.unlink(missing_ok=True)
-        raise PotluckError(f"the update cannot be stored: {error.strerror}", hint="make room on the disk") from error
+        raise PotluckError(
+            sentence("the update cannot be stored: {why}", why=str(error.strerror)),
+            hint=sentence("make room on the disk"),
+        ) from error
     if not was_begun:
-        raise PotluckError("the update is not the file that was signed; nothing was changed", hint="try again")
+        raise PotluckError(
+            sentence("the update is not the file that was signed; nothing was changed"), hint=sentence("try again")
+        )
     fetch(url, path, num_bytes, sha256, on_bytes)
 
 
@@ -111,7 +120,7 @@ class _Window:
         if time.monotonic() - self._began < _WINDOW_S:
             return
         if self._bytes < _WINDOW_BYTES:
-            raise NetworkError("the update server is too slow", hint=_HINT)
+            raise NetworkError(sentence("the update server is too slow"), hint=_HINT)
         self._began, self._bytes = time.monotonic(), 0
 
 
@@ -132,7 +141,10 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 def _check_redirect(url: str, newurl: str) -> None:
     check_address(newurl)
     if _is_here(newurl) and not _is_here(url):
-        raise UsageError("the update server redirects to this machine itself", hint="check the setting updates.url")
+        raise UsageError(
+            sentence("the update server redirects to this machine itself"),
+            hint=sentence("check the setting updates.url"),
+        )
 
 
 def _open(url: str, start: int) -> Any:
@@ -171,7 +183,10 @@ def _unreachable(url: str, error: Exception) -> NetworkError:
         error.close()
     host = urlsplit(url).hostname or ""
     why, advice = why_unreachable(host, error)
-    return NetworkError(f"cannot fetch updates from {host}: {why}", hint=f"{advice}, and check the setting updates.url")
+    return NetworkError(
+        sentence("cannot fetch updates from {host}: {why}", host=host, why=why),
+        hint=sentence("{advice}, and check the setting updates.url", advice=advice),
+    )
 
 
 def _is_here(url: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from potluck.sentences import sentence
 from potluck_daemon.updates.manifest import BadManifestError, Offer, is_newer
 
 _MAX_CLOCK_ERROR_S = 86400.0
@@ -49,13 +50,19 @@ def accept(offer: Offer, signer: str, seen: KnownPublisher, now: float) -> Known
         BadManifestError: the offer is old, repeated, or from the future.
     """
     if offer.issued_at > now + _MAX_CLOCK_ERROR_S:
-        raise BadManifestError("the update's description is from the future", hint="set this computer's clock")
+        raise BadManifestError(
+            sentence("the update's description is from the future"), hint=sentence("set this computer's clock")
+        )
     if offer.expires_at <= now:
-        text = "the update's description has expired: the publisher is gone, or somebody hides newer ones"
-        raise BadManifestError(text, hint="see the publisher's page")
+        text = sentence("the update's description has expired: the publisher is gone, or somebody hides newer ones")
+        raise BadManifestError(text, hint=sentence("see the publisher's page"))
     is_repeated = offer.issued_at == seen.issued_at and offer.version != seen.version
     if offer.issued_at < seen.issued_at or is_repeated or is_newer(seen.version, offer.version):
-        text = f"version {offer.version} is offered, but {seen.version} was earlier: somebody shows an old description"
-        raise BadManifestError(text, hint="see the publisher's page")
+        text = sentence(
+            "version {offered} is offered, but {number} was earlier: somebody shows an old description",
+            offered=offer.version,
+            number=seen.version,
+        )
+        raise BadManifestError(text, hint=sentence("see the publisher's page"))
     known = replace(seen, issued_at=offer.issued_at, version=offer.version, changes=offer.changes)
     return replace(known, key=signer, next_key=offer.next_key if offer.next_key != signer else "")

@@ -19,6 +19,7 @@ from potluck_control.settings import UpdateSettings
 
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.codec import decode
+from potluck.sentences import sentence
 
 MAX_BYTES = 1 << 16
 PRODUCT = "potluck"
@@ -54,7 +55,9 @@ class Offer(Struct, frozen=True):
 def require_publisher(settings: UpdateSettings) -> None:
     """Raise UsageError unless the settings name a publisher."""
     if not settings.names_publisher:
-        raise UsageError("no source of updates is set", hint="set updates.url and updates.key, as published")
+        raise UsageError(
+            sentence("no source of updates is set"), hint=sentence("set updates.url and updates.key, as published")
+        )
 
 
 def parse_key(text: str) -> Ed25519PublicKey:
@@ -62,17 +65,19 @@ def parse_key(text: str) -> Ed25519PublicKey:
     try:
         return Ed25519PublicKey.from_public_bytes(base64.b64decode(text, validate=True))
     except ValueError:
-        raise UsageError("updates.key is no Ed25519 key in base64", hint="copy it again from the publisher") from None
+        raise UsageError(
+            sentence("updates.key is no Ed25519 key in base64"), hint=sentence("copy it again from the publisher")
+        ) from None
 
 
 def read_offer(content: bytes, signature: bytes, keys: Sequence[str]) -> tuple[Offer, str]:
     """Return the offer and which of `keys` signed it. Raises BadManifestError; UsageError for a bad key."""
     if len(content) > MAX_BYTES:
-        raise BadManifestError("the update's description is too large")
+        raise BadManifestError(sentence("the update's description is too large"))
     signer = next((key for key in keys if _is_signed(content, signature, parse_key(key))), None)
     if signer is None:
-        text = "the update is not signed by the publisher you trust; nothing was changed"
-        raise BadManifestError(text, hint="compare the setting updates.key with the publisher's page")
+        text = sentence("the update is not signed by the publisher you trust; nothing was changed")
+        raise BadManifestError(text, hint=sentence("compare the setting updates.key with the publisher's page"))
     return parse_offer(content), signer
 
 
@@ -85,7 +90,7 @@ def parse_offer(content: bytes) -> Offer:
         if offer.next_key:
             parse_key(offer.next_key)
     except (ValueError, UsageError) as error:
-        raise BadManifestError(f"the update's description makes no sense: {error}") from None
+        raise BadManifestError(sentence("the update's description makes no sense: {why}", why=str(error))) from None
     changes = tuple(" ".join(line.split())[:_MAX_LETTERS] for line in offer.changes)
     return msgspec.structs.replace(offer, changes=changes)
 

@@ -18,6 +18,7 @@ from potluck_control.places import Places
 from potluck.checked_files import state_file
 from potluck.errors import PotluckError
 from potluck.locks import LOOKED_AT_S, is_locked, open_locked
+from potluck.sentences import sentence
 from potluck_daemon.updates.freshness import KnownPublisher
 
 
@@ -27,8 +28,8 @@ class Notes(Struct, frozen=True):
     seen: KnownPublisher = KnownPublisher()
     asked_at: float = 0.0
     checked_at: float | None = None
-    progress: UpdateProgress | None = None
-    error: Problem | None = None
+    step: UpdateProgress | None = None  # `progress` and `error` are those of versions that wrote English texts
+    problem: Problem | None = None
 
 
 class NotesFile:
@@ -61,10 +62,14 @@ class NotesFile:
         try:
             handle = open_locked(self._lock, within_s=LOOKED_AT_S)
         except BlockingIOError:
-            raise PotluckError("another update is running", hint="wait for its end: potluck status") from None
+            raise PotluckError(
+                sentence("another update is running"), hint=sentence("wait for its end: potluck status")
+            ) from None
         except OSError as error:  # root must not follow a link that the service's user made
-            hint = "remove it if it is a link, and make room if the disk is full"
-            raise PotluckError(f"cannot open {self._lock}: {error.strerror}", hint=hint) from error
+            hint = sentence("remove it if it is a link, and make room if the disk is full")
+            raise PotluckError(
+                sentence("cannot open {path}: {why}", path=str(self._lock), why=str(error.strerror)), hint=hint
+            ) from error
         try:
             yield self.read()
         finally:

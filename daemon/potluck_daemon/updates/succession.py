@@ -17,6 +17,7 @@ from potluck_control.client import ControlClient, DaemonAwayError
 from potluck_control.own_python import child_environment, python_command
 
 from potluck.errors import PotluckError
+from potluck.sentences import sentence
 from potluck_daemon.host.started_daemon import StartedDaemon
 from potluck_daemon.host.units import UNIT, start_service, stop_service
 from potluck_daemon.updates.versions import PROVED_S
@@ -51,7 +52,7 @@ class LocalSuccessor:
         command = python_command(sys.executable, "-m", "potluck_cli.main", "drain", "--within", _DRAIN_WITHIN)
         done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise PotluckError(f"the daemon does not end: {done.stderr.strip()}", hint="potluck logs")
+            raise PotluckError(sentence("the daemon does not end: {why}", why=done.stderr.strip()), hint="potluck logs")
         return True
 
     def start(self, folder: Path) -> str:
@@ -69,7 +70,7 @@ class LocalSuccessor:
                     self._daemon.leave()
                 return hello.version
             time.sleep(_POLL_S)
-        raise PotluckError("the daemon does not answer")
+        raise PotluckError(sentence("the daemon does not answer"))
 
     def watch(self) -> None:
         deadline = time.monotonic() + PROVED_S
@@ -77,7 +78,7 @@ class LocalSuccessor:
             time.sleep(_POLL_S)
             hello = next(filter(None, (self._hello() for _ in range(_QUESTIONS))), None)
             if hello is None or hello.pid != self._pid:
-                raise PotluckError("its daemon did not last")
+                raise PotluckError(sentence("its daemon did not last"))
 
     def end(self) -> None:
         if self._unit is not None:
@@ -115,7 +116,9 @@ def start_outside(command: Sequence[str | Path], environment: Mapping[str, str])
     except (OSError, subprocess.TimeoutExpired):
         done = None
     if done is None or done.returncode != 0:
-        raise PotluckError("the update cannot be started from here", hint="in a terminal: potluck update")
+        raise PotluckError(
+            sentence("the update cannot be started from here"), hint=sentence("in a terminal: potluck update")
+        )
 
 
 def _is_passed_on(name: str) -> bool:

@@ -16,6 +16,7 @@ from typing import Protocol
 from potluck_control.own_python import child_environment, python_command
 
 from potluck.errors import PotluckError
+from potluck.sentences import Sentence, sentence
 from potluck_daemon.updates.download import fetch, get
 from potluck_daemon.updates.freshness import KnownPublisher, accept
 from potluck_daemon.updates.manifest import MAX_BYTES, Offer, read_offer
@@ -24,7 +25,7 @@ from potluck_daemon.updates.versions import Versions
 KIND = "run"  # the kind of file that `Versions` can install
 _UNPACK_TIMEOUT_S = 600.0
 
-OnProgress = Callable[[str, int, int], None]
+OnProgress = Callable[[Sentence, int, int], None]
 """Called with the step, the bytes so far and the bytes in total (0 and 0 if nothing is fetched)."""
 
 
@@ -63,7 +64,9 @@ def stage(offer: Offer, url: str, versions: Versions, on_progress: OnProgress) -
     """
     file = offer.files.get(KIND)
     if file is None:
-        raise PotluckError(f"version {offer.version} comes without a file for this installation")
+        raise PotluckError(
+            sentence("version {version} comes without a file for this installation", version=offer.version)
+        )
     versions.downloads.mkdir(exist_ok=True)
     for old in versions.downloads.iterdir():
         if not old.name.startswith(file.name):
@@ -71,11 +74,11 @@ def stage(offer: Offer, url: str, versions: Versions, on_progress: OnProgress) -
     path = versions.downloads / file.name
 
     def tell(have: int) -> None:
-        on_progress("fetching", have, file.num_bytes)
+        on_progress(sentence("fetching"), have, file.num_bytes)
 
     tell(0)
     fetch(urllib.parse.urljoin(url, file.name), path, file.num_bytes, file.sha256, tell)
-    on_progress("unpacking", 0, 0)
+    on_progress(sentence("unpacking"), 0, 0)
     try:
         _unpack(path, offer.version, versions)
     except PotluckError:
@@ -94,27 +97,32 @@ def switch(version: str, versions: Versions, successor: Successor, on_progress: 
     Raises:
         PotluckError: the earlier version is in use again.
     """
-    on_progress("waiting for open sessions to end", 0, 0)
+    on_progress(sentence("waiting for open sessions to end"), 0, 0)
     was_running = successor.drain()
     try:
         versions.begin_trial(version)
         if not was_running:
             return
-        on_progress("starting the new version", 0, 0)
+        on_progress(sentence("starting the new version"), 0, 0)
         answer = successor.start(versions.root / "current")
         if answer != version:
-            raise PotluckError(f"version {answer} answers instead")
-        on_progress("watching the new version", 0, 0)
+            raise PotluckError(sentence("version {version} answers instead", version=answer))
+        on_progress(sentence("watching the new version"), 0, 0)
         successor.watch()
     except (PotluckError, OSError) as error:
-        on_progress("going back to the earlier version", 0, 0)
+        on_progress(sentence("going back to the earlier version"), 0, 0)
         successor.end()
         if versions.trial() is not None:  # it may have gone back itself at its third start
             versions.roll_back()
         if was_running:
             successor.start(versions.root / "current")
         versions.tidy()
-        text = f"version {version} did not come up ({error}); {versions.current()} is in use again"
+        text = sentence(
+            "version {offered} did not come up ({why}); {number} is in use again",
+            offered=version,
+            why=error.sentence if isinstance(error, PotluckError) else str(error),
+            number=versions.current(),
+        )
         raise PotluckError(text, hint="see: potluck status, potluck logs") from error
     versions.end_trial()
 
@@ -123,10 +131,15 @@ def _unpack(path: Path, version: str, versions: Versions) -> None:
     _run("sh", path, "--stage", versions.root)
     python = versions.folder(version) / "bin" / "python3"  # its scripts name the current version's
     if not python.exists():
-        raise PotluckError(f"the file does not hold version {version}", hint="tell the publisher")
+        raise PotluckError(
+            sentence("the file does not hold version {version}", version=version), hint=sentence("tell the publisher")
+        )
     answer = _run(*python_command(python, "-m", "potluck_cli.main", "--version"))
     if answer.split()[-1:] != [version]:
-        raise PotluckError(f"the update says it is {answer.strip()!r}, not {version}", hint="tell the publisher")
+        raise PotluckError(
+            sentence("the update says it is {version}, not {other}", version=repr(answer.strip()), other=version),
+            hint=sentence("tell the publisher"),
+        )
 
 
 def _run(*command: str | Path) -> str:
@@ -141,8 +154,8 @@ def _run(*command: str | Path) -> str:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise PotluckError("the update does not run here") from error
+        raise PotluckError(sentence("the update does not run here")) from error
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
-        raise PotluckError(f"the update cannot be unpacked: {said[-1] if said else done.returncode}")
+        raise PotluckError(sentence("the update cannot be unpacked: {why}", why=said[-1] if said else done.returncode))
     return done.stdout

@@ -21,6 +21,7 @@ import msgspec
 from potluck.errors import PotluckError, UsageError
 from potluck.files import replace_link, write_atomically
 from potluck.protocol.codec import decode, encode
+from potluck.sentences import sentence
 
 PROVED_S = 30.0  # how long its daemon must run for a version to prove itself
 
@@ -67,7 +68,9 @@ class Versions:
     def begin_trial(self, new: str) -> None:
         """Switch to `new`, which has to prove itself. Raises PotluckError if it is incomplete."""
         if not (self.folder(new) / "bin" / "potluckd").exists():
-            raise PotluckError(f"version {new} is not complete", hint="update again")
+            raise PotluckError(
+                sentence("version {version} is not complete", version=new), hint=sentence("update again")
+            )
         old = self.current()
         self._note(Trial(old, new))
         self._link("previous", old)
@@ -102,7 +105,7 @@ class Versions:
         trial = self.trial()
         old = trial.old if trial is not None else self.previous()
         if old is None or not self.folder(old).is_dir():
-            raise PotluckError("there is no earlier version to go back to")
+            raise PotluckError(sentence("there is no earlier version to go back to"))
         if self.current() != old:
             self._link("current", old)
         self._trial_file.unlink(missing_ok=True)
@@ -122,7 +125,8 @@ class Versions:
 def not_ours() -> UsageError:
     """Return the error for an installation that another tool updates."""
     return UsageError(
-        "this installation is updated by the tool that installed it", hint="apt, pip, ... as the docs say"
+        sentence("this installation is updated by the tool that installed it"),
+        hint=sentence("apt, pip, ... as the docs say"),
     )
 
 

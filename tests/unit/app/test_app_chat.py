@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.app_texts import in_language
 from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, shown
 from helpers.words_model import TOKEN, WAITING, Words, running, server_of
 from msgspec import structs
+from potluck_app.pages import answer
 from potluck_app.pages.answer import Said
 from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.conversations import Conversations
@@ -27,13 +29,17 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import SwarmError, UsageError
+from potluck.protocol.codec import builtins, encode
+from potluck.sentences import NOTHING, sentence
 
 SERVING = Status(
-    State.SERVING, Reason.NONE, "Serving", since=0.0, version="1", swarm=SwarmStatus("friday", "a/demo", 4)
+    State.SERVING, Reason.NONE, sentence("Serving"), since=0.0, version="1", swarm=SwarmStatus("friday", "a/demo", 4)
 )
-STARTING = GatewayStatus(GatewayState.STARTING, step="Loading embeddings")
-PLAN = Plan("cpu", "no GPU", "", 1 << 30, 2 << 30, True)
-FETCHING = SetupState(False, "/home/me/engines", PLAN, progress=SetupProgress(Step.FETCH, "torch (3 of 40)", 1, 3))
+STARTING = GatewayStatus(GatewayState.STARTING, step=sentence("Loading embeddings"))
+PLAN = Plan("cpu", sentence("no GPU"), NOTHING, 1 << 30, 2 << 30, True)
+FETCHING = SetupState(
+    False, "/home/me/engines", PLAN, progress=SetupProgress(Step.FETCH, sentence("torch (3 of 40)"), 1, 3)
+)
 
 
 @pytest.fixture
@@ -90,7 +96,7 @@ def test_an_answer_comes_part_by_part_with_its_speed_and_servers_and_belongs_to_
 ) -> None:
     model.may_begin.clear()
     ask(page, "Hello")
-    wait(lambda: WAITING in shown(page))
+    wait(lambda: str(WAITING) in shown(page))
     model.may_begin.set()
     wait(lambda: "Good" in shown(page))
     assert not any("Waiting for a server" in said for said in shown(page))
@@ -126,7 +132,7 @@ def test_a_question_asked_while_the_engine_is_set_up_is_answered_when_this_compu
     link.answers["setup.state"] = FETCHING
     ask(page, "Hello")
     assert "Downloading torch (3 of 40)" in shown(page)
-    link.answers["setup.state"] = structs.replace(FETCHING, progress=SetupProgress(Step.TRY, "testing"))
+    link.answers["setup.state"] = structs.replace(FETCHING, progress=SetupProgress(Step.TRY, sentence("testing")))
     wait(lambda: "Testing on this computer…" in shown(page))
     assert link.named("gateway.start") == []
     link.answers["setup.state"] = structs.replace(FETCHING, progress=None, ready=True)
@@ -147,7 +153,7 @@ def test_a_question_without_an_engine_is_not_left_waiting(page: ChatPage, link: 
     page.show_status(structs.replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE))
     for error, said in (
         (None, "The compute engine is not set up yet. Set it up on the page Installation."),
-        (Problem("the disk is full", "make room"), "The disk is full. Make room."),
+        (Problem(sentence("the disk is full"), sentence("make room")), "The disk is full. Make room."),
     ):
         link.answers["setup.state"] = structs.replace(FETCHING, progress=None, error=error)
         ask(page, "Hello")
@@ -160,7 +166,7 @@ def test_a_gateway_that_fails_says_why_and_the_question_can_be_asked_again(
 ) -> None:
     ready = link.answers.pop("gateway.start")
     ask(page, "Hello")
-    link.answer("gateway.start", GatewayStatus(GatewayState.FAILED, problem="nobody serves block 3"))
+    link.answer("gateway.start", GatewayStatus(GatewayState.FAILED, problem=sentence("nobody serves block 3")))
     assert "Nobody serves block 3." in shown(page)
     link.answers["gateway.start"] = ready
     model.may_end.set()
@@ -188,6 +194,16 @@ def test_a_wrong_key_is_said_in_the_gateways_words(
     link.answers["gateway.start"] = GatewayStatus(GatewayState.READY, url=server.url, token="other")
     ask(page, "Hello")
     wait(lambda: any("wrong key" in said.lower() for said in shown(page)))
+
+
+def test_a_failure_of_the_gateway_is_said_in_the_language_of_the_user() -> None:
+    said = sentence("the gateway refused the request")
+    with in_language("de"):
+        for error, german in (
+            ({"message": said.text, "potluck": builtins(said)}, "Das Gateway hat die Anfrage abgelehnt."),
+            ({"message": "wrong key"}, "Wrong key."),  # of an older gateway
+        ):
+            assert answer._understand(encode({"error": error}))[1] == german
 
 
 def test_stop_ends_the_work_and_keeps_what_was_said(page: ChatPage, model: Words, wait: Wait) -> None:
@@ -265,7 +281,7 @@ def test_an_edited_question_goes_back_into_the_field_and_what_came_after_is_gone
 
 
 def test_an_edited_question_that_had_failed_cannot_be_asked_again_as_it_was(page: ChatPage, link: FakeLink) -> None:
-    link.answers["gateway.start"] = GatewayStatus(GatewayState.FAILED, problem="nobody serves block 3")
+    link.answers["gateway.start"] = GatewayStatus(GatewayState.FAILED, problem=sentence("nobody serves block 3"))
     ask(page, "Hello")
     assert button(page, "Ask again").isVisibleTo(page)
     button(page, "Edit").click()

@@ -15,12 +15,14 @@ from potluck_control.schema import HistoryPage, Transition
 from potluck_control.states import Reason, State
 from PySide6.QtWidgets import QLabel
 
+from potluck.sentences import Sentence, verbatim
+
 GIVEN = Contribution(0.0, 0.0, tokens=12_400, people=3)
 H = 3600.0
 
 
 def went(at: float, state: State, reason: Reason, app: str = "", title: str = "") -> Transition:
-    return Transition(at, State.SERVING, state, reason, "", app, title)
+    return Transition(at, State.SERVING, state, reason, Sentence(), app, title)
 
 
 GAME = went(0.0, State.YIELDED, Reason.GAME, "eldenring.exe", "Elden Ring")
@@ -111,7 +113,7 @@ def test_home_shows_the_last_hour_and_today(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_needs_attention_comes_first() -> None:
     page, _ = opened(HomePage, ANSWERS)
-    page.show_status(structs.replace(SERVING, notices=("The disk is full",)))
+    page.show_status(structs.replace(SERVING, notices=(verbatim("The disk is full"),)))
     page.resize(900, 700)
     page.grab()
     labels = [label for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]

@@ -14,7 +14,7 @@ from potluck_app.shell.away import AwayPage
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.fetch_rate import FetchRate
-from potluck_control.methods.health import Finding, Severity
+from potluck_control.methods.health import Finding, Severity, Subject
 from potluck_control.methods.machine import Device, DeviceList
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.methods.setup import BeginParams, Plan, Problem, SetupProgress, SetupState, Step
@@ -25,21 +25,32 @@ from PySide6.QtWidgets import QFileDialog, QProgressBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError, UsageError
+from potluck.sentences import NOTHING, sentence
 
 GIB = 1 << 30
-PLAN = Plan("cu130", "RTX 3090 can be used", "", 3 * GIB, 7 * GIB, False)
-DISK = Finding("disk", Severity.ERROR, "1.0 GB are free, 10.0 GB are needed at most", "free some, or use --folder")
+PLAN = Plan("cu130", sentence("RTX 3090 can be used"), NOTHING, 3 * GIB, 7 * GIB, False)
+DISK = Finding(
+    sentence("disk"),
+    Severity.ERROR,
+    sentence("1.0 GB are free, 10.0 GB are needed at most"),
+    sentence("free some, or use --folder"),
+    Subject.ROOM,
+)
 MISSING = SetupState(False, "/home/me/engines", PLAN, variants=("cpu", "cu130"))
-FETCHING = structs.replace(MISSING, progress=SetupProgress(Step.FETCH, "torch (3 of 40)", GIB, 3 * GIB))
+FETCHING = structs.replace(MISSING, progress=SetupProgress(Step.FETCH, sentence("torch (3 of 40)"), GIB, 3 * GIB))
 READY = structs.replace(MISSING, ready=True, variant="cu130", devices=("cuda:0", "cpu"))
 FAILED = structs.replace(
-    MISSING, error=Problem("torch cannot be fetched from example.org: no route", "check the network")
+    MISSING,
+    error=Problem(sentence("torch cannot be fetched from example.org: no route"), sentence("check the network")),
 )
 UPDATES = UpdatesState("0.1.0", False, True, True)
 OFFERED = Offered("0.2.0", ("Faster <b>starts</b>", "Less memory"), 1_700_000_000)
-NO_SWARM = Status(State.IDLE, Reason.NO_SWARM, "No swarm joined yet", since=1.0, version="1")
+NO_SWARM = Status(State.IDLE, Reason.NO_SWARM, sentence("No swarm joined yet"), since=1.0, version="1")
 NO_ENGINE = structs.replace(
-    NO_SWARM, reason=Reason.NO_ENGINE, text="The engine is not set up yet", ends="when you set it up"
+    NO_SWARM,
+    reason=Reason.NO_ENGINE,
+    text=sentence("The engine is not set up yet"),
+    ends=sentence("when you set it up"),
 )
 MEMBER = structs.replace(NO_ENGINE, swarm=SwarmStatus("friday", "demo", 4))
 
@@ -242,7 +253,7 @@ def test_an_offer_is_told_with_its_changes_and_installed_when_wanted() -> None:
     assert "• Faster <b>starts</b>\n• Less memory" in shown(page)
     assert any("returns to this one" in text for text in shown(page))
     press(page, "Install version 0.2.0")
-    running = structs.replace(UPDATES, offered=OFFERED, progress=UpdateProgress("fetching", GIB, 2 * GIB))
+    running = structs.replace(UPDATES, offered=OFFERED, progress=UpdateProgress(sentence("fetching"), GIB, 2 * GIB))
     link.answer("updates.install", running)
     assert "1.1 GB of 2.1 GB" in shown(page)
     assert "Install version 0.2.0" not in buttons(page)
@@ -256,7 +267,7 @@ def test_what_a_package_manager_looks_after_is_not_installed_here() -> None:
 
 def test_an_update_that_failed_says_what_runs_now() -> None:
     page, link = installation(
-        updates=structs.replace(UPDATES, error=Problem("version 0.2.0 did not come up; 0.1.0 runs"))
+        updates=structs.replace(UPDATES, error=Problem(sentence("version 0.2.0 did not come up; 0.1.0 runs")))
     )
     assert "Version 0.2.0 did not come up; 0.1.0 runs." in shown(page)
     press(page, "Try again")
@@ -281,7 +292,9 @@ def test_home_and_the_menu_tell_of_an_offer_and_lead_to_it() -> None:
 def test_a_daemon_that_is_away_because_it_is_updated_is_not_to_be_started() -> None:
     window = MainWindow(FakeLink({}))
     window.show_status(MEMBER)
-    window.show_updates(structs.replace(UPDATES, offered=OFFERED, progress=UpdateProgress("starting the new version")))
+    window.show_updates(
+        structs.replace(UPDATES, offered=OFFERED, progress=UpdateProgress(sentence("starting the new version")))
+    )
     window.show_away("The daemon has ended.")
     away = window.findChild(AwayPage)
     assert "Potluck is being updated" in shown(away)

@@ -1,9 +1,6 @@
 """Every page, and every sentence of the daemon, in each language: no English is left."""
 
-import ast
 import re
-from itertools import chain
-from pathlib import Path
 
 from helpers.app_answers import ANSWERS, PROBES, SERVING
 from helpers.app_texts import english_left, in_language, is_english, window_texts
@@ -15,11 +12,13 @@ from potluck_app.shell.window import MainWindow
 from potluck_app.words import daemon_texts
 from potluck_app.words.daemon_texts import translated
 from potluck_control.schema import LoadStatus
-from potluck_daemon.policy import decide as policy
 from PySide6.QtCore import QSize
+from test_app_translations import tool
 from test_app_widgets import GAME
 
-ROOT = Path(__file__).parents[3]
+from potluck.sentences import Blocks, Sentence, Size, sentence, verbatim
+
+_PLACE = re.compile(r"\{(\w+)\}")
 
 
 def test_no_page_says_anything_in_english() -> None:
@@ -58,52 +57,47 @@ def test_the_window_opens_no_larger_than_its_screen() -> None:
 
 def test_no_sentence_of_the_daemon_stays_in_english() -> None:
     for language in ("de", "es"):
-        templates = [template for _, template in daemon_texts._patterns()]
-        assert set(daemon_texts._REPHRASED) <= set(templates)
         with in_language(language):
-            for template in templates:
-                said = translated(re.sub(r"\{\w+\}", "7", template))
+            for template in tool.templates():
+                said = translated(Sentence(template, dict.fromkeys(_PLACE.findall(template), "7"), template))
                 assert not is_english(said), said
 
 
-def test_every_reason_of_the_policy_follows_a_template() -> None:
-    reasons = [
-        *policy._NEEDS_DEVICE.values(),
-        *(part for pair in policy._NOT_NOW.values() for part in pair),
-        *(f"Serving blocks 0:4 of demo {how}" for how, _ in policy._SPARED.values()),
-        *(f"{said}; waiting a moment" for said in policy._OVER.values()),
-    ]
-    with in_language("de"):
-        said = [reason.format(who="Doom") for reason in reasons]
-        assert [reason for reason in said if translated(reason) == reason] == []
+def test_the_app_rephrases_what_the_daemon_says_with_its_arguments() -> None:
+    templates = set(tool.templates())
+    for template, ours in daemon_texts._REPHRASED.items():
+        assert template in templates
+        assert set(_PLACE.findall(ours)) <= set(_PLACE.findall(template)), ours
 
 
-def test_every_problem_of_a_detector_follows_a_template() -> None:
-    presence = ROOT / "daemon" / "potluck_daemon" / "presence"
-    nodes = chain(*(ast.walk(ast.parse(path.read_text())) for path in presence.glob("*.py")))
-    raised = (node.exc for node in nodes if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call))
-    texts = (ast.unparse(call.args[0]) for call in raised if "Probe" in ast.unparse(call.func))
-    problems = [re.sub(r"\{.*?\}", "7", text.removeprefix("f").strip("'\"")) for text in texts]
-    assert len(problems) > 20
-    with in_language("de"):
-        assert [problem for problem in problems if translated(problem) == problem] == []
-
-
-def test_what_the_daemon_says_is_translated_if_it_follows_a_template() -> None:
+def test_what_the_daemon_says_is_shown_in_the_language_of_the_user() -> None:
+    split = sentence("one block's weights are shared between many layers")
     for said, german in (
-        ("Giving way to Hades II, which fills the screen", "Macht Platz für Hades II im Vollbild"),  # who
-        ("15 s after Hades II has ended", "15 s nach dem Ende von Hades II"),  # ending
+        (sentence("Giving way to {who}", who="Hades II"), "Macht Platz für Hades II"),
         (
-            "Serving blocks 0:1 of demo while loading 0:12 slowly, while you use the computer",
-            "Stellt die Schichten 1 von demo (lädt 1–12) langsam bereit, während du den Computer benutzt",
-        ),  # growing
-        (
-            "models of the family zamba cannot be split: one block's weights are shared between many layers",
+            sentence("models of the family {family} cannot be split: {why}", family="zamba", why=split),
             "Modelle der Familie zamba lassen sich nicht aufteilen: viele Schichten teilen sich dieselben Gewichte",
-        ),  # nested
-        ("cannot read /x: No such file", "/x lässt sich nicht lesen: No such file"),  # system
-        ("the wind has changed", "the wind has changed"),  # unknown
-        ("the driver does not answer", "the driver does not answer"),  # half known
+        ),
+        (sentence("blocks {blocks} of {model}", blocks=Blocks(0, 12), model="demo"), "die Schichten 1–12 von demo"),
+        (
+            sentence(
+                "{free} are free, {least} are needed at most", free=Size(1_500_000_000), least=Size(2_000_000_000)
+            ),
+            "1,5 GB sind frei, höchstens 2,0 GB sind nötig",
+        ),
+        (verbatim("No such file"), "No such file"),
+        (Sentence("{number} winds", {"number": 2.5}, "2.5 winds"), "2,5 winds"),
     ):
         with in_language("de"):
             assert translated(said) == german
+
+
+def test_a_sentence_that_the_app_cannot_fill_is_shown_in_english() -> None:
+    for template, arguments in (
+        ("", {}),
+        ("The wind has changed", {}),
+        ("Giving way to {who}", {"what": "Doom"}),
+        ("only {free} are free at {path}", {"free": Size(10**400), "path": "/x"}),
+    ):
+        with in_language("de"):
+            assert translated(Sentence(template, arguments, "The wind has changed")) == "The wind has changed"

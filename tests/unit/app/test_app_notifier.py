@@ -16,10 +16,13 @@ from potluck_control.schema import Status, SwarmStatus, Transition
 from potluck_control.states import Reason, State
 
 from potluck.protocol.codec import decode, encode
+from potluck.sentences import NOTHING, sentence
 
-FAILED = Status(State.ERROR, Reason.ENGINE_FAILED, "The engine failed", since=100.0, version="1")
-PAUSED = structs.replace(FAILED, state=State.PAUSED, reason=Reason.USER, text="Paused by you")
-OLDER = Agreement(Difference.OLDER_DAEMON, "The daemon runs version 1, this program is 2", "restart the daemon")
+FAILED = Status(State.ERROR, Reason.ENGINE_FAILED, sentence("The engine failed"), since=100.0, version="1")
+PAUSED = structs.replace(FAILED, state=State.PAUSED, reason=Reason.USER, text=sentence("Paused by you"))
+OLDER = Agreement(
+    Difference.OLDER_DAEMON, sentence("The daemon runs version 1, this program is 2"), sentence("restart the daemon")
+)
 
 
 def test_an_engine_that_fails_again_and_again_is_told_once_an_hour() -> None:
@@ -129,10 +132,10 @@ def test_a_daemon_of_another_version_is_told_once() -> None:
 
 # -- what is heard while nobody looks ----------------------------------------------------------------------------------
 
-SERVING = Status(State.SERVING, Reason.NONE, "Serving", since=5.0, version="1", tokens_per_s=3.0)
-SETUP = SetupState(False, "/engines", Plan("cpu", "no GPU", "", 1, 1, True))
+SERVING = Status(State.SERVING, Reason.NONE, sentence("Serving"), since=5.0, version="1", tokens_per_s=3.0)
+SETUP = SetupState(False, "/engines", Plan("cpu", sentence("no GPU"), NOTHING, 1, 1, True))
 UPDATES = UpdatesState("0.1.0", False, True, True)
-YIELDED = Transition(1.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to Doom")
+YIELDED = Transition(1.0, State.SERVING, State.YIELDED, Reason.GAME, sentence("Giving way to {who}", who="Doom"))
 
 
 def is_wanted(link: DaemonLink, event: object) -> bool:

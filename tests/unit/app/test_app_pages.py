@@ -38,6 +38,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit, QPushButton,
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
+from potluck.sentences import sentence, verbatim
 
 UNSUMMED = {name: answer for name, answer in ANSWERS.items() if name != "earnings.summary"}
 ENTRY = Entry(1, 0.0, Direction.EARNED, "person", "demo", "ab", 7, 3)
@@ -163,12 +164,16 @@ def test_the_history_is_asked_for_again_when_the_state_changes() -> None:
 
 
 def test_the_way_to_a_state_is_not_told_twice() -> None:
-    aside = Transition(10.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to Doom", "doom", "Doom")
+    aside = Transition(
+        10.0, State.SERVING, State.YIELDED, Reason.GAME, sentence("Giving way to {who}", who="Doom"), "doom", "Doom"
+    )
     leaving = structs.replace(aside, state=State.DRAINING)
-    other = structs.replace(leaving, text="Shutting down", reason=Reason.SHUTDOWN)
+    other = structs.replace(leaving, text=sentence("Shutting down"), reason=Reason.SHUTDOWN)
     assert worth_showing((other, leaving, aside)) == [other, aside]
     assert worth_showing((leaving,)) == [leaving]
-    grown = [Transition(at, State.SERVING, State.SERVING, Reason.NONE, f"at {at}") for at in (10.0, 20.0, 500.0)]
+    grown = [
+        Transition(at, State.SERVING, State.SERVING, Reason.NONE, verbatim(f"at {at}")) for at in (10.0, 20.0, 500.0)
+    ]
     assert worth_showing(grown) == grown[1:]
     assert worth_showing(()) == []
 
@@ -177,8 +182,11 @@ def test_the_way_to_a_state_is_not_told_twice() -> None:
 
 
 def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
-    fine, bad = Finding("Packages", Severity.OK, "fine"), Finding("Disk", Severity.ERROR, "The disk is full", "free it")
-    note = Finding("GPU", Severity.NOTE, "No GPU")
+    fine, bad = (
+        Finding(sentence("Packages"), Severity.OK, sentence("fine")),
+        Finding(sentence("Disk"), Severity.ERROR, sentence("The disk is full"), sentence("free it")),
+    )
+    note = Finding(sentence("GPU"), Severity.NOTE, sentence("No GPU"))
     page, link = opened(DiagnosticsPage, ANSWERS)
     assert "Not checked yet" in shown(page)
     press(page, "Check now")
@@ -197,9 +205,9 @@ def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
 
 
 def test_system_info_names_versions_and_no_folder_of_the_user() -> None:
-    failure = f"cannot read {Path.home()}/models"
+    failure = verbatim(f"cannot read {Path.home()}/models")
     status = structs.replace(
-        SERVING, engine=EngineStatus(None, 0, 2, failure), probes=(ProbeStatus("Steam", ProbeState.SEEN),)
+        SERVING, engine=EngineStatus(None, 0, 2, failure), probes=(ProbeStatus(sentence("Steam"), ProbeState.SEEN),)
     )
     said = describe(status)
     assert "daemon 1" in said
@@ -217,7 +225,9 @@ def test_system_info_names_versions_and_no_folder_of_the_user() -> None:
 def test_a_daemon_of_another_version_is_told_of_above_every_page() -> None:
     window = MainWindow(FakeLink())
     window.show_status(SERVING)
-    window.show_agreement(Agreement(Difference.OLDER_DAEMON, "The daemon runs version 1, this is 2", "restart it"))
+    window.show_agreement(
+        Agreement(Difference.OLDER_DAEMON, sentence("The daemon runs version 1, this is 2"), sentence("restart it"))
+    )
     for entry in SIDEBAR:
         window.open(entry.key)
         assert "The daemon runs version 1, this is 2. Restart it." in shown(window), entry.key
@@ -310,10 +320,14 @@ def other_apps(status: GatewayStatus) -> tuple[OtherAppsPage, FakeLink]:
 def test_the_state_of_the_address_is_said_with_what_can_be_done() -> None:
     for status, said, offered in (
         (STOPPED, "It does not run.", "Start"),
-        (structs.replace(STOPPED, state=GatewayState.STARTING, step="Importing"), "Getting ready: Importing…", "Stop"),
+        (
+            structs.replace(STOPPED, state=GatewayState.STARTING, step=sentence("Importing")),
+            "Getting ready: Importing…",
+            "Stop",
+        ),
         (READY, "Ready: demo.", "Stop"),
-        (structs.replace(READY, notice="port 8737 is taken"), "Ready: demo. Port 8737 is taken.", "Stop"),
-        (structs.replace(STOPPED, state=GatewayState.FAILED, problem="it ended"), "It ended.", "Start"),
+        (structs.replace(READY, notice=sentence("port 8737 is taken")), "Ready: demo. Port 8737 is taken.", "Stop"),
+        (structs.replace(STOPPED, state=GatewayState.FAILED, problem=sentence("it ended")), "It ended.", "Start"),
     ):
         page, _ = other_apps(status)
         assert said in shown(page)

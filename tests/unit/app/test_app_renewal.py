@@ -15,8 +15,15 @@ from potluck_control.agreement import Agreement, Difference
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from potluck.sentences import sentence
+
 AGREED = Agreement(Difference.NONE, methods=("hello",))
-NEWER = Agreement(Difference.NEWER_DAEMON, "The daemon runs version 2", "start this program again", methods=("hello",))
+NEWER = Agreement(
+    Difference.NEWER_DAEMON,
+    sentence("The daemon runs version 2"),
+    sentence("start this program again"),
+    methods=("hello",),
+)
 
 
 def install(folder: Path, version: str) -> None:

@@ -52,6 +52,7 @@ from PySide6.QtWidgets import QLineEdit, QPushButton, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
+from potluck.sentences import NOTHING, sentence
 
 GIB = 1 << 30
 
@@ -239,7 +240,7 @@ def test_the_card_of_a_device_says_what_it_does_and_what_potluck_takes_of_it() -
         LimitsPage, ANSWERS | {"machine.get": structs.replace(MACHINE, devices=(hot, *MACHINE.devices[1:]))}
     )
     load = LoadStatus(memory_used_bytes=3 * GIB, memory_limit_bytes=12 * GIB, memory_total_bytes=24 * GIB)
-    running = Status(State.SERVING, Reason.NONE, "", 0.0, "1", engine=EngineStatus(pid=7), load=load)
+    running = Status(State.SERVING, Reason.NONE, NOTHING, 0.0, "1", engine=EngineStatus(pid=7), load=load)
     page.show_status(running)
     assert {"61 °C", "180 W"} <= set(shown(page))
     assert "Potluck 3.2 GB of 12.9 GB · other programs 1.1 GB · 21.5 GB of 25.8 GB free" in shown(page)
@@ -343,11 +344,13 @@ def test_a_switch_of_log_in_shows_what_the_system_does() -> None:
     assert (daemon.isChecked(), app.isChecked()) == (True, False)
     app.click()
     assert link.named("login.set") == [LoginParams(app=True)]
-    link.answer("login.set", LoginStart(app=False, daemon=True, app_problem="no such folder"))
+    link.answer("login.set", LoginStart(app=False, daemon=True, app_problem=sentence("no such folder")))
     assert not app.isChecked()
     assert not app.isEnabled()
     assert "Not available on this computer." in shown(login)
-    login._show(LoginStart(app=True, daemon=True, daemon_problem="for all users", app_by="/x/potluck.desktop"))
+    login._show(
+        LoginStart(app=True, daemon=True, daemon_problem=sentence("for all users"), app_by="/x/potluck.desktop")
+    )
     assert {"Set in /x/potluck.desktop", "Set up for all users of this computer."} <= set(shown(login))
     assert (app.isEnabled(), daemon.isEnabled()) == (True, False)
 
@@ -463,7 +466,7 @@ def test_a_leader_gives_a_swarm_another_model_after_a_question(picking: tuple[Mo
     link.answer("swarms.choose_model", ModelChange("friday", "new", is_done=False))
     assert "Reading the files of new…" in shown(page)
     page.refresh()
-    link.answer("swarms.model_change", ModelChange("friday", "new", problem="cannot reach the hub"))
+    link.answer("swarms.model_change", ModelChange("friday", "new", problem=sentence("cannot reach the hub")))
     assert "friday keeps its model. Cannot reach the hub." in shown(page)
     press(page, "Choose new")
     link.answers["swarms.choose_model"] = ModelChange("friday", "new")

@@ -28,21 +28,42 @@ from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.codec import decode, encode
+from potluck.sentences import Blocks, sentence
 
 SWARM = schema.SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(2, 1, 0, 0), coverage_at=0.0)
-SERVING = structs.replace(app_answers.SERVING, text="Serving blocks 0:2 of demo", swarm=SWARM, tokens_per_s=12.5)
-PAUSED = structs.replace(
-    SERVING, state=State.PAUSED, reason=Reason.TIMER, text="Paused by you", until=4e9, engine=schema.EngineStatus()
+SERVING = structs.replace(
+    app_answers.SERVING,
+    text=sentence("Serving {what}", what=sentence("blocks {blocks} of {model}", blocks=Blocks(0, 2), model="demo")),
+    swarm=SWARM,
+    tokens_per_s=12.5,
 )
-NO_SWARM = structs.replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, text="No swarm joined yet", swarm=None)
-YIELDED = structs.replace(SERVING, state=State.YIELDED, reason=Reason.GAME, text="Giving way to hades2")
+PAUSED = structs.replace(
+    SERVING,
+    state=State.PAUSED,
+    reason=Reason.TIMER,
+    text=sentence("Paused by you"),
+    until=4e9,
+    engine=schema.EngineStatus(),
+)
+NO_SWARM = structs.replace(
+    SERVING, state=State.IDLE, reason=Reason.NO_SWARM, text=sentence("No swarm joined yet"), swarm=None
+)
+YIELDED = structs.replace(
+    SERVING, state=State.YIELDED, reason=Reason.GAME, text=sentence("Giving way to {who}", who="hades2")
+)
 GAME = structs.replace(
-    YIELDED, text="Giving way to Hades II", ends="15 s after Hades II has ended", app="hades2", app_title="Hades II"
+    YIELDED,
+    text=sentence("Giving way to {who}", who="Hades II"),
+    ends=sentence("{time} s after {who} has ended", time=15, who="Hades II"),
+    app="hades2",
+    app_title="Hades II",
 )
 FINISHING = structs.replace(
-    SERVING, state=State.DRAINING, reason=Reason.SHUTDOWN, text="Finishing", until=4e9, sessions=2
+    SERVING, state=State.DRAINING, reason=Reason.SHUTDOWN, text=sentence("Finishing"), until=4e9, sessions=2
 )
-STOPPED = structs.replace(PAUSED, state=State.IDLE, reason=Reason.SWITCHED_OFF, text="Switched off", until=None)
+STOPPED = structs.replace(
+    PAUSED, state=State.IDLE, reason=Reason.SWITCHED_OFF, text=sentence("Switched off"), until=None
+)
 STOP = "Stop donating"
 NEVER = "Never step aside for Hades II…"
 PAUSES = {"Pause for an hour", "Pause until tomorrow, 08:00", "Pause until I resume"}
@@ -111,7 +132,7 @@ def test_home_offers_no_pause_but_to_go_on_where_serving_ends() -> None:
 
 
 def test_names_of_programs_are_never_read_as_markup() -> None:
-    page, _ = home(structs.replace(GAME, text="Giving way to <b>x</b>"))
+    page, _ = home(structs.replace(GAME, text=sentence("Giving way to {who}", who="<b>x</b>")))
     (reason,) = [label for label in page.findChildren(QLabel) if "<b>" in label.text()]
     assert reason.textFormat() is Qt.TextFormat.PlainText
 
@@ -253,13 +274,19 @@ def test_a_daemon_that_starts_is_not_called_away_until_it_fails(qtbot: QtBot) ->
     assert shown(window.away).count("Your settings are safe.") == 1
 
 
-OLDEST = {"state": "yielded", "reason": "game", "text": "Giving way to hades2", "since": 1.0, "version": "0.1"}
+OLDEST = {
+    "state": "yielded",
+    "reason": "game",
+    "text": {"text": "Giving way to hades2"},
+    "since": 1.0,
+    "version": "0.1",
+}
 
 
 def test_the_window_and_the_menu_show_daemons_of_other_versions() -> None:
     for told in (
         OLDEST,
-        OLDEST | {"state": "dancing", "reason": "music", "probes": [{"name": "Ears", "state": "deaf"}]},
+        OLDEST | {"state": "dancing", "reason": "music", "probes": [{"name": {"text": "Ears"}, "state": "deaf"}]},
     ):
         status = decode(schema.Status, encode(told))
         window, tray = MainWindow(FakeLink()), Tray()
@@ -346,7 +373,7 @@ def test_home_leads_to_the_page_that_names_every_probe(qtbot: QtBot) -> None:
     assert lines[place : place + 2] == ["Detecting something now", "Listed programs"]
     assert "Not working\nGPU memory\nthe NVIDIA driver does not answer" in said(window.page)
     assert {"Steam, GameMode", "no battery"} <= set(lines)
-    assert all(any(probe.name in line for line in lines) for probe in PROBES)
+    assert all(any(str(probe.name) in line for line in lines) for probe in PROBES)
     window.show_status(structs.replace(SERVING, probes=PROBES[:2]))
     assert "Not working" not in said(window.page)
 

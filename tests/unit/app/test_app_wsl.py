@@ -26,9 +26,16 @@ from potluck_control.schema import DrainParams, Status
 from potluck_control.states import Reason, State
 from pytestqt.qtbot import QtBot
 
+from potluck.sentences import Blocks, sentence
 from tests.helpers import fake_wsl
 
-SERVING = Status(State.SERVING, Reason.NONE, "Serving blocks 0:4 of demo", 1.0, "1")
+SERVING = Status(
+    State.SERVING,
+    Reason.NONE,
+    sentence("Serving {what}", what=sentence("blocks {blocks} of {model}", blocks=Blocks(0, 4), model="demo")),
+    1.0,
+    "1",
+)
 READY = Found(2, True, "systemd", "1.2.3", True)
 CONFIGURED = {"version": 2, "init": "systemd", "configured": "yes"}
 RUNNING = {**CONFIGURED, "package": "1.2.3", "service": "active"}
@@ -183,7 +190,9 @@ class Quitting:
         self.is_done = True
 
 
-FINISHING = Status(State.DRAINING, Reason.SHUTDOWN, "Finishing the open sessions, then shutting down", 1.0, "1")
+FINISHING = Status(
+    State.DRAINING, Reason.SHUTDOWN, sentence("Finishing the open sessions, then shutting down"), 1.0, "1"
+)
 
 
 def test_quitting_on_windows_drains_as_the_command_does_and_then_ends_the_linux(tmp_path: Path, wait: Wait) -> None:
@@ -234,7 +243,7 @@ def test_windows_autostart_is_windows_own_business_not_the_daemons(monkeypatch: 
     monkeypatch.setattr(login, "Autostart", Registry)
     link = FakeLink()
     shown = login.Login(Page(link, ""))
-    shown._show(LoginStart(app=True, daemon=True, app_problem="no desktop here"))
+    shown._show(LoginStart(app=True, daemon=True, app_problem=sentence("no desktop here")))
     assert (shown._app.isChecked(), shown._app.isEnabled()) == (False, True)
     shown._app.setChecked(True)
     assert shown._windows.value.endswith('Potluck.exe" --hidden')

@@ -19,6 +19,7 @@ from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.swarm import new_swarm
+from potluck.sentences import verbatim
 
 USER, HOST = "anastasia", "attic-machine"
 PEER = str(Identity.generate().peer_id)
@@ -59,7 +60,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     places.settings_file.write_text(SETTINGS.format(home=home))
     JoinedSwarms(places.swarms_file, places.identity_file).create(SWARM)
     HistoryFile(places.history_file).append(
-        Transition(1.0, State.STARTING, State.ERROR, Reason.ENGINE_FAILED, f"cannot read {home}/models/x of {USER}")
+        Transition(
+            1.0, State.STARTING, State.ERROR, Reason.ENGINE_FAILED, verbatim(f"cannot read {home}/models/x of {USER}")
+        )
     )
     places.log_file.write_text(
         f"2026-11-21 10:00:00,000 INFO x: dialling {ADDRESS} of {HOST}\n"
@@ -95,7 +98,7 @@ def test_it_holds_what_helps(home: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert "serve.nonsense" in parts["settings.json"]
     assert json.loads(parts["status.json"])["state"] == "serving"
     assert json.loads(parts["history.jsonl"])["reason"] == "engine_failed"
-    assert any(item["check"] == "disk" for item in json.loads(parts["doctor.json"]))
+    assert any(item["check"]["text"] == "disk" for item in json.loads(parts["doctor.json"]))
     assert "dialling /ip4/[address]/tcp/31337" in parts["log.txt"]
 
 

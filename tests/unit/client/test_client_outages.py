@@ -7,8 +7,8 @@ from potluck.protocol.codes import Code, RemoteError
 
 
 def test_layers_are_counted_from_one() -> None:
-    assert wait_text((Span(4, 5),)) == "Layer 5 is gone. Waiting for a server."
-    assert wait_text((Span(0, 2), Span(4, 5))) == "Layers 1-2 and 5 are gone. Waiting for a server."
+    assert str(wait_text((Span(4, 5),))) == "Layer 5 is gone. Waiting for a server."
+    assert str(wait_text((Span(0, 2), Span(4, 5)))) == "Layers 1-2 and 5 are gone. Waiting for a server."
 
 
 def test_sessions_that_miss_the_same_blocks_are_told_once_and_the_end_when_none_waits() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from potluck import tasks
 from potluck.errors import PotluckError
+from potluck.sentences import Sentence, verbatim
 from potluck.tasks import (
     BackgroundTasks,
     cancel_and_wait,
@@ -63,7 +64,7 @@ async def test_what_fails_in_the_background_is_logged_once_and_a_loop_begins_aga
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    told: list[tuple[str, ...]] = []
+    told: list[tuple[Sentence, ...]] = []
 
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
@@ -79,7 +80,7 @@ async def test_what_fails_in_the_background_is_logged_once_and_a_loop_begins_aga
     monkeypatch.setattr(tasks.asyncio, "sleep", pause)
     await start_task(keep_running("booking", watch))
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
-    often, lately = (f"booking (ValueError: no {what})" for what in ("disk", "memory"))
+    often, lately = (verbatim(f"booking (ValueError: no {what})") for what in ("disk", "memory"))
     assert told == [(), *[(often,)] * 5, *[(lately,)] * 2]  # a single failure is no news for people
     assert failing() == ()
     with pytest.raises(PotluckError):

@@ -26,9 +26,10 @@ from potluck_daemon.control.peers import AccessRule, Peer
 from potluck_daemon.control.server import ControlServer
 
 from potluck.errors import PotluckError, UsageError
+from potluck.sentences import NOTHING, verbatim
 
-SERVING = schema.Status(State.SERVING, Reason.NONE, "serving", 1.0, "test")
-PAUSED = schema.Status(State.PAUSED, Reason.USER, "paused", 2.0, "test")
+SERVING = schema.Status(State.SERVING, Reason.NONE, verbatim("serving"), 1.0, "test")
+PAUSED = schema.Status(State.PAUSED, Reason.USER, verbatim("paused"), 2.0, "test")
 
 
 class Daemon:
@@ -201,7 +202,7 @@ async def test_events_begin_with_the_present_status_and_a_reader_that_leaves_fre
     path: Path, daemon: Daemon
 ) -> None:
     daemon.broadcast.publish_status(SERVING)
-    transition = schema.Transition(3.0, State.SERVING, State.PAUSED, Reason.USER, "paused by you")
+    transition = schema.Transition(3.0, State.SERVING, State.PAUSED, Reason.USER, verbatim("paused by you"))
     events = ControlClient(path).events()
     assert await asyncio.to_thread(next, events) == SERVING
     daemon.broadcast.publish_transition(transition)
@@ -219,8 +220,8 @@ async def test_a_slow_reader_gets_the_newest_status_and_every_transition() -> No
     broadcast = Broadcast()
     with broadcast.subscribe() as subscription:
         for tokens in range(100):
-            broadcast.publish_status(schema.Status(State.SERVING, Reason.NONE, "", 1.0, "t", tokens_today=tokens))
-        broadcast.publish_transition(schema.Transition(1.0, State.IDLE, State.SERVING, Reason.NONE, ""))
+            broadcast.publish_status(schema.Status(State.SERVING, Reason.NONE, NOTHING, 1.0, "t", tokens_today=tokens))
+        broadcast.publish_transition(schema.Transition(1.0, State.IDLE, State.SERVING, Reason.NONE, NOTHING))
         name, data = await subscription.next()
         assert (name, json.loads(data)["tokens_today"]) == ("status", 99)
         assert (await subscription.next())[0] == "transition"
@@ -337,7 +338,7 @@ async def test_calls_share_one_command_one_after_the_other(broadcast: Broadcast,
 
 
 async def test_events_come_through_and_end_with_their_reader(broadcast: Broadcast, line: PipedLine) -> None:
-    transition = schema.Transition(3.0, State.SERVING, State.PAUSED, Reason.USER, "paused by you")
+    transition = schema.Transition(3.0, State.SERVING, State.PAUSED, Reason.USER, verbatim("paused by you"))
     events = ControlClient(line).events()
     assert await asyncio.to_thread(next, events) == SERVING
     broadcast.publish_transition(transition)

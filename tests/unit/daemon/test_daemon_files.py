@@ -15,9 +15,11 @@ from potluck_daemon.host.notify import ServiceManager
 from potluck_daemon.reporting.counters import TokenCounts, count, stopped
 from potluck_daemon.reporting.history import HistoryFile
 
+from potluck.sentences import verbatim
+
 
 def transition(number: int) -> Transition:
-    return Transition(float(number), State.IDLE, State.SERVING, Reason.NONE, f"number {number}")
+    return Transition(float(number), State.IDLE, State.SERVING, Reason.NONE, verbatim(f"number {number}"))
 
 
 def test_history_stays_bounded_on_disk_and_in_memory(tmp_path: Path) -> None:

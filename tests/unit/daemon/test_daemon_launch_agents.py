@@ -13,6 +13,7 @@ from potluck_daemon.host import launch_agents, login
 from potluck_daemon.host.launch_agents import APP, DAEMON, agent, agent_path, disabled
 
 from potluck.errors import PotluckError
+from potluck.sentences import NOTHING
 
 DOMAIN = f"gui/{os.getuid()}"
 LAUNCHCTL = """\
@@ -67,7 +68,7 @@ def test_autostart_is_off_until_asked_for_and_leaves_nothing_when_taken_back(mac
     login.set_daemon(places, True)
     login.set_app(environment, True)
     now = login.read_login(environment, places)
-    assert (now.app, now.daemon, now.app_problem, now.daemon_problem) == (True, True, "", "")
+    assert (now.app, now.daemon, now.app_problem, now.daemon_problem) == (True, True, NOTHING, NOTHING)
     assert plistlib.loads(agent_path(APP).read_bytes())["ProgramArguments"] == [str(mac / "bin" / "potluck-app")]
     login.set_daemon(places, False)
     login.set_app(environment, False)
@@ -108,7 +109,7 @@ def test_a_failure_of_launchd_is_told_in_its_words_and_its_absence_as_well(
     (mac / "bin" / "launchctl").write_text("#!/bin/sh\necho 'Bad request.' >&2\nexit 125\n")
     with pytest.raises(PotluckError, match="Bad request"):
         launch_agents.install(DAEMON, mac / "bin" / "potluckd")
-    assert "launchctl print-disabled" in login.read_login(os.environ, user_places()).daemon_problem
+    assert "launchctl print-disabled" in str(login.read_login(os.environ, user_places()).daemon_problem)
     monkeypatch.setenv("PATH", str(mac))
     with pytest.raises(PotluckError, match="this machine has no launchctl"):
         launch_agents.set_start_at_login(DAEMON, mac / "bin" / "potluckd")

@@ -88,7 +88,7 @@ def test_an_answer_is_streamed_part_by_part(server: GatewayServer, model: Words)
     waits: list[str] = []
     parts = ask(ready(server), [ChatMessage("user", "Hello")], max_wait_s=7.5, on_wait=waits.append)
     assert list(parts)[1:4] == ["Guten ", "Tag ", "ä"]
-    assert waits == [WAITING]
+    assert waits == [str(WAITING)]
     assert model.asked[0].max_wait_s == 7.5
 
 
@@ -98,7 +98,7 @@ def test_a_prompt_is_completed_with_its_tokens_and_servers(server: GatewayServer
     options = CompletionOptions(50, 0.7, seed=3, max_wait_s=7.5)
     details = complete(ready(server), "Once", options, on_text=parts.append, on_wait=waits.append)
     assert ("".join(parts), details) == ("Guten Tag ä", DETAILS)
-    assert waits == [WAITING]
+    assert waits == [str(WAITING)]
     asked = model.asked[0]
     assert (asked.prompt, asked.max_tokens, asked.temperature, asked.seed) == ("Once", 50, 0.7, 3)
     assert (asked.max_wait_s, asked.with_details) == (7.5, True)

@@ -117,8 +117,8 @@ def test_a_file_that_is_damaged_or_of_another_version_is_moved_aside(tmp_path: P
         damaged = at(tmp_path, f"damaged-{len(text)}")
         damaged.path.write_text(text)
         _, (notice,) = chosen_swarm(damaged.path, "")
-        assert "is now called" in notice
-        assert "join again" in notice
+        assert "is now called" in str(notice)
+        assert "join again" in str(notice)
         damaged.create(new_swarm("home", "model", 4))
         assert list(damaged.load()) == ["home"]
 

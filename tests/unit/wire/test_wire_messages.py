@@ -9,8 +9,9 @@ import torch
 from msgspec.structs import replace
 from samples import FORWARD, HIDDEN, LIMITS, REFUSAL, SAMPLES, body_of, raw
 
-from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.codes import Code, Denial, RemoteError
 from potluck.protocol.messages import ForwardRequest, StepRequest
+from potluck.sentences import verbatim
 from potluck.wire import message as layout
 from potluck.wire.calls import RequestJoiner
 from potluck.wire.errors import WireError
@@ -142,6 +143,15 @@ def test_any_bytes_read_as_a_refusal(body: bytes, code: Code, text: str, may_be_
     error = decode_refusal(body, may_be_words=may_be_words)
     assert error.code is code
     assert error.message.startswith(text)
+
+
+def test_a_denial_is_read_as_our_own_sentence_and_one_that_is_not_known_as_the_peers_words() -> None:
+    sent = encode_refusal(RemoteError(Code.BUSY, Denial.UNCONFIRMED))
+    told = decode_refusal(sent, may_be_words=False)
+    assert (told.code, told.denial) == (Code.BUSY, Denial.UNCONFIRMED)
+    assert told.sentence == RemoteError(Code.BUSY, Denial.UNCONFIRMED).sentence
+    newer = decode_refusal(sent.replace(b"unconfirmed", b"another_one"), may_be_words=False)
+    assert (newer.denial, newer.sentence) == (None, verbatim(told.message))
 
 
 def test_a_large_call_goes_in_parts_and_is_joined_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from potluck_control.http_server import HttpAnswer, HttpError, HttpServer, Reque
 from potluck_control.settings import MetricsSettings
 
 from potluck.p2p.ports import is_loopback, names_this_computer
+from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.reporting.metrics.exposition import CONTENT_TYPE, Family, render
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ class MetricsPage:
     """Opens what `apply` is given, now and whenever the settings change; `close` ends it.
 
     Attributes:
-        problem: why the page that is wanted is not there, as one sentence; None if all is well.
+        problem: why the page that is wanted is not there; nothing if all is well.
     """
 
     def __init__(self, families: Callable[[], Iterable[Family]]) -> None:
@@ -36,7 +37,7 @@ class MetricsPage:
         self._settings = MetricsSettings()
         self._server = HttpServer(self, _LIMITS)
         self._lock = asyncio.Lock()
-        self.problem: str | None = None
+        self.problem = NOTHING
 
     @property
     def url(self) -> str | None:
@@ -54,9 +55,9 @@ class MetricsPage:
             await self._server.close()
             self._settings = settings
             self.problem = refusal(settings)
-            if settings.port and self.problem is None:
+            if settings.port and not self.problem:
                 await self._start(settings)
-            if self.problem is not None:
+            if self.problem:
                 log.warning("%s", self.problem)
 
     async def close(self) -> None:
@@ -67,7 +68,8 @@ class MetricsPage:
         try:
             await self._server.start_tcp(settings.address, settings.port)
         except OSError as error:
-            self.problem = f"metrics.port {settings.port} cannot be listened on: {error.strerror}"
+            why = str(error.strerror)
+            self.problem = sentence("metrics.port {port} cannot be listened on: {why}", port=settings.port, why=why)
         else:
             log.info("metrics are at %s", self.url)
 
@@ -90,19 +92,22 @@ class MetricsPage:
         return HttpAnswer(render(self._families()), CONTENT_TYPE, keep_alive=False)
 
 
-def refusal(settings: MetricsSettings) -> str | None:
-    """Return why such a page is not opened; None: it may be."""
+def refusal(settings: MetricsSettings) -> Sentence:
+    """Return why such a page is not opened; nothing: it may be."""
     if not settings.port:
-        return None
+        return NOTHING
     try:
         ipaddress.ip_address(settings.address)
     except ValueError:
-        return f"metrics.address {settings.address!r} is not an IP address (127.0.0.1 is this machine only)"
+        return sentence(
+            "metrics.address {name} is not an IP address (127.0.0.1 is this machine only)", name=repr(settings.address)
+        )
     if is_loopback(settings.address) or settings.allow_remote:
-        return None
-    return (
-        f"metrics.address {settings.address} can be reached from other machines; nothing is shown there "
-        "(set metrics.allow_remote if that is what you want)"
+        return NOTHING
+    return sentence(
+        "metrics.address {name} can be reached from other machines; nothing is shown there "
+        "(set metrics.allow_remote if that is what you want)",
+        name=settings.address,
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from potluck_cli.main import main
 from potluck_control.network_report import NetworkReport
 from potluck_control.places import Places
-from potluck_control.schema import ProbeState, Status, SwarmStatus
+from potluck_control.schema import EngineStatus, ProbeState, Status, SwarmStatus
 from potluck_control.states import Reason, State
 from potluck_daemon.doctor import checks, clock, desktop, disk, gpu, memory, nat, packages, port, service, swarm
 from potluck_daemon.doctor.checks import CHECKS, examine, read_scene
@@ -15,6 +15,7 @@ from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.machine import Gpu, Vendor
 
 from potluck.protocol.swarm import new_swarm
+from potluck.sentences import NOTHING, verbatim
 
 GB = 10**9
 OK, NOTE, WARNING, ERROR = Severity.OK, Severity.NOTE, Severity.WARNING, Severity.ERROR
@@ -22,41 +23,75 @@ APPLE = Gpu(Vendor.APPLE, "Apple M2", 16 * GB)
 H200 = Gpu(Vendor.NVIDIA, "H200", 140 * GB, (9, 0))
 DISK = disk.DiskFacts("/s", GB, True, "/c", 100 * GB)
 NOW = clock.EARLIEST + 1.0
-WATCHED = {"Desktop session": ProbeState.WATCHING}
+WATCHED = {desktop.SessionProbe.name: ProbeState.WATCHING}
+
+FAST = EngineStatus(runs_on=verbatim("native kernels, fused"))
+SLOW = EngineStatus(slow_why=verbatim("no gcc"), runs_on_hint=verbatim("apt"))
+OLD = EngineStatus(slow_why=verbatim("the processor lacks AVX2"))
 
 
 def test_each_verdict_and_what_to_do() -> None:
     for judge, facts, severities, words in (
         (gpu.judge, gpu.GpuFacts(), [NOTE], "no GPU found"),
-        (gpu.judge, gpu.GpuFacts(runs_on="native kernels, fused"), [NOTE, OK], "native kernels, fused"),
-        (gpu.judge, gpu.GpuFacts(runs_on="plain: no gcc", hint="apt"), [NOTE, WARNING], "no gcc"),
-        (gpu.judge, gpu.GpuFacts(runs_on="plain: the processor lacks AVX2"), [NOTE, NOTE], "lacks AVX2"),
+        (
+            gpu.judge,
+            gpu.GpuFacts(engine=FAST),
+            [NOTE, OK],
+            "native kernels, fused",
+        ),
+        (
+            gpu.judge,
+            gpu.GpuFacts(engine=SLOW),
+            [NOTE, WARNING],
+            "no gcc",
+        ),
+        (
+            gpu.judge,
+            gpu.GpuFacts(engine=OLD),
+            [NOTE, NOTE],
+            "lacks AVX2",
+        ),
         (gpu.judge, gpu.GpuFacts(wanted="cuda:1"), [ERROR], "serve.device is 'cuda:1'"),
         (gpu.judge, gpu.GpuFacts(has_other=True), [NOTE], "without NVIDIA's driver"),
         (gpu.judge, gpu.GpuFacts((APPLE,), torch="2.13.0"), [OK], "Apple M2 with 16.0 GB"),
         (gpu.judge, gpu.GpuFacts(problem="Driver Not Loaded"), [ERROR], "Driver Not Loaded"),
         (gpu.judge, gpu.GpuFacts((H200,), "580.65.06", torch="2.13.0+cu130"), [OK, OK], "H200 with 140 GB"),
-        (gpu.judge, gpu.GpuFacts((H200,), "580.1", runs_on="fused, graphs"), [OK, OK, OK], "fused, graphs"),
+        (
+            gpu.judge,
+            gpu.GpuFacts((H200,), "580.1", engine=FAST),
+            [OK, OK, OK],
+            "native kernels, fused",
+        ),
         (gpu.judge, gpu.GpuFacts((H200,), "470.1", torch="2.13.0+cu130"), [OK, ERROR], "too old"),
         (gpu.judge, gpu.GpuFacts((H200,), "580.1", torch="2.13.0+cpu"), [OK, OK, WARNING], "the CPU only"),
         (gpu.judge, gpu.GpuFacts((replace(H200, capability=(3, 5)),), "580.1"), [WARNING, OK], "too old for torch"),
         (packages.judge, packages.PackageFacts("/p"), [OK], "installed"),
         (packages.judge, packages.PackageFacts("/p", ("torch",)), [ERROR], "needs torch"),
         (packages.judge, packages.PackageFacts("/p", problem="FileNotFoundError"), [ERROR], "/p cannot be run"),
-        (memory.judge, memory.MemoryFacts(16 * GB, 8 * GB), [OK], "8.0 of 16.0 GB"),
-        (memory.judge, memory.MemoryFacts(16 * GB, GB), [WARNING], "1.0 of 16.0"),
-        (memory.judge, memory.MemoryFacts(16 * GB, GB, is_engine_running=True), [OK], "1.0 of 16.0"),
-        (memory.judge, memory.MemoryFacts(GB, GB), [ERROR], "1.0 of 1.0"),
+        (memory.judge, memory.MemoryFacts(16 * GB, 8 * GB), [OK], "8.0 GB of 16.0 GB"),
+        (memory.judge, memory.MemoryFacts(16 * GB, GB), [WARNING], "1.0 GB of 16.0"),
+        (memory.judge, memory.MemoryFacts(16 * GB, GB, is_engine_running=True), [OK], "1.0 GB of 16.0"),
+        (memory.judge, memory.MemoryFacts(GB, GB), [ERROR], "1.0 GB of 1.0"),
         (disk.judge, DISK, [OK], "100 GB"),
         (disk.judge, replace(DISK, cache_free_bytes=GB), [WARNING], "1.0 GB"),
         (disk.judge, replace(DISK, cache_free_bytes=GB, needs_cache=False), [OK], "1.0 GB"),
         (disk.judge, replace(DISK, state_free_bytes=0), [ERROR], "0 B"),
         (disk.judge, replace(DISK, is_state_writable=False), [ERROR], "/s cannot be written"),
         (desktop.judge, {}, [OK], "no desktop"),
-        (desktop.judge, {"Desktop session": ProbeState.FAILED}, [ERROR], "cannot be seen"),
-        (desktop.judge, WATCHED | {"Full-screen windows": ProbeState.SEEN}, [OK], "can be seen"),
-        (desktop.judge, WATCHED | {"Full-screen windows (Wayland)": ProbeState.WATCHING}, [OK], "can be seen"),
-        (desktop.judge, WATCHED | {"Applications of the desktop": ProbeState.WATCHING}, [NOTE], "when they are busy"),
+        (desktop.judge, {desktop.SessionProbe.name: ProbeState.FAILED}, [ERROR], "cannot be seen"),
+        (desktop.judge, WATCHED | {desktop.FullScreenProbe.name: ProbeState.SEEN}, [OK], "can be seen"),
+        (
+            desktop.judge,
+            WATCHED | {desktop.WaylandWindowsProbe.name: ProbeState.WATCHING},
+            [OK],
+            "can be seen",
+        ),
+        (
+            desktop.judge,
+            WATCHED | {desktop.ApplicationProbe.name: ProbeState.WATCHING},
+            [NOTE],
+            "when they are busy",
+        ),
         (desktop.judge, WATCHED, [ERROR], "nothing shows windows"),
         (clock.judge, clock.ClockFacts(NOW, True), [OK], "2026"),
         (clock.judge, clock.ClockFacts(NOW, False), [WARNING], "not synchronised"),
@@ -89,7 +124,7 @@ def test_each_verdict_and_what_to_do() -> None:
     ):
         found = judge(facts)
         assert [finding.severity for finding in found] == severities
-        assert any(words in finding.text for finding in found)
+        assert any(words in str(finding.text) for finding in found)
         assert all(finding.advice for finding in found if finding.severity in (WARNING, ERROR))
 
 
@@ -103,15 +138,15 @@ def test_a_check_that_fails_does_not_hide_the_others(places: Places, monkeypatch
     def broken(_: Scene) -> object:
         raise RuntimeError
 
-    monkeypatch.setattr(checks, "CHECKS", (("first", broken, memory.judge), *CHECKS[3:4]))
+    monkeypatch.setattr(checks, "CHECKS", ((verbatim("first"), broken, memory.judge), *CHECKS[3:4]))
     first, second = examine(read_scene(places, None))
-    assert (first.severity, first.text) == (NOTE, "could not be checked (RuntimeError)")
-    assert second.check == "memory"
+    assert (first.severity, str(first.text)) == (NOTE, "could not be checked (RuntimeError)")
+    assert second.check == memory.NAME
 
 
 def test_gaps_are_known_from_the_daemon(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     known = SwarmStatus("s", "m", 4, coverage=(1, 0, 0, 1))
-    status = Status(State.SERVING, Reason.NONE, "", 1.0, "1", swarm=known)
+    status = Status(State.SERVING, Reason.NONE, NOTHING, 1.0, "1", swarm=known)
     scene = replace(read_scene(places, status), swarm=new_swarm("s", "m", 4))
     assert swarm.gather(scene).gaps == 2
 
@@ -127,7 +162,7 @@ def test_a_finding_is_a_line_and_its_advice_another_and_an_error_makes_the_exit_
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path))
     for severity, code in ((ERROR, 1), (WARNING, 0), (OK, 0)):
-        found = [Finding("x", severity, "broken", "mend it")]
+        found = [Finding(verbatim("x"), severity, verbatim("broken"), verbatim("mend it"))]
         monkeypatch.setattr("potluck_cli.doctor.examine", lambda _, found=found: found)
         assert main(["doctor"]) == code
         line, advice = capsys.readouterr().out.splitlines()[:2]

@@ -31,13 +31,13 @@ def environment(root: Path, name: str = "cpu") -> Path:
 
 def errors(places: Places, machine: Hardware = MACHINE, variant: str = "") -> dict[str, str]:
     found = make_plan(places.engines, machine, variant, None).findings()
-    return {item.check: f"{item.text} | {item.advice}" for item in found if item.severity is Severity.ERROR}
+    return {str(item.check): f"{item.text} | {item.advice}" for item in found if item.severity is Severity.ERROR}
 
 
 def test_a_variant_without_a_list_is_looked_up_and_that_is_said(places: Places) -> None:
     for variant, python in (("cpu", (3, 13)), ("rocm7.2", (3, 11)), ("cu126", (3, 12))):
         plan = make_plan(places.engines, replace(MACHINE, python=python), variant, None)
-        (note,) = [item.text for item in plan.findings() if item.check == "packages"]
+        (note,) = [str(item.text) for item in plan.findings() if str(item.check) == "packages"]
         assert "looked up during set-up, and kept with hashes" in note
         assert (plan.own_build, plan.requirements.exists()) == (variant, False)
         assert plan.requirements.parent == places.engines

@@ -19,6 +19,7 @@ from potluck_daemon.environment.uv import WheelSources, find_uv
 from potluck_daemon.environment.variants import VARIANTS, Choice
 
 from potluck.errors import PotluckError
+from potluck.sentences import NOTHING
 
 FOLDER = Path("/home/me/engines")
 FETCH = "error: Failed to fetch: https://packages.example/simple/torch/\n  cause: "
@@ -109,7 +110,9 @@ def test_torch_comes_from_the_index_of_its_build_unless_the_user_named_a_source(
 def test_a_list_with_a_build_of_its_own_is_looked_up_in_that_builds_index(tmp_path: Path) -> None:
     for name in ("cpu", "cu130", "mps"):
         machine = Hardware(macos=(15, 1), architecture="arm64") if name == "mps" else Hardware(glibc=(2, 36))
-        plan = EnvironmentPlan(Store(tmp_path), machine, Choice(VARIANTS[name], ""), Site(tmp_path, 10**12, True, True))
+        plan = EnvironmentPlan(
+            Store(tmp_path), machine, Choice(VARIANTS[name], NOTHING), Site(tmp_path, 10**12, True, True)
+        )
         assert plan.own_build == ("cpu" if name == "cpu" else "")
         assert (f"torch==2.13.0+{name}" in requirements_of(name).read_text()) == bool(plan.own_build)
 

@@ -15,6 +15,8 @@ from potluck_daemon.reporting.metrics.families import families
 from potluck_daemon.reporting.metrics.page import MetricsPage, refusal
 from prometheus_client.parser import text_string_to_metric_families
 
+from potluck.sentences import NOTHING
+
 STATUS = Status(
     State.SERVING,
     Reason.NONE,
@@ -115,7 +117,7 @@ async def test_a_page_moves_and_closes_with_the_settings() -> None:
         assert page.url is None
         assert "allow_remote" in str(page.problem)
         await page.apply(MetricsSettings())
-        assert (page.url, page.problem) == (None, None)
+        assert (page.url, page.problem) == (None, NOTHING)
         with pytest.raises(ConnectionRefusedError):
             await _get(port, "GET /metrics HTTP/1.1")
 
@@ -123,9 +125,9 @@ async def test_a_page_moves_and_closes_with_the_settings() -> None:
 def test_other_machines_see_the_page_only_if_that_was_said() -> None:
     for address in ("0.0.0.0", "::", "192.168.1.5", "localhost"):
         assert refusal(MetricsSettings(port=9000, address=address))
-        assert refusal(MetricsSettings(port=9000, address="127.0.0.1")) is None
+        assert refusal(MetricsSettings(port=9000, address="127.0.0.1")) == NOTHING
         allowed = refusal(MetricsSettings(port=9000, address=address, allow_remote=True))
-        assert (allowed is None) == (address != "localhost")
+        assert (allowed == NOTHING) == (address != "localhost")
 
 
 def _families() -> Iterable[Family]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from msgspec import structs
+from potluck_control.engine_messages import Waiting
 from potluck_control.schema import ProgramQuestion
 from potluck_control.settings import Settings, WhenSettings, YieldSettings
 from potluck_control.states import Certainty, Reason, State
@@ -26,7 +27,8 @@ from potluck_daemon.policy.decide import (
 from potluck_daemon.policy.questions import MAX_QUESTIONS, follow
 from potluck_daemon.policy.standing_by import is_worth_a_start, stands_by
 
-from potluck.membership.presentation import NOBODY_ONLINE, WAITING
+from potluck.protocol.codes import Denial
+from potluck.sentences import NOTHING, verbatim
 
 SETTINGS = Settings(yield_=YieldSettings(quiet_certain_s=15, quiet_likely_s=90, end_engine_after_s=30))
 IDLE_ONLY = Settings(when=WhenSettings(only_when_idle=True))
@@ -38,21 +40,23 @@ NOW = 110.0
 
 
 def inputs(phase: Phase = Phase.ONLINE, **more: object) -> Inputs:
-    engine = EngineView(phase, serving="blocks 0:4 of tiny")
+    engine = EngineView(phase, serving=verbatim("blocks 0:4 of tiny"))
     return Inputs(settings=SETTINGS, engine=engine, **more)  # type: ignore[arg-type]
 
 
 def waiting(phase: Phase) -> Inputs:
-    return Inputs(SETTINGS, EngineView(phase, waiting="nobody answers"))
+    return Inputs(SETTINGS, EngineView(phase, waiting=Waiting(verbatim("nobody answers"))))
 
 
 def changed_model(phase: Phase, sessions: int = 0) -> Inputs:
-    return Inputs(SETTINGS, EngineView(phase, "blocks 0:4 of tiny", is_outdated=True, sessions=sessions, drains=True))
+    return Inputs(
+        SETTINGS, EngineView(phase, verbatim("blocks 0:4 of tiny"), is_outdated=True, sessions=sessions, drains=True)
+    )
 
 
 LACKING = Inputs(SETTINGS, EngineView(Phase.JOINING, lacking="model.safetensors"))
 
-ALONE = Inputs(SETTINGS, EngineView(Phase.JOINING, waiting=NOBODY_ONLINE), is_applicant=True)
+ALONE = Inputs(SETTINGS, EngineView(Phase.JOINING, waiting=Waiting(denial=Denial.NOBODY_ONLINE)), is_applicant=True)
 
 
 def test_each_row_of_the_table() -> None:
@@ -114,14 +118,15 @@ def test_each_row_of_the_table() -> None:
 
 
 def test_people_read_why_an_engine_is_not_online_yet() -> None:
-    for phase, why, text in (
-        (Phase.STARTING, "nobody answers", "Can't join the swarm yet: nobody answers"),
-        (Phase.JOINING, "nobody answers", "Can't join the swarm yet: nobody answers"),
-        (Phase.RESTORING, "nobody answers", "Can't join the swarm yet: nobody answers"),
-        (Phase.JOINING, WAITING, "Waiting for you to confirm this computer on your other one"),
+    for phase, denial, text in (
+        (Phase.STARTING, None, "Can't join the swarm yet: nobody answers"),
+        (Phase.JOINING, None, "Can't join the swarm yet: nobody answers"),
+        (Phase.RESTORING, None, "Can't join the swarm yet: nobody answers"),
+        (Phase.JOINING, Denial.UNCONFIRMED, "Waiting for you to confirm this computer on your other one"),
     ):
-        decision = decide(Inputs(SETTINGS, EngineView(phase, waiting=why), is_applicant=True), NOW)
-        assert (decision.state, decision.order, decision.text) == (State.JOINING, EngineOrder.NOTHING, text)
+        engine = EngineView(phase, waiting=Waiting(verbatim("nobody answers"), denial))
+        decision = decide(Inputs(SETTINGS, engine, is_applicant=True), NOW)
+        assert (decision.state, decision.order, str(decision.text)) == (State.JOINING, EngineOrder.NOTHING, text)
 
 
 def test_the_engine_is_ended_when_a_game_lasts() -> None:
@@ -147,7 +152,9 @@ def test_what_has_ended_is_named_while_it_may_come_back() -> None:
         (Evidence(Reason.HEAT, "it", level=1.0), "It has cooled down; waiting a moment"),  # too hot
         (Evidence(Reason.HEAT, "it", level=0.9), "Loading blocks"),  # warm
     ):
-        assert decide(inputs(Phase.OFFLOADED, presence=Presence(over=(Over(evidence, 200.0),))), 201.0).text == text
+        assert (
+            str(decide(inputs(Phase.OFFLOADED, presence=Presence(over=(Over(evidence, 200.0),))), 201.0).text) == text
+        )
 
 
 def test_the_process_is_prepared_before_the_quiet_time_is_over_and_ended_when_the_game_is_back() -> None:
@@ -164,10 +171,10 @@ def test_the_process_is_prepared_before_the_quiet_time_is_over_and_ended_when_th
 
 
 def test_a_failed_engine_waits_for_its_retry_and_says_why() -> None:
-    engine = EngineView(Phase.ENDED, failure="The engine ran out of memory", retry_at=NOW + 8)
+    engine = EngineView(Phase.ENDED, failure=verbatim("The engine ran out of memory"), retry_at=NOW + 8)
     decision = decide(Inputs(settings=SETTINGS, engine=engine), NOW)
     assert (decision.state, decision.order, decision.left_s) == (State.ERROR, EngineOrder.NOTHING, 8)
-    assert decision.text == "The engine ran out of memory"
+    assert str(decision.text) == "The engine ran out of memory"
     assert decide(Inputs(settings=SETTINGS, engine=engine), NOW + 8).order is EngineOrder.START
 
 
@@ -224,8 +231,8 @@ def test_who_was_told_to_finish_ends_as_soon_as_nothing_is_left_to_wait_for() ->
 
 def test_a_pause_says_how_long_it_lasts() -> None:
     decision = decide(inputs(is_paused=True, pause_left_s=60.0), NOW)
-    assert (decision.reason, decision.text, decision.left_s) == (Reason.TIMER, "Paused by you", 60.0)
-    assert "until the game ends" in decide(inputs(Phase.ENDED, is_paused=True, is_pause_of_game=True), NOW).text
+    assert (decision.reason, str(decision.text), decision.left_s) == (Reason.TIMER, "Paused by you", 60.0)
+    assert "until the game ends" in str(decide(inputs(Phase.ENDED, is_paused=True, is_pause_of_game=True), NOW).text)
 
 
 # --- evidence of every kind ------------------------------------------------------------------------------------------
@@ -252,7 +259,7 @@ def test_whoever_needs_the_device_gets_it_and_is_named() -> None:
             Reason.GAME: "that has ended",
             Reason.EXCLUSIVE_APP: "that has ended",
         }
-        assert decision.ends == f"15 s after {ends.get(reason, 'that is done')}"
+        assert str(decision.ends) == f"15 s after {ends.get(reason, 'that is done')}"
         assert decide(inputs(presence=seen(reason)), NOW).order is EngineOrder.OFFLOAD
 
 
@@ -276,8 +283,8 @@ HOT = Evidence(Reason.HEAT, "NVIDIA A", level=0.3)
 def test_heat_slows_down_before_it_stops() -> None:
     warm = decide(inputs(presence=Presence((HOT,))), NOW)
     assert (warm.state, warm.reason, warm.order, warm.duty) == (State.SERVING, Reason.HEAT, EngineOrder.NOTHING, 0.7)
-    assert "slowly" in warm.text
-    assert "NVIDIA A" in warm.text
+    assert "slowly" in str(warm.text)
+    assert "NVIDIA A" in str(warm.text)
     far_too_hot = decide(inputs(presence=seen(Reason.HEAT, level=1.0)), NOW)
     assert (far_too_hot.reason, far_too_hot.order) == (Reason.HEAT, EngineOrder.OFFLOAD)
 
@@ -314,7 +321,7 @@ def test_only_when_idle() -> None:
             assert decide(playing, NOW).reason is Reason.GAME, "a player with a game pad looks away"
         else:
             assert decision.reason is Reason.USER_ACTIVE
-            assert ("Can't tell" in decision.text) is (is_away is None)
+            assert ("Can't tell" in str(decision.text)) is (is_away is None)
 
 
 def test_a_game_on_another_gpu_is_left_alone_if_the_user_wants_it_and_both_are_known() -> None:
@@ -333,8 +340,8 @@ def test_a_game_on_another_gpu_is_left_alone_if_the_user_wants_it_and_both_are_k
         assert (decide(given, NOW).order is EngineOrder.OFFLOAD) is yields
 
 
-BAR = Obstacle(Reason.SCHEDULE, "Outside of the hours", "at ten", left_s=600.0)
-DISK = Obstacle(Reason.DISK, "The disk is full", "when there is room", only_before_start=True)
+BAR = Obstacle(Reason.SCHEDULE, verbatim("Outside of the hours"), verbatim("at ten"), left_s=600.0)
+DISK = Obstacle(Reason.DISK, verbatim("The disk is full"), verbatim("when there is room"), only_before_start=True)
 
 
 def test_hours_and_caps_end_the_engine_and_say_for_how_long() -> None:
@@ -380,7 +387,9 @@ def test_a_program_of_the_always_list_is_not_offered_to_be_ignored() -> None:
 
 # -- what follows: questions whether a program is a game, and who stays in the swarm -----------------------------------
 
-UNSURE = Decision(State.YIELDED, Reason.FULL_SCREEN, "Giving way", Rung.ENDED, app="hedgewars", app_title="Hedgewars")
+UNSURE = Decision(
+    State.YIELDED, Reason.FULL_SCREEN, verbatim("Giving way"), Rung.ENDED, app="hedgewars", app_title="Hedgewars"
+)
 OPEN = ProgramQuestion("hedgewars", "Hedgewars")
 CLOSED = structs.replace(OPEN, is_open=False)
 
@@ -421,7 +430,7 @@ def test_a_busy_program_in_a_window_is_asked_about_while_potluck_serves() -> Non
 
 
 def decided(reason: Reason, rung: Rung = Rung.ENDED) -> Decision:
-    return Decision(State.PAUSED, reason, "", rung)
+    return Decision(State.PAUSED, reason, NOTHING, rung)
 
 
 def test_a_member_who_pauses_or_plays_stays_in_the_swarm() -> None:
@@ -441,7 +450,7 @@ def test_an_engine_keeps_its_own_node_while_it_gives_back_the_device() -> None:
 
 
 def test_no_node_begins_before_an_engine_that_starts_in_a_moment() -> None:
-    retry = EngineView(Phase.ENDED, failure="killed", retry_at=NOW + 1)
+    retry = EngineView(Phase.ENDED, failure=verbatim("killed"), retry_at=NOW + 1)
     assert not is_worth_a_start(decide(Inputs(SETTINGS, retry), NOW))
     assert is_worth_a_start(decide(Inputs(SETTINGS, replace(retry, retry_at=NOW + 30)), NOW))
     assert not is_worth_a_start(decide(inputs(Phase.ENDED), NOW))

@@ -15,6 +15,8 @@ from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeUnavailableError, Sighting, Situation
 from potluck_daemon.presence.processes import ProcessTable
 
+from potluck.sentences import sentence
+
 PCI = "0000:03:00.0"
 SECOND_NS = 1_000_000_000
 
@@ -152,7 +154,7 @@ async def test_memory_is_short_below_the_reserve_and_until_the_engine_fits_again
     made: MadeProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "INTERVAL_S", 0.01)
-    pressed = Sighting(Reason.RAM_PRESSURE, "the memory")
+    pressed = Sighting(Reason.RAM_PRESSURE, sentence("the memory"))
 
     def available(mib: int) -> None:
         (made.proc / "meminfo").write_text(f"MemTotal: 9 kB\nMemAvailable: {mib * 1024} kB\n")
@@ -179,7 +181,7 @@ def test_an_amd_gpu_tells_its_memory_in_sys(tmp_path: Path) -> None:
     card = tmp_path / "class/drm/card0"
     card.mkdir(parents=True)
     (card / "device").symlink_to(device)
-    assert amd_memory(tmp_path) == [(PCI, "the GPU", 8000, 5000)]
+    assert amd_memory(tmp_path) == [(PCI, sentence("the GPU"), 8000, 5000)]
 
 
 def chip(sys: Path, number: int, name: str, *celsius: float) -> None:
@@ -201,7 +203,7 @@ async def test_a_hot_processor_is_told(made: MadeProcesses) -> None:
     chip(made.sys, 0, "k10temp", 95)
     probe = HeatProbe(made.surroundings, NvmlReader(), gpu_cap_c=80, cpu_cap_c=90)
     async with watching(probe) as reports:
-        await reports.until_seen(Sighting(Reason.HEAT, "the processor", level=0.5))
+        await reports.until_seen(Sighting(Reason.HEAT, sentence("the processor"), level=0.5))
 
 
 def test_heat_rises_in_tenths_and_too_hot_lasts_until_it_is_cool() -> None:

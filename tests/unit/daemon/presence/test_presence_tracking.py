@@ -5,6 +5,8 @@ from potluck_daemon.policy.decide import Presence
 from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.presence.tracking import Track, forget_quiet, observe
 
+from potluck.sentences import verbatim
+
 GAME = Sighting(Reason.GAME, "supertux2")
 WINDOW = Sighting(Reason.FULL_SCREEN, "mystery", Certainty.LIKELY)
 WEAK_WINDOW = Sighting(Reason.FULL_SCREEN, "Mystery", Certainty.WEAK, app="mystery")
@@ -14,7 +16,7 @@ AWAY = Sighting(Reason.AWAY, "nobody", Certainty.LIKELY)
 
 
 def look(track: Track, probe: str, now: float, *sightings: Sighting) -> Track:
-    return observe(track, probe, sightings, now, likely_interval_s=1.0)
+    return observe(track, verbatim(probe), sightings, now, likely_interval_s=1.0)
 
 
 def who(track: Track) -> list[str]:
@@ -137,7 +139,7 @@ def test_the_list_of_what_is_over_stays_short() -> None:
 
 def test_a_probe_that_fails_takes_back_what_it_said() -> None:
     track = look(Track(), "gamemode", 10.0, GAME)
-    track = observe(track, "gamemode", None, 11.0, likely_interval_s=1.0)
+    track = observe(track, verbatim("gamemode"), None, 11.0, likely_interval_s=1.0)
     assert who(track) == []
     assert len(track.presence.over) == 1
 

@@ -24,6 +24,7 @@ from potluck_daemon.presence.probe import (
 from potluck_daemon.presence.watch import Level, Watch
 
 from potluck.errors import UsageError
+from potluck.sentences import verbatim
 
 GAME = Sighting(Reason.GAME, "Hades", app="hades")
 LISTED = Sighting(Reason.EXCLUSIVE_APP, "hades", app="hades")
@@ -33,7 +34,7 @@ class Scripted:
     """Reports, or raises, what it is given."""
 
     def __init__(self, name: str = "scripted") -> None:
-        self.name = name
+        self.name = verbatim(name)
         self.situation: Situation | None = None
         self._steps: asyncio.Queue[tuple[Sighting, ...] | Exception] = asyncio.Queue()
 
@@ -93,7 +94,7 @@ async def test_a_probe_that_cannot_work_is_shown_as_such_and_disturbs_no_other()
             broken.then((GAME,))
             await watched.until(lambda: bool(watched.watch.presence.evidence))
             broken.then(error)
-            shown = ProbeStatus("broken", state, detail)
+            shown = ProbeStatus(verbatim("broken"), state, verbatim(detail))
             await watched.until(lambda shown=shown: watched.state() == shown)
             assert watched.watch.presence.evidence == ()
         other.then((GAME,))
@@ -112,7 +113,7 @@ async def test_a_probe_that_failed_is_tried_again_after_a_while_or_when_a_deskto
             if retry_s > 1.0:
                 watched.watch.retry_now()
             await watched.until(lambda: bool(watched.watch.presence.evidence))
-            assert watched.state() == ProbeStatus("scripted", ProbeState.SEEN, "Hades")
+            assert watched.state() == ProbeStatus(verbatim("scripted"), ProbeState.SEEN, verbatim("Hades"))
 
 
 async def test_it_is_settled_when_each_probe_has_looked_or_cannot_or_time_is_up() -> None:
@@ -200,7 +201,7 @@ def test_agents_are_bounded_in_number_and_in_what_they_may_say() -> None:
 
 def names(settings: Settings) -> tuple[set[str], set[str]]:
     probes, off = probes_for(settings, Surroundings(environment={}), AgentReports(), NvmlReader())
-    return {probe.name for probe in probes}, set(off)
+    return {str(probe.name) for probe in probes}, set(map(str, off))
 
 
 def test_what_the_user_does_not_mind_is_not_looked_at_and_by_default_all_that_needs_no_list_and_no_cap() -> None:
@@ -216,7 +217,7 @@ def test_what_the_user_does_not_mind_is_not_looked_at_and_by_default_all_that_ne
 class Stubborn:
     """Answers a cancellation with an error or loses it, as a library does that connects or meets a result."""
 
-    name = "stubborn"
+    name = verbatim("stubborn")
 
     def __init__(self, fails: bool) -> None:
         self.fails = fails

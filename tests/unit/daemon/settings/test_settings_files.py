@@ -9,6 +9,7 @@ from potluck_daemon.settings.state import Pause, StateFile
 
 from potluck.errors import PotluckError
 from potluck.files import remove_litter, write_atomically
+from potluck.sentences import NOTHING
 
 
 def test_what_killed_writers_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
@@ -45,7 +46,7 @@ def test_state_survives_a_restart(tmp_path: Path) -> None:
     file.state = replace(file.state, pause=Pause(1.0, 2.0), tokens_day="2026-01-01", tokens=7, swarm=swarm)
     file.save()
     again = StateFile(tmp_path / "state.json")
-    assert again.load() is None
+    assert again.load() == NOTHING
     assert again.state == file.state
 
 
@@ -54,7 +55,7 @@ def test_a_damaged_state_without_a_copy_is_kept_aside(tmp_path: Path) -> None:
     for data in (b"", b"{", b'{"pause": 3}', b"\xff", b'{"tokens": "many"}'):
         path.write_bytes(data)
         file = StateFile(path)
-        assert file.load() is None
+        assert file.load() == NOTHING
         (aside,) = tmp_path.glob("state.json.broken-*")
         assert aside.read_bytes() == data
         assert file.state == StateFile(path).state

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from potluck_control.places import Places
-from potluck_control.settings import Settings, entries
+from potluck_daemon.settings.schema import Settings, entries
 from potluck_daemon.settings.store import Loaded, SettingsStore, load
 from potluck_daemon.settings.values import convert, entry_of, shown
 
@@ -52,7 +52,7 @@ def test_the_file_overrides_defaults_and_the_environment_overrides_the_file(path
     for name, text in (("SERVE_NUM_BLOCKS", "many"), ("SERVE_NAME", "a\udcff"), ("YIELD_NEVER", "a,b\udcff")):
         loaded = load(path, {f"POTLUCK_{name}": text})
         assert loaded.is_valid
-        assert f"POTLUCK_{name} is ignored" in loaded.notices[0]
+        assert f"POTLUCK_{name} is ignored" in str(loaded.notices[0])
 
 
 def test_a_file_that_is_no_toml_is_named_and_left_alone_also_by_commands(path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_file_that_is_no_toml_is_named_and_left_alone_also_by_commands(path: P
         path.write_bytes(data)
         loaded = load(path, {})
         assert loaded.settings == Settings()
-        assert "not valid TOML" in loaded.problems[0]
+        assert "not valid TOML" in str(loaded.problems[0])
         with pytest.raises(UsageError) as raised:
             change(path, {"serve.num_blocks": "1"})
         assert "config edit" in (raised.value.hint or "")
@@ -76,7 +76,7 @@ def test_a_file_from_an_editor_of_windows_is_understood(path: Path) -> None:
 
 def test_a_mistake_is_named_with_its_line_and_has_its_default(path: Path) -> None:
     path.write_text('[serve]\ndevice = "cpu\n')
-    assert "line 2" in load(path, {}).problems[0]
+    assert "line 2" in str(load(path, {}).problems[0])
     for section, line in (
         ("serve", "num_blocks = -1"),
         ("serve", 'num_blocks = "many"'),
@@ -92,33 +92,14 @@ def test_a_mistake_is_named_with_its_line_and_has_its_default(path: Path) -> Non
         path.write_text(f"# mine\n[{section}]\n{line}\n")
         loaded = load(path, {})
         assert loaded.settings == Settings()
-        assert loaded.problems[0].startswith(f"settings.toml line 3: {section}.{line.split()[0]}: expected")
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ('blocks = "2-9"', "serve.blocks: expected START:END"),
-        (
-            'devices = ["cpu", "cuda:0"]',
-            "serve.devices: blocks cannot be spread over cpu and cuda:0; name several CUDA",
-        ),
-        (
-            'max_memory = "cpu=much"',
-            "serve.max_memory: 'cpu=much' is not a device and its memory; such as cuda:0=10GiB",
-        ),
-    ],
-)
-def test_what_the_engine_could_not_read_is_a_mistake_in_the_file(path: Path, line: str, words: str) -> None:
-    path.write_text(f"[serve]\n{line}\n")
-    assert words in load(path, {}).problems[0]
+        assert str(loaded.problems[0]).startswith(f"settings.toml line 3: {section}.{line.split()[0]}: expected")
 
 
 def test_an_unknown_setting_is_named_with_what_may_have_been_meant(path: Path) -> None:
     path.write_text("[serve]\nnum_block = 3\n[other]\nx = 1\n")
     loaded = load(path, {})
     assert loaded.is_valid
-    assert loaded.notices == (
+    assert tuple(map(str, loaded.notices)) == (
         "settings.toml line 2: there is no setting serve.num_block; did you mean serve.num_blocks?",
         "settings.toml line 4: there is no setting other.x",
     )
@@ -130,7 +111,7 @@ def test_a_file_of_an_unknown_version_is_refused_and_not_touched(path: Path) -> 
         path.write_text(text)
         loaded = load(path, {})
         assert loaded.settings == Settings()
-        assert "knows version 2" in loaded.problems[0]
+        assert "knows version 2" in str(loaded.problems[0])
         with pytest.raises(UsageError, match="version"):
             change(path, {"serve.num_blocks": "3"})
         assert path.read_text() == text
@@ -233,7 +214,7 @@ def test_a_full_disk_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyP
 def test_a_file_that_cannot_be_read_is_a_problem_and_the_environment_still_counts(path: Path) -> None:
     path.mkdir()
     loaded = load(path, {"POTLUCK_SERVE_THREADS": "3"})
-    assert "cannot be read" in loaded.problems[0]
+    assert "cannot be read" in str(loaded.problems[0])
     assert loaded.settings.serve.threads == 3
 
 

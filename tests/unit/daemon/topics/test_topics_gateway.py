@@ -27,7 +27,9 @@ from potluck_daemon.topics.gateway import GatewayTopic
 
 from potluck.membership.identity import Identity
 from potluck.membership.joined import JoinedSwarms
+from potluck.protocol.codec import encode
 from potluck.protocol.swarm import new_swarm
+from potluck.sentences import NOTHING, verbatim
 
 ADDRESS = f"/ip4/127.0.0.1/tcp/9/p2p/{Identity.generate().peer_id}"
 READY = 'echo \'{"url": "http://127.0.0.1:1/v1"}\''
@@ -60,9 +62,13 @@ async def until(ask: Ask, wanted: Callable[[GatewayStatus], object]) -> GatewayS
     return await ask_until(ask, gateway.STATUS, wanted)
 
 
+_SENTENCES = ("step", "problem", "notice", "found")
+
+
 def said(**report: object) -> str:
     """The line of a script that reports this."""
-    return f"echo '{json.dumps(report)}'"
+    told = {name: verbatim(value) if name in _SENTENCES else value for name, value in report.items()}
+    return f"echo '{encode(told).decode()}'"
 
 
 def opening_of(script: Path) -> Any:
@@ -105,9 +111,9 @@ async def test_what_audits_found_is_in_status_and_history(ask: Ask, script: Path
     await started(ask, script, found, asked, READY, "sleep 600")
     status = await ask(schema.STATUS)
     assert status.audits == AuditStatus(7, 1, ("Eve",))
-    assert status.notices == (text,)
+    assert tuple(map(str, status.notices)) == (text,)
     (kept,) = (await ask(schema.HISTORY, schema.HistoryParams(words="wrongly"))).transitions
-    assert (kept.text, kept.before, kept.state) == (text, status.state, status.state)
+    assert (str(kept.text), kept.before, kept.state) == (text, status.state, status.state)
     await ask(gateway.STOP)
     assert (await ask(schema.STATUS)).audits == AuditStatus(7, 1, ("Eve",))
     more = said(asked=True, audits={"checked": 2, "wrong": ["Mallory", "Eve"]})
@@ -135,7 +141,7 @@ async def test_it_ends_when_nobody_asks_unless_it_stays(
     await started(ask, script, READY, "sleep 0.3", said(step="still here"), "sleep 600", stays=stays)
     now = await until(ask, lambda now: now.step if stays else now.state is GatewayState.STOPPED)
     assert (now.state, now.ends_at) == (GatewayState.READY if stays else GatewayState.STOPPED, None)
-    assert (now.problem, bool(now.token)) == ("", stays)
+    assert (str(now.problem), bool(now.token)) == ("", stays)
     assert is_alive(script) is stays
     await ask(gateway.STOP)
 
@@ -164,7 +170,7 @@ async def test_one_that_is_started_during_a_game_goes_on(ask: Ask, daemon: Daemo
 
 
 def transition(state: State, reason: Reason) -> Transition:
-    return Transition(0.0, State.SERVING, state, reason, "")
+    return Transition(0.0, State.SERVING, state, reason, NOTHING)
 
 
 async def test_it_starts_with_the_daemon_until_somebody_stops_it(ask: Ask, daemon: Daemon, script: Path) -> None:
@@ -246,7 +252,7 @@ async def test_a_failure_says_why_and_whether_no_member_answered(ask: Ask, scrip
     ):
         await started(ask, script, *lines)
         failed = await until(ask, lambda now: now.state is GatewayState.FAILED)
-        assert words in failed.problem
+        assert words in str(failed.problem)
         assert (failed.token, failed.is_waiting) == ("", is_waiting)
 
 
@@ -295,7 +301,7 @@ async def test_it_imports_while_the_engine_starts_and_is_told_the_swarm_once_tha
     is_starting = True
     monkeypatch.setattr(Supervisor, "is_starting", property(lambda _: is_starting))
     assert (await ask(gateway.START)).state is GatewayState.STARTING
-    await until(ask, lambda now: now.step == "Importing")
+    await until(ask, lambda now: str(now.step) == "Importing")
     addresses = (ADDRESS,) if comes_online else ()
     daemon._supervisor.facts = EngineFacts(daemon.configuration.swarm, addresses=addresses)
     is_starting = False
@@ -304,4 +310,4 @@ async def test_it_imports_while_the_engine_starts_and_is_told_the_swarm_once_tha
         assert now.state is GatewayState.READY
         assert opening_of(script)["membership"]["swarm"]["bootstrap_peers"] == [ADDRESS]
     else:
-        assert "cannot be found by others yet" in now.problem
+        assert "cannot be found by others yet" in str(now.problem)

@@ -14,6 +14,8 @@ from potluck_daemon.doctor import checks
 from potluck_daemon.topics.topic import Topic
 from potluck_daemon.topics.updates import UpdatesTopic
 
+from potluck.sentences import verbatim
+
 
 async def test_findings_come_one_check_after_the_other(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     second, go_on = asyncio.Event(), asyncio.Event()
@@ -24,7 +26,7 @@ async def test_findings_come_one_check_after_the_other(ask: Ask, monkeypatch: py
         asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(60)
 
     def find(name: str) -> Finding:
-        return Finding(name, Severity.OK, "fine")
+        return Finding(verbatim(name), Severity.OK, verbatim("fine"))
 
     made = (("one", lambda _: None, lambda _: [find("one")]), ("two", wait, lambda _: [find("two")]))
     monkeypatch.setattr(checks, "CHECKS", made)

@@ -111,7 +111,7 @@ async def test_who_has_the_daemon_started_is_told(
         link.parent.mkdir(parents=True)
         link.symlink_to(unit)
         now = await ask(machine.LOGIN)
-        assert (now.daemon, now.daemon_by, now.daemon_problem) == (True, str(link), problem)
+        assert (now.daemon, now.daemon_by, str(now.daemon_problem)) == (True, str(link), problem)
 
 
 async def test_what_cannot_be_switched_says_why(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,8 +121,8 @@ async def test_what_cannot_be_switched_says_why(ask: Ask, monkeypatch: pytest.Mo
     for name in ("starts_at_login", "set_start_at_login", "program"):
         monkeypatch.setattr(units, name, missing)
     now = await ask(machine.LOGIN)
-    assert "no systemctl" in now.daemon_problem
-    assert "not installed" in now.app_problem
+    assert "no systemctl" in str(now.daemon_problem)
+    assert "not installed" in str(now.app_problem)
     for params in (LoginParams(daemon=True), LoginParams(app=True)):
         with pytest.raises(ControlError):
             await ask(machine.SET_LOGIN, params)

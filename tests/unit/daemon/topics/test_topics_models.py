@@ -22,6 +22,7 @@ from potluck_daemon.view import DaemonView
 
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.swarm import new_swarm
+from potluck.sentences import NOTHING, verbatim
 
 LINK = "models--owner--small/snapshots/abc/model.safetensors"
 
@@ -102,7 +103,7 @@ async def test_prepared_blocks_are_deleted(ask: Ask, daemon: Daemon) -> None:
 async def test_models_move_to_another_folder_and_back(hub: Path, ask: Ask, tmp_path: Path) -> None:
     await ask(models.MOVE, MoveParams(str(tmp_path / "big disk")))
     now = await moved(ask)
-    assert now.move.problem == ""
+    assert not now.move.problem
     assert (now.folder.path, now.folder.is_default) == (str(tmp_path / "big disk"), False)
     assert len(now.stored) == 2
     assert now.move.progress.done_bytes == now.move.progress.total_bytes > 0
@@ -142,7 +143,7 @@ def mover(hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModelMo
 
 def test_to_another_disk_files_are_copied_and_then_removed(mover: ModelMover, hub: Path, tmp_path: Path) -> None:
     mover.run()
-    assert (mover.state.is_done, mover.state.problem) == (True, "")
+    assert (mover.state.is_done, mover.state.problem) == (True, NOTHING)
     assert mover.state.progress.done_bytes >= 600_000
     assert os.listdir(hub) == []
     link = tmp_path / "target" / LINK
@@ -153,7 +154,7 @@ def test_to_another_disk_files_are_copied_and_then_removed(mover: ModelMover, hu
 def test_a_copy_that_is_stopped_leaves_the_models_where_they_were(mover: ModelMover, hub: Path, tmp_path: Path) -> None:
     mover.stop()
     mover.run()
-    assert mover.state.problem == "stopped before everything was moved"
+    assert str(mover.state.problem) == "stopped before everything was moved"
     assert len(os.listdir(hub)) == 2
     assert os.listdir(tmp_path / "target") == []
 
@@ -165,7 +166,7 @@ def test_the_swarm_needs_the_blocks_with_the_fewest_replicas() -> None:
 
 
 def test_what_is_served_is_told_with_its_place() -> None:
-    placed = Placed("cuda:0", "bfloat16", "int4", 3, 1, 300, 100, "one streamed")
+    placed = Placed("cuda:0", "bfloat16", "int4", 3, 1, 300, 100, verbatim("one streamed"))
     swarm = SwarmStatus("friends", "owner/small", 8, span=(2, 6))
     facts = EngineFacts(placed=placed)
     now = served(swarm, facts, is_running=True)

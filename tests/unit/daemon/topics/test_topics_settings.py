@@ -24,6 +24,7 @@ from potluck_daemon.settings.store import Loaded
 
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.swarm import new_swarm
+from potluck.sentences import verbatim
 
 
 @pytest.fixture
@@ -159,7 +160,9 @@ async def test_what_is_no_name_is_refused(ask: Ask) -> None:
 
 
 async def test_a_question_stands_in_the_status_until_a_list_answers_it(ask: Ask, daemon: Daemon) -> None:
-    unsure = Decision(State.YIELDED, Reason.FULL_SCREEN, "Giving way", Rung.ENDED, app="game", app_title="The Game")
+    unsure = Decision(
+        State.YIELDED, Reason.FULL_SCREEN, verbatim("Giving way"), Rung.ENDED, app="game", app_title="The Game"
+    )
     daemon._loop._ask(unsure)
     assert (await ask(schema.STATUS)).questions == (ProgramQuestion("game", "The Game"),)
     await ask(programs.PLACE, PlaceParams("game", ProgramPlace.NEVER))

@@ -20,9 +20,10 @@ from potluck_daemon.topics import setup as topic
 
 from potluck.files import replace_link
 from potluck.protocol.codec import encode
+from potluck.sentences import verbatim
 
-FETCHING = SetupLine(SetupProgress(Step.FETCH, "torch (1 of 2)", 5, 10))
-FAILED = SetupLine(problem=Problem("the disk is full", "make room"))
+FETCHING = SetupLine(SetupProgress(Step.FETCH, verbatim("torch (1 of 2)"), 5, 10))
+FAILED = SetupLine(problem=Problem(verbatim("the disk is full"), verbatim("make room")))
 WAIT = "read line"  # until standard input ends, or a signal comes
 
 ENDS_IN_ORDER = f"trap 'touch {{folder}}/in-order; exit 1' TERM\necho x\n{WAIT}"
@@ -60,7 +61,14 @@ async def test_what_fits_this_machine_is_told_before_anything_is_made_by_one_loo
     state = await ask(setup.STATE)
     assert state.plan.variant == "cpu" or state.plan.why
     assert (state.folder, state.variant, state.progress, state.error) == (str(places.engines), "", None, None)
-    assert {finding.check for finding in state.findings} >= {"system", "Python", "folder", "disk", "GPU", "packages"}
+    assert {str(finding.check) for finding in state.findings} >= {
+        "system",
+        "Python",
+        "folder",
+        "disk",
+        "GPU",
+        "packages",
+    }
     with pytest.raises(ControlError, match="no earlier environment"):
         await ask(setup.ROLL_BACK)
     assert len(looks) == 1
@@ -113,7 +121,7 @@ async def test_a_failure_says_why_and_is_forgotten_with_the_next_try(ask: Ask, s
     await ask(setup.BEGIN)
     error = (await ended(ask)).error
     assert error is not None
-    assert (error.text, bool(error.hint)) == ("the set-up ended: MemoryError: no", True)
+    assert (str(error.text), bool(error.hint)) == ("the set-up ended: MemoryError: no", True)
     script()
     await ask(setup.BEGIN)
     assert (await ended(ask)).error is None
@@ -167,7 +175,7 @@ async def test_a_variant_that_does_not_exist_is_refused_and_a_folder_that_cannot
     assert (await ask(setup.STATE)).progress is None
     (tmp_path / "file").touch()
     begun = await ask(setup.BEGIN, BeginParams(folder=str(tmp_path / "file")))
-    assert [finding.check for finding in begun.findings if finding.severity == "error"] == ["folder"]
+    assert [str(finding.check) for finding in begun.findings if finding.severity == "error"] == ["folder"]
 
 
 def environment_in_use(store: Store, name: str, variant: str = "cpu", python: str = "3.11") -> Path:
@@ -194,7 +202,7 @@ async def test_going_back_tries_the_earlier_environment_and_uses_it(ask: Ask, pl
     await ask(setup.ROLL_BACK)
     error = (await ended(ask)).error
     assert error is not None
-    assert "does not work here" in error.text
+    assert "does not work here" in str(error.text)
     assert store.current() == store.folder("older")
 
 

@@ -20,6 +20,7 @@ from potluck_daemon.settings.desired_state import chosen_checkpoint
 
 from potluck.membership.invite import Invite, decode_invite, encode_invite
 from potluck.protocol.swarm import Swarm, new_swarm
+from potluck.sentences import NOTHING, verbatim
 
 HERE = "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
 ADDRESS = "/ip4/192.168.0.7/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
@@ -96,11 +97,11 @@ async def test_a_swarm_changes_its_model_in_the_background(ask: Ask, daemon: Dae
     before = daemon.configuration.swarm
     assert before.weights  # the demo model's files are known from the start
     change = await changed(ask, str(tiny))
-    assert "model.safetensors" in change.problem  # half a model is not offered to others
+    assert "model.safetensors" in str(change.problem)  # half a model is not offered to others
     assert daemon.configuration.swarm == before
     (tiny / "model.safetensors").write_bytes(b"weights")
     change = await changed(ask, str(tiny))
-    assert (change.swarm, change.model, change.is_pinned, change.problem) == ("home", "tiny", True, "")
+    assert (change.swarm, change.model, change.is_pinned, change.problem) == ("home", "tiny", True, NOTHING)
     swarm = daemon.configuration.swarm
     assert (swarm.model, swarm.num_blocks) == ("tiny", 3)
     assert swarm.prefix != before.prefix
@@ -158,7 +159,7 @@ async def test_a_swarm_that_cannot_be_is_refused_with_a_reason(ask: Ask) -> None
 
 async def test_a_pause_for_a_while_has_an_end_and_may_end_before(ask: Ask) -> None:
     status = await ask(schema.PAUSE, schema.PauseParams(60))
-    assert (status.state, status.reason, status.text) == (State.PAUSED, Reason.TIMER, "Paused by you")
+    assert (status.state, status.reason, str(status.text)) == (State.PAUSED, Reason.TIMER, "Paused by you")
     assert status.until is not None
     assert (await ask(schema.RESUME)).state is not State.PAUSED
 
@@ -180,7 +181,9 @@ async def test_a_pause_that_is_not_on_the_disk_is_not_confirmed(ask: Ask, places
         await ask(schema.RESUME)
 
 
-GAME = Transition(100.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to SuperTux", "supertux2", "SuperTux")
+GAME = Transition(
+    100.0, State.SERVING, State.YIELDED, Reason.GAME, verbatim("Giving way to SuperTux"), "supertux2", "SuperTux"
+)
 
 
 def test_history_is_filtered() -> None:

@@ -21,6 +21,7 @@ from potluck_daemon.updates.notes import Notes, NotesFile
 from potluck_daemon.updates.versions import Versions
 
 from potluck.protocol.codec import encode
+from potluck.sentences import NOTHING, verbatim
 
 DAY = 86400.0
 ASKS = "-P -m potluck_cli.main update --json --check"
@@ -99,7 +100,7 @@ async def test_a_click_is_a_permission_for_once(
     assert calls() == [ASKS]
     assert state.offered is not None
     assert (state.offered.version, state.offered.changes, state.checked_at) == ("99.0", ("faster",), 2.0)
-    assert "Potluck 99.0 is offered" in daemon.view.status().notices[-1]
+    assert "Potluck 99.0 is offered" in str(daemon.view.status().notices[-1])
     with pytest.raises(ControlError, match="updated by the tool that installed it"):
         await ask(updates.INSTALL)
     places.settings_file.write_text(CONFIGURED.replace("AAA", "BBB"))
@@ -122,10 +123,12 @@ async def test_a_check_that_cannot_begin_comes_to_no_end_or_ends_without_a_word_
         if "sleep" in does:
             monkeypatch.setattr(topic, "_CHECK_S", 0.2)
         with file.lock():
-            file.write(Notes(progress=UpdateProgress("asking the publisher")))  # as one leaves them that is killed
+            file.write(
+                Notes(step=UpdateProgress(verbatim("asking the publisher")))
+            )  # as one leaves them that is killed
         state = await ask(updates.CHECK)
         assert state.error is not None
-        assert text in state.error.text
+        assert text in str(state.error.text)
         assert (bool(state.error.hint), state.progress) == (True, None)
         assert (await ask(updates.STATE)).error == state.error
         assert not is_due(time.time(), file.read().asked_at, 0.0, 0.0), "not tried again at every tick"
@@ -135,12 +138,12 @@ async def test_a_check_that_cannot_begin_comes_to_no_end_or_ends_without_a_word_
 async def test_what_the_check_says_itself_counts_also_when_it_says_it_again(
     places: Places, ask: Ask, file: NotesFile, python: Callable[[str], None]
 ) -> None:
-    said = Problem("cannot fetch updates from example.org: no route", "is there a network?")
-    again = encode(Notes(asked_at=2.0, error=said)).decode()
+    said = Problem(verbatim("cannot fetch updates from example.org: no route"), verbatim("is there a network?"))
+    again = encode(Notes(asked_at=2.0, problem=said)).decode()
     notes = places.state / "updates.json"
     python(f"rm {notes}.copy\necho '{again}' >{notes}\necho no route >&2\nexit 1")
     with file.lock():
-        file.write(Notes(asked_at=1.0, error=said))
+        file.write(Notes(asked_at=1.0, problem=said))
     assert (await ask(updates.CHECK)).error == said
 
 
@@ -162,16 +165,16 @@ async def test_progress_is_shown_while_somebody_works_and_an_end_without_a_word_
     ask: Ask, file: NotesFile
 ) -> None:
     with file.lock():
-        file.write(Notes(progress=UpdateProgress("fetching", 1, 2)))
+        file.write(Notes(step=UpdateProgress(verbatim("fetching"), 1, 2)))
         state = await ask(updates.STATE)
-        assert (state.progress, state.error) == (UpdateProgress("fetching", 1, 2), None)
+        assert (state.progress, state.error) == (UpdateProgress(verbatim("fetching"), 1, 2), None)
     state = await ask(updates.STATE)  # its process was killed: it did not say how it ended
     assert state.progress is None
     assert state.error is not None
-    assert "interrupted" in state.error.text
+    assert "interrupted" in str(state.error.text)
     with file.lock():
-        file.write(Notes(error=Problem("the disk is full", "make room")))
-    assert (await ask(updates.STATE)).error == Problem("the disk is full", "make room")
+        file.write(Notes(problem=Problem(verbatim("the disk is full"), verbatim("make room"))))
+    assert (await ask(updates.STATE)).error == Problem(verbatim("the disk is full"), verbatim("make room"))
 
 
 async def test_a_daemon_at_rest_only_looks_whether_the_notes_or_the_settings_are_others(
@@ -189,7 +192,7 @@ async def test_a_daemon_at_rest_only_looks_whether_the_notes_or_the_settings_are
         file.write(Notes(SEEN))
     looked.tick(daemon.view.started_at)
     assert looks
-    assert looked.notice is None  # nobody named that publisher
+    assert looked.notice == NOTHING  # nobody named that publisher
     places.settings_file.write_text(CONFIGURED)
     daemon.configuration.reload()
     looked.tick(daemon.view.started_at)
