@@ -9,7 +9,6 @@ import json
 from pathlib import Path
 
 from potluck.errors import PotluckError
-from potluck.sentences import sentence
 
 DEMO_MODEL = "demo-model"
 
@@ -38,7 +37,7 @@ def num_blocks_of(folder: Path) -> int:
         found = next(config[name] for name in _NUM_BLOCKS if name in config)
         return int(found) if isinstance(found, int) else len(found)
     except (OSError, ValueError, AttributeError, StopIteration, TypeError) as error:
-        raise PotluckError(sentence("{folder} is not a local checkpoint of a decoder", folder=folder)) from error
+        raise PotluckError(f"{folder} is not a local checkpoint of a decoder") from error
 
 
 def resource(name: str) -> Path:
@@ -47,4 +46,4 @@ def resource(name: str) -> Path:
     for folder in (here / "resources", here.parents[1] / "resources"):
         if (folder / name).exists():
             return folder / name
-    raise PotluckError(sentence("this installation lacks {what}", what=name), hint=sentence("install Potluck again"))
+    raise PotluckError(f"this installation lacks {name}", hint="install Potluck again")
