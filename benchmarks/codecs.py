@@ -16,7 +16,7 @@ from benchmarks.figures import Measured
 from benchmarks.house import product_trees
 
 _LIBRARIES = frozenset(("json", "marshal", "msgspec.json", "pickle", "struct"))
-_INTEGER = re.compile(r"\bint\.from_bytes$|\.to_bytes$")
+_INTEGER = re.compile(r"\bint\.from_bytes$|(?<!self)\.to_bytes$")
 _ERRORS = frozenset(("JSONDecodeError", "error"))
 
 THE_CODEC = "potluck.protocol.codec"
