@@ -23,7 +23,8 @@ MUST = {"potluck.protocol.receipts", "potluck.wire.message"}
         ("size = int.from_bytes(data[:8])", ["from_bytes"]),
         ("import json\ntry: ...\nexcept json.JSONDecodeError: ...", []),
         (
-            "from potluck.protocol.codec import decode\nvalue = decode(int, b'1')\nkey = identity.to_bytes(), self.to_bytes(value)",
+        ("from potluck.protocol.codec import decode\nvalue = decode(int, b'1')", []),
+        ("data = identity.to_bytes(), self.to_bytes(value)", []),
             [],
         ),
     ],
