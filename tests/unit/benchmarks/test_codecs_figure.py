@@ -22,11 +22,8 @@ MUST = {"potluck.protocol.receipts", "potluck.wire.message"}
         ("head = (1 | size << 8).to_bytes(8, 'little')", ["to_bytes"]),
         ("size = int.from_bytes(data[:8])", ["from_bytes"]),
         ("import json\ntry: ...\nexcept json.JSONDecodeError: ...", []),
-        (
         ("from potluck.protocol.codec import decode\nvalue = decode(int, b'1')", []),
         ("data = identity.to_bytes(), self.to_bytes(value)", []),
-            [],
-        ),
     ],
 )
 def test_a_planted_codec_is_counted(source: str, calls: list[str]) -> None:
