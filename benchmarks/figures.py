@@ -503,7 +503,7 @@ FIGURES = {
             "lower",
             0,
             "hostile:let_in",
-            "requests let in: of web pages, other users, wrong hosts, huge bodies, slow ones, malformed ones",
+            "requests let in: of web pages, other protocols and users, huge, slow and malformed ones",
         ),
         Figure(
             "app_start",

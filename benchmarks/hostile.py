@@ -2,12 +2,13 @@
 
 Every attempt asks for a pause, in the way of a web page that reaches the socket through some forwarder, of another
 user, of a broken or malicious program. One that is answered with a result, or that pauses the daemon, was let in. A
-proper client must be answered beside the slow ones.
+proper client must be answered beside those that are slow, do not read, or are too many.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import time
@@ -16,19 +17,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from potluck_control import schema
-from potluck_control.schema import HOST
+from potluck_control import lines, schema
 from potluck_control.states import State
 
 from benchmarks.figures import Measured
 from tests.helpers.daemon_process import DaemonProcess
 
 NOBODY = 65534
-_PAUSE = b'{"jsonrpc":"2.0","id":1,"method":"pause","params":{}}'
+_PAUSE = b'{"id":1,"method":"pause","params":{}}\n'
+_OLDER_PAUSE = b'{"jsonrpc":"2.0","id":1,"method":"pause","params":{}}'
 _HUGE_BYTES = 10 * 1000 * 1000
 _ANSWER_TIMEOUT_S = 15.0
 _MAX_ANSWER_BYTES = 1 << 16
 _NUM_SLOW = 24
+_NUM_SILENT = 200
 _SLOW_PARTS = 16
 _SLOW_PAUSE_S = 0.5
 
@@ -48,103 +50,111 @@ class Tally:
 def let_in(soak: bool) -> Measured:
     tally = Tally()
     with DaemonProcess() as daemon:
-        is_open = b'"result"' in _send(daemon.socket, _request())  # otherwise the attempts would prove nothing
+        is_open = b'"result"' in _send(daemon.socket, _PAUSE)  # otherwise the attempts would prove nothing
         daemon.client.call(schema.RESUME)
         for _ in range(20 if soak else 1):
-            for name, data in (*_web_pages(), *_wrong_hosts(), *_wrong_heads(), *_bodies(), *_wrong_calls()):
+            for name, data in (*_web_pages(), *_other_protocols(), *_wrong_lines(), *_wrong_requests()):
                 tally.note(name, _send(daemon.socket, data), daemon)
-            worst_s = _slow_loris(daemon, tally)
+            worst_s = max(_slow_loris(daemon, tally), _silent_ones(daemon, tally), _deaf_ones(daemon, tally))
         other_users = _other_users(daemon, tally)
         is_alive = daemon.status().state is State.IDLE
     detail = {
         "tried": tally.tried,
         "let_in": tally.let_in,
         "other_users": other_users,
-        "status_beside_slow_ones_s": round(worst_s, 3),
+        "status_beside_them_s": round(worst_s, 3),
         "alive": is_alive,
     }
     return Measured(len(tally.let_in), detail, holds=is_open and is_alive)
 
 
-def _request(
-    body: bytes = _PAUSE,
-    *more: str,
-    host: str | None = HOST,
-    line: str = "POST /rpc HTTP/1.1",
-    content_type: str | None = "application/json",
-    length: str | None = None,
-) -> bytes:
-    """A proper request, but for what is given."""
-    headers = [f"Host: {host}"] if host is not None else []
-    headers += [f"Content-Type: {content_type}"] if content_type is not None else []
-    headers += [f"Content-Length: {length if length is not None else len(body)}", "Connection: close", *more]
-    return "\r\n".join([line, *headers, "", ""]).encode() + body
-
-
 def _web_pages() -> Iterator[tuple[str, bytes]]:
-    for header in (
-        *("Origin: https://evil.example", "Origin: null", f"Origin: http://{HOST}", "oRIGIN: x"),
-        *("Referer: https://evil.example/", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"),
-    ):
-        yield header, _request(_PAUSE, header)
-    for content_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", None):
-        yield f"form as {content_type}", _request(content_type=content_type)
-    yield "preflight", _request(line="OPTIONS /rpc HTTP/1.1")
+    """What a browser sends for a page of somebody else, to this version and to the one before."""
+    for line in ("POST / HTTP/1.1", "POST /rpc HTTP/1.1", "PUT /rpc HTTP/1.1"):
+        for header in (
+            *("Origin: https://evil.example", "Origin: null", "Referer: https://evil.example/"),
+            *("Sec-Fetch-Site: cross-site", "Host: potluckd.local", "Host: evil.example", "Host: localhost"),
+            *("Content-Type: application/json", "Content-Type: text/plain", "Content-Type: multipart/form-data"),
+        ):
+            for body in (_PAUSE, _OLDER_PAUSE):
+                yield f"{line}, {header}", _http(line, body, header)
+    yield "preflight", _http("OPTIONS /rpc HTTP/1.1", _PAUSE)
+    yield "in the address", _http("GET /events HTTP/1.1", b"")[:-2] + _PAUSE
+    yield "form", _http("POST /rpc HTTP/1.1", b"x=\r\n" + _PAUSE, "Content-Type: text/plain")
+    yield "chunked", _http("POST /rpc HTTP/1.1", b"25\r\n" + _PAUSE + b"0\r\n\r\n", "Transfer-Encoding: chunked")
+    yield "two lengths", _http("POST /rpc HTTP/1.1", _OLDER_PAUSE, "Content-Length: 0")
+    yield "no length", b"POST /rpc HTTP/1.1\r\n\r\n" + _PAUSE
+    yield "two requests", _http("POST /rpc HTTP/1.1", _OLDER_PAUSE) * 2
+    yield "hello, then more", _http("POST /rpc HTTP/1.1", _OLDER_PAUSE.replace(b"pause", b"status")) + _PAUSE
+    yield "huge head", _http("POST /rpc HTTP/1.1", _OLDER_PAUSE, "X: " + "y" * 100_000)
+    yield "many headers", _http("POST /rpc HTTP/1.1", _OLDER_PAUSE, *(f"X{number}: y" for number in range(1000)))
+    yield "bare line feeds", _http("POST /rpc HTTP/1.1", _OLDER_PAUSE).replace(b"\r\n", b"\n")
 
 
-def _wrong_hosts() -> Iterator[tuple[str, bytes]]:
-    for host in ("evil.example", "localhost", "127.0.0.1", f"{HOST}.evil.example", f"{HOST}:80", "", None):
-        yield f"host {host}", _request(host=host)
-    yield "two hosts", _request(_PAUSE, "Host: evil.example")
+def _http(line: str, body: bytes, *headers: str) -> bytes:
+    return "\r\n".join([line, *headers, f"Content-Length: {len(body)}", "", ""]).encode() + body
 
 
-def _wrong_heads() -> Iterator[tuple[str, bytes]]:
-    for line in ("GET /rpc HTTP/1.1", "POST /rpc HTTP/1.0", "POST /rpc", "POST //rpc HTTP/1.1", "POST /rpc?x HTTP/1.1"):
-        yield line, _request(line=line)
-    for length in ("-1", "+53", "5 3", "0x35", "53, 53", "9" * 400):
-        yield f"length {length[:20]}", _request(length=length)
-    yield "two lengths", _request(_PAUSE, "Content-Length: 2")
-    chunked = b"%x\r\n%b\r\n0\r\n\r\n" % (len(_PAUSE), _PAUSE)
-    yield "chunked", _request(chunked, "Transfer-Encoding: chunked")
-    yield "expectation", _request(_PAUSE, "Expect: 100-continue")
-    yield "folded header", _request(_PAUSE, "X: y\r\n z")
-    yield "huge head", _request(_PAUSE, "X: " + "y" * 100_000)
-    yield "many headers", _request(_PAUSE, *(f"X{number}: y" for number in range(1000)))
-    yield "bare line feeds", _request().replace(b"\r\n", b"\n")
-    yield "no HTTP at all", os.urandom(4096)
+def _other_protocols() -> Iterator[tuple[str, bytes]]:
+    yield "HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _PAUSE
+    yield "TLS", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\n" + _PAUSE
+    yield "SSH", b"SSH-2.0-OpenSSH_9.9\r\n" + _PAUSE
+    yield "SMTP", b"EHLO evil.example\r\n" + _PAUSE
+    yield "language server", b"Content-Length: %d\r\n\r\n%b" % (len(_PAUSE), _PAUSE)
+    yield "netstring", b"%d:%b," % (len(_PAUSE), _PAUSE)
+    yield "server-sent event", b"data: " + _PAUSE + b"\n"
+    yield "MessagePack", b"\x82\xa2id\x01\xa6method\xa5pause\n" + _PAUSE
+    yield "no protocol at all", os.urandom(4096).replace(b"\n", b" ") + b"\n" + _PAUSE
 
 
-def _bodies() -> Iterator[tuple[str, bytes]]:
-    huge = _PAUSE + b" " * (_HUGE_BYTES - len(_PAUSE))
-    yield "10 MB", _request(huge)
-    yield "10 MB sent as 0 bytes", _request(huge, length="0")
-    for name, body in (
-        ("cut short", _PAUSE[:-1]),
+def _wrong_lines() -> Iterator[tuple[str, bytes]]:
+    yield "10 MB", _PAUSE[:-1] + b" " * _HUGE_BYTES + b"\n"
+    yield "10 MB before it", b"x" * _HUGE_BYTES + b"\n" + _PAUSE
+    yield "10 MB of blanks in it", _PAUSE.replace(b",", b"," + b" " * _HUGE_BYTES, 1)
+    yield "a byte too long", _PAUSE[:-1] + b" " * (lines.MAX_REQUEST_BYTES - len(_PAUSE) + 2) + b"\n"
+    yield "10 MB of blank lines before it", b"\n" * _HUGE_BYTES + _PAUSE
+    yield "without its end", _PAUSE[:-1]
+    for name, wrong in (
+        ("cut short", _PAUSE[:-3] + b"\n"),
         ("not UTF-8", _PAUSE.replace(b"pause", b"pau\xffse")),
-        ("two objects", _PAUSE + _PAUSE),
+        ("UTF-16", _PAUSE.decode().encode("utf-16")),
+        ("byte order mark", b"\xef\xbb\xbf" + _PAUSE),
+        ("NUL", b"\0" + _PAUSE),
+        ("NUL in it", _PAUSE.replace(b"pause", b"pause\0")),
+        ("half a surrogate", _PAUSE.replace(b"pause", b"pause\\ud800")),
+        ("two objects", _PAUSE[:-1] * 2 + b"\n"),
         ("single quotes", _PAUSE.replace(b'"', b"'")),
-        ("deep", b"[" * 60_000),
+        ("no quotes", _PAUSE.replace(b'"', b"")),
+        ("comma at its end", _PAUSE.replace(b"}}", b"},}")),
+        ("comment", b"/* */" + _PAUSE),
+        ("deep", b"[" * 60_000 + b"\n"),
+        ("deep parameters", _PAUSE.replace(b"{}", b"[" * 60_000)),
+        ("deep field of a newer version", _PAUSE.replace(b"}}", b'},"new":' + b"[" * 60_000)),
         ("NaN", _PAUSE.replace(b"{}", b'{"seconds":NaN}')),
-        ("nothing", b""),
+        ("Infinity", _PAUSE.replace(b"{}", b'{"seconds":Infinity}')),
+        ("null", b"null\n"),
+        ("a word", b"pause\n"),
     ):
-        yield f"JSON {name}", _request(body)
+        yield name, wrong
+        yield f"{name}, then a proper one", wrong + _PAUSE
 
 
-def _wrong_calls() -> Iterator[tuple[str, bytes]]:
+def _wrong_requests() -> Iterator[tuple[str, bytes]]:
     for old, new in (
-        (b"2.0", b"1.0"),
-        (b'"pause"', b'["pause"]'),
-        (b'"pause"', b'"__class__"'),
-        (b"{}", b"[]"),
-        (b"{}", b'"x"'),
-        (b"{}", b'{"seconds":-1}'),
-        (b"{}", b'{"seconds":true}'),
-        (b"{}", b'{"seconds":1e999}'),
-        (b"{}", b'{"seconds":"3600"}'),
-        (b'"id":1', b'"id":{}'),
+        *((b'"pause"', name) for name in (b'["pause"]', b"null", b"1", b"{}", b'""', b'"__class__"', b'"PAUSE"')),
+        *((b'"pause"', name) for name in (b'"pause "', b'"pause\\u0000"', b'"../pause"', b'"subscribe"x', b'"_pause"')),
+        *(
+            (b"{}", params)
+            for params in (b"[]", b'"x"', b"null", b"1", b"true", b'{"seconds":-1}', b'{"seconds":true}')
+        ),
+        *((b"{}", b'{"seconds":%b}' % number) for number in (b"1e999", b'"3600"', b"[60]", b"{}", b"1e17", b"9" * 400)),
+        (b"{}", b'{"until_game_ends":"yes"}'),
+        (b"{}", b'{"until_game_ends":1}'),
+        *((b'"id":1', b'"id":%b' % value) for value in (b"{}", b"[]", b"true", b"1.5", b"01", b"9" * 10_000)),
+        (b'"method"', b'"Method"'),
     ):
-        yield new.decode(), _request(_PAUSE.replace(old, new))
-    yield "batch", _request(b"[%b,%b]" % (_PAUSE, _PAUSE))
+        yield new[:40].decode(), _PAUSE.replace(old, new)
+    yield "batch", b"[%b,%b]\n" % (_PAUSE[:-1], _PAUSE[:-1])
 
 
 def _send(path: Path, data: bytes) -> bytes:
@@ -173,7 +183,7 @@ def _rest(connection: socket.socket) -> bytes:
 
 def _slow_loris(daemon: DaemonProcess, tally: Tally) -> float:
     """Requests that are complete after eight seconds; returns the longest that a proper client waited meanwhile."""
-    worst_s, request = 0.0, _request()
+    worst_s, request = 0.0, _PAUSE
     size = -(-len(request) // _SLOW_PARTS)
     with ExitStack() as stack:
         slow = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(_NUM_SLOW)]
@@ -184,13 +194,48 @@ def _slow_loris(daemon: DaemonProcess, tally: Tally) -> float:
             for connection in slow:
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # thrown out, as it should be
                     connection.send(request[start : start + size])
-            began = time.monotonic()
-            daemon.status()
-            worst_s = max(worst_s, time.monotonic() - began)
+            worst_s = max(worst_s, _waited_s(daemon))
             time.sleep(_SLOW_PAUSE_S)
         for connection in slow:
             tally.note("slow loris", _rest(connection), daemon)
     return worst_s
+
+
+def _silent_ones(daemon: DaemonProcess, tally: Tally) -> float:
+    """Connect again and again without a request; returns the longest that a proper client waited meanwhile."""
+    worst_s = 0.0
+    with ExitStack() as stack:
+        for number in range(_NUM_SILENT):
+            silent = stack.enter_context(socket.socket(socket.AF_UNIX))
+            silent.connect(str(daemon.socket))
+            if number % 10 == 0:
+                worst_s = max(worst_s, _waited_s(daemon))
+        tally.note("silent ones", b"", daemon)
+    return worst_s
+
+
+def _deaf_ones(daemon: DaemonProcess, tally: Tally) -> float:
+    """Ask without end and read no answer; returns the longest that a proper client waited meanwhile."""
+    worst_s, asked = 0.0, b'{"method":"history","params":{"limit":0}}\n{"method":"status"}\n' * 500
+    with ExitStack() as stack:
+        deaf = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(_NUM_SLOW)]
+        for connection in deaf:
+            connection.connect(str(daemon.socket))
+            connection.setblocking(False)
+        for _ in range(_SLOW_PARTS):
+            for connection in deaf:
+                with contextlib.suppress(OSError):  # its buffers are full, or it was thrown out
+                    connection.send(asked)
+            worst_s = max(worst_s, _waited_s(daemon))
+            time.sleep(_SLOW_PAUSE_S)
+        tally.note("deaf ones", b"", daemon)
+    return worst_s
+
+
+def _waited_s(daemon: DaemonProcess) -> float:
+    began = time.monotonic()
+    daemon.status()
+    return time.monotonic() - began
 
 
 def _other_users(daemon: DaemonProcess, tally: Tally) -> str:
@@ -202,7 +247,7 @@ def _other_users(daemon: DaemonProcess, tally: Tally) -> str:
         path.chmod(0o777)
     answer = _send_as_nobody(daemon.socket)
     tally.note("another user, socket open to all", answer, daemon)
-    return answer.partition(b"\r\n")[0].decode("ascii", "replace") or "no answer"
+    return str(json.loads(answer)["error"]["code"]) if answer else "no answer"
 
 
 def _send_as_nobody(path: Path) -> bytes:
@@ -214,7 +259,7 @@ def _send_as_nobody(path: Path) -> bytes:
             os.setgroups([])
             os.setgid(NOBODY)
             os.setuid(NOBODY)
-            os.write(writing, _send(path, _request()))
+            os.write(writing, _send(path, _PAUSE))
         except OSError:
             pass
         finally:

@@ -36,6 +36,7 @@ START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 30.0
 KILL_AFTER_S = 10.0  # of a daemon that hangs
 FOUND_TIMEOUT_S = 120.0  # for an engine that starts
+_NAME = "potluck command line"
 _POLL_S = 0.05
 _PROMPT_S = 1.0  # a daemon answers within milliseconds unless the machine is busy
 _PATIENCE_S = 2.5
@@ -78,14 +79,17 @@ class _PatientClient(ControlClient):
             return super().call(method, params)
 
 
-def daemon() -> ControlClient:
-    """Return a client of the running daemon. Raises DaemonAwayError, or ControlError if it speaks another version."""
-    hello()
+def daemon(*, any_version: bool = False) -> ControlClient:
+    """Return a client of the running daemon. Raises as `hello`."""
+    hello(any_version=any_version)
     return _PatientClient(find_socket())
 
 
-def hello() -> DaemonHello:
+def hello(*, any_version: bool = False) -> DaemonHello:
     """Return the running daemon's greeting.
+
+    Args:
+        any_version: for ending it, which works with one that speaks another version.
 
     Raises:
         DaemonHungError: it hangs.
@@ -95,7 +99,7 @@ def hello() -> DaemonHello:
     """
     places = find_places()
     try:
-        return _hello(places.socket, _PROMPT_S)
+        return _hello(places.socket, _PROMPT_S, any_version)
     except DaemonAwayError as error:
         if not isinstance(error.__cause__, TimeoutError):
             if (pid := holder(places.lock_file)) is not None:
@@ -104,15 +108,16 @@ def hello() -> DaemonHello:
     pid = peer_of(places.socket)
     before, began = read_pulse(pid), time.monotonic()
     try:
-        return _hello(places.socket, _PATIENCE_S)
+        return _hello(places.socket, _PATIENCE_S, any_version)
     except DaemonAwayError:
         if pid is not None and is_hung(time.monotonic() - began, before, read_pulse(pid)):
             raise DaemonHungError(pid) from None
-    return _hello(places.socket, CALL_TIMEOUT_S)
+    return _hello(places.socket, CALL_TIMEOUT_S, any_version)
 
 
-def _hello(place: Path, timeout_s: float) -> DaemonHello:
-    return _PatientClient(place, timeout_s=timeout_s).hello("potluck command line")
+def _hello(place: Path, timeout_s: float, any_version: bool) -> DaemonHello:
+    client = _PatientClient(place, timeout_s=timeout_s)
+    return client.call(schema.HELLO, schema.HelloParams(_NAME)) if any_version else client.hello(_NAME)
 
 
 def own_settings() -> Settings:
@@ -120,13 +125,13 @@ def own_settings() -> Settings:
     return load(find_places().settings_file).settings
 
 
-def hello_or_none(*, or_silent: bool = True) -> DaemonHello | None:
-    """Return the running daemon's greeting, or None if none runs.
+def hello_or_none(*, or_silent: bool = True, any_version: bool = False) -> DaemonHello | None:
+    """Return the running daemon's greeting as `hello`, or None if none runs.
 
     A daemon that doesn't answer counts as none if `or_silent`, and raises as `hello` otherwise.
     """
     try:
-        return hello()
+        return hello(any_version=any_version)
     except DaemonAwayError as error:
         if or_silent or isinstance(error.__cause__, FileNotFoundError | ConnectionRefusedError):
             return None
@@ -192,7 +197,7 @@ def wait_until_ended() -> None:
 
 def _is_running() -> bool:
     try:
-        return hello_or_none(or_silent=False) is not None
+        return hello_or_none(or_silent=False, any_version=True) is not None
     except DaemonHungError:
         raise
     except DaemonAwayError:

@@ -21,7 +21,8 @@ Connect standard input and output to the daemon's control socket, until the inpu
 reaches the daemon in WSL2. Whoever can run this command as the daemon's user can control the daemon."""
 EXAMPLES = """\
   wsl.exe -d Potluck --exec potluck control     what the app on Windows runs
-  ssh host potluck control                      the same for another machine"""
+  ssh host potluck control                      the same for another machine
+  echo '{"method":"status"}' | potluck control  asks for the status, as one line of JSON"""
 
 _WAIT_S = 20.0  # a system that was just started still starts its daemon
 _LOOK_S = 0.2

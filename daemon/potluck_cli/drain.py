@@ -51,10 +51,10 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise UsageError(str(error), hint="--within 1h, for example") from None
     began = time.monotonic()
-    is_running = hello_or_none(or_silent=False) is not None
+    is_running = hello_or_none(or_silent=False, any_version=True) is not None
     left = 0
     if is_running:
-        client = daemon()
+        client = daemon(any_version=True)
         client.call(schema.DRAIN, params)
         left = _wait(client)
         wait_until_ended()

@@ -10,25 +10,30 @@ import argparse
 import asyncio
 import secrets
 import signal
+import socket
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from potluck_control.places import find_places, user_places
+from potluck_daemon.reporting.web_page import WebPage, WebPageServer, serve
 
-from potluck.errors import UsageError
+from potluck.errors import PotluckError, UsageError
 from potluck.files import write_atomically
 from potluck.membership.membership import Membership
+from potluck.p2p.ports import ANY
+from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait
 from potluck_cli.connect import with_own_daemon
 from potluck_cli.invites import is_service_user, swarm_of
 from potluck_cli.options import answer, ip_address, port_number
 from potluck_cli.overview import SwarmOverview, directory_of, overview, read_swarm
 from potluck_cli.page_history import PageHistory, kept_page
-from potluck_cli.page_server import PageServer, repeat
 from potluck_cli.swarm_page import MARK, REFRESH_S, Readers, SwarmReading, draw, draw_waiting
 
 DEFAULT_PORT = 8738
+_CONTENT_TYPE = "text/html; charset=utf-8"
 _READING_TIMEOUT_S = 120.0
 _RETRY_S = 20.0
 
@@ -125,21 +130,25 @@ async def _serve(args: argparse.Namespace, page: _Page) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    server = PageServer(page.path, page.drawn(refreshes=True))
+    shown = page.drawn(refreshes=True)
+
+    def show() -> None:
+        nonlocal shown
+        shown = page.drawn(refreshes=True)
 
     async def read() -> None:
         async with asyncio.timeout(_READING_TIMEOUT_S) as limit, directory_of(page.membership) as directory:
             while True:
                 page.read(overview(page.membership.swarm, (await directory.fetch()).servers), time.time())
-                server.page = page.drawn(refreshes=True)
+                show()
                 limit.reschedule(asyncio.get_running_loop().time() + REFRESH_S + _READING_TIMEOUT_S)
                 await asyncio.sleep(REFRESH_S)
 
     def fail(problem: str) -> None:
         page.fail(problem)
-        server.page = page.drawn(refreshes=True)
+        show()
 
-    address = await server.start(args.host, args.port)
+    server, address = _listen(WebPage(page.path, _CONTENT_TYPE, lambda: shown), args.host, args.port)
     who = "Everybody" if args.public else "Whoever has this address"
     lines = [f"{page.membership.swarm.name} is at {address}", f"{who} may read it. Ctrl-C stops."]
     answer(args, SwarmPage(page.membership.swarm.name, address=address), lines)
@@ -151,8 +160,30 @@ async def _serve(args: argparse.Namespace, page: _Page) -> int:
             reading.result()  # raises what no further try would help against
     finally:
         await cancel_and_wait(reading, stopping)
-        await server.close()
+        await asyncio.to_thread(server.close)
     return 0
+
+
+def _listen(page: WebPage, host: str, port: int) -> tuple[WebPageServer, str]:
+    """Serve the page and return its address. Raises UsageError if the port cannot be had."""
+    try:
+        server = serve(page, host, port)
+    except OSError as error:
+        text = sentence("cannot listen on {host}, port {port}: {why}", host=host, port=port, why=str(error.strerror))
+        raise UsageError(text, hint=sentence("choose another with --port")) from error
+    return server, server.url(socket.gethostname() if host in ANY else "")
+
+
+async def repeat(read: Callable[[], Awaitable[None]], fail: Callable[[str], None], *, pause_s: float) -> None:
+    """Await `read`, which ends only by an error, again and again; `fail` hears why it ended."""
+    while True:
+        try:
+            await read()
+        except TimeoutError:
+            fail("the swarm did not answer in time")
+        except PotluckError as error:
+            fail(str(error))
+        await asyncio.sleep(pause_s)
 
 
 def _refuse_other_files(path: Path) -> None:

@@ -43,12 +43,12 @@ def run(args: argparse.Namespace) -> int:
 def end_daemon() -> bool:
     """End the daemon, in order if it responds; returns whether one ran. Raises PotluckError if it stays."""
     try:
-        if hello_or_none(or_silent=False) is None:
+        if hello_or_none(or_silent=False, any_version=True) is None:
             return False
     except (DaemonHungError, DaemonUnreachableError) as error:
         end_silent(error)
         return True
-    daemon().call(schema.SHUTDOWN)
+    daemon(any_version=True).call(schema.SHUTDOWN)
     wait_until_ended()
     return True
 

@@ -7,19 +7,23 @@ millisecond and finds a daemon that was restarted in between.
 from __future__ import annotations
 
 import contextlib
-import http.client
+import io
 import os
 import socket
 import struct
 import sys
+import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
+
+from msgspec import Raw
 
 from potluck.errors import PotluckError, UsageError
-from potluck.protocol.codec import CodecError, builtins, decode, encode
-from potluck_control import schema
+from potluck.protocol.codec import CodecError, decode, encode
+from potluck.sentences import Sentence, sentence
+from potluck_control import lines, older_daemon, schema
 from potluck_control.agreement import agree
 from potluck_control.schema import Empty, Event, Method
 
@@ -27,9 +31,9 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 CALL_TIMEOUT_S = 35.0  # a little above the server's own limit
-EVENT_TIMEOUT_S = 45.0  # two keep-alive intervals
-MAX_LINE_BYTES = 1 << 20
-MAX_ANSWER_BYTES = 1 << 26
+EVENT_TIMEOUT_S = 45.0  # a daemon tells its status every second
+_POLL_S = 1.0
+_LINE_END = b"\r\n\r\n"  # a daemon of the version before takes this for the end of a request, and refuses it at once
 _MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107  # sun_path without its end
 _CREDENTIALS = struct.Struct("3i")  # process, user and group of SO_PEERCRED
 
@@ -42,10 +46,14 @@ class ControlError(PotluckError):
     """The daemon refused the call or failed. `message` and `hint` are the daemon's."""
 
 
+class OlderDaemonError(Exception):
+    """The daemon speaks the protocol of the version before."""
+
+
 class Line(Protocol):
     """A way to reach a daemon."""
 
-    def connection(self, timeout_s: float) -> contextlib.AbstractContextManager[http.client.HTTPConnection]:
+    def connection(self, timeout_s: float) -> contextlib.AbstractContextManager[io.BufferedRWPair]:
         """Connect for one request, with `timeout_s` for each wait. Raises DaemonAwayError if there is no answer."""
 
 
@@ -58,13 +66,14 @@ class ControlClient:
 
     def call(self, method: Method[P, R], params: P | None = None) -> R:
         """Call `method` and return its result. Raises DaemonAwayError or ControlError."""
-        wanted = builtins(params if params is not None else Empty())
-        body = encode({"jsonrpc": "2.0", "id": 1, "method": method.name, "params": wanted})
-        headers = {"Host": schema.HOST, "Content-Type": "application/json"}
-        with self._line.connection(self._timeout_s) as connection:
-            connection.request("POST", schema.RPC_PATH, body, headers)
-            answer = connection.getresponse()
-            return _result(method, answer.status, _body(answer))
+        given = encode(params if params is not None else Empty())
+        try:
+            with self._line.connection(self._timeout_s) as connection:
+                told = _ask(connection, method.name, given)
+        except OlderDaemonError:
+            with self._line.connection(self._timeout_s) as connection:
+                told = older_daemon.ask(connection, method.name, given)
+        return _understood(method.result, _result(told))
 
     def hello(self, client: str) -> schema.DaemonHello:
         """Ask the daemon who it is, which every client does first.
@@ -83,24 +92,29 @@ class ControlClient:
         """Yield the present status and then every event, until the daemon ends.
 
         Args:
-            is_wanted: called with an event's JSON value, to skip it before the costly decoding.
+            is_wanted: called with an event's JSON value, to skip it before the decoding.
 
         Raises:
             DaemonAwayError: the daemon is not there or fell silent.
         """
-        with self._line.connection(EVENT_TIMEOUT_S) as connection:
-            connection.request("GET", schema.EVENTS_PATH, headers={"Host": schema.HOST})
-            answer = connection.getresponse()
-            if answer.status != 200:
-                raise ControlError(_refusal(_body(answer)))
-            yield from _read_events(answer, is_wanted or (lambda _: True))
+        try:
+            with self._line.connection(EVENT_TIMEOUT_S) as connection:
+                _result(_ask(connection, lines.SUBSCRIBE, encode(lines.Topics())))
+                while (told := _read(connection)) is not None:
+                    kind = schema.EVENT_TYPES.get(told.topic)
+                    if kind is not None and (is_wanted is None or is_wanted(_understood(object, told.data))):
+                        yield _understood(kind, told.data)
+        except OlderDaemonError:
+            while True:
+                yield self.call(schema.STATUS)
+                time.sleep(_POLL_S)
 
 
 def require_short(path: Path) -> None:
     """Raise UsageError if a path is too long for a socket."""
     if len(os.fsencode(path)) > _MAX_PATH_BYTES:
-        text = f"{path} is too long a path for a socket"
-        raise UsageError(text, hint="set XDG_RUNTIME_DIR to a folder with a shorter one")
+        text = sentence("{path} is too long a path for a socket", path=str(path))
+        raise UsageError(text, hint=sentence("set XDG_RUNTIME_DIR to a folder with a shorter one"))
 
 
 class SocketLine:
@@ -110,101 +124,84 @@ class SocketLine:
         self._path = path
 
     @contextlib.contextmanager
-    def connection(self, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
+    def connection(self, timeout_s: float) -> Iterator[io.BufferedRWPair]:
         require_short(self._path)
-        connection = _UnixConnection(self._path, timeout_s)
         try:
-            yield connection
-        except (OSError, http.client.HTTPException) as error:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+                connection.settimeout(timeout_s)
+                connection.connect(str(self._path))
+                self._require_owner(connection)
+                with connection.makefile("rwb") as stream:
+                    yield stream
+        except OSError as error:
             raise _away(self._path, error) from error
-        finally:
-            connection.close()
 
-
-class _UnixConnection(http.client.HTTPConnection):
-    """An http.client connection over a socket path. Overriding `connect` is the only way that http.client offers."""
-
-    def __init__(self, path: Path, timeout_s: float) -> None:
-        super().__init__(schema.HOST, timeout=timeout_s)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))
+    def _require_owner(self, connection: socket.socket) -> None:
         if os.geteuid() == 0 and hasattr(socket, "SO_PEERCRED"):
-            _, listener, _ = _CREDENTIALS.unpack(
-                self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-            )
+            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            _, listener, _ = _CREDENTIALS.unpack(credentials)
             if listener != self._path.parent.stat().st_uid:  # a link to somebody else's socket
                 raise PermissionError(f"{self._path} leads to another user's socket")
 
 
-def _body(answer: http.client.HTTPResponse) -> bytes:
-    """Return the body. Raises HTTPException if it is longer than any daemon's."""
-    body = answer.read(MAX_ANSWER_BYTES + 1)
-    if len(body) > MAX_ANSWER_BYTES:
-        raise http.client.HTTPException("the answer is too long")
-    return body
-
-
-def _away(path: Path, error: Exception) -> DaemonAwayError:
+def _away(path: Path, error: OSError) -> DaemonAwayError:
     if isinstance(error, FileNotFoundError):
-        return DaemonAwayError("the daemon is not running", hint="start it with: potluck start")
+        hint = sentence("start it with: potluck start")
+        return DaemonAwayError(sentence("the daemon is not running"), hint=hint)
     if isinstance(error, ConnectionRefusedError):  # one that ends in order removes its socket
-        hint = "start it with: potluck start; see why: potluck logs"
-        return DaemonAwayError("the daemon was killed or has crashed", hint=hint)
+        hint = sentence("start it with: potluck start; see why: potluck logs")
+        return DaemonAwayError(sentence("the daemon was killed or has crashed"), hint=hint)
     if isinstance(error, PermissionError):
-        return DaemonAwayError(f"no permission to speak to the daemon at {path}", hint="it belongs to another user")
-    return DaemonAwayError(f"the daemon does not answer: {error or type(error).__name__}", hint="potluck logs")
+        text = sentence("no permission to speak to the daemon at {path}", path=str(path))
+        return DaemonAwayError(text, hint=sentence("it belongs to another user"))
+    return DaemonAwayError(silence(error), hint=sentence("see why: potluck logs"))
 
 
-def _result(method: Method[Any, R], status: int, body: bytes) -> R:
-    if status != 200:
-        raise ControlError(_refusal(body))
+def silence(error: OSError) -> Sentence:
+    """Say that the daemon does not answer, and why."""
+    return sentence("the daemon does not answer: {why}", why=str(error) or type(error).__name__)
+
+
+def _ask(connection: io.BufferedRWPair, method: str, params: bytes) -> lines.Told:
+    """Return the answer. Raises OSError, OlderDaemonError."""
+    request = encode(lines.Request(method, 1, Raw(params)))
+    connection.write(request + _LINE_END)
+    connection.flush()
+    told = _read(connection)
+    if told is None:
+        raise ConnectionError("it ended the connection")
+    return told
+
+
+def _read(connection: io.BufferedRWPair) -> lines.Told | None:
+    """Return what the daemon says next; None: it has ended. Raises OSError for what no daemon says."""
+    said = connection.readline(lines.MAX_ANSWER_BYTES)
+    if not said:
+        return None
+    if said.startswith(b"HTTP/1.1 "):
+        raise OlderDaemonError
     try:
-        message = decode(object, body)
-        if not isinstance(message, dict):
-            raise CodecError("expected an object")
-        if "error" in message:
-            raise _control_error(message["error"])
-        return decode(method.result, encode(message.get("result")))
+        told = decode(lines.Told, said)
     except CodecError as error:
-        raise ControlError(f"the daemon's answer is not understood: {error}") from error
+        raise ConnectionError(f"its answer is cut or no answer ({error})") from error
+    return told
 
 
-def _control_error(error: object) -> ControlError:
-    if not isinstance(error, dict) or not isinstance(error.get("message"), str):
-        return ControlError("the daemon failed without saying why")
-    if error.get("code") == schema.METHOD_NOT_FOUND:
-        text = f"the daemon does not know this yet ({error['message']})"
-        return ControlError(text, hint="an older version of it still runs: potluck drain, then potluck start")
-    data = error.get("data")
-    hint = data.get("hint") if isinstance(data, dict) else None
-    return ControlError(error["message"], hint=hint if isinstance(hint, str) else None)
+def _result(told: lines.Told) -> Raw:
+    """Return the result in an answer. Raises ControlError for an error."""
+    failure = told.error
+    if failure is None:
+        return told.result
+    if failure.code == lines.UNKNOWN_METHOD:
+        text = sentence("the daemon does not know this yet ({what})", what=failure.message)
+        hint = sentence("an older version of it still runs: potluck drain, then potluck start")
+        raise ControlError(text, hint=hint)
+    raise ControlError(failure.message, hint=failure.hint)
 
 
-def _refusal(body: bytes) -> str:
+def _understood(kind: type[R], data: Raw) -> R:
     try:
-        message = decode(object, body)
-    except CodecError:
-        message = None
-    text = message.get("error") if isinstance(message, dict) else None
-    return f"the daemon refused the request: {text or 'no reason given'}"
-
-
-def _read_events(answer: http.client.HTTPResponse, is_wanted: Callable[[object], bool]) -> Iterator[Event]:
-    name = b""
-    while line := answer.readline(MAX_LINE_BYTES):
-        field, _, value = line.rstrip(b"\n").partition(b": ")
-        if field == b"event":
-            name = value
-        elif field == b"data":
-            kind = schema.EVENT_TYPES.get(name.decode("ascii", "replace"))
-            if kind is not None:  # a newer daemon may send events that we do not know
-                try:
-                    content = decode(object, value)
-                    if is_wanted(content):
-                        yield decode(kind, value)
-                except CodecError as error:
-                    raise ControlError(f"the daemon's event is not understood: {error}") from error
+        return decode(kind, data)
+    except CodecError as error:
+        text = sentence("the daemon's answer is not understood: {why}", why=str(error))
+        raise ControlError(text) from error

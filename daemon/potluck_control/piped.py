@@ -9,17 +9,16 @@ ending a system that looks unused.
 from __future__ import annotations
 
 import contextlib
-import http.client
 import io
 import os
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import cast
 
 from potluck.errors import PotluckError
-from potluck_control import schema
-from potluck_control.client import DaemonAwayError
+from potluck_control.client import DaemonAwayError, silence
 
 KEPT_S = 45.0  # the daemon closes a connection after 60 seconds without a request
 _END_S = 5.0
@@ -37,20 +36,19 @@ class PipedLine:
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def connection(self, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
+    def connection(self, timeout_s: float) -> Iterator[io.BufferedRWPair]:
         """Connect for one request. Raises DaemonAwayError if there is no answer."""
         running = None
         try:
             running = self._take() or _Command(self._command)
-            connection = _PipedConnection(running, timeout_s)
-            yield connection
-        except (OSError, http.client.HTTPException) as error:
+            running.output.timeout_s = timeout_s
+            yield running.stream
+        except OSError as error:
             raise self._away(running, error) from error
         else:
-            if connection.sock is not None:  # http.client drops it when the daemon will not answer another request
-                with self._lock:
-                    self._kept.append((time.monotonic(), running))
-                    running = None
+            with self._lock:
+                self._kept.append((time.monotonic(), running))
+                running = None
         finally:
             if running is not None:
                 running.end()
@@ -70,55 +68,28 @@ class PipedLine:
                 running.end()
         return None
 
-    def _away(self, running: _Command | None, error: Exception) -> DaemonAwayError:
+    def _away(self, running: _Command | None, error: OSError) -> DaemonAwayError:
         said = running.complaint() if running is not None else b""
         if said:
             why = self._explain(said)
-            return DaemonAwayError(why.message, hint=why.hint)
-        return DaemonAwayError(f"the daemon does not answer: {error or type(error).__name__}")
+            return DaemonAwayError(why.sentence, hint=why.advice)
+        return DaemonAwayError(silence(error))
 
 
 class _Command:
-    """One running command."""
+    """One running command. Attributes: stream: its input and output."""
 
     def __init__(self, command: Sequence[str]) -> None:
         pipe = subprocess.PIPE  # standard error holds a line at most, so it is read at the end
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, creationflags=_NO_WINDOW)
-        self._first = b""  # bytes of its output: an answer, or a complaint of wsl.exe
+        self._process = subprocess.Popen(
+            command, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, creationflags=_NO_WINDOW
+        )
+        self.output = _Output(self._process)
+        self.stream: io.BufferedRWPair = io.BufferedRWPair(self.output, cast(io.RawIOBase, self._process.stdin))
 
     @property
     def is_alive(self) -> bool:
-        return self._process.poll() is None
-
-    def send(self, data: bytes) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(data)
-        self._process.stdin.flush()
-
-    def receive(self, buffer: memoryview, timeout_s: float) -> int:
-        """Read into `buffer`. A timer ends the command, because Windows cannot wait for a pipe with a limit.
-
-        Raises:
-            TimeoutError: nothing came in time.
-        """
-        assert self._process.stdout is not None
-        late = threading.Event()
-
-        def give_up() -> None:
-            late.set()
-            self._process.kill()
-
-        timer = threading.Timer(timeout_s, give_up)
-        timer.start()
-        try:
-            data = os.read(self._process.stdout.fileno(), len(buffer))
-        finally:
-            timer.cancel()
-        if late.is_set():
-            raise TimeoutError("no answer in time")
-        self._first = self._first or data
-        buffer[: len(data)] = data
-        return len(data)
+        return not self.output.has_ended and self._process.poll() is None
 
     def complaint(self) -> bytes:
         """Return the output of a command that failed; empty if it did not."""
@@ -129,8 +100,8 @@ class _Command:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         printed = b""
-        if not self._first.startswith(b"HTTP/"):
-            printed = self._first + self._process.stdout.read(_MAX_COMPLAINT_BYTES)
+        if not self.output.first.startswith((b"{", b"HTTP/")):  # the daemon's
+            printed = self.output.first + self._process.stdout.read(_MAX_COMPLAINT_BYTES)
         return printed + self._process.stderr.read(_MAX_COMPLAINT_BYTES)
 
     def end(self) -> None:
@@ -145,43 +116,45 @@ class _Command:
         self._process.__exit__(None, None, None)  # waits and closes the pipes
 
 
-class _PipedConnection(http.client.HTTPConnection):
-    """An http.client connection over a command. Overriding `connect` is the only way that http.client offers."""
+class _Output(io.RawIOBase):
+    """The output of a command.
 
-    def __init__(self, running: _Command, timeout_s: float) -> None:
-        super().__init__(schema.HOST)
-        self._wire = _Wire(running, timeout_s)
+    Attributes:
+        timeout_s: of each reading.
+        first: what was read first, an answer or a complaint of wsl.exe.
+    """
 
-    def connect(self) -> None:
-        self.sock = self._wire
-
-
-class _Wire:
-    """The part of a socket that http.client uses. The command outlives it."""
-
-    def __init__(self, running: _Command, timeout_s: float) -> None:
-        self._running = running
-        self._timeout_s = timeout_s
-
-    def sendall(self, data: bytes) -> None:
-        self._running.send(data)
-
-    def makefile(self, mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_Answer(self._running, self._timeout_s))
-
-    def close(self) -> None:
-        """Do nothing, because the answer may still be read."""
-
-
-class _Answer(io.RawIOBase):
-    """The command's output as a file. Nothing follows the one answer."""
-
-    def __init__(self, running: _Command, timeout_s: float) -> None:
-        self._running = running
-        self._timeout_s = timeout_s
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self.timeout_s = 0.0
+        self.first = b""
+        self.has_ended = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        return self._running.receive(buffer, self._timeout_s)
+        """Read into `buffer`. A timer ends the command, because Windows cannot wait for a pipe with a limit.
+
+        Raises:
+            TimeoutError: nothing came in time.
+        """
+        assert self._process.stdout is not None
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            self._process.kill()
+
+        timer = threading.Timer(self.timeout_s, give_up)
+        timer.start()
+        try:
+            data = os.read(self._process.stdout.fileno(), len(buffer))
+        finally:
+            timer.cancel()
+        if late.is_set():
+            raise TimeoutError("no answer in time")
+        self.first = self.first or data
+        self.has_ended = not data
+        buffer[: len(data)] = data
+        return len(data)

@@ -1,9 +1,8 @@
 """The control API: the methods about the daemon itself with their parameters and results, and every event.
 
 Server, command line and app share this file and the topics in `methods`; `all_methods` lists them all.
-JSON-RPC 2.0 requests go to `POST /rpc`. Server-Sent Events come from `GET /events`; the data of each is a JSON object
-of the class named here. A new optional field, method, state, reason or probe state keeps `API_VERSION`. Any other
-change raises it. Times are Unix seconds, because they cross processes and are shown to people.
+`lines` says how they travel. A new optional field, method, topic, state, reason or probe state keeps `API_VERSION`. Any
+other change raises it. Times are Unix seconds, because they cross processes and are shown to people.
 """
 
 from __future__ import annotations
@@ -20,10 +19,7 @@ from potluck_control.methods.models import Progress
 from potluck_control.network_report import Nearby, NetworkReport
 from potluck_control.states import Certainty, OpenEnum, Reason, State
 
-API_VERSION = 1
-HOST = "potluckd.local"  # the only Host header that is answered
-RPC_PATH = "/rpc"
-EVENTS_PATH = "/events"
+API_VERSION = 2
 
 
 # --- what is shown ---------------------------------------------------------------------------------------------------
@@ -347,13 +343,3 @@ EVENT_TYPES: dict[str, type[Event]] = {
     setup.EVENT: setup.SetupState,
     updates.EVENT: updates.UpdatesState,
 }
-
-
-# --- JSON-RPC's own numbers ------------------------------------------------------------------------------------------
-
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
-REFUSED = -32000  # a PotluckError: `message` for people, `data.hint` says what to do

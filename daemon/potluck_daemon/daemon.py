@@ -35,7 +35,6 @@ from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.reporting import logs
 from potluck_daemon.reporting.display import failures, slowness
 from potluck_daemon.reporting.history import HistoryFile
-from potluck_daemon.reporting.metrics.families import families
 from potluck_daemon.reporting.metrics.page import MetricsPage
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
@@ -105,7 +104,7 @@ class Daemon:
             notices=self._notices,
             audits=lambda: self._gateway.audits,
         )
-        self._page = MetricsPage(lambda: families(self.view.status(), self._supervisor.facts.report.metrics))
+        self._page = MetricsPage(lambda: (self.view.status(), self._supervisor.facts.report.metrics))
         self._turning_page: asyncio.Task[None] | None = None
         self._topics = self._make_topics()
         handlers = {name: handler for topic in self._topics for name, handler in topic.handlers().items()}
@@ -216,7 +215,7 @@ class Daemon:
         self._history.append(kept)
 
     def _publish_status(self) -> None:
-        if self._broadcast.has_readers:
+        if self._broadcast.num_readers:
             self._broadcast.publish_status(self.view.status())
 
     def _notices(self) -> tuple[Sentence, ...]:

@@ -1309,6 +1309,10 @@
         <translation>Temperatur</translation>
     </message>
     <message>
+        <source>The daemon is older than this program</source>
+        <translation>Der Dienst ist älter als dieses Programm</translation>
+    </message>
+    <message>
         <source>The disk is nearly full: {free} are free, {least} must stay free</source>
         <translation>Die Festplatte ist fast voll: {free} MiB sind frei, {least} müssen frei bleiben</translation>
     </message>
@@ -1335,6 +1339,10 @@
     <message>
         <source>Today&apos;s upload limit is reached: {used} of {all}</source>
         <translation>Das Upload-Limit von heute ist erreicht: {used} von {all} MiB</translation>
+    </message>
+    <message>
+        <source>`potluck logs` has the details</source>
+        <translation>`potluck logs` zeigt die Einzelheiten</translation>
     </message>
     <message>
         <source>`potluck programs always NAME` for a game that is missed</source>
@@ -1397,6 +1405,10 @@
         <translation>ein Paket passt nicht zu seiner Prüfsumme; es wird neu heruntergeladen</translation>
     </message>
     <message>
+        <source>a request has at most {count} bytes</source>
+        <translation>eine Anfrage hat höchstens {count} Bytes</translation>
+    </message>
+    <message>
         <source>a service on the {what} bus does not answer</source>
         <translation>ein Dienst am {what}-Bus antwortet nicht</translation>
     </message>
@@ -1443,6 +1455,10 @@
     <message>
         <source>an engine needs 2 GB; this machine can only use a swarm</source>
         <translation>eine Rechenumgebung braucht 2 GB; dieser Computer kann einen Schwarm nur nutzen</translation>
+    </message>
+    <message>
+        <source>an older version of it still runs: potluck drain, then potluck start</source>
+        <translation>es läuft noch eine ältere Version: potluck drain, dann potluck start</translation>
     </message>
     <message>
         <source>an open swarm has no members</source>
@@ -1567,6 +1583,10 @@
     <message>
         <source>cannot listen on {host} port {number}: {why}</source>
         <translation>auf {host}, Port {number}, lässt sich nicht lauschen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot listen on {host}, port {port}: {why}</source>
+        <translation>an {host}, Port {port}, kann nicht gelauscht werden: {why}</translation>
     </message>
     <message>
         <source>cannot make a folder for sockets in {path}: {why}</source>
@@ -1715,6 +1735,10 @@
     <message>
         <source>choose another variant: {what}</source>
         <translation>wähle eine andere Variante: {what}</translation>
+    </message>
+    <message>
+        <source>choose another with --port</source>
+        <translation>wähle einen anderen mit --port</translation>
     </message>
     <message>
         <source>choose one in the usual layout: gptq or gptq_v2, or gemm of AWQ</source>
@@ -2003,6 +2027,10 @@
     <message>
         <source>is there enough memory?</source>
         <translation>ist genug Speicher frei?</translation>
+    </message>
+    <message>
+        <source>it belongs to another user</source>
+        <translation>er gehört jemand anderem</translation>
     </message>
     <message>
         <source>it did not finish</source>
@@ -2337,8 +2365,16 @@
         <translation>kein Mitglied ist online, das dich einlassen könnte</translation>
     </message>
     <message>
+        <source>no method {name}</source>
+        <translation>keine Methode {name}</translation>
+    </message>
+    <message>
         <source>no part of {what} is a stack of {number} layers that is known</source>
         <translation>kein Teil von {what} ist ein bekannter Stapel von {number} Schichten</translation>
+    </message>
+    <message>
+        <source>no permission to speak to the daemon at {path}</source>
+        <translation>keine Berechtigung, mit dem Dienst unter {path} zu sprechen</translation>
     </message>
     <message>
         <source>no port is chosen yet; the daemon chooses one when it starts</source>
@@ -2537,6 +2573,10 @@
         <translation>sieh auf der Seite des Herausgebers nach</translation>
     </message>
     <message>
+        <source>see why: potluck logs</source>
+        <translation>warum, zeigt: potluck logs</translation>
+    </message>
+    <message>
         <source>serve fewer blocks, or the number format of the checkpoint, which needs no converted files</source>
         <translation>stelle weniger Schichten bereit oder das Zahlenformat des Modells, das keine umgewandelten Dateien braucht</translation>
     </message>
@@ -2555,6 +2595,10 @@
     <message>
         <source>set SSL_CERT_FILE to the right certificates</source>
         <translation>setze SSL_CERT_FILE auf die richtigen Zertifikate</translation>
+    </message>
+    <message>
+        <source>set XDG_RUNTIME_DIR to a folder with a shorter one</source>
+        <translation>setze XDG_RUNTIME_DIR auf einen Ordner mit einem kürzeren Pfad</translation>
     </message>
     <message>
         <source>set the clock</source>
@@ -2595,6 +2639,10 @@
     <message>
         <source>start it with: potluck start</source>
         <translation>starte ihn mit: potluck start</translation>
+    </message>
+    <message>
+        <source>start it with: potluck start; see why: potluck logs</source>
+        <translation>starte ihn mit: potluck start; warum, zeigt: potluck logs</translation>
     </message>
     <message>
         <source>start the daemon with: potluck start</source>
@@ -2769,8 +2817,16 @@
         <translation>der Dienst antwortet nicht</translation>
     </message>
     <message>
+        <source>the daemon does not answer: {why}</source>
+        <translation>der Dienst antwortet nicht: {why}</translation>
+    </message>
+    <message>
         <source>the daemon does not end: {why}</source>
         <translation>der Dienst endet nicht: {why}</translation>
+    </message>
+    <message>
+        <source>the daemon does not know this yet ({what})</source>
+        <translation>der Dienst kennt das noch nicht ({what})</translation>
     </message>
     <message>
         <source>the daemon is already running as process {number}</source>
@@ -2783,6 +2839,14 @@
     <message>
         <source>the daemon runs version {theirs}, but {ours} is installed</source>
         <translation>der Dienst läuft in Version {theirs}, installiert ist aber {ours}</translation>
+    </message>
+    <message>
+        <source>the daemon was killed or has crashed</source>
+        <translation>der Dienst wurde beendet oder ist abgestürzt</translation>
+    </message>
+    <message>
+        <source>the daemon&apos;s answer is not understood: {why}</source>
+        <translation>die Antwort des Dienstes ist unverständlich: {why}</translation>
     </message>
     <message>
         <source>the defaults hold where the file cannot be obeyed</source>
@@ -2933,8 +2997,24 @@
         <translation>die Antwort des Hubs ist nicht lesbar</translation>
     </message>
     <message>
+        <source>the request did not arrive in time</source>
+        <translation>die Anfrage kam nicht rechtzeitig an</translation>
+    </message>
+    <message>
+        <source>this daemon belongs to another user</source>
+        <translation>dieser Dienst gehört jemand anderem</translation>
+    </message>
+    <message>
         <source>this version of Potluck has no torch of variant {what} for this computer</source>
         <translation>diese Version von Potluck hat kein PyTorch der Variante {what} für diesen Computer</translation>
+    </message>
+    <message>
+        <source>too many connections</source>
+        <translation>zu viele Verbindungen</translation>
+    </message>
+    <message>
+        <source>too many subscribers</source>
+        <translation>zu viele Abonnenten</translation>
     </message>
     <message>
         <source>{file} is of a newer Potluck; what this one does not know stays in it and has no effect</source>
@@ -2949,8 +3029,16 @@
         <translation>{key}: {why}</translation>
     </message>
     <message>
+        <source>{method} failed inside the daemon</source>
+        <translation>{method} ist im Dienst fehlgeschlagen</translation>
+    </message>
+    <message>
         <source>{name} is not a section of the file</source>
         <translation>{name} ist kein Abschnitt der Datei</translation>
+    </message>
+    <message>
+        <source>{path} is too long a path for a socket</source>
+        <translation>{path} ist als Pfad für einen Socket zu lang</translation>
     </message>
     <message>
         <source>{place} has version {theirs}; this Potluck knows version {ours}</source>

@@ -1309,6 +1309,10 @@
         <translation>Temperatura</translation>
     </message>
     <message>
+        <source>The daemon is older than this program</source>
+        <translation>El servicio es más antiguo que este programa</translation>
+    </message>
+    <message>
         <source>The disk is nearly full: {free} are free, {least} must stay free</source>
         <translation>El disco está casi lleno: {free} MiB libres, {least} deben quedar libres</translation>
     </message>
@@ -1335,6 +1339,10 @@
     <message>
         <source>Today&apos;s upload limit is reached: {used} of {all}</source>
         <translation>Se alcanzó el límite de subida de hoy: {used} de {all} MiB</translation>
+    </message>
+    <message>
+        <source>`potluck logs` has the details</source>
+        <translation>`potluck logs` muestra los detalles</translation>
     </message>
     <message>
         <source>`potluck programs always NAME` for a game that is missed</source>
@@ -1397,6 +1405,10 @@
         <translation>un paquete no coincide con su hash; se descarga de nuevo</translation>
     </message>
     <message>
+        <source>a request has at most {count} bytes</source>
+        <translation>una petición tiene como máximo {count} bytes</translation>
+    </message>
+    <message>
         <source>a service on the {what} bus does not answer</source>
         <translation>un servicio del bus {what} no responde</translation>
     </message>
@@ -1443,6 +1455,10 @@
     <message>
         <source>an engine needs 2 GB; this machine can only use a swarm</source>
         <translation>un motor necesita 2 GB; este ordenador solo puede usar un enjambre</translation>
+    </message>
+    <message>
+        <source>an older version of it still runs: potluck drain, then potluck start</source>
+        <translation>aún se ejecuta una versión anterior: potluck drain y después potluck start</translation>
     </message>
     <message>
         <source>an open swarm has no members</source>
@@ -1567,6 +1583,10 @@
     <message>
         <source>cannot listen on {host} port {number}: {why}</source>
         <translation>no se puede escuchar en {host}, puerto {number}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot listen on {host}, port {port}: {why}</source>
+        <translation>no se puede escuchar en {host}, puerto {port}: {why}</translation>
     </message>
     <message>
         <source>cannot make a folder for sockets in {path}: {why}</source>
@@ -1715,6 +1735,10 @@
     <message>
         <source>choose another variant: {what}</source>
         <translation>elige otra variante: {what}</translation>
+    </message>
+    <message>
+        <source>choose another with --port</source>
+        <translation>elige otro con --port</translation>
     </message>
     <message>
         <source>choose one in the usual layout: gptq or gptq_v2, or gemm of AWQ</source>
@@ -2003,6 +2027,10 @@
     <message>
         <source>is there enough memory?</source>
         <translation>¿hay memoria suficiente?</translation>
+    </message>
+    <message>
+        <source>it belongs to another user</source>
+        <translation>es de otro usuario</translation>
     </message>
     <message>
         <source>it did not finish</source>
@@ -2337,8 +2365,16 @@
         <translation>no hay ningún miembro en línea que pueda dejarte entrar</translation>
     </message>
     <message>
+        <source>no method {name}</source>
+        <translation>no hay ningún método {name}</translation>
+    </message>
+    <message>
         <source>no part of {what} is a stack of {number} layers that is known</source>
         <translation>ninguna parte de {what} es una pila conocida de {number} capas</translation>
+    </message>
+    <message>
+        <source>no permission to speak to the daemon at {path}</source>
+        <translation>sin permiso para hablar con el servicio en {path}</translation>
     </message>
     <message>
         <source>no port is chosen yet; the daemon chooses one when it starts</source>
@@ -2537,6 +2573,10 @@
         <translation>consulta la página del editor</translation>
     </message>
     <message>
+        <source>see why: potluck logs</source>
+        <translation>para ver por qué: potluck logs</translation>
+    </message>
+    <message>
         <source>serve fewer blocks, or the number format of the checkpoint, which needs no converted files</source>
         <translation>ofrece menos capas o el formato numérico del modelo, que no necesita archivos convertidos</translation>
     </message>
@@ -2555,6 +2595,10 @@
     <message>
         <source>set SSL_CERT_FILE to the right certificates</source>
         <translation>pon en SSL_CERT_FILE los certificados correctos</translation>
+    </message>
+    <message>
+        <source>set XDG_RUNTIME_DIR to a folder with a shorter one</source>
+        <translation>define XDG_RUNTIME_DIR como una carpeta con una ruta más corta</translation>
     </message>
     <message>
         <source>set the clock</source>
@@ -2595,6 +2639,10 @@
     <message>
         <source>start it with: potluck start</source>
         <translation>inícialo con: potluck start</translation>
+    </message>
+    <message>
+        <source>start it with: potluck start; see why: potluck logs</source>
+        <translation>inícialo con: potluck start; para ver por qué: potluck logs</translation>
     </message>
     <message>
         <source>start the daemon with: potluck start</source>
@@ -2769,8 +2817,16 @@
         <translation>el servicio no responde</translation>
     </message>
     <message>
+        <source>the daemon does not answer: {why}</source>
+        <translation>el servicio no responde: {why}</translation>
+    </message>
+    <message>
         <source>the daemon does not end: {why}</source>
         <translation>el servicio no termina: {why}</translation>
+    </message>
+    <message>
+        <source>the daemon does not know this yet ({what})</source>
+        <translation>el servicio aún no conoce esto ({what})</translation>
     </message>
     <message>
         <source>the daemon is already running as process {number}</source>
@@ -2783,6 +2839,14 @@
     <message>
         <source>the daemon runs version {theirs}, but {ours} is installed</source>
         <translation>el servicio usa la versión {theirs}, pero está instalada la {ours}</translation>
+    </message>
+    <message>
+        <source>the daemon was killed or has crashed</source>
+        <translation>el servicio fue terminado o se ha bloqueado</translation>
+    </message>
+    <message>
+        <source>the daemon&apos;s answer is not understood: {why}</source>
+        <translation>no se entiende la respuesta del servicio: {why}</translation>
     </message>
     <message>
         <source>the defaults hold where the file cannot be obeyed</source>
@@ -2933,8 +2997,24 @@
         <translation>la respuesta del hub no se puede leer</translation>
     </message>
     <message>
+        <source>the request did not arrive in time</source>
+        <translation>la petición no llegó a tiempo</translation>
+    </message>
+    <message>
+        <source>this daemon belongs to another user</source>
+        <translation>este servicio es de otro usuario</translation>
+    </message>
+    <message>
         <source>this version of Potluck has no torch of variant {what} for this computer</source>
         <translation>esta versión de Potluck no tiene PyTorch de la variante {what} para este equipo</translation>
+    </message>
+    <message>
+        <source>too many connections</source>
+        <translation>demasiadas conexiones</translation>
+    </message>
+    <message>
+        <source>too many subscribers</source>
+        <translation>demasiados suscriptores</translation>
     </message>
     <message>
         <source>{file} is of a newer Potluck; what this one does not know stays in it and has no effect</source>
@@ -2949,8 +3029,16 @@
         <translation>{key}: {why}</translation>
     </message>
     <message>
+        <source>{method} failed inside the daemon</source>
+        <translation>{method} falló dentro del servicio</translation>
+    </message>
+    <message>
         <source>{name} is not a section of the file</source>
         <translation>{name} no es una sección del archivo</translation>
+    </message>
+    <message>
+        <source>{path} is too long a path for a socket</source>
+        <translation>{path} es una ruta demasiado larga para un socket</translation>
     </message>
     <message>
         <source>{place} has version {theirs}; this Potluck knows version {ours}</source>

@@ -119,7 +119,7 @@ class DaemonProcess:
         with giving_up_after(WAIT_S, self._process):
             while True:
                 with contextlib.suppress(DaemonAwayError):
-                    self.client.hello("test")
+                    self.client.call(schema.HELLO)
                     return
                 assert self._process.poll() is None, self.log()
 

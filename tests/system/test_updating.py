@@ -106,3 +106,6 @@ def test_version_before_updates_itself_to_this_one_and_keeps_everything(tmp_path
         assert installation.command("ledger", "check").returncode == 0
         found = installation.command("config", "get", "serve.name")
         assert found.stdout.strip() == "attic", found.stderr
+        done = installation.command("update", "--rollback")  # to a daemon that speaks HTTP on the control socket
+        assert done.returncode == 0, done.stderr
+        assert (installation.running(), installation.in_use()) == (OLD, OLD)

@@ -14,10 +14,11 @@ from contextlib import suppress
 from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from potluck_control import schema
 from potluck_control.agreement import Agreement, agree
+from potluck_control.client import ControlClient, Line
 from potluck_control.liveness import LOOK_S, HangWatch, peer_of, read_pulse
 from potluck_control.methods.setup import SetupState
 from potluck_control.methods.updates import UpdatesState
@@ -26,9 +27,6 @@ from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from potluck.errors import PotluckError
 from potluck_app.words import sentences, states
-
-if TYPE_CHECKING:
-    from potluck_control.client import ControlClient, Line
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -160,8 +158,6 @@ class DaemonLink(QObject):
             self._emit(event)
 
     def _client(self) -> ControlClient:
-        from potluck_control.client import ControlClient  # HTTP's modules, without which the app starts faster
-
         return ControlClient(self._place)
 
     def _is_wanted(self, told: object) -> bool:

@@ -1,4 +1,4 @@
-"""Publishes events to many streams. Each reader gets the newest value of every event, and every transition.
+"""Publishes the news of each topic to many readers. Each gets the newest of every topic, and every transition.
 
 A reader that falls behind loses intermediate values, never the last. Transitions are few and kept up to a limit.
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from types import TracebackType
+from collections.abc import Collection
 
+from msgspec import Raw
+from potluck_control.lines import Told, line
 from potluck_control.schema import STATUS_EVENT, TRANSITION_EVENT, Status, Transition
 
 from potluck.protocol.codec import encode
@@ -24,25 +26,25 @@ class Broadcast:
         self._has_readers = asyncio.Event()
 
     @property
-    def has_readers(self) -> bool:
-        return bool(self._subscriptions)
+    def num_readers(self) -> int:
+        return len(self._subscriptions)
 
-    def subscribe(self) -> Subscription:
-        """Return a new reader's subscription, which is a context manager."""
-        return Subscription(self)
+    def subscribe(self, topics: Collection[str] = ()) -> Subscription:
+        """Return a new reader's subscription to these topics; none: to all."""
+        subscription = Subscription(topics)
+        self._subscriptions.add(subscription)
+        self._has_readers.set()
+        return subscription
+
+    def end(self, subscription: Subscription) -> None:
+        """Give a reader nothing more."""
+        self._subscriptions.discard(subscription)
+        if not self._subscriptions:
+            self._has_readers.clear()
 
     async def wait_for_readers(self) -> None:
         """Wait until somebody reads."""
         await self._has_readers.wait()
-
-    def add(self, subscription: Subscription) -> None:
-        self._subscriptions.add(subscription)
-        self._has_readers.set()
-
-    def discard(self, subscription: Subscription) -> None:
-        self._subscriptions.discard(subscription)
-        if not self._subscriptions:
-            self._has_readers.clear()
 
     def publish_status(self, status: Status) -> None:
         self.publish(STATUS_EVENT, status)
@@ -50,43 +52,41 @@ class Broadcast:
     def publish_transition(self, transition: Transition) -> None:
         self.publish(TRANSITION_EVENT, transition)
 
-    def publish(self, name: str, value: object) -> None:
-        """Publish an event of `schema.EVENT_TYPES`."""
-        data = encode(value)
+    def publish(self, topic: str, value: object) -> None:
+        """Publish the news of a topic of `schema.EVENT_TYPES`."""
+        said = news(topic, value)
         for subscription in self._subscriptions:
-            subscription.put(name, data)
+            subscription.put(topic, said)
 
 
 class Subscription:
-    """The events that wait for one reader. Leaving the context ends the subscription."""
+    """The lines that wait for one reader."""
 
-    def __init__(self, broadcast: Broadcast) -> None:
-        self._broadcast = broadcast
+    def __init__(self, topics: Collection[str]) -> None:
+        self._topics = topics
         self._waiting: OrderedDict[tuple[str, bytes], None] = OrderedDict()
         self._arrived = asyncio.Event()
 
-    def put(self, name: str, data: bytes) -> None:
-        if name != TRANSITION_EVENT:
-            for key in [key for key in self._waiting if key[0] == name]:
+    def put(self, topic: str, said: bytes) -> None:
+        if self._topics and topic not in self._topics:
+            return
+        if topic != TRANSITION_EVENT:
+            for key in [key for key in self._waiting if key[0] == topic]:
                 del self._waiting[key]
-        self._waiting[name, data] = None
+        self._waiting[topic, said] = None
         if len(self._waiting) > MAX_WAITING:
             self._waiting.popitem(last=False)
         self._arrived.set()
 
-    async def next(self) -> tuple[str, bytes]:
-        """Return the oldest waiting event's name and JSON, as soon as there is one."""
+    async def next(self) -> bytes:
+        """Return the oldest waiting line, as soon as there is one."""
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
-        (name, data), _ = self._waiting.popitem(last=False)
-        return name, data
+        (_, said), _ = self._waiting.popitem(last=False)
+        return said
 
-    def __enter__(self) -> Subscription:
-        self._broadcast.add(self)
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._broadcast.discard(self)
+def news(topic: str, value: object) -> bytes:
+    """Return the line that tells the news of a topic."""
+    return line(Told(topic=topic, data=Raw(encode(value))))

@@ -1,7 +1,7 @@
-"""The control server: JSON-RPC calls and an event stream over HTTP on a Unix socket.
+"""The control server: answers requests and tells news over a Unix socket, in the lines of `potluck_control.lines`.
 
-Life of a call: the kernel says who connected (`peers`), `judge` checks the request's head, the body becomes a typed
-call (`rpc`), and the daemon's handler answers it.
+Life of a request: the kernel says who connected (`peers`), `connection` reads a line, its parameters become the
+method's class, and the daemon's handler answers it.
 """
 
 from __future__ import annotations
@@ -9,45 +9,36 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import socket
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from potluck_control import schema
+from msgspec import Raw
+from potluck_control import lines, schema
 from potluck_control.all_methods import METHODS
 from potluck_control.client import require_short
-from potluck_control.http_server import (
-    HttpAnswer,
-    HttpError,
-    HttpServer,
-    HttpStream,
-    RequestHead,
-    ServerLimits,
-    body_bytes,
-    stream_head,
-)
 
 from potluck.errors import PotluckError, explained
-from potluck.protocol.codec import encode
+from potluck.protocol.codec import CodecError, decode, encode
+from potluck.sentences import sentence, verbatim
 from potluck.tasks import cancel_and_wait
-from potluck_daemon.control import rpc
-from potluck_daemon.control.events import Broadcast, Subscription
+from potluck_daemon.control import older_protocol
+from potluck_daemon.control.connection import Connection, Limits, LineError
+from potluck_daemon.control.events import Broadcast, news
 from potluck_daemon.control.peers import AccessRule, peer_of
 
 log = logging.getLogger(__name__)
 
-MAX_BODY_BYTES = 64 * 1024
-MAX_EVENT_STREAMS = 16
+MAX_READERS = 16
 HANDLER_TIMEOUT_S = 30.0
-KEEP_ALIVE_S = 20.0  # between comment lines on a silent event stream, so that a dead reader is noticed
 
+T = TypeVar("T")
 Handler = Callable[[Any], Awaitable[object]]
 """Takes the method's parameters and returns its result. A PotluckError becomes the answer."""
 
 
 class ControlServer:
-    """Serves `handlers` and the events of `broadcast` at `path`. The caller holds the instance lock."""
+    """Serves `handlers` and the news of `broadcast` at `path`. The caller holds the instance lock."""
 
     def __init__(
         self,
@@ -55,7 +46,7 @@ class ControlServer:
         rule: AccessRule,
         handlers: Mapping[str, Handler],
         broadcast: Broadcast,
-        limits: ServerLimits | None = None,
+        limits: Limits | None = None,
     ) -> None:
         missing = METHODS.keys() ^ handlers.keys()
         if missing:
@@ -65,9 +56,9 @@ class ControlServer:
         self._rule = rule
         self._handlers = handlers
         self._broadcast = broadcast
-        self._limits = limits or ServerLimits()
-        self._server = HttpServer(self, self._limits)
-        self._num_streams = 0
+        self._limits = limits or Limits()
+        self._server: asyncio.Server | None = None
+        self._connections: dict[asyncio.Task[None], Connection] = {}  # oldest first
 
     async def start(self) -> None:
         """Bind, and replace a socket file that a dead daemon left (the lock says that it is dead).
@@ -79,10 +70,14 @@ class ControlServer:
         require_short(self._path)
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path.unlink(missing_ok=True)
+        if self._server is not None:
+            self._server.close()
         shared = self._rule.group is not None
         before = os.umask(0o117 if shared else 0o177)  # the file must never exist with wider rights
         try:
-            await self._server.start_unix(self._path)
+            self._server = await asyncio.start_unix_server(
+                self._accept, path=self._path, limit=lines.MAX_REQUEST_BYTES - 1, backlog=64
+            )
         finally:
             os.umask(before)
         self._bound = _file_at(self._path)
@@ -103,75 +98,107 @@ class ControlServer:
     async def close(self) -> None:
         """Stop listening, end every connection and remove the socket file."""
         self._remove()
-        await self._server.close()
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+            await cancel_and_wait(*self._connections)
 
     def _remove(self) -> None:
         if self._bound is not None and _file_at(self._path) == self._bound:
             self._path.unlink(missing_ok=True)
         self._bound = None
 
-    def admit(self, connection: socket.socket) -> None:
-        peer = peer_of(connection)
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection. Whatever happens to it happens to no other."""
+        task = asyncio.current_task()
+        assert task is not None
+        connection = self._connections[task] = Connection(reader, writer, self._limits, self._broadcast)
+        try:
+            try:
+                self._admit(writer)
+                await self._converse(connection)
+            except LineError as error:
+                log.debug("connection refused: %s", error)
+                await connection.write(lines.failure(error.code, error))
+            await connection.close()
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+            log.debug("connection ended: %r", error)
+        except asyncio.CancelledError:
+            pass  # `close` ends connections this way, and nobody else awaits this task
+        except Exception:
+            log.exception("connection failed")
+        finally:
+            self._connections.pop(task, None)
+            await connection.abort()
+
+    def _admit(self, writer: asyncio.StreamWriter) -> None:
+        """Raise LineError for another user's caller, or one too many."""
+        peer = peer_of(writer.get_extra_info("socket"))
         if not self._rule.allows(peer):
             log.warning("control connection of user %d refused", peer.uid)
-            raise HttpError(403, "this daemon belongs to another user")
+            raise LineError(lines.NOT_YOURS, sentence("this daemon belongs to another user"))
+        if len(self._connections) > self._limits.max_connections:
+            oldest = next(task for task, connection in self._connections.items() if connection.is_stranger)
+            if oldest is asyncio.current_task():
+                raise LineError(lines.BUSY, sentence("too many connections"))
+            self._connections.pop(oldest)  # it ends soon, and does not count until then
+            oldest.cancel()
 
-    def judge(self, head: RequestHead) -> int:
-        return judge(head)
-
-    async def answer(self, head: RequestHead, body: bytes) -> HttpAnswer | HttpStream:
-        return HttpAnswer(await self._call(body)) if head.target == schema.RPC_PATH else self._event_stream
-
-    async def _call(self, body: bytes) -> bytes:
-        try:
-            call = rpc.parse_call(body)
+    async def _converse(self, connection: Connection) -> None:
+        """Answer one request after the other, until the caller hangs up."""
+        while text := await connection.read():
+            if connection.is_stranger and older_protocol.is_older(text):
+                hello: Any = await self._handlers[schema.HELLO.name](schema.HelloParams())
+                await connection.write(await older_protocol.answer(connection.reader, hello))
+                return
+            # A web page that reaches the socket through some forwarder begins with a line of HTTP, and must not get on
+            # to a line that it chose. So the first line that is no request ends the connection.
+            request = _decoded(lines.Request, text, lines.BAD_REQUEST)
+            connection.is_stranger = False
             try:
-                async with asyncio.timeout(HANDLER_TIMEOUT_S):
-                    result = await self._handlers[call.method](call.params)
-            except Exception as error:
-                refused = error if isinstance(error, PotluckError) else explained(error)
-                if refused is not None:
-                    text = refused.message
-                    raise rpc.RpcError(schema.REFUSED, text, hint=refused.hint, call_id=call.call_id) from error
-                log.exception("control method %s failed", call.method)
-                message = f"{call.method} failed inside the daemon"
-                hint = "`potluck logs` has the details"
-                raise rpc.RpcError(schema.INTERNAL_ERROR, message, hint=hint, call_id=call.call_id) from error
-            return rpc.result_body(call, result) if call.wants_answer else b""
-        except rpc.RpcError as error:
-            return rpc.error_body(error)
+                result = await self._answer(request, connection)
+                told = lines.line(lines.Told(request.id, Raw(encode(result))))
+            except LineError as error:
+                told = lines.failure(error.code, error, request.id)
+            await connection.write(told)
+            await asyncio.sleep(0)  # others get their turn, also if this caller sent many requests at once
 
-    async def _event_stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._num_streams >= MAX_EVENT_STREAMS:
-            raise HttpError(503, "too many event streams")
-        self._num_streams += 1
-        gone = asyncio.create_task(reader.read(1))  # a reader has nothing more to say, so this is its end
+    async def _answer(self, request: lines.Request, connection: Connection) -> object:
+        """Return the result of a request. Raises LineError."""
+        if request.method == lines.SUBSCRIBE:
+            topics = _decoded(lines.Topics, request.params, lines.BAD_PARAMS).topics
+            return await self._subscribe(connection, topics)
+        method = METHODS.get(request.method)
+        if method is None:
+            raise LineError(lines.UNKNOWN_METHOD, sentence("no method {name}", name=repr(request.method[:60])))
+        params = _decoded(method.params, request.params, lines.BAD_PARAMS)
         try:
-            with self._broadcast.subscribe() as subscription:
-                await self._write(writer, stream_head("text/event-stream"))
-                subscription.put(schema.STATUS_EVENT, encode(await self._handlers[schema.STATUS.name](schema.Empty())))
-                await self._pump(subscription, writer, gone)
-        finally:
-            self._num_streams -= 1
-            await cancel_and_wait(gone)
+            async with asyncio.timeout(HANDLER_TIMEOUT_S):
+                return await self._handlers[method.name](params)
+        except Exception as error:
+            refused = error if isinstance(error, PotluckError) else explained(error)
+            if refused is not None:
+                raise LineError(lines.REFUSED, refused.sentence, hint=refused.advice) from error
+            log.exception("control method %s failed", method.name)
+            message = sentence("{method} failed inside the daemon", method=method.name)
+            raise LineError(lines.INTERNAL, message, hint=sentence("`potluck logs` has the details")) from error
 
-    async def _pump(self, subscription: Subscription, writer: asyncio.StreamWriter, gone: asyncio.Task[bytes]) -> None:
-        while not gone.done():
-            arrival = asyncio.create_task(subscription.next())
-            try:
-                await asyncio.wait({arrival, gone}, timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
-                if arrival.done():
-                    name, data = arrival.result()
-                    await self._write(writer, b"event: %b\ndata: %b\n\n" % (name.encode(), data))
-                elif not gone.done():
-                    await self._write(writer, b": still here\n\n")
-            finally:
-                arrival.cancel()
+    async def _subscribe(self, connection: Connection, topics: tuple[str, ...]) -> schema.Empty:
+        """Tell the present status, and all that follows."""
+        status = news(schema.STATUS_EVENT, await self._handlers[schema.STATUS.name](schema.Empty()))
+        if self._broadcast.num_readers >= MAX_READERS:
+            raise LineError(lines.BUSY, sentence("too many subscribers"))
+        subscription = self._broadcast.subscribe(topics)
+        subscription.put(schema.STATUS_EVENT, status)
+        connection.follow(subscription)  # which writes nothing before the answer: nobody else runs until then
+        return schema.Empty()
 
-    async def _write(self, writer: asyncio.StreamWriter, data: bytes) -> None:
-        writer.write(data)
-        async with asyncio.timeout(self._limits.write_timeout_s):
-            await writer.drain()
+
+def _decoded(kind: type[T], data: bytes | Raw, code: str) -> T:
+    try:
+        return decode(kind, data)
+    except CodecError as error:
+        raise LineError(code, verbatim(str(error))) from None
 
 
 def _file_at(path: Path) -> tuple[int, int] | None:
@@ -180,24 +207,3 @@ def _file_at(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def judge(head: RequestHead) -> int:
-    """Return the length of a request's body if the request is ours to answer, or raise HttpError.
-
-    A web page can reach this socket only through a program that forwards for it. Therefore anything that a browser
-    adds (`Origin`, `Referer`) is refused, and the Host must be ours (DNS rebinding).
-    """
-    if head.headers.get("host", "").lower() != schema.HOST:
-        raise HttpError(421, f"the Host must be {schema.HOST}")
-    if any(name in ("origin", "referer") or name.startswith("sec-fetch-") for name in head.headers):
-        raise HttpError(403, "web pages are not answered")
-    if head.target not in (schema.RPC_PATH, schema.EVENTS_PATH):
-        raise HttpError(404, f"only {schema.RPC_PATH} and {schema.EVENTS_PATH} are here")
-    is_call = head.target == schema.RPC_PATH
-    if head.method != ("POST" if is_call else "GET"):
-        raise HttpError(405, "POST /rpc or GET /events")
-    length = body_bytes(head, MAX_BODY_BYTES if is_call else 0)
-    if is_call and head.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
-        raise HttpError(415, "the content type must be application/json")
-    return length

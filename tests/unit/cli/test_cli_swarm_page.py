@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import re
+import socket
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,11 +14,13 @@ from msgspec import structs
 from potluck_cli import page as command
 from potluck_cli.main import main
 from potluck_cli.overview import SwarmOverview, overview
+from potluck_cli.page import repeat
 from potluck_cli.page_history import HOUR_S, HOURS, PageHistory, kept_page
-from potluck_cli.page_server import PageServer, repeat
 from potluck_cli.swarm_page import MARK, Readers, SwarmReading, draw, draw_waiting
 from potluck_control.methods.members import SeenServer
 from potluck_control.schema import SwarmOutlook
+from potluck_daemon.reporting import web_page
+from potluck_daemon.reporting.web_page import WebPage
 
 from potluck.errors import NetworkError, UsageError
 from potluck.membership.joined import JoinedSwarms
@@ -188,22 +191,37 @@ async def _ask(address: str, method: str, path: str) -> tuple[int, bytes]:
 
 
 async def test_only_the_secret_address_has_the_page_and_it_is_read_only() -> None:
-    server = PageServer(f"/{SECRET}/", MARK)
-    address = await server.start("127.0.0.1", 0)
+    shown = MARK
+    server, address = command._listen(WebPage(f"/{SECRET}/", "text/html", lambda: shown), "127.0.0.1", 0)
     try:
         assert await _ask(address, "GET", f"/{SECRET}/") == (200, MARK)
         assert await _ask(address, "HEAD", f"/{SECRET}/") == (200, b"")
-        for path in ("/", f"/{SECRET}", f"/{SECRET[:-1]}0/", f"/{SECRET}/?x"):
+        for path in ("/", f"/{SECRET}", f"/{SECRET[:-1]}0/", f"/x{SECRET}/"):
             assert (await _ask(address, "GET", path))[0] == 404
         for method in ("POST", "PUT", "DELETE", "OPTIONS"):
-            assert (await _ask(address, method, f"/{SECRET}/"))[0] == 405
-        server.page = MARK + b"new"
+            assert (await _ask(address, method, f"/{SECRET}/"))[0] == 501
+        shown = MARK + b"new"
         assert (await _ask(address, "GET", f"/{SECRET}/"))[1] == MARK + b"new"
-        other = PageServer("/", MARK)
         with pytest.raises(UsageError, match="cannot listen"):
-            await other.start("127.0.0.1", int(address.split(":")[2].partition("/")[0]))
+            command._listen(WebPage("/", "text/html", lambda: MARK), "127.0.0.1", server.server_address[1])
     finally:
-        await server.close()
+        await asyncio.to_thread(server.close)
+
+
+async def test_visitors_that_are_slow_or_too_many_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_page, "_VISIT_S", 1.0)
+    server, address = command._listen(WebPage("/", "text/html", lambda: MARK), "127.0.0.1", 0)
+    slow = [socket.create_connection(server.server_address) for _ in range(2 * web_page._MAX_VISITORS)]
+    try:
+        for visitor in slow:
+            visitor.settimeout(60)
+            visitor.send(b"GET / HT")
+        assert await _ask(address, "GET", "/") == (200, MARK)
+        assert [await asyncio.to_thread(visitor.recv, 1) for visitor in slow] == [b""] * len(slow)
+    finally:
+        for visitor in slow:
+            visitor.close()
+        await asyncio.to_thread(server.close)
 
 
 async def test_a_swarm_that_does_not_answer_is_tried_again() -> None:

@@ -8,19 +8,19 @@ import shutil
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 import pytest_asyncio
-from potluck_control import schema
+from potluck_control import lines, schema
 from potluck_control.all_methods import METHODS
 from potluck_control.client import ControlClient, ControlError, DaemonAwayError
-from potluck_control.http_server import ServerLimits
 from potluck_control.piped import PipedLine
 from potluck_control.states import Reason, State
 from potluck_daemon.control import server
+from potluck_daemon.control.connection import Limits
 from potluck_daemon.control.events import Broadcast
 from potluck_daemon.control.peers import AccessRule, Peer
 from potluck_daemon.control.server import ControlServer
@@ -61,7 +61,7 @@ def daemon() -> Daemon:
 
 @asynccontextmanager
 async def serving(
-    daemon: Daemon, path: Path, limits: ServerLimits | None = None, uid: int = os.getuid()
+    daemon: Daemon, path: Path, limits: Limits | None = None, uid: int = os.getuid()
 ) -> AsyncIterator[Path]:
     control = ControlServer(path, AccessRule(uid), daemon.handlers(), daemon.broadcast, limits)
     await control.start()
@@ -75,22 +75,23 @@ async def path(tmp_path: Path, daemon: Daemon) -> AsyncIterator[Path]:
         yield socket_path
 
 
-def request(body: bytes, *more: str, host: str = schema.HOST) -> bytes:
-    lines = ["POST /rpc HTTP/1.1", f"Host: {host}", "Content-Type: application/json", f"Content-Length: {len(body)}"]
-    return "\r\n".join([*lines, *more]).encode() + b"\r\n\r\n" + body
+def request(method: str = "status", **more: object) -> bytes:
+    return json.dumps({"id": 1, "method": method} | more).encode() + b"\n"
 
 
 async def exchange(path: Path, data: bytes) -> bytes:
     """Everything the server says until it closes."""
     reader, writer = await asyncio.open_unix_connection(path)
     writer.write(data)
+    writer.write_eof()
     answer = await reader.read()
     writer.close()
     return answer
 
 
-def call_body(method: str = "status", **more: object) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method} | more).encode()
+def codes(said: bytes) -> list[str]:
+    """Of the errors in what the server said; empty for a result."""
+    return [json.loads(line).get("error", {}).get("code", "") for line in said.splitlines()]
 
 
 async def test_parameters_arrive_and_the_result_returns_typed(path: Path, daemon: Daemon) -> None:
@@ -116,32 +117,48 @@ async def test_no_daemon_is_said_with_the_way_out(tmp_path: Path) -> None:
     assert "potluck start" in caught.value.hint
 
 
-async def test_a_hostile_request_gets_an_error_and_no_handler_runs(path: Path, daemon: Daemon) -> None:
-    answer = await exchange(path, b"GET / HTTP/1.1\r\n" + b"a: " + b"b" * 20_000 + b"\r\n\r\n")
-    assert answer.startswith(b"HTTP/1.1 431 ")
-    assert daemon.calls == []
-
-
-async def test_malformed_calls_get_the_specified_error_numbers(path: Path, daemon: Daemon) -> None:
-    for body, number in (
-        (b"{", schema.PARSE_ERROR),
-        (b"[" * 5000, schema.PARSE_ERROR),
-        (b"[]", schema.INVALID_REQUEST),
-        (b'{"id":1,"method":"status"}', schema.INVALID_REQUEST),
-        (call_body("status", id={}), schema.INVALID_REQUEST),
-        (call_body("__class__"), schema.METHOD_NOT_FOUND),
-        (call_body("pause", params={"seconds": "long"}), schema.INVALID_PARAMS),
-        (call_body("pause", params={"seconds": -1}), schema.INVALID_PARAMS),
-        (call_body("status", params=[]), schema.INVALID_PARAMS),
+async def test_malformed_requests_get_an_error_and_no_handler_runs(path: Path, daemon: Daemon) -> None:
+    for said, code in (
+        (request("__class__"), lines.UNKNOWN_METHOD),
+        (request("pause", params={"seconds": "long"}), lines.BAD_PARAMS),
+        (request("pause", params={"seconds": -1}), lines.BAD_PARAMS),
+        (request("pause", params=[]), lines.BAD_PARAMS),
+        (request("pause", params=None), lines.BAD_PARAMS),
+        (request("subscribe", params={"topics": "status"}), lines.BAD_PARAMS),
+        (b'{"method":"pause","params":' + b"[" * 60_000 + b"\n", lines.BAD_REQUEST),
+        (b'{"method":"pause","params":{"seconds":NaN}}\n', lines.BAD_REQUEST),
     ):
-        answer = await exchange(path, request(body, "Connection: close"))
-        assert json.loads(answer.split(b"\r\n\r\n", 1)[1])["error"]["code"] == number
+        assert codes(await exchange(path, said)) == [code], said[:80]
         assert daemon.calls == []
+
+
+async def test_the_first_line_that_is_no_request_ends_the_connection(path: Path, daemon: Daemon) -> None:
+    """So that a web page that reaches the socket, whose browser begins with lines of HTTP, gets no further."""
+    for said in (
+        *(b"hello\n", b"[]\n", b"1\n", b"{\n", b"{}\n", b'{"method":1}\n', b'{"id":{},"method":"status"}\n'),
+        *(b"POST / HTTP/1.1\r\n", b"GET /events/x HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\n", b"\xff\xfe\n"),
+        b"x" * (lines.MAX_REQUEST_BYTES + 2),
+        request("pause", params={"x": "y" * lines.MAX_REQUEST_BYTES}),
+    ):
+        answer = await exchange(path, said + request("pause"))
+        assert codes(answer) == [lines.BAD_REQUEST], said[:80]
+        assert b'"id":1' not in answer
+        assert daemon.calls == []
+
+
+async def test_requests_of_one_connection_are_answered_in_their_order(path: Path) -> None:
+    said = (
+        request("pause", id=1) + b" \r\n\n" + request("dream", id="a") + request("join", id=-3, params={"invite": "x"})
+    )
+    answers = [json.loads(line) for line in (await exchange(path, said)).splitlines()]
+    assert [answer["id"] for answer in answers] == [1, "a", -3]
+    assert answers[2]["error"]["hint"]["text"] == "ask for another"
+    assert [json.loads(await exchange(path, b'{"method":"status"}\n'))["id"]] == [0], "an id may be left out"
 
 
 async def test_another_user_is_refused(tmp_path: Path, daemon: Daemon) -> None:
     async with serving(daemon, tmp_path / "s.sock", uid=os.getuid() + 1) as path:
-        assert (await exchange(path, request(call_body()))).startswith(b"HTTP/1.1 403 ")
+        assert codes(await exchange(path, request())) == [lines.NOT_YOURS]
         assert daemon.calls == []
 
 
@@ -159,41 +176,64 @@ async def test_the_socket_is_for_its_owner_alone(path: Path) -> None:
 
 
 async def test_a_slow_caller_and_an_idle_connection_are_dropped(tmp_path: Path, daemon: Daemon) -> None:
-    async with serving(daemon, tmp_path / "s.sock", ServerLimits(request_timeout_s=0.05)) as path:
-        for begun in (b"POST /rpc HTTP/1.1\r\nHo", request(call_body())[:-5]):
-            assert (await exchange(path, begun)).startswith(b"HTTP/1.1 408 ")
-    async with serving(daemon, tmp_path / "s.sock", ServerLimits(idle_timeout_s=0.05)) as path:
-        assert await exchange(path, b"") == b""
+    async with serving(daemon, tmp_path / "s.sock", Limits(request_timeout_s=0.05)) as path:
+        reader, writer = await asyncio.open_unix_connection(path)
+        writer.write(request()[:-5])
+        assert codes(await reader.read()) == [lines.BAD_REQUEST]
+        writer.close()
+    async with serving(daemon, tmp_path / "s.sock", Limits(idle_timeout_s=0.05)) as path:
+        for begun in (b"", b" ", request()):
+            reader, writer = await asyncio.open_unix_connection(path)
+            writer.write(begun)
+            assert len((await reader.read()).splitlines()) == bool(begun.strip())
+            writer.close()
+
+
+async def test_a_caller_that_does_not_read_is_dropped(tmp_path: Path, daemon: Daemon) -> None:
+    async with serving(daemon, tmp_path / "s.sock", Limits(write_timeout_s=0.05)) as path:
+        for said in (request() * 1000, request("subscribe")):
+            with socket.socket(socket.AF_UNIX) as caller:
+                caller.setblocking(False)
+                caller.connect(str(path))
+                loop = asyncio.get_running_loop()
+                with suppress(ConnectionError):
+                    async with asyncio.timeout(60):
+                        await loop.sock_sendall(caller, said)
+                        while True:
+                            daemon.broadcast.publish("setup", "x" * 1_000_000)
+                            await loop.sock_sendall(caller, request())
+                            await asyncio.sleep(0.005)
+        assert await asyncio.to_thread(ControlClient(path).call, schema.STATUS) == SERVING
 
 
 async def test_connections_above_the_limit_are_refused_and_places_come_back(tmp_path: Path, daemon: Daemon) -> None:
-    async with serving(daemon, tmp_path / "s.sock", ServerLimits(max_connections=2)) as path:
+    async with serving(daemon, tmp_path / "s.sock", Limits(max_connections=2)) as path:
         held = [await asyncio.open_unix_connection(path) for _ in range(2)]
         for reader, writer in held:  # accepted for sure once they are answered
-            writer.write(request(call_body()))
-            await reader.readuntil(b"\r\n\r\n")
-        assert (await exchange(path, request(call_body()))).startswith(b"HTTP/1.1 503 ")
+            writer.write(request())
+            await reader.readline()
+        assert codes(await exchange(path, request())) == [lines.BUSY]
         for _, writer in held:
             writer.close()
             await writer.wait_closed()
         async with asyncio.timeout(60):
-            while not (await exchange(path, request(call_body(), "Connection: close"))).startswith(b"HTTP/1.1 200 "):
+            while codes(await exchange(path, request())) != [""]:
                 pass
 
 
 async def test_callers_without_a_request_make_room_for_one_with(tmp_path: Path, daemon: Daemon) -> None:
-    async with serving(daemon, tmp_path / "s.sock", ServerLimits(max_connections=3, idle_timeout_s=1.0)) as path:
+    async with serving(daemon, tmp_path / "s.sock", Limits(max_connections=3, idle_timeout_s=1.0)) as path:
         silent = [await asyncio.open_unix_connection(path) for _ in range(9)]
-        assert (await exchange(path, request(call_body()))).startswith(b"HTTP/1.1 200 ")
+        assert codes(await exchange(path, request())) == [""]
         assert await silent[0][0].read() == b""
         for _, writer in silent:
             writer.close()
 
 
 async def test_a_caller_that_leaves_in_the_middle_harms_nobody(path: Path) -> None:
-    for cut in (1, 20, 60, len(request(call_body())) - 1):
+    for cut in (1, 20, len(request()) - 1):
         _, writer = await asyncio.open_unix_connection(path)
-        writer.write(request(call_body())[:cut])
+        writer.write(request()[:cut])
         writer.close()
     assert await asyncio.to_thread(ControlClient(path).call, schema.STATUS) == SERVING
 
@@ -209,22 +249,53 @@ async def test_events_begin_with_the_present_status_and_a_reader_that_leaves_fre
     daemon.broadcast.publish_status(PAUSED)
     assert await asyncio.to_thread(next, events) == transition
     assert await asyncio.to_thread(next, events) == PAUSED
-    assert daemon.broadcast.has_readers
+    assert daemon.broadcast.num_readers == 1
     events.close()
     async with asyncio.timeout(60):
-        while daemon.broadcast.has_readers:  # noqa: ASYNC110 (it says nothing when one leaves)
+        while daemon.broadcast.num_readers:  # noqa: ASYNC110 (it says nothing when one leaves)
             await asyncio.sleep(0.005)
+
+
+async def test_a_subscriber_gets_the_topics_that_it_named_beside_its_answers(path: Path, daemon: Daemon) -> None:
+    reader, writer = await asyncio.open_unix_connection(path)
+
+    async def heard() -> dict[str, object]:
+        return json.loads(await reader.readline())
+
+    writer.write(request("subscribe", id=7, params={"topics": ["transition", "of a newer version"]}))
+    assert await heard() == {"id": 7, "result": {}}
+    daemon.broadcast.publish_status(PAUSED)
+    daemon.broadcast.publish_transition(
+        schema.Transition(3.0, State.SERVING, State.PAUSED, Reason.USER, verbatim("paused"))
+    )
+    assert (await heard())["topic"] == "transition"
+    writer.write(request("status", id=8))
+    assert (await heard())["id"] == 8
+    writer.write(request("subscribe", id=9))
+    assert await heard() == {"id": 9, "result": {}}
+    assert (await heard())["topic"] == "status"
+    assert daemon.broadcast.num_readers == 1, "the later subscription replaces the first"
+    writer.close()
+
+
+async def test_subscribers_above_the_limit_are_refused(path: Path, daemon: Daemon) -> None:
+    subscriptions = [daemon.broadcast.subscribe() for _ in range(server.MAX_READERS)]
+    assert codes(await exchange(path, request("subscribe"))) == [lines.BUSY]
+    daemon.broadcast.end(subscriptions[0])
+    events = ControlClient(path).events()
+    assert await asyncio.to_thread(next, events) == SERVING
+    events.close()
 
 
 async def test_a_slow_reader_gets_the_newest_status_and_every_transition() -> None:
     broadcast = Broadcast()
-    with broadcast.subscribe() as subscription:
-        for tokens in range(100):
-            broadcast.publish_status(schema.Status(State.SERVING, Reason.NONE, NOTHING, 1.0, "t", tokens_today=tokens))
-        broadcast.publish_transition(schema.Transition(1.0, State.IDLE, State.SERVING, Reason.NONE, NOTHING))
-        name, data = await subscription.next()
-        assert (name, json.loads(data)["tokens_today"]) == ("status", 99)
-        assert (await subscription.next())[0] == "transition"
+    subscription = broadcast.subscribe()
+    for tokens in range(100):
+        broadcast.publish_status(schema.Status(State.SERVING, Reason.NONE, NOTHING, 1.0, "t", tokens_today=tokens))
+    broadcast.publish_transition(schema.Transition(1.0, State.IDLE, State.SERVING, Reason.NONE, NOTHING))
+    first = json.loads(await subscription.next())
+    assert (first["topic"], first["data"]["tokens_today"]) == ("status", 99)
+    assert json.loads(await subscription.next())["topic"] == "transition"
 
 
 async def test_a_socket_file_of_a_dead_daemon_is_replaced(tmp_path: Path, daemon: Daemon) -> None:
@@ -370,7 +441,7 @@ async def test_what_a_command_says_in_failing_is_explained_and_one_that_is_missi
 def test_whatever_a_command_says_instead_of_a_daemon_is_an_error_for_people(tmp_path: Path) -> None:
     """Seeded: noise, answers that are cut, too long, or of other types, and an end with any code."""
     rng = random.Random(14)
-    good = b'HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n{"jsonrpc":"2.0","id":1,"result":{"a":1}}'
+    good = b'{"id":1,"result":{"a":1}}\n'
     for number in range(6):
         said = bytearray(good)
         for _ in range(rng.randrange(4)):
@@ -388,15 +459,13 @@ async def test_whatever_goes_into_the_command_the_daemon_answers_the_next_caller
 ) -> None:
     """Seeded: several requests at once, noise, and an input that ends anywhere."""
     rng = random.Random(14)
-    good = (
-        b"POST /rpc HTTP/1.1\r\nHost: potluckd.local\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
-    )
+    good = request()
     inputs = (good * 50, rng.randbytes(300_000), good[: rng.randrange(len(good))])
     for data in inputs:
         command = await asyncio.create_subprocess_exec(
             *COMMAND, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
         )
         said, _ = await command.communicate(data)
-        assert not said or said.startswith(b"HTTP/1.1 ")
+        assert not said or said.startswith(b"{")
         assert command.returncode == 0
     assert await asyncio.to_thread(ControlClient(line).call, schema.STATUS) == SERVING

@@ -1,48 +1,62 @@
-"""Turns the daemon's status and the engine's counters into metrics. Pure.
+"""The daemon's status and the engine's counters as Prometheus' metrics. Pure.
 
 Counters begin at 0 again when an engine starts; Prometheus expects that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
 
 from potluck_control.engine_metrics import STEP_TIME_BOUNDS_S, EngineMetrics
 from potluck_control.schema import Status
 from potluck_control.states import State
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
 
-from potluck_daemon.reporting.metrics.exposition import Family, Sample, counter, gauge, histogram
-
-
-def families(status: Status, engine: EngineMetrics) -> Iterable[Family]:
-    yield from _of_daemon(status)
-    yield from _of_work(engine)
-    yield from _of_cache(engine)
+CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 
-def _of_daemon(status: Status) -> Iterable[Family]:
-    known = (state for state in State if state is not State.UNKNOWN)
-    states = (Sample(status.state is state, {"state": state.value}) for state in known)
-    yield gauge("potluck_info", "The daemon's version.", Sample(1, {"version": status.version}))
-    yield gauge("potluck_state", "1 for the state that the daemon is in.", *states)
-    yield gauge("potluck_engine_up", "Whether an engine process lives.", Sample(status.engine.pid is not None))
-    yield counter(
-        "potluck_engine_restarts_total",
-        "Engines started again after a failure, since the daemon started.",
-        Sample(status.engine.restarts),
-    )
-    yield gauge("potluck_blocks", "Blocks served.", *_blocks(status))
+def render(status: Status, engine: EngineMetrics) -> bytes:
+    """Return the page."""
+    return generate_latest(_Reading(status, engine))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading(Collector):
+    status: Status
+    engine: EngineMetrics
+
+    def collect(self) -> Iterable[Metric]:
+        yield from _of_daemon(self.status)
+        yield from _of_work(self.engine)
+        yield from _of_cache(self.engine)
+
+
+def _of_daemon(status: Status) -> Iterable[Metric]:
+    states = {state.value: status.state is state for state in State if state is not State.UNKNOWN}
     load = status.load
     memory = {"used": load.memory_used_bytes, "limit": load.memory_limit_bytes, "total": load.memory_total_bytes}
-    yield gauge(
-        "potluck_memory_bytes", "Memory of the device: used by the engine, its limit, all.", *_by("kind", memory)
-    )
-    yield gauge("potluck_engine_cpu_percent", "Of the whole machine.", Sample(load.engine_cpu_percent))
+    yield _gauges("potluck_info", "The daemon's version.", "version", {status.version: 1})
+    yield _gauges("potluck_state", "1 for the state that the daemon is in.", "state", states)
+    yield GaugeMetricFamily("potluck_engine_up", "Whether an engine process lives.", status.engine.pid is not None)
+    text = "Engines started again after a failure, since the daemon started."
+    yield CounterMetricFamily("potluck_engine_restarts", text, status.engine.restarts)
+    blocks = GaugeMetricFamily("potluck_blocks", "Blocks served.", labels=("swarm", "model", "first", "end"))
+    if status.swarm is not None and status.swarm.span is not None:
+        start, end = status.swarm.span
+        blocks.add_metric((status.swarm.name, status.swarm.model, str(start), str(end)), end - start)
+    yield blocks
+    text = "Memory of the device: used by the engine, its limit, all."
+    yield _gauges("potluck_memory_bytes", text, "kind", memory)
+    yield GaugeMetricFamily("potluck_engine_cpu_percent", "Of the whole machine.", load.engine_cpu_percent)
     if load.gpu_percent is not None:
-        yield gauge("potluck_gpu_percent", "Use of the GPU by whomever.", Sample(load.gpu_percent))
+        yield GaugeMetricFamily("potluck_gpu_percent", "Use of the GPU by whomever.", load.gpu_percent)
 
 
-def _of_work(engine: EngineMetrics) -> Iterable[Family]:
+def _of_work(engine: EngineMetrics) -> Iterable[Metric]:
     tokens = {
         "decode": engine.decode_tokens,
         "prefill": engine.prefill_tokens,
@@ -50,43 +64,45 @@ def _of_work(engine: EngineMetrics) -> Iterable[Family]:
         "forward": engine.forward_tokens,
         "backward": engine.backward_tokens,
     }
-    yield counter("potluck_tokens_total", "Tokens through the blocks; shared ones were known.", *_by("kind", tokens))
-    yield histogram(
-        "potluck_step_seconds", "Time of a step.", STEP_TIME_BOUNDS_S, engine.step_times, engine.step_seconds
-    )
-    yield counter(
-        "potluck_step_rows_total", "Rows of all steps; over their count: rows a step.", Sample(engine.step_rows)
-    )
     refusals = {"busy": engine.refused_busy, "memory": engine.refused_memory}
-    yield counter("potluck_refusals_total", "Requests refused, by what was short.", *_by("short_of", refusals))
-    yield gauge("potluck_sessions", "Open sessions.", Sample(engine.sessions))
-    yield gauge("potluck_queued_steps", "Steps that wait.", Sample(engine.queued_steps))
-    yield gauge("potluck_queued_tokens", "Tokens that wait, of steps and calls.", Sample(engine.queued_tokens))
+    bounds = [*map(str, STEP_TIME_BOUNDS_S), "+Inf"]
+    times = list(zip(bounds, accumulate(engine.step_times), strict=True))
+    text = "Tokens through the blocks; shared ones were known."
+    yield _counters("potluck_tokens", text, "kind", tokens)
+    yield HistogramMetricFamily("potluck_step_seconds", "Time of a step.", times, engine.step_seconds)
+    text = "Rows of all steps; over their count: rows a step."
+    yield CounterMetricFamily("potluck_step_rows", text, engine.step_rows)
+    yield _counters("potluck_refusals", "Requests refused, by what was short.", "short_of", refusals)
+    yield GaugeMetricFamily("potluck_sessions", "Open sessions.", engine.sessions)
+    yield GaugeMetricFamily("potluck_queued_steps", "Steps that wait.", engine.queued_steps)
+    yield GaugeMetricFamily("potluck_queued_tokens", "Tokens that wait, of steps and calls.", engine.queued_tokens)
 
 
-def _of_cache(engine: EngineMetrics) -> Iterable[Family]:
+def _of_cache(engine: EngineMetrics) -> Iterable[Metric]:
     pages = engine.pages
-    yield gauge("potluck_pages_limit", "Pages of KV cache that there are.", Sample(pages.total))
     counts = {"used": pages.used, "free": pages.free, "kept": pages.kept, "spilled": pages.spilled}
-    yield gauge(
-        "potluck_pages",
-        "Pages of KV cache; kept prefixes are free, too, spilled ones elsewhere.",
-        *_by("state", counts),
-    )
-    yield gauge("potluck_waiting_for_pages", "Steps that wait for pages.", Sample(engine.waiting_for_pages))
-    yield gauge("potluck_streamed_blocks", "Blocks that each step has to fetch.", Sample(engine.streamed_blocks))
-    yield gauge("potluck_streamed_bytes", "What a step has to fetch.", Sample(engine.streamed_bytes))
-    yield gauge("potluck_fetch_seconds", "What that takes at least.", Sample(engine.fetch_seconds))
     moves = {"out": engine.spills, "back": engine.returns}
-    yield counter("potluck_session_moves_total", "Sessions moved to another tier and back.", *_by("to", moves))
+    yield GaugeMetricFamily("potluck_pages_limit", "Pages of KV cache that there are.", pages.total)
+    text = "Pages of KV cache; kept prefixes are free, too, spilled ones elsewhere."
+    yield _gauges("potluck_pages", text, "state", counts)
+    yield GaugeMetricFamily("potluck_waiting_for_pages", "Steps that wait for pages.", engine.waiting_for_pages)
+    text = "Blocks that each step has to fetch."
+    yield GaugeMetricFamily("potluck_streamed_blocks", text, engine.streamed_blocks)
+    yield GaugeMetricFamily("potluck_streamed_bytes", "What a step has to fetch.", engine.streamed_bytes)
+    yield GaugeMetricFamily("potluck_fetch_seconds", "What that takes at least.", engine.fetch_seconds)
+    text = "Sessions moved to another tier and back."
+    yield _counters("potluck_session_moves", text, "to", moves)
 
 
-def _blocks(status: Status) -> Iterable[Sample]:
-    swarm = status.swarm
-    if swarm is not None and swarm.span is not None:
-        start, end = swarm.span
-        yield Sample(end - start, {"swarm": swarm.name, "model": swarm.model, "first": str(start), "end": str(end)})
+def _gauges(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=(label,))
+    for key, value in values.items():
+        family.add_metric((key,), value)
+    return family
 
 
-def _by(label: str, values: dict[str, int]) -> Iterable[Sample]:
-    return (Sample(value, {label: name}) for name, value in values.items())
+def _counters(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = CounterMetricFamily(name, text, labels=(label,))
+    for key, value in values.items():
+        family.add_metric((key,), value)
+    return family

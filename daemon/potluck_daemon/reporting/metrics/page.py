@@ -9,20 +9,23 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
-import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from potluck_control.http_server import HttpAnswer, HttpError, HttpServer, RequestHead, ServerLimits, body_bytes
+from potluck_control.engine_metrics import EngineMetrics
+from potluck_control.schema import Status
 from potluck_control.settings import MetricsSettings
 
 from potluck.p2p.ports import is_loopback, names_this_computer
 from potluck.sentences import NOTHING, Sentence, sentence
-from potluck_daemon.reporting.metrics.exposition import CONTENT_TYPE, Family, render
+
+if TYPE_CHECKING:
+    from potluck_daemon.reporting.web_page import WebPageServer
 
 log = logging.getLogger(__name__)
 
 PATH = "/metrics"
-_LIMITS = ServerLimits(max_connections=16, idle_timeout_s=5.0)
+_DRAW_S = 5.0  # for a daemon that is busy
 
 
 class MetricsPage:
@@ -32,64 +35,62 @@ class MetricsPage:
         problem: why the page that is wanted is not there; nothing if all is well.
     """
 
-    def __init__(self, families: Callable[[], Iterable[Family]]) -> None:
-        self._families = families
+    def __init__(self, read: Callable[[], tuple[Status, EngineMetrics]]) -> None:
+        self._read = read
         self._settings = MetricsSettings()
-        self._server = HttpServer(self, _LIMITS)
+        self._server: WebPageServer | None = None
         self._lock = asyncio.Lock()
         self.problem = NOTHING
 
     @property
     def url(self) -> str | None:
         """The page's address; None while there is no page."""
-        if self._server.address is None:
-            return None
-        host, port = self._server.address
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
+        return self._server.url() if self._server is not None else None
 
     async def apply(self, settings: MetricsSettings) -> None:
         """Open, move or close the page. What goes wrong is logged and kept in `problem`."""
         async with self._lock:
             if settings == self._settings:
                 return
-            await self._server.close()
+            await self._close()
             self._settings = settings
             self.problem = refusal(settings)
             if settings.port and not self.problem:
-                await self._start(settings)
+                self._start(settings)
             if self.problem:
                 log.warning("%s", self.problem)
 
     async def close(self) -> None:
         async with self._lock:
-            await self._server.close()
+            await self._close()
 
-    async def _start(self, settings: MetricsSettings) -> None:
+    async def _close(self) -> None:
+        if self._server is not None:
+            await asyncio.to_thread(self._server.close)
+            self._server = None
+
+    def _start(self, settings: MetricsSettings) -> None:
+        """Import what takes megabytes now that it is wanted."""
+        from potluck_daemon.reporting.metrics.families import CONTENT_TYPE, render
+        from potluck_daemon.reporting.web_page import WebPage, serve
+
+        loop = asyncio.get_running_loop()
+
+        async def drawn() -> bytes:
+            return render(*self._read())
+
+        def draw() -> bytes:
+            return asyncio.run_coroutine_threadsafe(drawn(), loop).result(_DRAW_S)
+
+        is_host = _is_local_name if is_loopback(settings.address) else bool
         try:
-            await self._server.start_tcp(settings.address, settings.port)
+            page = WebPage(PATH, CONTENT_TYPE, draw, is_host)
+            self._server = serve(page, settings.address, settings.port)
         except OSError as error:
             why = str(error.strerror)
             self.problem = sentence("metrics.port {port} cannot be listened on: {why}", port=settings.port, why=why)
         else:
             log.info("metrics are at %s", self.url)
-
-    def admit(self, connection: socket.socket) -> None:
-        """Let in everybody who can connect: the address decides who that is."""
-
-    def judge(self, head: RequestHead) -> int:
-        host = head.headers.get("host")
-        if host is None:
-            raise HttpError(400, "the Host is missing")
-        if is_loopback(self._settings.address) and not _is_local_name(host):
-            raise HttpError(421, "the Host must be a name of this computer")
-        if head.method not in ("GET", "HEAD"):
-            raise HttpError(405, "GET /metrics")
-        if head.target.partition("?")[0] != PATH:
-            raise HttpError(404, f"only {PATH} is here")
-        return body_bytes(head, 0)
-
-    async def answer(self, head: RequestHead, body: bytes) -> HttpAnswer:
-        return HttpAnswer(render(self._families()), CONTENT_TYPE, keep_alive=False)
 
 
 def refusal(settings: MetricsSettings) -> Sentence:

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -10,8 +10,7 @@ from potluck_control.engine_metrics import STEP_TIME_BOUNDS_S, EngineMetrics, Pa
 from potluck_control.schema import EngineStatus, Status, SwarmStatus
 from potluck_control.settings import MetricsSettings
 from potluck_control.states import Reason, State
-from potluck_daemon.reporting.metrics.exposition import Family, Sample, gauge, render
-from potluck_daemon.reporting.metrics.families import families
+from potluck_daemon.reporting.metrics.families import render
 from potluck_daemon.reporting.metrics.page import MetricsPage, refusal
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -52,7 +51,7 @@ def test_what_the_engine_counts_is_on_the_page() -> None:
         spills=2,
         pages=PageCounts(total=10, used=4, free=6, spilled=3, kept=1),
     )
-    page = _read(render(families(STATUS, engine)))
+    page = _read(render(STATUS, engine))
     assert page["potluck_tokens_total"][(("kind", "decode"),)] == 7
     assert page["potluck_step_rows_total"][()] == 16
     assert page["potluck_session_moves_total"][(("to", "out"),)] == 2
@@ -70,11 +69,11 @@ def test_what_the_engine_counts_is_on_the_page() -> None:
 
 def test_nothing_that_the_engine_counts_is_left_out() -> None:
     plain = [name for name in EngineMetrics.__struct_fields__ if name not in ("steps", "step_times", "pages")]
-    pages = [*PageCounts.__struct_fields__]
+    pages = PageCounts.__struct_fields__
     numbers = {name: 1000 + index for index, name in enumerate((*plain, *pages))}
     counts = PageCounts(**{name: numbers[name] for name in pages})
     engine = EngineMetrics(**{name: numbers[name] for name in plain}, pages=counts)
-    page = _read(render(families(STATUS, engine)))
+    page = _read(render(STATUS, engine))
     shown = {value for samples in page.values() for value in samples.values()}
     assert [name for name, number in numbers.items() if number not in shown] == []
 
@@ -83,8 +82,8 @@ async def test_a_scrape_gets_the_page_and_the_type_that_prometheus_expects() -> 
     async with _page() as (page, port):
         head, body = await _get(port, "GET /metrics HTTP/1.1")
         assert "200 OK" in head
-        assert "text/plain; version=0.0.4" in head
-        assert _read(body)["thing"][()] == 1.5
+        assert "Content-Type: text/plain; version=" in head
+        assert _read(body)["potluck_engine_restarts_total"][()] == 3
         assert page.url == f"http://127.0.0.1:{port}/metrics"
 
 
@@ -96,12 +95,12 @@ async def test_only_local_reads_of_the_page_are_answered() -> None:
         ("GET /metrics HTTP/1.1", "evil.example:{port}", 421),  # a web page that gave its own name to this address
         ("GET /metrics HTTP/1.1", "127.0.0.1.evil.example", 421),
         ("GET / HTTP/1.1", "localhost", 404),
-        ("POST /metrics HTTP/1.1", "localhost", 405),
+        ("POST /metrics HTTP/1.1", "localhost", 501),
     ):
         async with _page() as (_, port):
             head, body = await _get(port, request_line, host.format(port=port))
-            assert head.startswith(f"HTTP/1.1 {status} ")
-            assert (b"thing" in body) == (status == 200 and not request_line.startswith("HEAD"))
+            assert head.startswith(f"HTTP/1.0 {status} ")
+            assert (b"potluck_engine_restarts" in body) == (status == 200 and not request_line.startswith("HEAD"))
 
 
 async def test_a_page_moves_and_closes_with_the_settings() -> None:
@@ -112,7 +111,7 @@ async def test_a_page_moves_and_closes_with_the_settings() -> None:
         with pytest.raises(ConnectionRefusedError):
             await _get(port, "GET /metrics HTTP/1.1")
         await page.apply(MetricsSettings(port=port))
-        assert (await _get(port, "GET /metrics HTTP/1.1"))[0].startswith("HTTP/1.1 200")
+        assert (await _get(port, "GET /metrics HTTP/1.1"))[0].startswith("HTTP/1.0 200")
         await page.apply(MetricsSettings(port=port, address="0.0.0.0"))
         assert page.url is None
         assert "allow_remote" in str(page.problem)
@@ -130,14 +129,10 @@ def test_other_machines_see_the_page_only_if_that_was_said() -> None:
         assert (allowed == NOTHING) == (address != "localhost")
 
 
-def _families() -> Iterable[Family]:
-    yield gauge("thing", "A thing.", Sample(1.5))
-
-
 @asynccontextmanager
 async def _page() -> AsyncIterator[tuple[MetricsPage, int]]:
     """A page at a port that is free; another program may take one first, so several are tried."""
-    page = MetricsPage(_families)
+    page = MetricsPage(lambda: (STATUS, EngineMetrics()))
     while page.url is None:
         port = _free_port()
         await page.apply(MetricsSettings(port=port))

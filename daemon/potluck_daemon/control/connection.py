@@ -1,0 +1,117 @@
+"""One caller's connection: reads its lines, and writes answers and news.
+
+Whatever a caller may hold up has a time limit, and whatever it may fill has a size limit, so one that is stuck or
+hostile costs its own connection for a few seconds at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+from potluck_control import lines
+
+from potluck.errors import PotluckError
+from potluck.sentences import NOTHING, Sentence, sentence
+from potluck.tasks import cancel_and_wait
+from potluck_daemon.control.events import Broadcast, Subscription
+
+_MAX_BLANKS = 100  # bytes before a request
+_CLOSE_S = 0.5  # for a caller to read its answer: closing with unread input would reset the connection
+
+
+class LineError(PotluckError):
+    """Answers a request with an error, or ends a connection with one. `code`: of `lines`."""
+
+    def __init__(self, code: str, message: Sentence, *, hint: Sentence = NOTHING) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    max_connections: int = 64
+    request_timeout_s: float = 5.0  # from the first byte of a request to its last, and from connecting to the first
+    idle_timeout_s: float = 60.0  # without a request or a subscription
+    write_timeout_s: float = 5.0  # for a caller that does not read
+
+
+class Connection:
+    """Raises OSError, which includes TimeoutError, where the caller has left or is stuck.
+
+    Attributes:
+        is_stranger: it has made no request so far.
+    """
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits, broadcast: Broadcast
+    ) -> None:
+        self.reader = reader
+        self.is_stranger = True
+        self._writer = writer
+        self._limits = limits
+        self._broadcast = broadcast
+        self._subscription: Subscription | None = None
+        self._news: asyncio.Task[None] | None = None
+
+    async def read(self) -> bytes:
+        """Return the next line that is not blank; empty: the caller has hung up. Raises LineError."""
+        limits = self._limits
+        quiet_s = limits.idle_timeout_s if self._subscription is None else None
+        if self.is_stranger:
+            quiet_s = min(limits.request_timeout_s, limits.idle_timeout_s)
+        async with asyncio.timeout(quiet_s):
+            for _ in range(_MAX_BLANKS):
+                first = await self.reader.read(1)
+                if not first.isspace():
+                    break
+        if not first:
+            return b""
+        try:
+            async with asyncio.timeout(limits.request_timeout_s):
+                return first + await self.reader.readuntil(b"\n")
+        except asyncio.LimitOverrunError:
+            text = sentence("a request has at most {count} bytes", count=lines.MAX_REQUEST_BYTES)
+            raise LineError(lines.BAD_REQUEST, text) from None
+        except TimeoutError:
+            raise LineError(lines.BAD_REQUEST, sentence("the request did not arrive in time")) from None
+
+    async def write(self, data: bytes) -> None:
+        self._writer.write(data)
+        async with asyncio.timeout(self._limits.write_timeout_s):
+            await self._writer.drain()
+
+    def follow(self, subscription: Subscription) -> None:
+        """Write what a subscription brings from now on, in place of an earlier one."""
+        self._unfollow()
+        self._subscription = subscription
+        self._news = asyncio.create_task(self._write_news(subscription))
+
+    async def close(self) -> None:
+        """Let the caller read to the end."""
+        with contextlib.suppress(OSError):
+            self._writer.write_eof()
+            async with asyncio.timeout(_CLOSE_S):
+                while await self.reader.read(1 << 16):
+                    pass
+        self._writer.close()
+        async with asyncio.timeout(self._limits.write_timeout_s):
+            await self._writer.wait_closed()
+
+    async def abort(self) -> None:
+        self._unfollow()
+        self._writer.transport.abort()
+        await cancel_and_wait(self._news)
+
+    def _unfollow(self) -> None:
+        if self._subscription is not None and self._news is not None:
+            self._broadcast.end(self._subscription)
+            self._news.cancel()
+
+    async def _write_news(self, subscription: Subscription) -> None:
+        try:
+            while True:
+                await self.write(await subscription.next())
+        except OSError:
+            self._writer.transport.abort()  # which ends the reading, too
