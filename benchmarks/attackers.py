@@ -39,7 +39,7 @@ from potluck.p2p.frames import FrameStream
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.nameless import nameless_node
 from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
-from potluck.p2p.varint import encode_varint
+from potluck.p2p.varint import delimited
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, SessionOpening, StepRequest
@@ -192,7 +192,7 @@ class _Stranger:
 
     async def _provide_for_ever(self) -> None:
         """Say in p2pd's own Kademlia, if it is served, that this peer has things that nobody asks for."""
-        me, _ = await self._control.identify(timeout_s=_CALL_TIMEOUT_S)
+        me, _ = await self._control.identify()
         while True:
             try:
                 stream = await self._control.open_stream(
@@ -226,7 +226,7 @@ def _provided(peer: bytes) -> bytes:
     provider = b"\x0a" + bytes((len(peer),)) + peer + b"\x12" + bytes((len(address),)) + address
     key = b"\x12\x20" + os.urandom(32)
     body = b"\x08\x02\x12" + bytes((len(key),)) + key + b"\x4a" + bytes((len(provider),)) + provider
-    return encode_varint(len(body)) + body
+    return delimited(body)
 
 
 async def _misuse_sessions(kind: str, invite: str, seconds: float) -> None:
@@ -252,7 +252,7 @@ async def _misuse_sessions(kind: str, invite: str, seconds: float) -> None:
                     async with asyncio.timeout(_VANISH_AFTER_S if kind == "vanishing" else None):
                         await _open_unread(host, membership.swarm, hidden)
                 except TimeoutError:
-                    os.kill(host.p2pd_pid, signal.SIGKILL)
+                    os.kill(host._running().process.pid, signal.SIGKILL)
                 finally:
                     await host.close()
 

@@ -205,7 +205,7 @@ class _Reader:
 
     async def look(self) -> None:
         with contextlib.suppress(PotluckError):
-            seen = {server.peer_id for server in (await self._directory.fetch()).servers}
+            seen = {server.peer_id for server in await self._directory.fetch()}
             self.is_blind = not self._there.honest <= seen
             self.known_ghosts = len(seen - self._there.honest)
             self.readings += 1

@@ -48,7 +48,7 @@ async def _measure(readings: int) -> Measured:
         host = await _start_host(stack, folder, bootstrap, client=True)
         reader = Directory(host, _SWARM)
         began = time.perf_counter()
-        known = len((await reader.fetch()).servers)
+        known = len(await reader.fetch())
         first_s, before = time.perf_counter() - began, reader.reader.sent_bytes + reader.reader.received_bytes
         times = []
         for _ in range(readings):
@@ -82,7 +82,7 @@ async def _kill(nodes: list[tuple[Libp2pHost, Directory]]) -> float:
     """Seconds until all know that a node died, of which nobody complains."""
     victim, directory = nodes.pop()
     await directory.stop()
-    os.kill(victim.p2pd_pid, signal.SIGKILL)
+    os.kill(victim._running().process.pid, signal.SIGKILL)
     began = time.perf_counter()
     await _until(lambda: all(_span_of(other, victim) is None for _, other in nodes))
     return time.perf_counter() - began

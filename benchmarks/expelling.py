@@ -229,7 +229,7 @@ async def _when_gone(people: Sequence[_Person], server: PeerId) -> float:
     async with asyncio.timeout(_GIVE_UP_S):
         while True:
             readings = await asyncio.gather(*(directory.fetch() for directory in directories))
-            if all(server not in [found.peer_id for found in reading.servers] for reading in readings):
+            if all(server not in [found.peer_id for found in reading] for reading in readings):
                 return time.monotonic()
             await asyncio.sleep(_KNOCK_EVERY_S)
 

@@ -98,7 +98,7 @@ async def _haunt(invite: str, place: Path) -> None:
     swarm = person.swarm
     config = HostConfig(membership=person, bootstrap_peers=swarm.bootstrap_peers, runtime_dir=place, patience_s=60.0)
     host = await Libp2pHost.start(config)
-    honest = (await Directory(host, swarm, host.identity).fetch(thorough=True)).servers
+    honest = await Directory(host, swarm, host.identity).fetch(thorough=True)
     haunter = Haunter(person, host, honest[0].record, [server.peer_id for server in honest])
     work = [asyncio.create_task(haunter.push()), asyncio.create_task(haunter.store())]
     print("announced", flush=True)

@@ -144,7 +144,7 @@ async def _roles(place: Path, founder: Membership) -> list[_Role]:
         person = joined.learn(founder.swarm.name, founder.records)
         host = await Libp2pHost.start(_config(founder, identity, person.for_node()))
         assert host.members is not None
-        server = (await Directory(host, founder.swarm, host.identity).fetch(thorough=True)).servers[0]
+        server = (await Directory(host, founder.swarm, host.identity).fetch(thorough=True))[0]
         haunter = Haunter(person, host, server.record, [])
         seeds = _seeds(founder.swarm, host)
         seeds[PUSH] = [encode_question(Push(list(haunter.announcements(number)))) for number in range(4)]

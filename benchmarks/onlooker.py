@@ -61,6 +61,6 @@ class Onlooker:
         async with asyncio.timeout(within_s):
             while True:
                 view = await self._directory.fetch()
-                if any(server.peer_id == peer_id for server in view.servers) is is_there:
+                if any(server.peer_id == peer_id for server in view) is is_there:
                     return time.monotonic()
                 await asyncio.sleep(_LOOK_EVERY_S)

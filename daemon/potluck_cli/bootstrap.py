@@ -91,14 +91,13 @@ async def _serve(args: argparse.Namespace) -> int:
         from potluck_control.places import user_places
         from potluck_engine.reachability import start_reachable
 
-        from potluck.membership.gate import ignore_news
-        from potluck.p2p.config import HostConfig
+        from potluck.p2p.config import HostConfig, ignore
         from potluck.tasks import in_thread
 
         kept = KeptMembers(args.swarm, user_places().state) if args.swarm else None
         config = HostConfig(
             membership=kept.load() if kept else None,
-            on_news=in_thread(kept.learn) if kept else ignore_news,
+            on_news=in_thread(kept.learn) if kept else ignore,
             identity_path=args.identity or user_places().state / "bootstrap.key",
             listen_addrs=listen_addresses(args),
             announce_addrs=tuple(args.announce),

@@ -156,7 +156,7 @@ async def live_servers(membership: Membership) -> tuple[LiveServer, ...]:
     """Fetch all servers from the swarm's directory. Raises NetworkError if nobody answers."""
     with Wait(f"Looking for the swarm {membership.swarm.name}", 10):
         async with directory_of(membership) as directory:
-            return (await directory.fetch()).servers
+            return await directory.fetch()
 
 
 def _rows(servers: Sequence[SeenServer]) -> list[tuple[str, ...]]:

@@ -90,13 +90,13 @@ class EngineReporter:
     async def _look(self) -> None:
         if not self._engine.node.is_joined:
             return
-        view = await self._engine.node.directory.fetch()
-        online = [item.span for item in view.servers if item.heartbeat.state is ServerState.ONLINE]
+        servers = await self._engine.node.directory.fetch()
+        online = [item.span for item in servers if item.heartbeat.state is ServerState.ONLINE]
         num_blocks = self._engine.spec.swarm.num_blocks
         self._coverage = tuple(sum(block in span for span in online) for block in range(num_blocks))
         self._coverage_at = time.monotonic()
-        self._outlook = swarm_outlook(view.servers, num_blocks)
-        self._on_servers(Servers(seen_servers(view.servers, self._engine.node.peer_id)[:MAX_SERVERS]))
+        self._outlook = swarm_outlook(servers, num_blocks)
+        self._on_servers(Servers(seen_servers(servers, self._engine.node.peer_id)[:MAX_SERVERS]))
 
 
 def _gpu_percent(device: str) -> float | None:

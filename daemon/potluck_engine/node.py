@@ -130,7 +130,7 @@ class Node:
         """Return members' computers that may have files: servers, and standby nodes that this node has met."""
         servers: list[PeerId] = []
         with contextlib.suppress(PotluckError):
-            servers = [server.peer_id for server in (await self.directory.fetch()).servers]
+            servers = [server.peer_id for server in await self.directory.fetch()]
         met = self.host.members.computers() if self.host.members is not None else []
         return dict.fromkeys((*servers, *met))
 

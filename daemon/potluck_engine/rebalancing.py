@@ -170,7 +170,7 @@ class Rebalancer:
     async def _observe(self, span: Span | None) -> SwarmMap:
         """Return the swarm around a server that serves `span`. Raises PotluckError if the directory doesn't answer."""
         own = self.announcements
-        servers = (await own.node.directory.fetch()).servers
+        servers = await own.node.directory.fetch()
         self._neighbours.choose_among(server.peer_id for server in servers)
         gone = self._neighbours.gone()
         me = OwnServer(own.node.peer_id, own.window, own.throughput_tps, own.stored, span=span)

@@ -484,7 +484,7 @@ class Engine:
         return sums
 
     async def _others_cover(self, service: Service) -> bool:
-        servers = (await self.node.directory.fetch()).servers
+        servers = await self.node.directory.fetch()
         online = [each for each in servers if each.heartbeat.state is ServerState.ONLINE]
         covered = {block for each in online if each.peer_id != self.node.peer_id for block in each.span}
         return all(block in covered for block in service.blocks.span)
@@ -574,14 +574,14 @@ class Engine:
         service = self._served
         if service.admission.leaving:
             return (), None
-        return (await self.node.directory.fetch()).servers, service.blocks.span
+        return await self.node.directory.fetch(), service.blocks.span
 
     async def _wait_idle(self) -> bool:
         return await self._served.sessions.wait_gone(timeout_s=_IDLE_WAIT_S)
 
     async def _format_of(self, peer: PeerId) -> NumberFormat | None:
         """Return in which format a server says that it computes. Raises PotluckError."""
-        servers = (await self.node.directory.fetch()).servers
+        servers = await self.node.directory.fetch()
         return next((server.record.format for server in servers if server.peer_id == peer), None)
 
     def _confirm(self, report: Report) -> None:

@@ -465,7 +465,7 @@ class Servers:
         """Read the directory and start measuring distances; keep the old servers if nobody answers."""
         self._read_at_s = boot_s()
         try:
-            self._columns = ServerColumns.of((await self._directory.fetch(thorough=thorough)).servers, self._columns)
+            self._columns = ServerColumns.of(await self._directory.fetch(thorough=thorough), self._columns)
             pinned, servers = self._swarm.weights, self._columns.servers
             self._strays = frozenset(each.peer_id for each in servers if pinned and each.record.weights != pinned)
             self._has_met_servers = self._has_met_servers or bool(self._columns.servers)

@@ -32,13 +32,11 @@ class Announcer:
         record: ServerRecord,
         heartbeat: Heartbeat,
         *,
-        record_interval_s: float = RECORD_INTERVAL_S,
         heartbeat_interval_s: float = HEARTBEAT_INTERVAL_S,
     ) -> None:
         self._directory = directory
         self._record = record
         self._heartbeat = heartbeat
-        self._record_interval_s = record_interval_s
         self._heartbeat_interval_s = heartbeat_interval_s
         self._details: ServerRecord | None = None  # differs from the record by details only
         self._details_due_s = 0.0
@@ -117,7 +115,7 @@ class Announcer:
             if loop.time() >= self._record_due_s:
                 self._told_s = loop.time()
                 self._details_due_s = self._told_s + _DETAILS_INTERVAL_S * self._directory.stretch
-                due_s, self._record_due_s = loop.time() + self._record_interval_s, float("inf")
+                due_s, self._record_due_s = loop.time() + RECORD_INTERVAL_S, float("inf")
                 try:
                     await self._directory.announce(self._record)
                 except BaseException:

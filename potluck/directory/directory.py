@@ -15,7 +15,6 @@ import os
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from msgspec import structs
 
@@ -63,13 +62,6 @@ _GOODBYE_S = 1.0  # to tell other servers; the DHT knows already
 _MIN_STEP_S = 1e-3  # the DHT takes only a strictly later expiry
 
 
-@dataclass(frozen=True, slots=True)
-class SwarmView:
-    """The JOINING and ONLINE servers, by peer id."""
-
-    servers: tuple[LiveServer, ...]
-
-
 class Directory:
     """One node's access to the directory of `swarm`; only readers need no identity.
 
@@ -99,8 +91,6 @@ class Directory:
         self._swarm = swarm
         self._identity = identity
         self._clock = clock
-        self._record: ServerRecord | None = None
-        self._heartbeat: Heartbeat | None = None
         self._sequences: dict[Kind, float] = {}
         self._said: dict[Kind, Value] = {}
         self._ends: dict[Kind, float] = {}
@@ -135,14 +125,13 @@ class Directory:
 
     async def announce(self, record: ServerRecord) -> None:
         """Tell the swarm this server's record. Raises NetworkError if nobody takes it."""
-        self._record = record
         await self._tell(record)
         await self._announce_to_foreign_peers()
 
     async def heartbeat(self, beat: Heartbeat) -> None:
         """Tell the swarm this server's heartbeat. Raises NetworkError if nobody takes it."""
-        is_new_state = self._heartbeat is None or self._heartbeat.state is not beat.state
-        self._heartbeat = beat
+        before = self._said.get(Kind.HEARTBEAT)
+        is_new_state = not isinstance(before, Heartbeat) or before.state is not beat.state
         if self._gossip is not None:
             await self._tell_links(links_of(beat))
         await self._tell(beat)
@@ -151,15 +140,16 @@ class Directory:
 
     async def leave(self) -> None:
         """Announce OFFLINE at once, if anything was announced. Raises NetworkError if nobody takes it."""
-        if self._heartbeat is not None and self._heartbeat.state is not ServerState.OFFLINE:
-            await self.heartbeat(structs.replace(self._heartbeat, state=ServerState.OFFLINE, pings_s={}, links_mbps={}))
+        last = self._said.get(Kind.HEARTBEAT)
+        if isinstance(last, Heartbeat) and last.state is not ServerState.OFFLINE:
+            await self.heartbeat(structs.replace(last, state=ServerState.OFFLINE, pings_s={}, links_mbps={}))
             if self._gossip is not None:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_GOODBYE_S):
                         await self._gossip.pass_on()
 
-    async def fetch(self, *, thorough: bool = False) -> SwarmView:
-        """Learn what has changed and return the servers.
+    async def fetch(self, *, thorough: bool = False) -> tuple[LiveServer, ...]:
+        """Learn what has changed and return the JOINING and ONLINE servers, by peer id.
 
         Args:
             thorough: also read the DHT, which may know a server that the asked one has not heard of yet.
@@ -187,7 +177,7 @@ class Directory:
                 async with asyncio.timeout(_HURRY_S if thorough else CALL_TIMEOUT_S):
                     await self.reader.hear_from_silent(_MOST_HEARD)
         self.table.expire(self._clock(), beatless=self._gossip is not None)
-        return SwarmView(self._servers())
+        return self._servers()
 
     async def report(self, suspect: PeerId) -> None:
         """Tell some servers that `suspect` failed us; they check it themselves. Never raises for their answers."""
@@ -293,5 +283,6 @@ class Directory:
         return place * num_servers < NUM_BEACONS
 
     async def _announce_to_foreign_peers(self) -> None:
-        if self._foreign is not None and self._record is not None and self._heartbeat is not None:
-            await self._foreign.announce(self._host, self._record, self._heartbeat, now=self._clock())
+        record, beat = self._said.get(Kind.RECORD), self._said.get(Kind.HEARTBEAT)
+        if self._foreign is not None and isinstance(record, ServerRecord) and isinstance(beat, Heartbeat):
+            await self._foreign.announce(self._host, record, beat, now=self._clock())

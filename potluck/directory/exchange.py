@@ -10,8 +10,7 @@ that pass them on can hold them back but cannot change them. Many parts of one l
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Final, TypeVar
 
 import msgspec
@@ -21,7 +20,8 @@ from potluck.directory.fields import TAG_BYTES
 from potluck.directory.listing import DIGEST_BYTES, ENTRY_BYTES, MAX_BUCKETS
 from potluck.directory.seal import KEY_BYTES, Body, Key, Kind, Sealed, Signature, Ticket
 from potluck.membership.identity import SIGNATURE_BYTES
-from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.codes import Code
+from potluck.wire.errors import refusing
 
 COMPARE: Final = "PotluckDirectory.rpc_compare"  # unary, as all of these
 FETCH: Final = "PotluckDirectory.rpc_fetch"
@@ -46,13 +46,8 @@ T = TypeVar("T", bound=Struct)
 _Numbers = Annotated[bytes, Meta(max_length=_NUMBER_BYTES << 16)]
 
 
-@contextmanager
-def _refusing(code: Code) -> Iterator[None]:
-    """Raise RemoteError `code` for bytes that are no such message."""
-    try:
-        yield
-    except (msgspec.MsgspecError, zlib.error, ValueError, RecursionError) as error:
-        raise RemoteError(code, f"the directory of a peer is not understood: {error}") from error
+_WHAT: Final = "the directory of a peer"
+_UNREADABLE: Final = (msgspec.MsgspecError, zlib.error, ValueError, RecursionError)
 
 
 class Compare(Struct, frozen=True, array_like=True):
@@ -71,7 +66,7 @@ class Compare(Struct, frozen=True, array_like=True):
     def num_buckets(self) -> int:
         return len(self.digests) // DIGEST_BYTES
 
-    @_refusing(Code.BAD_REPLY)
+    @refusing(Code.BAD_REPLY, *_UNREADABLE, what=_WHAT)
     def read(self, body: bytes) -> Compared:
         """Decode the answer. Raises RemoteError BAD_REPLY."""
         answer, num_wanted = _inflate(Compared, body), len(self.wanted) // WANTED_BYTES
@@ -112,7 +107,7 @@ class Fetch(Struct, frozen=True, array_like=True):
         _check_length(self.entries, ENTRY_BYTES)
         _check_length(self.after, PAGE_BYTES)
 
-    @_refusing(Code.BAD_REPLY)
+    @refusing(Code.BAD_REPLY, *_UNREADABLE, what=_WHAT)
     def read(self, body: bytes) -> Fetched:
         """Decode the answer. Raises RemoteError BAD_REPLY."""
         answer = _inflate(Fetched, body)
@@ -169,7 +164,7 @@ class Report(Struct, frozen=True, array_like=True):
     suspect: Key
 
 
-@_refusing(Code.BAD_REQUEST)
+@refusing(Code.BAD_REQUEST, *_UNREADABLE, what=_WHAT)
 def decode(kind: type[T], body: bytes) -> T:
     """Decode a question. Raises RemoteError BAD_REQUEST."""
     if len(body) > MAX_REQUEST_BYTES:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct, convert
 
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.records import Count, Heartbeat, Rate, ServerRecord
+from potluck.protocol.records import Amount, Count, Heartbeat, ServerRecord
 from potluck.protocol.swarm import Swarm, is_revision
 
 TAG_BYTES: Final = 8
@@ -39,7 +39,7 @@ class Links(Struct, frozen=True, array_like=True):
     """
 
     peer_id: PeerId
-    rates: Annotated[dict[_Tag, tuple[Rate | None, Rate | None]], Meta(max_length=MAX_LINKS)]
+    rates: Annotated[dict[_Tag, tuple[Amount | None, Amount | None]], Meta(max_length=MAX_LINKS)]
 
 
 @lru_cache(maxsize=1 << 15)

@@ -102,10 +102,6 @@ async def unknown_origin(peer: PeerId) -> str:
     return ""
 
 
-def ignore_news(news: list[bytes]) -> None:
-    """Drop what was learned: nothing on this computer keeps it."""
-
-
 class OpenGate:
     """The gate of an open swarm: each peer is a person of its own."""
 
@@ -161,7 +157,7 @@ class MembersGate:
         *,
         outsiders: Collection[PeerId] = (),
         calls_of_outsiders: Collection[str] = (),
-        on_news: OnNews = ignore_news,
+        on_news: OnNews = lambda news: None,
         on_leader: Callable[[], None] = lambda: None,
         on_admitted: Callable[[PeerId], None] = lambda peer: None,
         on_removed: Callable[[list[PeerId]], None] = lambda peers: None,

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from potluck.checked_files import CheckedFile, DamagedError, copy_of
 from potluck.errors import UsageError
 from potluck.protocol.blocks import PeerId
+from potluck.protocol.signatures import is_by
 from potluck.sentences import sentence
 
 SIGNATURE_BYTES = 64
@@ -105,15 +105,6 @@ def is_signed_by(peer_id: str, data: bytes, signature: bytes) -> bool:
         key = public_key_of(peer_id)
         verdict = _verdicts[question] = key is not None and is_by(key, data, signature)
     return verdict
-
-
-def is_by(key: bytes, data: bytes, signature: bytes) -> bool:
-    """Return whether `signature` over `data` is by this Ed25519 key."""
-    try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, data)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
 
 
 @lru_cache(maxsize=4096)  # of each call and stream it is asked who pays, and decoding takes longer than the rest

@@ -19,8 +19,8 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Meta, Struct
 
-from potluck.membership.identity import is_by
 from potluck.protocol.blocks import PeerId, PersonId
+from potluck.protocol.signatures import is_by
 from potluck.protocol.swarm import MAX_BLOCKS, is_model_name, is_prefix, is_revision
 
 KEY_BYTES = 32

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from functools import lru_cache
 
 from hivemind.utils.multiaddr import Multiaddr
 
 from potluck.errors import NetworkError
-from potluck.membership.identity import base58_decode
+from potluck.membership.identity import base58_decode, base58_encode
 from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
 from potluck.sentences import sentence
 
 _EXAMPLE = "/ip4/192.0.2.7/tcp/31330/p2p/12D3Koo..."
@@ -58,3 +60,17 @@ def split_peer(addr: str) -> tuple[PeerId, str]:
         sentence("{name} does not name a peer", name=repr(addr)),
         hint=sentence("a full address ends in its peer id: {what}", what=_EXAMPLE),
     )
+
+
+@lru_cache(maxsize=4096)
+def peer_id(raw: bytes) -> PeerId:
+    """The peer id in p2pd's bytes."""
+    return PeerId(base58_encode(raw))
+
+
+def raw_peer(peer: PeerId) -> bytes:
+    """A peer id as p2pd reads it; raises RemoteError."""
+    try:
+        return base58_decode(peer)
+    except ValueError as error:
+        raise RemoteError(Code.UNREACHABLE, str(error)) from error

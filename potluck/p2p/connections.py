@@ -12,7 +12,7 @@ from typing import cast
 
 from hivemind.proto import p2pd_pb2 as pb
 
-from potluck.p2p.varint import encode_varint
+from potluck.p2p.varint import delimited
 
 _DEAF_S = 1.0
 _MAX_IGNORED = 32  # requests and streams of a peer meanwhile
@@ -57,5 +57,4 @@ class Connections(asyncio.Protocol):
 
     def _order(self, request: pb.Request) -> None:
         if self._transport is not None and not self._transport.is_closing():
-            body = request.SerializeToString()
-            self._transport.write(encode_varint(len(body)) + body)
+            self._transport.write(delimited(request.SerializeToString()))

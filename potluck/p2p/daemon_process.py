@@ -28,9 +28,9 @@ _spawning = threading.Lock()
 class DaemonProcess:
     """A running p2pd; `exited` is done when it has ended, for whatever reason."""
 
-    def __init__(self, process: asyncio.subprocess.Process, ready: asyncio.Future[None]) -> None:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
-        self._ready = ready
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._said = "nothing"
         self._reader = start_task(self._read_output())
         self.exited = start_task(process.wait())
@@ -46,7 +46,7 @@ class DaemonProcess:
                 sentence("the peer-to-peer process does not start: {why}", why=error.strerror),
                 hint=sentence("reinstall the `hivemind` package for this kind of machine"),
             ) from error
-        self = cls(process, asyncio.get_running_loop().create_future())
+        self = cls(process)
         try:
             await asyncio.wait_for(self._ready, timeout_s)
         except TimeoutError as error:

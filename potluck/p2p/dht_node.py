@@ -29,11 +29,13 @@ from hivemind.utils.serializer import MSGPackSerializer
 from potluck.errors import NetworkError
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.contention import MAX_STRETCH, stretched
-from potluck.p2p.control import P2pdClient, within
+from potluck.p2p.control import P2pdClient
 from potluck.p2p.dht_storage import MAX_SUBKEYS_OF_A_PERSON, OURSELVES, BoundedStorage, sender
 from potluck.p2p.joining import NOBODY_ANSWERS_HINT, TryAgainError
 from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue
+from potluck.p2p.reception import Handler
 from potluck.p2p.rules import MAX_HORIZON_S, MAX_RECORD_BYTES, is_plausible
+from potluck.p2p.unary import in_time
 from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_for_itself
 from potluck.protocol.codes import Code, RemoteError
 from potluck.sentences import sentence
@@ -87,9 +89,8 @@ class DhtNode:
         protocol = node.protocol
         protocol.serializer = _TolerantSerializer  # WORKAROUND: one undecodable payload would make a get wait for ever
         checked = frozenset(DHTID.generate(source=key) for key in checks)
-        protocol._validate_dictionary = _Filter(
-            protocol, checked, person_of
-        )  # WORKAROUND: one bad subkey would hide all the others
+        # WORKAROUND: one bad subkey would hide all the others
+        protocol._validate_dictionary = _Filter(protocol, checked, person_of)
         protocol.storage = BoundedStorage(checked, person_of=person_of)
         protocol.cache = BoundedStorage(max_bytes=_MAX_CACHE_BYTES, person_of=person_of)
         return cls(node)
@@ -160,7 +161,7 @@ async def ping(control: P2pdClient, peer: PeerId, *, timeout_s: float) -> float:
     """
     body = dht_pb2.PingRequest(peer=dht_pb2.NodeInfo()).SerializeToString()
     best = math.inf
-    async with within(timeout_s):
+    async with in_time(timeout_s):
         for _ in range(2):
             started = time.perf_counter()
             try:
@@ -202,7 +203,7 @@ class _Transport:
             finally:
                 sender.reset(token)
 
-        await self._control.add_unary_handler(name, serve, timeout_s=stretched(_RPC_TIMEOUT_S))
+        await self._control.serve(name, Handler(serve))
 
     async def remove_protobuf_handler(
         self, name: str, *, stream_input: bool = False, stream_output: bool = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Container, Iterable
 from typing import Final
 
 from potluck.errors import NetworkError
@@ -99,24 +99,22 @@ class Finder:
         self._missed[peer] = asyncio.get_running_loop().time()
 
 
-def order(neighbours: Iterable[PeerId], first: Iterable[PeerId]) -> list[PeerId]:
+def order(neighbours: Iterable[PeerId], first: Container[PeerId]) -> list[PeerId]:
     """Return whom to ask: those of `first` that are connected, then others by chance."""
-    connected = set(neighbours)
-    best = [peer for peer in first if peer in connected]
-    others = sorted(connected.difference(best))
-    random.shuffle(others)
-    return list(dict.fromkeys((*best, *others)))
+    asked = list(neighbours)
+    random.shuffle(asked)
+    return sorted(asked, key=lambda peer: peer not in first)
 
 
 def _peer(body: bytes) -> PeerId:
     try:
         peer = body[: _MAX_ID_CHARS + 1].decode("ascii")
         base58_decode(peer)
-    except ValueError as error:
-        raise RemoteError(Code.BAD_REQUEST, "not a peer id") from error
-    if len(peer) > _MAX_ID_CHARS:
-        raise RemoteError(Code.BAD_REQUEST, "not a peer id")
-    return PeerId(peer)
+        if len(peer) <= _MAX_ID_CHARS:
+            return PeerId(peer)
+    except ValueError:
+        pass
+    raise RemoteError(Code.BAD_REQUEST, "not a peer id")
 
 
 def _read(body: bytes) -> list[str]:

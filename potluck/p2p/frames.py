@@ -100,9 +100,8 @@ class FrameStream(asyncio.Protocol):
             if not self._reading and not self._is_held and len(self._frames) < _MAX_QUEUED_FRAMES // 2:
                 self._resume_reading()
             return frame
-        if isinstance(
-            last := self._last, RemoteError
-        ):  # a new one: its traceback leads back here, and to all that waits
+        last = self._last
+        if isinstance(last, RemoteError):  # a new one: its traceback leads back here, and to all that waits
             raise RemoteError(last.code, last.message, retry_after_s=last.retry_after_s)
         return None
 

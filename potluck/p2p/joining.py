@@ -40,10 +40,6 @@ OnWaiting = Callable[[TryAgainError | None], None]
 """Called with the reason each time that a node has to try again, and with None when it no longer waits."""
 
 
-def ignore_waiting(reason: TryAgainError | None) -> None:
-    """Do nothing with the reason for which a node waits."""
-
-
 def delays_s() -> Iterator[float]:
     """Return the pauses between attempts: doubling up to `MAX_DELAY_S`, without end."""
     delay_s = FIRST_DELAY_S

@@ -32,7 +32,6 @@ from potluck.p2p import addresses, dht_node, ports
 from potluck.p2p.config import HostConfig
 from potluck.p2p.contention import stretched
 from potluck.p2p.control import P2pdClient
-from potluck.p2p.daemon_process import DaemonProcess
 from potluck.p2p.dht_node import DhtNode
 from potluck.p2p.finding import WHERE, Finder, order
 from potluck.p2p.joining import TryAgainError, any_of, delays_s, patiently
@@ -42,23 +41,22 @@ from potluck.p2p.nearby import NearbySearch
 from potluck.p2p.network import DhtKey, DhtSubkey, DhtValue, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.origins import first_origin
 from potluck.p2p.own_ips import announced, own_ips
-from potluck.p2p.pacing import Pacer
+from potluck.p2p.reception import Handler, Terms
 from potluck.p2p.runtime_dir import RuntimeDir
 from potluck.p2p.silence import keep_out
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.sentences import sentence
-from potluck.tasks import cancel_and_wait, keep_running, start_task
+from potluck.tasks import BackgroundTasks, keep_running
 from potluck.wire.protocols import DIAL_BACK
 from potluck.wire.refusals import encode_refusal
 
 log = logging.getLogger(__name__)
 
 # Times for an idle machine, see `stretched`.
-_CONTROL_TIMEOUT_S = 5.0
-_P2PD_START_S = 10.0
 _DIAL_TIMEOUT_S = 5.0
 _PRESENT_TIMEOUT_S = 5.0
+_SEEN_TIMEOUT_S = 5.0
 _STRANGER_TIMEOUT_S = 3.0  # routers drop what they do not expect without a word
 _GUARD_S = 5.0
 _STRANGER_DIALS = 2
@@ -98,18 +96,20 @@ class Libp2pHost:
         self._gate: Gate = self.members or OpenGate()
         is_met = partial(self._gate.is_presented, protocol=WHERE)
         self._finder = Finder(self.addresses, self._ask_where, self._acquaintances, self._dial, is_met)
+        self.budgets = Budgets(self._gate.payer_of, self._gate.is_on_probation, max_streams=_max_streams())
+        self._terms = Terms(self._gate, self.budgets, find=self._finder.find)
+        self.uploads, self.downloads = self._terms.uploads, self._terms.downloads
+        self._handlers = {_SEEN: Handler(self._answer_seen), WHERE: Handler(self._finder.answer)}
+        if self.members is not None:
+            self._handlers[PRESENT] = Handler(self.members.answer_present)
+            self._handlers[ROSTER] = Handler(self.members.answer_roster)
         self._identity_lock: int | None = None
         self._directory: RuntimeDir | None = None
-        self._process: DaemonProcess | None = None
         self._lost = asyncio.Event()
-        self._handlers: dict[str, Callable[..., Awaitable[None]]] = {}  # to be added again to another p2pd
         self._control: P2pdClient | None = None
         self._dht: DhtNode | None = None
-        self._tasks: list[asyncio.Task[None]] = []  # that end with the node
-        self._nearby = self._neighbourhood(config)
-        self.uploads = Pacer()
-        self.downloads = Pacer()
-        self.budgets = Budgets(self._gate.payer_of, self._gate.is_on_probation, max_streams=_max_streams())
+        self._tasks = BackgroundTasks()  # that end with the node
+        self._nearby = NearbySearch(_nearby_key(config), identity.peer_id, on_change=config.on_nearby)
         self._strangers = itertools.count()
         self._closing = False
         # A client needs one way in. It gets to know the others once it is in.
@@ -140,39 +140,30 @@ class Libp2pHost:
                 self._identity_lock = _lock_identity(config.identity_path)
             if self.members is not None:
                 self.members.start()
-            if self._nearby is not None:
-                self._nearby.start()
+            self._nearby.start()
             await self._patiently(partial(self._reach, checks_identity=is_known_identity))
             relays = await find_relays(self) if find_relays is not None else ()
             if relays:
-                await self._go_behind(relays)
-            await self._patiently(self._enter_dht)
+                await self.move(relays)
+            else:
+                await self._patiently(self._enter_dht)
             if self._bootstrap:
-                self._tasks.append(start_task(keep_running("joining the swarm", self._rejoin_forever)))
+                self._tasks.start(keep_running("joining the swarm", self._rejoin_forever))
         except BaseException:
             await self.close()
             raise
-        self._tasks.append(start_task(keep_running("meeting members", self._meet_members)))
-        self._tasks.append(start_task(self._guard_directory()))
+        self._tasks.start(self._guard_directory())
         if self.members is not None:
             asked = self._look_at_neighbours, self.members.knows, self.disconnect, self._ask_seen
-            self._tasks.append(start_task(keep_running("watching for twins", partial(keep_out, *asked))))
-        if self._nearby is not None:
-            self._nearby.is_joined = bool(self._bootstrap)
-            greet = partial(self._greet_neighbours, self._nearby)
-            self._tasks.append(start_task(keep_running("meeting members nearby", greet)))
+            self._tasks.start(keep_running("watching for twins", partial(keep_out, *asked)))
+            self._tasks.start(keep_running("meeting members", partial(self._meet, self.members)))
+        self._nearby.is_joined = bool(self._bootstrap)
+        self._tasks.start(keep_running("meeting members nearby", self._greet_neighbours))
         return self
 
     @property
     def peer_id(self) -> PeerId:
         return self.identity.peer_id
-
-    @property
-    def p2pd_pid(self) -> int:
-        """Process id of p2pd, for those who count processes and memory."""
-        if self._process is None:
-            raise RuntimeError("the node is not started")
-        return self._process.pid
 
     @property
     def ticket(self) -> bytes:
@@ -194,17 +185,16 @@ class Libp2pHost:
         return self.members is not None and await self.members.meet(peers)
 
     async def addresses(self) -> tuple[str, ...]:
-        _, told = await self._running().identify(timeout_s=stretched(_CONTROL_TIMEOUT_S))
+        _, told = await self._running().identify()
         return told if self._config.announce_addrs else announced(told, self._config.listen_addrs, own_ips())
 
     async def serve_unary(self, protocol: str, handler: UnaryHandler, *, refuse: Refusal = encode_refusal) -> None:
-        await self._add(protocol, partial(P2pdClient.add_unary_handler, handler=handler, refuse=refuse))
+        await self._serve(protocol, Handler(handler, refuse))
 
     async def serve_stream(
         self, protocol: str, handler: StreamHandler, *, max_frame_bytes: int, refuse: Refusal = encode_refusal
     ) -> None:
-        add = P2pdClient.add_stream_handler
-        await self._add(protocol, partial(add, handler=handler, max_frame_bytes=max_frame_bytes, refuse=refuse))
+        await self._serve(protocol, Handler(handler, refuse, max_frame_bytes))
 
     async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
         return await self._running().call(peer, protocol, body, timeout_s=timeout_s)
@@ -230,7 +220,7 @@ class Libp2pHost:
 
     async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]:
         """Return the connected peers with the addresses at which we see them. Raises NetworkError."""
-        return await self._running().list_peers(timeout_s=stretched(_CONTROL_TIMEOUT_S))
+        return await self._running().list_peers()
 
     async def _look_at_neighbours(self) -> Mapping[PeerId, tuple[str, ...]]:
         connected = await self.neighbours()
@@ -241,8 +231,8 @@ class Libp2pHost:
         if self._directory is None:
             raise NetworkError(sentence("the node is closed"))
         if addrs is None:
-            addrs = await self._running().listens_at(peer, timeout_s=stretched(_CONTROL_TIMEOUT_S))
-        name = f"stranger-{next(self._strangers)}"
+            addrs = await self._running().listens_at(peer)
+        name = f"far-{next(self._strangers)}"
         async with nameless_node(self._directory.path, name, announce=seen_as) as control:
             for _ in range(_STRANGER_DIALS):
                 try:
@@ -261,12 +251,8 @@ class Libp2pHost:
         Raises:
             NetworkError: the network can't be joined again; the node is lost.
         """
-        try:
-            await self._go_behind(relays)
-            await self._patiently(self._enter_dht)
-        except BaseException:
-            self._lost.set()
-            raise
+        self._config = replace(self._config, relays=relays)  # p2pd is told only at its start that it needs relays
+        await self.restart()
 
     async def wait_lost(self) -> None:
         """Return once p2pd or the folder of its sockets is gone: this node is of no use until `restart`."""
@@ -291,10 +277,9 @@ class Libp2pHost:
         if self._closing:
             return
         self._closing = True
-        await cancel_and_wait(*self._tasks)
+        await self._tasks.cancel()
         await self._finder.close()
-        if self._nearby is not None:
-            await self._nearby.close()
+        await self._nearby.close()
         if self.members is not None:
             await self.members.stop()
         await self._stop_p2pd()
@@ -317,13 +302,12 @@ class Libp2pHost:
         """Start, unless done, and get a bootstrap peer to accept this node. Raises NetworkError."""
         if self._dht is None:
             await self._start_p2pd()
-        await self._dial_any()
-        if not self._bootstrap:
-            return
-        await self._with_any(self._present)
-        if checks_identity and await self._is_identity_taken():
-            await self._stop_p2pd()  # calls to the other node could arrive here
-            raise TryAgainError(sentence("another node already runs with this identity"), hint=_OWN_IDENTITY_HINT)
+        if self._bootstrap:
+            await self._dial_any()
+            await self._with_any(self._gate.present)
+            if checks_identity and await self._is_identity_taken():
+                await self._stop_p2pd()  # calls to the other node could arrive here
+                raise TryAgainError(sentence("another node already runs with this identity"), hint=_OWN_IDENTITY_HINT)
 
     async def _enter_dht(self) -> None:
         assert self._dht is not None
@@ -333,7 +317,7 @@ class Libp2pHost:
 
     async def _with_any(self, attempt: Callable[[PeerId], Coroutine[Any, Any, None]]) -> None:
         named = await self._connected()
-        heard = [_of_neighbour(attempt(peer)) for peer in self._neighbours() if peer not in named]
+        heard = [_of_neighbour(attempt(peer)) for peer in self._nearby.found.addresses if peer not in named]
         await any_of((*map(attempt, named), *heard), grace_s=self._grace_s)
 
     async def _connected(self) -> Collection[PeerId]:
@@ -341,27 +325,15 @@ class Libp2pHost:
         now, named = await self.neighbours(), dict.fromkeys(peer for peer, _ in self._bootstrap)
         return [peer for peer in named if peer in now] or named
 
-    def _neighbours(self) -> Mapping[PeerId, str]:
-        """Return where peers were heard on the local network; an invite may name them with addresses of the past."""
-        return self._nearby.found.addresses if self._nearby is not None else {}
-
-    async def _present(self, peer: PeerId) -> None:
-        if self.members is not None:
-            await self.members.present(peer)
-
     async def _dial_any(self) -> None:
-        """Dial the bootstrap peers side by side. Raises TryAgainError if there are some and none can be reached."""
-        if not self._bootstrap:
-            return
-        ways = (*self._bootstrap, *self._neighbours().items())
+        """Dial bootstrap peers side by side, and those heard nearby, as an invite may name addresses of the past.
+
+        Raises:
+            TryAgainError: none can be reached.
+        """
+        ways = (*self._bootstrap, *self._nearby.found.addresses.items())
         dials = (self._dial(peer, [addr]) for peer, addr in ways)
         await any_of(dials, grace_s=self._grace_s)
-
-    async def _go_behind(self, relays: tuple[str, ...]) -> None:
-        """Start p2pd anew, which is told only at its start that it needs relays."""
-        self._config = replace(self._config, relays=relays)
-        await self._stop_p2pd()
-        await self._patiently(partial(self._reach, checks_identity=False))
 
     async def _stop_p2pd(self) -> None:
         dht, self._dht = self._dht, None
@@ -371,16 +343,13 @@ class Libp2pHost:
             await self._control.close()
         if dht is not None:
             await dht.end_searches()
-        if self._process is not None:
-            process, self._process = self._process, None
-            await process.stop()
 
-    async def _add(self, protocol: str, add: Callable[..., Awaitable[None]]) -> None:
-        await add(self._running(), protocol, timeout_s=stretched(_CONTROL_TIMEOUT_S))
-        self._handlers[protocol] = add
+    async def _serve(self, protocol: str, handler: Handler) -> None:
+        await self._running().serve(protocol, handler)
+        self._handlers[protocol] = handler
 
-    def _note_end(self, process: DaemonProcess) -> None:
-        if process is self._process:  # nobody stopped it
+    def _note_end(self, control: P2pdClient) -> None:
+        if control is self._control and self._dht is not None:  # nobody stopped it
             self._lost.set()
 
     async def _guard_directory(self) -> None:
@@ -394,6 +363,7 @@ class Libp2pHost:
 
     async def _start_p2pd(self) -> None:
         assert self._directory is not None
+        await self._stop_p2pd()  # what is left of an attempt
         if not self._directory.path.exists():
             self._directory.remove()
             self._directory = RuntimeDir.create(self._config.runtime_dir)
@@ -401,40 +371,23 @@ class Libp2pHost:
         if identity_path is None:
             identity_path = self._directory.path / "identity"
             write_atomically(identity_path, self.identity.to_bytes())
-        control_path, listen_path = self._directory.path / "p2pd.sock", self._directory.path / "node.sock"
-        control_path.unlink(missing_ok=True)  # left by one that was killed
-        arguments = _p2pd_arguments(self._config, identity_path, control_path)
-        self._process = process = await DaemonProcess.start(arguments, timeout_s=stretched(_P2PD_START_S))
-        process.exited.add_done_callback(lambda _: self._note_end(process))
-        self._control = P2pdClient(control_path, listen_path, self.uploads, self.downloads, self.budgets, self._gate)
-        self._control.find = self._finder.find
-        await self._control.start(timeout_s=stretched(_CONTROL_TIMEOUT_S))
-        for protocol, add in self._handlers.items():
-            await add(self._control, protocol, timeout_s=stretched(_CONTROL_TIMEOUT_S))
-        if not self._handlers:
-            await self.serve_unary(_SEEN, self._answer_seen)
-            await self.serve_unary(WHERE, self._finder.answer)
-            if self.members is not None:
-                await self.serve_unary(PRESENT, self.members.answer_present)
-                await self.serve_unary(ROSTER, self.members.answer_roster)
+        arguments = _p2pd_arguments(self._config, identity_path)
+        self._control = control = await P2pdClient.start(self._directory.path, arguments, self._terms)
+        for protocol, handler in self._handlers.items():
+            await control.serve(protocol, handler)
         self._dht = await DhtNode.start(
-            self._control,
+            control,
             self.peer_id,
             client=self._config.dht_client or bool(self._config.relays),
             checks=self._config.record_checks,
             person_of=self.person_of,
         )
+        control.process.exited.add_done_callback(lambda _: self._note_end(control))
         if self._config.identity_path is None:
             identity_path.unlink()  # p2pd has read it
-        if self._nearby is not None and not self._config.dht_client:
+        if not self._config.dht_client:
             self._nearby.port = ports.tcp_port(await self.addresses())
             self._nearby.announce(asks=not self._nearby.is_joined)
-
-    def _neighbourhood(self, config: HostConfig) -> NearbySearch | None:
-        key = config.membership.swarm.founder_key if config.membership is not None else None
-        if key is None or config.is_alone or not config.finds_nearby:
-            return None
-        return NearbySearch(key, self.identity.peer_id, on_change=config.on_nearby)
 
     def _members_gate(self, config: HostConfig) -> MembersGate | None:
         if config.membership is None or config.membership.swarm.is_open:
@@ -453,7 +406,7 @@ class Libp2pHost:
             on_leader=config.on_leader,
             on_admitted=lambda peer: self._running().keep_connected(peer),
             on_removed=lambda peers: self._running().cut_off(peers),
-            origin_of=lambda peer: self._running().origin_of(peer),
+            origin_of=lambda peer: self._running().origins.of(peer),
             connected=self.neighbours,
             charge=lambda peer, units: self.budgets.charge(peer, units, asyncio.get_running_loop().time()),
         )
@@ -469,31 +422,28 @@ class Libp2pHost:
             except PotluckError as error:
                 log.debug("still no bootstrap peer: %s", error)
 
-    async def _meet_members(self) -> None:
+    async def _meet(self, members: MembersGate) -> None:
         """Look for members that this node met in earlier runs, and remember those that it meets now."""
-        members = self.members
-        if members is None:
-            return
-
         if not self._bootstrap:
             await greet(met_before(self._config), self._dial, members.meet)
         await keep_meeting(members.computers, self._finder.where, self._config.on_met)
 
-    async def _greet_neighbours(self, nearby: NearbySearch) -> None:
+    async def _greet_neighbours(self) -> None:
         """Enter the DHT of members that appear on the local network, unless they are connected already."""
+        nearby = self._nearby
         while True:
             await nearby.news.wait()
             nearby.news.clear()
-            await asyncio.gather(*(self._greet(nearby, *found) for found in nearby.found.addresses.items()))
+            await asyncio.gather(*(self._greet(*found) for found in nearby.found.addresses.items()))
             await asyncio.sleep(_GREETING_PAUSE_S)
 
-    async def _greet(self, nearby: NearbySearch, peer: PeerId, addr: str) -> None:
+    async def _greet(self, peer: PeerId, addr: str) -> None:
         try:
             if peer not in await self.neighbours():
                 await self._dial(peer, [addr])
                 if self._dht is not None:
                     await self._dht.greet(peer)
-                    nearby.is_joined = True
+                    self._nearby.is_joined = True
         except PotluckError as error:
             log.debug("what was heard on the local network leads nowhere: %s", error)
 
@@ -515,7 +465,7 @@ class Libp2pHost:
 
     async def _ask_seen(self, peer: PeerId) -> int:
         """Return how many connections a peer has from our peer id. Raises RemoteError."""
-        seen = await self._running().call(peer, _SEEN, b"", timeout_s=stretched(_CONTROL_TIMEOUT_S))
+        seen = await self._running().call(peer, _SEEN, b"", timeout_s=stretched(_SEEN_TIMEOUT_S))
         return int.from_bytes(seen[:2])
 
     async def _answer_seen(self, body: bytes, peer: PeerId) -> bytes:
@@ -533,7 +483,7 @@ class Libp2pHost:
     async def _acquaintances(self) -> list[PeerId]:
         """Return the connected peers that accept this node's questions, bootstrap peers first."""
         asked = [peer for peer in await self.neighbours() if self._gate.is_presented(peer, WHERE)]
-        return order(asked, (peer for peer, _ in self._bootstrap))
+        return order(asked, dict(self._bootstrap))
 
     def _running(self) -> P2pdClient:
         if self._control is None or self._closing:
@@ -550,12 +500,19 @@ async def _of_neighbour(attempt: Awaitable[None]) -> None:
         raise TryAgainError(error.sentence, denial=denial) from error
 
 
-def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path: Path) -> list[str]:
-    nat = config.nat if config.nat is not None else not config.is_alone
+def _nearby_key(config: HostConfig) -> bytes:
+    """Return the key of the search on the local network; empty: there is no search."""
+    if config.membership is None or config.is_alone or not config.finds_nearby:
+        return b""
+    return config.membership.swarm.founder_key or b""
+
+
+def _p2pd_arguments(config: HostConfig, identity_path: Path) -> list[str]:
+    nat = not config.is_alone
     serves = nat and not config.dht_client
     relays = serves and config.relays_for_others and not config.relays
     arguments: dict[str, object] = {
-        "listen": f"/unix{control_path}",
+        "id": identity_path.absolute(),
         "connManager": 1,
         "connGrace": "20s",  # beyond 512 connections it closes those of strangers that are older, see `keep_connected`
         "idleTimeout": "30s",
@@ -571,8 +528,6 @@ def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path
         arguments["dhtClient"] = 1
     if relays:
         arguments |= _RELAY_LIMITS
-    if identity_path is not None:
-        arguments["id"] = str(identity_path.absolute())
     if config.listen_addrs:
         arguments["hostAddrs"] = ",".join(config.listen_addrs)
     else:

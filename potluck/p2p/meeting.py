@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from potluck.errors import PotluckError
 from potluck.p2p.addresses import split_peer
-from potluck.p2p.config import HostConfig, OnMet
+from potluck.p2p.config import HostConfig, OnAddresses
 from potluck.p2p.ports import is_loopback
 from potluck.protocol.blocks import PeerId
 
@@ -52,7 +52,7 @@ async def greet(
     await asyncio.gather(*map(try_one, addrs))
 
 
-async def keep_meeting(computers: Callable[[], list[PeerId]], find: FindPeer, on_met: OnMet) -> None:
+async def keep_meeting(computers: Callable[[], list[PeerId]], find: FindPeer, on_met: OnAddresses) -> None:
     """Tell `on_met` again and again where members' computers listen that are connected now."""
     await asyncio.sleep(FIRST_LOOK_S)
     before: tuple[str, ...] = ()

@@ -9,12 +9,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from potluck.p2p.contention import stretched
 from potluck.p2p.control import P2pdClient
-from potluck.p2p.daemon_process import DaemonProcess
-
-_CONTROL_TIMEOUT_S = 5.0
-_START_TIMEOUT_S = 10.0
+from potluck.p2p.reception import Terms
 
 
 @contextlib.asynccontextmanager
@@ -26,15 +22,11 @@ async def nameless_node(folder: Path, name: str, *, announce: str = "") -> Async
         announce: the address it comes from, as others see it. With one it also answers p2pd's own question whether a
             dial arrives (AutoNAT), which p2pd only asks peers with public addresses.
     """
-    control_path, listen_path = folder / f"{name}.sock", folder / f"{name}-node.sock"
-    arguments = [f"-listen=/unix{control_path}", "-noListenAddrs=1", "-relay=0", "-idleTimeout=30s"]
+    arguments = ["-noListenAddrs=1", "-relay=0", "-idleTimeout=30s"]
     if announce:
         arguments += ["-autonat=1", f"-announceAddrs={announce}"]
-    process = await DaemonProcess.start(arguments, timeout_s=stretched(_START_TIMEOUT_S))
-    control = P2pdClient(control_path, listen_path)
+    control = await P2pdClient.start(folder, arguments, Terms(), name=name)
     try:
-        await control.start(timeout_s=stretched(_CONTROL_TIMEOUT_S))
         yield control
     finally:
         await control.close()
-        await process.stop()

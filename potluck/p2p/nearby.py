@@ -29,7 +29,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from potluck.membership.identity import base58_decode, base58_encode
-from potluck.p2p.config import OnNearby, ignore_nearby
+from potluck.p2p.config import OnAddresses, ignore
 from potluck.p2p.joining import delays_s
 from potluck.protocol.blocks import PeerId
 from potluck.tasks import cancel_and_wait, keep_running, start_task
@@ -89,41 +89,35 @@ class NodesNearby:
     """Keeps where nodes of the swarm were heard: a few at each address, and the newest of all."""
 
     def __init__(self) -> None:
-        self._where: dict[PeerId, tuple[str, int]] = {}
-        self._heard_s: dict[PeerId, float] = {}
+        self._known: dict[PeerId, tuple[str, int, float]] = {}  # host, port, and when it was heard
 
     def note(self, datagram: Datagram, source: str, now_s: float = 0.0) -> bool:
         """Remember a node that can be dialled; return whether it is new, or is elsewhere now."""
-        where = source, datagram.port
         if not datagram.port or not _is_dialable(source):
             return False
-        is_new = self._where.pop(datagram.peer, None) != where
-        self._where[datagram.peer] = where
-        self._heard_s[datagram.peer] = now_s
-        of_source = [peer for peer, (host, _) in self._where.items() if host == source]
-        for peer in of_source[:-_MAX_OF_SOURCE] or list(self._where)[:-_MAX_FOUND]:
-            self._forget(peer)
-        return is_new
+        before = self._known.pop(datagram.peer, ("", 0, 0.0))
+        self._known[datagram.peer] = source, datagram.port, now_s
+        of_source = [peer for peer, (host, _, _) in self._known.items() if host == source]
+        for peer in of_source[:-_MAX_OF_SOURCE] or list(self._known)[:-_MAX_FOUND]:
+            del self._known[peer]
+        return before[:2] != (source, datagram.port)
 
     def forget_silent(self, before_s: float) -> bool:
         """Forget the nodes that were last heard before that time; return whether there were any."""
-        silent = [peer for peer, heard_s in self._heard_s.items() if heard_s < before_s]
+        silent = [peer for peer, (_, _, heard_s) in self._known.items() if heard_s < before_s]
         for peer in silent:
-            self._forget(peer)
+            del self._known[peer]
         return bool(silent)
 
     @property
     def addresses(self) -> Mapping[PeerId, str]:
         """Return a multiaddr without /p2p/ for each node."""
-        return {peer: f"/ip4/{host}/tcp/{port}" for peer, (host, port) in self._where.items()}
+        return {peer: f"/ip4/{host}/tcp/{port}" for peer, (host, port, _) in self._known.items()}
 
     @property
     def places(self) -> tuple[str, ...]:
         """Return host and port of each node, for people."""
-        return tuple(sorted(f"{host}:{port}" for host, port in self._where.values()))
-
-    def _forget(self, peer: PeerId) -> None:
-        del self._where[peer], self._heard_s[peer]
+        return tuple(sorted(f"{host}:{port}" for host, port, _ in self._known.values()))
 
 
 def _is_dialable(source: str) -> bool:
@@ -168,7 +162,7 @@ class NearbySearch:
         swarm_key: bytes,
         peer: PeerId,
         clock: Callable[[], float] = time.time,
-        on_change: OnNearby = ignore_nearby,
+        on_change: OnAddresses = ignore,
     ) -> None:
         self.port = 0
         self.is_joined = False
@@ -184,7 +178,9 @@ class NearbySearch:
         self._sending: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to ask and to listen. A computer where that is not possible finds nobody."""
+        """Begin to ask and to listen. A computer where that is not possible, or without a key, finds nobody."""
+        if not self._swarm_key:
+            return
         try:
             self._socket = _multicast_socket()
         except OSError as error:

@@ -6,12 +6,11 @@ laid out otherwise is none, and read as a whole.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from potluck.p2p.varint import decode_varint
-
 PEEK_BYTES = 256  # a call id has 16 bytes, a peer id at most 64
-_FIELD_1, _FIELD_3 = 0x0A, 0x1A  # with a length
+_CALL = re.compile(rb"\n\x10(.{16})\x1a[\x80-\xff]*[\x00-\x7f]\n([\x00-\x7f])", re.DOTALL)  # tags and lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,22 +23,9 @@ class PeekedRequest:
 
 def peek_request(beginning: bytes | memoryview) -> PeekedRequest | None:
     """Return the call that a message begins with; None if it is something else, or not enough has come."""
-    data = bytes(beginning)
-    call_id, rest = _field(data, _FIELD_1)
-    if rest is None or data[rest : rest + 1] != bytes((_FIELD_3,)):
+    found = _CALL.match(beginning)
+    if found is None:
         return None
-    _, inside = decode_varint(data, rest + 1)
-    if inside == 0:
-        return None
-    peer, rest = _field(data[inside:], _FIELD_1)
-    return None if rest is None else PeekedRequest(call_id, peer)
-
-
-def _field(data: bytes, tag: int) -> tuple[bytes, int | None]:
-    """Return the field at the beginning and where the next one starts; None if it is not whole."""
-    if data[:1] != bytes((tag,)):
-        return b"", None
-    size, start = decode_varint(data, 1)
-    if start == 0 or start + size > len(data):
-        return b"", None
-    return data[start : start + size], start + size
+    size = found[2][0]
+    peer = bytes(beginning[found.end() : found.end() + size])
+    return PeekedRequest(found[1], peer) if len(peer) == size else None

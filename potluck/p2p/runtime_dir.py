@@ -18,6 +18,7 @@ from potluck.locks import alone, open_locked
 from potluck.sentences import sentence
 
 _MAX_SOCKET_PATH = 100  # sun_path has 108 bytes on Linux, 104 on macOS
+_LONGEST_NAME = "/far-99.sock"  # of a socket
 _LOCK = "lock"
 _NODE_PREFIX = "node-"
 
@@ -53,7 +54,7 @@ class RuntimeDir:
             raise NetworkError(
                 sentence("cannot make a folder for sockets in {path}: {why}", path=parent, why=error.strerror)
             ) from error
-        if len(os.fsencode(path)) > _MAX_SOCKET_PATH - 12:
+        if len(os.fsencode(path)) > _MAX_SOCKET_PATH - len(_LONGEST_NAME):
             shutil.rmtree(path, ignore_errors=True)
             raise NetworkError(
                 sentence("{path} is too long a path for sockets", path=parent),

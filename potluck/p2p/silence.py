@@ -9,30 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import PeerId
 
-log = logging.getLogger(__name__)
-
 INTERVAL_S = 5.0
 MAX_LOOKS = 3  # a peer that dials back stays for less than two
 
 _CIRCUIT = "/p2p-circuit"
-
-
-class SilentPeers:
-    """Counts in how many looks a peer was connected without being known."""
-
-    def __init__(self) -> None:
-        self._looks: dict[PeerId, int] = {}
-
-    def look(self, connected: Iterable[PeerId], is_known: Callable[[PeerId], bool]) -> list[PeerId]:
-        """Return whom to disconnect. Those who come back before the next look are named again then."""
-        self._looks = {peer: self._looks.get(peer, 0) + 1 for peer in connected if not is_known(peer)}
-        return [peer for peer, looks in self._looks.items() if looks >= MAX_LOOKS]
 
 
 def relays_in(connected: Mapping[PeerId, Iterable[str]]) -> set[PeerId]:
@@ -57,14 +42,15 @@ async def keep_out(
         neighbours: returns the connected peers with the far ends of their connections. Raises PotluckError.
         ask: presents this node to a relay, unless the relay knows it. Raises PotluckError.
     """
-    silent = SilentPeers()
+    looks: dict[PeerId, int] = {}  # at a peer that this node does not know
     while True:
         await asyncio.sleep(INTERVAL_S)
         with contextlib.suppress(PotluckError):  # p2pd is being started anew
             connected = await neighbours()
-            for peer in silent.look(connected, is_known):
-                log.debug("%s has not presented itself", peer)
-                await disconnect(peer)
+            looks = {peer: looks.get(peer, 0) + 1 for peer in connected if not is_known(peer)}
+            for peer in looks:
+                if looks[peer] >= MAX_LOOKS:
+                    await disconnect(peer)
             for relay in relays_in(connected):
                 with contextlib.suppress(PotluckError):
                     await ask(relay)

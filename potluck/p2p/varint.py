@@ -5,13 +5,14 @@ from __future__ import annotations
 _MAX_BYTES = 9
 
 
-def encode_varint(number: int) -> bytes:
-    out = bytearray()
+def delimited(message: bytes) -> bytes:
+    """Return a message behind its length."""
+    length, number = bytearray(), len(message)
     while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
+        length.append(number & 0x7F | 0x80)
         number >>= 7
-    out.append(number)
-    return bytes(out)
+    length.append(number)
+    return bytes(length) + message
 
 
 def decode_varint(data: bytes | bytearray | memoryview, start: int = 0) -> tuple[int, int]:

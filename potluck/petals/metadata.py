@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from potluck.petals.envelopes import Envelope, RawTensor
 from potluck.petals.packing import TUPLE, pack, unpack
-from potluck.protocol.messages import Caller, Count, Time
+from potluck.protocol.messages import Amount, Caller, Count
 from potluck.protocol.texts import Text
 from potluck.wire.errors import WireError
 
@@ -23,7 +23,7 @@ class Metadata(Struct, frozen=True):
     active_adapter: Text | None = None
     max_length: Count | None = None
     start_from_position: Count | None = None
-    alloc_timeout: Time | None = None
+    alloc_timeout: Amount | None = None
 
     @property
     def caller(self) -> Caller:

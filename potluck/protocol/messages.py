@@ -14,6 +14,7 @@ from torch import Tensor
 from potluck.protocol.adapters import AdapterLayout, PrivateId
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.receipts import RECEIPT_BYTES, TAB_BYTES
+from potluck.protocol.records import Amount as Amount
 from potluck.protocol.records import Count as Count
 from potluck.protocol.texts import PRINTABLE, Name, Text
 
@@ -24,7 +25,6 @@ _CHOICE_ROWS: Final = 131_072  # tokens x layers: up to 16 choices each fit in o
 
 Positive = Annotated[int, Meta(gt=0, le=1 << 50)]
 Rows = Annotated[int, Meta(ge=0, le=1 << 20)]
-Time = Annotated[float, Meta(ge=0, le=1e15)]
 Gap = Annotated[float, Meta(ge=0)]  # of scores; may be infinite
 SignedReceipt = Annotated[bytes, Meta(min_length=RECEIPT_BYTES, max_length=RECEIPT_BYTES)]
 TabName = Annotated[bytes, Meta(min_length=TAB_BYTES, max_length=TAB_BYTES)]
@@ -108,8 +108,8 @@ class BackwardRequest(Struct, frozen=True, omit_defaults=True):
 class Timing(Struct, frozen=True, array_like=True):
     """What a server says about a call it computed; zero where it says nothing."""
 
-    queue_ms: Time = 0.0
-    compute_ms: Time = 0.0
+    queue_ms: Amount = 0.0
+    compute_ms: Amount = 0.0
     cache_tokens_left: Count | None = None
     is_leaving: bool = False  # the server leaves on purpose before long and will end its sessions
     tab: TabName | None = None  # name of the tab to sign receipts for; told once
@@ -149,7 +149,7 @@ class SessionOpening(Struct, frozen=True, omit_defaults=True):
     span: Span
     max_length: Count  # tokens; a ceiling, not a reservation
     session_id: Text | None = None
-    alloc_timeout_s: Time = 0.0
+    alloc_timeout_s: Amount = 0.0
     caller: Caller = Caller()
     exact: bool = False  # never batched with other sessions: the numbers are those of a session alone
     packs: bool = False  # round outputs as `potluck.wire.packing` does, and send them packed
@@ -240,8 +240,8 @@ class Quote(Struct, frozen=True, omit_defaults=True):
     """The present load of a server, as in its heartbeat but of this moment."""
 
     batch: Rows  # in recent steps, and those that were quoted lately
-    step_ms: Time  # a decode step through the whole span, wait included
-    queue_ms: Time  # of this, the wait
+    step_ms: Amount  # a decode step through the whole span, wait included
+    queue_ms: Amount  # of this, the wait
     free_tokens: Count  # through the whole span; the session's own reservation counts as free
     reserved_tokens: Count = 0  # kept for the caller, all rows together; a session may open without
 

@@ -17,11 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import PersonId, Span
+from potluck.protocol.signatures import is_by
 from potluck.protocol.swarm import Swarm
 
 KEY_BYTES: Final = 32
@@ -115,10 +113,8 @@ def read_receipt(data: bytes) -> Receipt:
     """Raises ReceiptError unless `data` is a whole receipt that its client signed."""
     receipt = parse_receipt(data)
     body, signature = data[: _BODY.size], data[_BODY.size :]
-    try:
-        Ed25519PublicKey.from_public_bytes(receipt.client).verify(signature, _FOR_RECEIPT + body)
-    except (InvalidSignature, ValueError):
-        raise ReceiptError("the receipt is not signed by the key that it names") from None
+    if not is_by(receipt.client, _FOR_RECEIPT + body, signature):
+        raise ReceiptError("the receipt is not signed by the key that it names")
     return receipt
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr
 from potluck.protocol.blocks import PeerId, Span
 
 Count = Annotated[int, Meta(ge=0, le=1 << 50)]
-Rate = Annotated[float, Meta(ge=0.0, le=1e15)]  # never NaN
+Amount = Annotated[float, Meta(ge=0.0, le=1e15)]  # never NaN
 _Format = Annotated[str, Meta(min_length=1, max_length=32)]
 
 
@@ -77,10 +77,10 @@ class ServerRecord(Struct, frozen=True, array_like=True):
     block_digests: tuple[str, ...]  # one a block of the span, 16 hex digits, of names, shapes, dtypes and bytes
     max_batch_tokens: Count
     max_length: Count
-    inference_tps: Rate  # single-token steps a second through one block
-    forward_tps: Rate  # tokens a second through one block
-    network_tps: Rate  # tokens a second that the link carries
-    throughput_tps: Rate  # tokens a second through this server
+    inference_tps: Amount  # single-token steps a second through one block
+    forward_tps: Amount  # tokens a second through one block
+    network_tps: Amount  # tokens a second that the link carries
+    throughput_tps: Amount  # tokens a second through this server
     version: Annotated[str, Meta(min_length=1, max_length=64)]
     public_name: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
     adapters: Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=200)], ...], Meta(max_length=64)] = ()
@@ -88,11 +88,11 @@ class ServerRecord(Struct, frozen=True, array_like=True):
     target: Span = None  # type: ignore[assignment]  # what it moves to, a promise; None: it rests, the same as `span`
     window: Count = 0  # how many blocks it can hold; 0: no more than span or target
     stored: frozenset[int] = frozenset()  # blocks whose files are on its disk
-    download_bps: Rate = 0.0  # measured, bits a second; 0: not known
+    download_bps: Amount = 0.0  # measured, bits a second; 0: not known
     moves: bool = False  # it goes where the swarm needs it; if not, its blocks were chosen for good
     private_adapter_bytes: Count = 0  # the largest adapter that callers may bring; 0: none
     weights: str = ""  # digest of the manifest that its files were checked by; empty: they were not
-    packing_error: Rate | None = None  # of packed outputs, relative, see `potluck.wire.packing`; None: it can't pack
+    packing_error: Amount | None = None  # of packed outputs, relative, see `potluck.wire.packing`; None: it can't pack
 
     def __post_init__(self) -> None:
         if self.target is None:
@@ -116,9 +116,9 @@ class Heartbeat(Struct, frozen=True, array_like=True):
     state: ServerState
     cache_tokens_left: Count  # tokens, through the whole span
     queued_tokens: Count = 0
-    step_ms: Rate = 0.0  # recent median time of a decode step, queue included
+    step_ms: Amount = 0.0  # recent median time of a decode step, queue included
     batch: Count = 0  # rows in recent steps
-    queue_ms: Rate = 0.0  # what a step that comes now has to wait
+    queue_ms: Amount = 0.0  # what a step that comes now has to wait
     pings_s: dict[PeerId, float] = {}  # round trips to other servers
     links_mbps: dict[PeerId, float] = {}  # bandwidth measured to other servers
 

@@ -27,8 +27,14 @@ class WireError(Exception):
         return RemoteError(self.code or code, str(self))
 
 
-def refusing(code: Code) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Turn a WireError of the decorated function into RemoteError(`code`), or into the code the error carries."""
+def refusing(
+    code: Code, *others: type[Exception], what: str = "a message"
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Turn a WireError of the decorated function into RemoteError(`code`), or into the code the error carries.
+
+    Args:
+        others: errors that mean the same: bytes from which `what` cannot be understood.
+    """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         @wraps(function)
@@ -37,6 +43,8 @@ def refusing(code: Code) -> Callable[[Callable[P, T]], Callable[P, T]]:
                 return function(*args, **kwargs)
             except WireError as error:
                 raise error.refusal(code) from None
+            except others as error:
+                raise RemoteError(code, f"{what} is not understood: {error}") from error
 
         return edge
 

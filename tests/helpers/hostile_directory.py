@@ -9,6 +9,7 @@ from hivemind.dht.routing import DHTID
 from hivemind.proto import dht_pb2
 
 from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.reception import Handler
 from potluck.protocol.blocks import PeerId
 
 _DICTIONARY = 0x50  # hivemind's msgpack extension of a value with subkeys
@@ -44,9 +45,5 @@ def answer_finds(host: Libp2pHost, lie: Callable[[], dht_pb2.FindResult]) -> lis
         request = dht_pb2.FindRequest.FromString(body)
         return bytes(dht_pb2.FindResponse(results=[lie() for _ in request.keys]).SerializeToString())
 
-    assert host._control is not None
-    assert host._control._unary is not None
-    handlers = host._control._unary._handlers
-    _, refuse = handlers["DHTProtocol.rpc_find"]
-    handlers["DHTProtocol.rpc_find"] = answer, refuse
+    host._running()._reception.handlers["DHTProtocol.rpc_find"] = Handler(answer)
     return asked

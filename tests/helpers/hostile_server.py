@@ -54,7 +54,7 @@ class HostileServer:
 
     @classmethod
     async def start(cls, host: Libp2pHost, swarm: Swarm, folder: Path) -> HostileServer:
-        (honest,) = (await Directory(host, swarm).fetch()).servers
+        (honest,) = await Directory(host, swarm).fetch()
         fast = {"inference_tps": 1e9, "forward_tps": 1e9, "network_tps": 1e9, "throughput_tps": 1e9}
         record = replace(honest.record, peer_id=host.peer_id, public_name="trust me", **fast)
         self = cls(host, swarm, folder, record)

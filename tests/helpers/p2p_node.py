@@ -23,7 +23,7 @@ async def _main(runtime_dir: str, *bootstrap_peers: str) -> None:
     config = HostConfig(bootstrap_peers=bootstrap_peers, runtime_dir=Path(runtime_dir), patience_s=30.0)
     host = await Libp2pHost.start(config)
     await host.serve_stream(PROTOCOL, _echo, max_frame_bytes=1 << 20)
-    pids = {"pid": os.getpid(), "p2pd": host.p2pd_pid}
+    pids = {"pid": os.getpid(), "p2pd": host._running().process.pid}
     print(json.dumps({**pids, "peer_id": host.peer_id, "addrs": await host.addresses()}), flush=True)
     await asyncio.Event().wait()
 

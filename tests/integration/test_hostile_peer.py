@@ -223,7 +223,7 @@ async def test_a_client_whose_node_is_killed_holds_nothing_any_more(
     node = await start_node(swarm, "Oscar", dht_client=True)
     await HostilePeer(node, swarm.swarm, hostile.victim).session(tokens=600)
     assert await free_cache(witness.node, swarm.swarm, hostile.victim) < witness.free_before
-    os.kill(node.p2pd_pid, signal.SIGKILL)
+    os.kill(node._running().process.pid, signal.SIGKILL)
     await node.close()
 
 

@@ -60,7 +60,7 @@ async def is_refused(membership: Membership, bootstrap_peers: tuple[str, ...] = 
 
 
 async def servers_seen(host: Libp2pHost, membership: Membership) -> set[PeerId]:
-    return {server.peer_id for server in (await Directory(host, membership.swarm, everybody=True).fetch()).servers}
+    return {server.peer_id for server in await Directory(host, membership.swarm, everybody=True).fetch()}
 
 
 def person(host: Libp2pHost, name: str) -> Person:

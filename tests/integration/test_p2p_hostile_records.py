@@ -86,7 +86,7 @@ async def assert_unharmed(hosts: list[Libp2pHost]) -> None:
     server = hosts[1]
     for host in hosts:
         view = await soon(Directory(host, SWARM).fetch())
-        assert [(seen.peer_id, seen.heartbeat.state) for seen in view.servers] == [(server.peer_id, ServerState.ONLINE)]
+        assert [(seen.peer_id, seen.heartbeat.state) for seen in view] == [(server.peer_id, ServerState.ONLINE)]
 
 
 OF_THE_SERVER, PLAIN = None, MSGPackSerializer.dumps(None)  # foreign keys may hold a plain value

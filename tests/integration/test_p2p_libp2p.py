@@ -71,7 +71,7 @@ class Starter:
         return await Libp2pHost.start(config)
 
     async def kill(self, host: Libp2pHost) -> None:
-        os.kill(host.p2pd_pid, signal.SIGKILL)
+        os.kill(host._running().process.pid, signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
@@ -248,7 +248,7 @@ async def test_a_stranger_that_says_nothing_is_disconnected_and_a_members_client
         await stranger.connect(peer, [where], timeout_s=WAIT_S)
 
         async with asyncio.timeout(WAIT_S):
-            while await stranger.list_peers(timeout_s=WAIT_S):  # noqa: ASYNC110 (p2pd tells nobody)
+            while await stranger.list_peers():  # noqa: ASYNC110 (p2pd tells nobody)
                 await asyncio.sleep(0.1)
     await stream.send(b"still here")
     assert await stream.receive(timeout_s=WAIT_S) == b"still here"
@@ -394,7 +394,7 @@ async def test_a_killed_process_takes_its_p2pd_along_and_its_streams_end(
         await wait_gone(pid)
     monkeypatch.undo()
     host = await Libp2pHost.start(HostConfig(runtime_dir=runtime_dir))  # removes what the dead left
-    pid = host.p2pd_pid
+    pid = host._running().process.pid
     await host.close()
     assert not psutil.pid_exists(pid)
     assert not list(runtime_dir.iterdir())

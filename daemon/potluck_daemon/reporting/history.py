@@ -9,6 +9,7 @@ import contextlib
 import logging
 from collections import deque
 from pathlib import Path
+from typing import Any
 
 from potluck_control.schema import HistoryParams, Transition
 
@@ -70,7 +71,7 @@ def _read(line: bytes) -> Transition:
     try:
         return decode(Transition, line)
     except CodecError:
-        earlier = decode(dict[str, object], line)
+        earlier = decode(dict[str, Any], line)
         return decode(Transition, encode(earlier | {"text": verbatim(str(earlier.get("text", "")))}))
 
 

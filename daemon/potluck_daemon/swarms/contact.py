@@ -11,13 +11,15 @@ from potluck.p2p.ports import everywhere, host_of, is_loopback, tcp_ports, with_
 from potluck.sentences import sentence
 
 USUAL_PORT = 31337
+_STEP = 16  # ports
 MAX_ADDRESSES = 8  # in an invite, to keep it short enough to copy by hand
 MAX_OWN_ADDRESSES = 4
 
 
 def free_port() -> int:
-    """Return the usual port if it is free for IPv4 and IPv6, or one of the next ports."""
-    return tcp_ports(with_free_ports(everywhere(USUAL_PORT)))[0]
+    """Return the usual port if it is free for IPv4 and IPv6, or one of the next ports; never 0, which is any port."""
+    near = (tcp_ports(with_free_ports(everywhere(port)))[0] for port in range(USUAL_PORT, 1 << 16, _STEP))
+    return next(filter(None, near), USUAL_PORT)
 
 
 def no_network() -> UsageError:

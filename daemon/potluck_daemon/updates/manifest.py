@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec import Meta, Struct
 from potluck_control.settings import UpdateSettings
 
 from potluck.errors import PotluckError, UsageError
+from potluck.protocol.signatures import is_by
 from potluck.sentences import sentence
 
 MAX_BYTES = 1 << 16
+_KEY_BYTES = 32
 PRODUCT = "potluck"
 _MAX_CHANGES, _MAX_LETTERS = 50, 300
 _MAX_FILE_BYTES = 1 << 30
@@ -59,10 +59,13 @@ def require_publisher(settings: UpdateSettings) -> None:
         )
 
 
-def parse_key(text: str) -> Ed25519PublicKey:
+def parse_key(text: str) -> bytes:
     """Read a public key in base64. Raises UsageError."""
     try:
-        return Ed25519PublicKey.from_public_bytes(base64.b64decode(text, validate=True))
+        key = base64.b64decode(text, validate=True)
+        if len(key) != _KEY_BYTES:
+            raise ValueError("another length")
+        return key
     except ValueError:
         raise UsageError(
             sentence("updates.key is no Ed25519 key in base64"), hint=sentence("copy it again from the publisher")
@@ -94,12 +97,11 @@ def parse_offer(content: bytes) -> Offer:
     return msgspec.structs.replace(offer, changes=changes)
 
 
-def _is_signed(content: bytes, signature: bytes, key: Ed25519PublicKey) -> bool:
+def _is_signed(content: bytes, signature: bytes, key: bytes) -> bool:
     try:
-        key.verify(base64.b64decode(signature.strip(), validate=True), content)
-    except (InvalidSignature, ValueError):
+        return is_by(key, content, base64.b64decode(signature.strip(), validate=True))
+    except ValueError:
         return False
-    return True
 
 
 def is_newer(offered: str, running: str) -> bool:

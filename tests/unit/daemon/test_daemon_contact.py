@@ -1,5 +1,15 @@
+import pytest
 from potluck_control.methods.swarms import Reach
-from potluck_daemon.swarms.contact import MAX_ADDRESSES, MAX_OWN_ADDRESSES, peers_to_ask, reach
+from potluck_daemon.swarms.contact import (
+    MAX_ADDRESSES,
+    MAX_OWN_ADDRESSES,
+    USUAL_PORT,
+    free_port,
+    peers_to_ask,
+    reach,
+)
+
+from potluck.p2p import ports
 
 
 def addresses(network: int, count: int) -> list[str]:
@@ -9,6 +19,15 @@ def addresses(network: int, count: int) -> list[str]:
 def test_an_invite_names_this_machine_then_members_met_then_the_peers_of_the_old_invite() -> None:
     own, met, known = addresses(1, 1), addresses(2, 2), addresses(3, 1)
     assert peers_to_ask(own, met, known) == (*own, *met, *known)
+
+
+@pytest.mark.parametrize("num_busy", [0, 3, 100])
+def test_a_port_is_found_however_many_are_busy(monkeypatch: pytest.MonkeyPatch, num_busy: int) -> None:
+    def obstacle(addr: str) -> OSError | None:
+        return OSError() if int(ports.part(addr, "tcp") or 0) < USUAL_PORT + num_busy else None
+
+    monkeypatch.setattr(ports, "_obstacle", obstacle)
+    assert free_port() == USUAL_PORT + num_busy
 
 
 def test_an_invite_stays_short_and_keeps_a_place_for_the_old_one() -> None:

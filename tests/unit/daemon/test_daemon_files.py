@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from potluck_cli import daemon as potluckd
 from potluck_control.log_tail import tail
 from potluck_control.schema import Transition
@@ -15,6 +16,8 @@ from potluck_daemon.host.notify import ServiceManager
 from potluck_daemon.reporting.counters import TokenCounts, count, stopped
 from potluck_daemon.reporting.history import HistoryFile
 
+from potluck.checked_files import CheckedLog
+from potluck.protocol.codec import encode
 from potluck.sentences import verbatim
 
 
@@ -31,6 +34,14 @@ def test_history_stays_bounded_on_disk_and_in_memory(tmp_path: Path) -> None:
     again = HistoryFile(tmp_path / "h", max_lines=10)
     again.load()
     assert again.last(3) == history.last(3) == (transition(97), transition(98), transition(99))
+
+
+def test_the_english_text_of_an_earlier_version_is_kept_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    CheckedLog(path).append(encode(structs.replace(transition(1), text="number 1")))
+    history = HistoryFile(path)
+    history.load()
+    assert history.last(9) == (transition(1),)
 
 
 def test_a_line_that_a_crash_cut_short_is_skipped(tmp_path: Path) -> None:

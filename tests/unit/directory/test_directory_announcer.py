@@ -65,14 +65,14 @@ async def test_it_announces_updates_and_leaves() -> None:
     network = FakeNetwork()
     announcer = await started(Directory(network.start(ME), SWARM, ME))
     reader = Directory(network.start(), SWARM)
-    assert [server.heartbeat.state for server in (await reader.fetch()).servers] == [ServerState.JOINING]
+    assert [server.heartbeat.state for server in await reader.fetch()] == [ServerState.JOINING]
     announcer.update(heartbeat=beat_of(ME.peer_id), record=record_of(ME.peer_id, 4, 8))
     await announcer.wait_announced()
-    [server] = (await reader.fetch()).servers
+    [server] = await reader.fetch()
     assert (server.heartbeat.state, server.span) == (ServerState.ONLINE, Span(4, 8))
     await announcer.stop()
     await announcer.stop()
-    assert (await reader.fetch()).servers == ()
+    assert await reader.fetch() == ()
 
 
 async def test_beats_repeat_and_carry_the_newest_figures_while_the_record_stays() -> None:
@@ -85,9 +85,10 @@ async def test_beats_repeat_and_carry_the_newest_figures_while_the_record_stays(
     assert directory.has_left
 
 
-async def test_the_record_is_stored_again_in_its_interval() -> None:
+async def test_the_record_is_stored_again_in_its_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     directory = CountingDirectory()
-    announcer = make(directory, heartbeat_interval_s=0.005, record_interval_s=0.01)
+    monkeypatch.setattr("potluck.directory.announcer.RECORD_INTERVAL_S", 0.01)
+    announcer = make(directory, heartbeat_interval_s=0.005)
     announcer.start()
     await directory.until(lambda: len(directory.records) == 3)
     await announcer.stop()

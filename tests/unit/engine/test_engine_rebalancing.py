@@ -84,7 +84,7 @@ class Swarm:
 
     async def coverage(self) -> list[int]:
         view = await Directory(self.network.start(), SWARM).fetch()
-        online = [server for server in view.servers if server.heartbeat.state is ServerState.ONLINE]
+        online = [server for server in view if server.heartbeat.state is ServerState.ONLINE]
         return [sum(block in server.span for server in online) for block in range(SWARM.num_blocks)]
 
     async def until_covered(self, fewest: int) -> None:

@@ -19,7 +19,7 @@ from potluck.protocol.records import LiveServer, ServerState
 
 async def seen(machine: Machine) -> tuple[LiveServer, ...]:
     """Return the servers that others find in the directory."""
-    return (await Directory(machine.network.start(), SWARM).fetch()).servers
+    return await Directory(machine.network.start(), SWARM).fetch()
 
 
 async def test_engine_is_announced_while_it_serves_and_gone_afterwards(tmp_path: Path) -> None:

@@ -4,26 +4,11 @@ import pytest
 
 from potluck.errors import NetworkError
 from potluck.p2p import silence
-from potluck.p2p.silence import MAX_LOOKS, SilentPeers, keep_out, relays_in
+from potluck.p2p.silence import MAX_LOOKS, keep_out, relays_in
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
 ANA, EVE, RELAY = PeerId("12D3ana"), PeerId("12D3eve"), PeerId("12D3relay")
-
-
-def test_a_peer_that_says_nothing_is_named_after_some_looks_and_again_when_it_comes_back() -> None:
-    silent = SilentPeers()
-    named = [silent.look([ANA, EVE], lambda peer: peer == ANA) for _ in range(MAX_LOOKS + 1)]
-    assert named == [[]] * (MAX_LOOKS - 1) + [[EVE], [EVE]]
-
-
-def test_looks_are_counted_anew_for_a_peer_that_left_or_presented_itself() -> None:
-    silent = SilentPeers()
-    for _ in range(MAX_LOOKS - 1):
-        assert silent.look([EVE], lambda peer: False) == []
-    assert silent.look([], lambda peer: False) == []
-    assert silent.look([EVE], lambda peer: False) == []
-    assert silent.look([EVE], lambda peer: True) == []
 
 
 def test_the_relay_is_the_last_peer_before_the_circuit() -> None:
@@ -33,12 +18,12 @@ def test_the_relay_is_the_last_peer_before_the_circuit() -> None:
     assert relays_in({ANA: ["/p2p-circuit", direct]}) == set()
 
 
-async def test_a_relay_in_use_is_asked_at_each_look_and_a_stranger_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def _ended(
+    monkeypatch: pytest.MonkeyPatch, looks: list[dict[PeerId, list[str]] | None], asked: list[PeerId]
+) -> list[PeerId]:
+    """Return whom `keep_out` disconnects in these looks; all but EVE are known."""
     monkeypatch.setattr(silence, "INTERVAL_S", 0.0)
-    connected = {ANA: [f"/ip4/192.0.2.1/tcp/1/p2p/{RELAY}/p2p-circuit"], RELAY: ["/ip4/192.0.2.1/tcp/1"], EVE: [""]}
-    looks = [*[connected] * MAX_LOOKS, None, connected]
     ended: list[PeerId] = []
-    asked: list[PeerId] = []
 
     async def neighbours() -> dict[PeerId, list[str]]:
         if not looks:
@@ -57,5 +42,16 @@ async def test_a_relay_in_use_is_asked_at_each_look_and_a_stranger_ends(monkeypa
 
     with pytest.raises(asyncio.CancelledError):
         await keep_out(neighbours, lambda peer: peer != EVE, disconnect, ask)
-    assert ended == [EVE, EVE]
+    return ended
+
+
+async def test_a_relay_in_use_is_asked_at_each_look_and_a_stranger_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    connected = {ANA: [f"/ip4/192.0.2.1/tcp/1/p2p/{RELAY}/p2p-circuit"], RELAY: ["/ip4/192.0.2.1/tcp/1"], EVE: [""]}
+    asked: list[PeerId] = []
+    assert await _ended(monkeypatch, [*[connected] * MAX_LOOKS, None, connected], asked) == [EVE, EVE]
     assert asked == [RELAY] * (MAX_LOOKS + 1)
+
+
+async def test_looks_are_counted_anew_for_a_peer_that_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = [*[{EVE: [""]}] * (MAX_LOOKS - 1), {}, *[{EVE: [""]}] * (MAX_LOOKS - 1)]
+    assert await _ended(monkeypatch, [*looks], []) == []

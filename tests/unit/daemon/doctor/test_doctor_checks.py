@@ -14,6 +14,7 @@ from potluck_daemon.doctor.checks import CHECKS, examine, read_scene
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.machine import Gpu, Vendor
 
+from potluck.errors import PotluckError
 from potluck.protocol.swarm import new_swarm
 from potluck.sentences import NOTHING, verbatim
 
@@ -117,7 +118,12 @@ def test_each_verdict_and_what_to_do() -> None:
         (swarm.judge, swarm.SwarmFacts("s", 2, 2, gaps=3), [OK, WARNING], "3 blocks"),
         (service.judge, service.ServiceFacts("1", "1"), [OK], "version 1 runs"),
         (service.judge, service.ServiceFacts("1", ""), [WARNING], "not running"),
-        (service.judge, service.ServiceFacts("1", "", away=("it hangs", "potluck stop")), [WARNING], "it hangs"),
+        (
+            service.judge,
+            service.ServiceFacts("1", "", away=PotluckError("it hangs", hint="potluck stop")),
+            [WARNING],
+            "it hangs",
+        ),
         (service.judge, service.ServiceFacts("2", "1"), [WARNING], "but 2 is installed"),
         (service.judge, service.ServiceFacts("1", "1", ("line 3: no",)), [ERROR], "line 3"),
         (service.judge, service.ServiceFacts("1", "1", failure="gave up"), [ERROR], "gave up"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from potluck_control.places import Places
-from potluck_daemon.settings.schema import Settings
+from potluck_control.settings import Settings
 from potluck_daemon.settings.store import SettingsStore
 
 from potluck.errors import UsageError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from potluck_control.places import Places
-from potluck_daemon.settings.schema import Settings, entries
+from potluck_control.settings import Settings, entries
 from potluck_daemon.settings.store import Loaded, SettingsStore, load
 from potluck_daemon.settings.values import convert, entry_of, shown
 

@@ -280,7 +280,7 @@ async def test_who_asks_for_one_that_waits_after_a_crash_gets_it_at_once_as_it_w
         os.kill(pid_of(script), signal.SIGSEGV)
         await until(ask, lambda now: now.state is GatewayState.FAILED)
         asked = await ask(gateway.START, gateway.StartParams("friends"))
-        assert (asked.state, asked.swarm, asked.problem) == (GatewayState.STARTING, "friends", "")
+        assert (asked.state, asked.swarm, str(asked.problem)) == (GatewayState.STARTING, "friends", "")
         again = await until(ask, lambda now: now.state is GatewayState.READY)
         assert (again.url, again.token, again.ends_at) == (first.url, first.token, None)
     assert [line["port"] for line in _lines_of(Path(f"{script}.openings"))][1:] == [1, 1]
