@@ -1439,6 +1439,14 @@ FIGURES = {
             "files of the product whose code runs for one decode step over two servers; at most 24 classes",
         ),
         Figure(
+            "pause_files",
+            "files",
+            "lower",
+            14,
+            "pausing:pause_files",
+            "files of the product whose code runs between a click on Pause in the tray and freed memory, traced",
+        ),
+        Figure(
             "import_circles",
             "circles",
             "lower",
