@@ -139,13 +139,8 @@ async def _serve(args: argparse.Namespace, page: _Page) -> int:
     async def read() -> None:
         async with asyncio.timeout(_READING_TIMEOUT_S) as limit, directory_of(page.membership) as directory:
             while True:
-<<<<<<< HEAD
-                page.read(overview(page.membership.swarm, (await directory.fetch()).servers), time.time())
-                show()
-=======
                 page.read(overview(page.membership.swarm, await directory.fetch()), time.time())
-                server.page = page.drawn(refreshes=True)
->>>>>>> p2p
+                show()
                 limit.reschedule(asyncio.get_running_loop().time() + REFRESH_S + _READING_TIMEOUT_S)
                 await asyncio.sleep(REFRESH_S)
 
