@@ -3021,10 +3021,6 @@
         <translation>{file} stammt von einem neueren Potluck; was dieses nicht kennt, bleibt darin und wirkt nicht</translation>
     </message>
     <message>
-        <source>{folder} is not a local checkpoint of a decoder</source>
-        <translation>{folder} ist kein lokales Modell, das Text erzeugt</translation>
-    </message>
-    <message>
         <source>{key}: {why}</source>
         <translation>{key}: {why}</translation>
     </message>
@@ -3419,10 +3415,6 @@
     <message>
         <source>this installation is updated by the tool that installed it</source>
         <translation>diese Installation aktualisiert das Werkzeug, das sie installiert hat</translation>
-    </message>
-    <message>
-        <source>this installation lacks {what}</source>
-        <translation>dieser Installation fehlt {what}</translation>
     </message>
     <message>
         <source>this invite has expired</source>

@@ -3021,10 +3021,6 @@
         <translation>{file} es de un Potluck más reciente; lo que este no conoce se queda en él y no tiene efecto</translation>
     </message>
     <message>
-        <source>{folder} is not a local checkpoint of a decoder</source>
-        <translation>{folder} no es un modelo local que genere texto</translation>
-    </message>
-    <message>
         <source>{key}: {why}</source>
         <translation>{key}: {why}</translation>
     </message>
@@ -3419,10 +3415,6 @@
     <message>
         <source>this installation is updated by the tool that installed it</source>
         <translation>esta instalación la actualiza la herramienta que la instaló</translation>
-    </message>
-    <message>
-        <source>this installation lacks {what}</source>
-        <translation>a esta instalación le falta {what}</translation>
     </message>
     <message>
         <source>this invite has expired</source>
