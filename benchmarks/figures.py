@@ -1447,6 +1447,14 @@ FIGURES = {
             "modules of the product that encode or decode structures of ours by hand",
         ),
         Figure(
+            "pause_files",
+            "files",
+            "lower",
+            14,
+            "pausing:pause_files",
+            "files of the product whose code runs between a click on Pause in the tray and freed memory, traced",
+        ),
+        Figure(
             "import_circles",
             "circles",
             "lower",
