@@ -161,6 +161,13 @@ def _press(screen: Desktop, key: str) -> None:
 
 
 @asynccontextmanager
+async def tray_app(screen: Desktop, daemon: DaemonProcess) -> AsyncIterator[TrayItem]:
+    """Yield the icon of an app that runs in the tray beside `daemon`."""
+    async with _tray(screen.bus_address) as tray, _app(daemon, tray) as (_, item, _):
+        yield item
+
+
+@asynccontextmanager
 async def _tray(bus_address: str) -> AsyncIterator[TrayHost]:
     tray = TrayHost(bus_address)
     await tray.start()

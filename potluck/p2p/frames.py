@@ -102,7 +102,7 @@ class FrameStream(asyncio.Protocol):
             return frame
         last = self._last
         if isinstance(last, RemoteError):  # a new one: its traceback leads back here, and to all that waits
-            raise RemoteError(last.code, last.message, retry_after_s=last.retry_after_s)
+            raise RemoteError(last.code, last.denial or last.message, retry_after_s=last.retry_after_s)
         return None
 
     async def end(self) -> None:

@@ -7,7 +7,8 @@ import pytest
 from in_memory import Pipe, run
 
 from potluck.p2p.frames import JOIN_BELOW_BYTES, UNREAD_S, FrameStream
-from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.codes import Code, Denial, RemoteError
+from potluck.wire.refusals import encode_refusal
 
 
 def frame(body: bytes, marker: int = 0) -> bytes:
@@ -135,6 +136,15 @@ async def test_an_error_frame_has_its_own_marker_and_length() -> None:
     stream, pipe = make(is_caller=False)
     await stream.send_error(b"no")
     assert b"".join(pipe.writes) == frame(b"no", 1)
+
+
+async def test_why_a_peer_refuses_is_told_however_often_it_is_asked() -> None:
+    stream, _ = make()
+    stream.data_received(b"\x05hello" + frame(encode_refusal(RemoteError(Code.BUSY, Denial.JUST_STARTED)), 1))
+    for _ in range(2):
+        with pytest.raises(RemoteError) as refusal:
+            await stream.receive(timeout_s=60)
+        assert refusal.value.denial is Denial.JUST_STARTED
 
 
 async def test_receive_waits_for_a_frame_and_raises_after_the_time_limit() -> None:
