@@ -15,16 +15,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from potluck_control.engine_messages import (
-    MAX_LINE_BYTES,
-    PIPE_VERSION,
-    Command,
-    Failed,
-    Hello,
-    Message,
-    decode,
-    encode,
-)
+from potluck_control import engine_messages as messages
 
 from potluck.allowance import memory_kills
 from potluck.errors import UsageError
@@ -49,14 +40,14 @@ class EngineProcess:
         self._pipe = pipe
         self._writer = writer
         self._last_lines: deque[str] = deque(maxlen=KEPT_LINES)
-        self._failed: Failed | None = None
+        self._failed: messages.Failed | None = None
         self._killed_because = NOTHING
         self._memory_kills = memory_kills()
         self.ended: asyncio.Task[Exit]
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], environment: Mapping[str, str], on_message: Callable[[Message], None]
+        cls, command: Sequence[str], environment: Mapping[str, str], on_message: Callable[[messages.Message], None]
     ) -> EngineProcess:
         """Start `command --pipe FD --parent PID`.
 
@@ -85,7 +76,7 @@ class EngineProcess:
             raise
         finally:
             theirs.close()
-        pipe, writer = await asyncio.open_connection(sock=ours, limit=MAX_LINE_BYTES)
+        pipe, writer = await asyncio.open_connection(sock=ours, limit=messages.MAX_LINE_BYTES)
         engine = cls(process, pipe, writer)
         engine.ended = start_task(engine._run(on_message))
         return engine
@@ -94,10 +85,10 @@ class EngineProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def send(self, command: Command) -> None:
+    def send(self, command: messages.Command) -> None:
         """Queue a command. A command to a dead engine is dropped."""
         if not self._writer.is_closing():
-            self._writer.write(encode(command))
+            self._writer.write(messages.encode(command))
 
     def terminate(self) -> None:
         self._signal(signal.SIGTERM)
@@ -112,15 +103,15 @@ class EngineProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
 
-    async def _run(self, on_message: Callable[[Message], None]) -> Exit:
+    async def _run(self, on_message: Callable[[messages.Message], None]) -> Exit:
         output = start_task(self._read_output())
-        messages = start_task(self._read_messages(on_message))
+        hearing = start_task(self._read_messages(on_message))
         try:
             returncode = await self._process.wait()
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)  # what a killed engine leaves behind, such as p2pd
-            _, late = await asyncio.wait({output, messages}, timeout=1.0)
+            _, late = await asyncio.wait({output, hearing}, timeout=1.0)
             for task in late:
                 task.cancel()
             self._writer.close()
@@ -128,15 +119,15 @@ class EngineProcess:
         new_kills = None if before is None or after is None else after - before
         return Exit(returncode, tuple(self._last_lines), self._failed, self._killed_because, new_kills)
 
-    async def _read_messages(self, on_message: Callable[[Message], None]) -> None:
+    async def _read_messages(self, on_message: Callable[[messages.Message], None]) -> None:
         try:
             while line := await self._pipe.readline():
-                message = decode(line)
+                message = messages.decode(line)
                 match message:
-                    case Hello(_, version) if version != PIPE_VERSION:
+                    case messages.Hello(_, version) if version != messages.PIPE_VERSION:
                         self.kill(_other_version(version))
                         continue
-                    case Failed():
+                    case messages.Failed():
                         self._failed = message
                 if message is not None:
                     on_message(message)
@@ -167,4 +158,4 @@ class EngineProcess:
 
 
 def _other_version(theirs: int) -> Sentence:
-    return sentence("it speaks pipe version {theirs}, the daemon {ours}", theirs=theirs, ours=PIPE_VERSION)
+    return sentence("it speaks pipe version {theirs}, the daemon {ours}", theirs=theirs, ours=messages.PIPE_VERSION)
