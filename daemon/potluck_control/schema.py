@@ -16,7 +16,7 @@ from potluck_control.method import Empty as Empty
 from potluck_control.method import Method as Method
 from potluck_control.methods import setup, updates
 from potluck_control.methods.models import Progress
-from potluck_control.network_report import Nearby, NetworkReport
+from potluck_control.network_report import NetworkReport
 from potluck_control.states import Certainty, OpenEnum, Reason, State
 
 API_VERSION = 2
@@ -139,7 +139,7 @@ class Status(Struct, frozen=True):
     loading: Progress | None = None  # of blocks from the hub or the disk; None: nothing is loaded
     network: NetworkReport = NetworkReport()  # as the engine last reported it
     questions: tuple[ProgramQuestion, ...] = ()  # that are open, the oldest first
-    nearby: Nearby | None = None  # None: no node of this computer runs
+    nearby: tuple[str, ...] | None = None  # host:port of members on the local network; None: no node runs here
     ports: tuple[int, ...] = ()  # TCP, at which others find this computer now
     audits: AuditStatus = AuditStatus()
     is_confirmed: bool = True  # False: a guest of the swarm, until a leader's computer was online

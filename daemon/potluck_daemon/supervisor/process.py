@@ -15,7 +15,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from potluck_control.engine_messages import MAX_LINE_BYTES, Command, Failed, Message, decode, encode
+from potluck_control.engine_messages import MAX_LINE_BYTES, Command, Failed, Members, Said, decode, encode
 
 from potluck.allowance import memory_kills
 from potluck.sentences import NOTHING, Sentence, sentence
@@ -46,7 +46,7 @@ class EngineProcess:
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], environment: Mapping[str, str], on_message: Callable[[Message], None]
+        cls, command: Sequence[str], environment: Mapping[str, str], on_message: Callable[[Said], None]
     ) -> EngineProcess:
         """Start `command --pipe FD --parent PID`.
 
@@ -80,7 +80,7 @@ class EngineProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def send(self, command: Command) -> None:
+    def send(self, command: Command | Members) -> None:
         """Queue a command. A command to a dead engine is dropped."""
         if not self._writer.is_closing():
             self._writer.write(encode(command))
@@ -98,7 +98,7 @@ class EngineProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
 
-    async def _run(self, on_message: Callable[[Message], None]) -> Exit:
+    async def _run(self, on_message: Callable[[Said], None]) -> Exit:
         output = start_task(self._read_output())
         messages = start_task(self._read_messages(on_message))
         try:
@@ -114,7 +114,7 @@ class EngineProcess:
         new_kills = None if before is None or after is None else after - before
         return Exit(returncode, tuple(self._last_lines), self._failed, self._killed_because, new_kills)
 
-    async def _read_messages(self, on_message: Callable[[Message], None]) -> None:
+    async def _read_messages(self, on_message: Callable[[Said], None]) -> None:
         try:
             while line := await self._pipe.readline():
                 message = decode(line)

@@ -46,7 +46,7 @@ class Standby:
         self._process: EngineProcess | None = None
         self.swarm: Swarm | None = None  # that of the process that runs, or ran last
         self.addresses: tuple[str, ...] = ()  # where others find it; empty: it is not in the swarm
-        self.nearby: messages.Nearby | None = None  # None: no process runs
+        self.nearby: tuple[str, ...] | None = None  # None: no process runs
 
     @property
     def is_held(self) -> bool:
@@ -105,7 +105,7 @@ class Standby:
             self.addresses = ()
             self.nearby = None
 
-    def _heard(self, launch: LaunchSpec, message: messages.Message) -> None:
+    def _heard(self, launch: LaunchSpec, message: messages.Said) -> None:
         match message:
             case messages.Hello(_, messages.PIPE_VERSION) if self._process is not None:
                 self._process.send(messages.Launch(launch))
@@ -119,8 +119,8 @@ class Standby:
                 log.info("the standby node is in the swarm")
                 self.addresses = addresses
                 self._on_members(launch, message)
-            case messages.Nearby():
-                self.nearby = message
+            case messages.Nearby(found):
+                self.nearby = found
             case messages.Members() | messages.Met():
                 self._on_members(launch, message)
 
