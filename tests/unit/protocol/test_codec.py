@@ -4,12 +4,12 @@ from potluck_control.methods.settings import Change
 from potluck_control.states import Reason, State
 
 from potluck.protocol.codec import CodecError, decode, encode
-from potluck.sentences import NOTHING, verbatim
+from potluck.sentences import NOTHING, Sentence, sentence, verbatim
 
 FULL = schema.Status(
     state=State.YIELDED,
     reason=Reason.GAME,
-    text=verbatim("Game is running"),
+    text=sentence("{who} is running", who="Game"),
     since=1.5,
     version="1",
     until=2.0,
@@ -31,10 +31,10 @@ def test_a_status_survives_the_way_through_json() -> None:
 
 
 def test_what_a_newer_peer_says_is_read_as_far_as_it_is_known_and_what_is_missing_has_its_default() -> None:
-    probe = {"name": verbatim("Ears"), "state": "deaf", "detail": verbatim("loud")}
-    newer = {"state": "dancing", "reason": "music", "text": NOTHING, "since": 1, "version": "9", "probes": [probe]}
+    probe = {"name": {"text": "Ears"}, "state": "deaf", "detail": {"text": "loud", "new": 1}}
+    newer = {"state": "dancing", "reason": "music", "text": {}, "since": 1, "version": "9", "probes": [probe]}
     read = decode(schema.Status, encode(newer | {"new": {"a": [1]}}))
-    probes = (schema.ProbeStatus(verbatim("Ears"), schema.ProbeState.UNKNOWN, verbatim("loud")),)
+    probes = (schema.ProbeStatus(Sentence(text="Ears"), schema.ProbeState.UNKNOWN, Sentence(text="loud")),)
     assert read == schema.Status(State.UNKNOWN, Reason.UNKNOWN, NOTHING, 1.0, "9", probes=probes)
 
 
