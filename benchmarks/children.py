@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from potluck_control.engine_messages import EngineEvent, Online
 from potluck_control.launch_spec import ServingLimits
-from potluck_control.resources import num_blocks_of
+from potluck_daemon.swarms.new_model import num_blocks_of
 from potluck_engine.fitting import resolved
 from potluck_engine.server import Engine
 

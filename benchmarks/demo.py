@@ -20,7 +20,8 @@ from potluck_cli.main import describe, exit_code
 from potluck_cli.options import positive
 from potluck_cli.overview import short_id
 from potluck_cli.terminal import Style, Terminal, table
-from potluck_control.resources import num_blocks_of, resource
+from potluck_control.resources import resource
+from potluck_daemon.swarms.new_model import num_blocks_of
 
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from potluck.errors import PotluckError, UsageError

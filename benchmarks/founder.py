@@ -15,8 +15,9 @@ from pathlib import Path
 
 import psutil
 from potluck_control import schema
-from potluck_control.resources import DEMO_MODEL, num_blocks_of, resource
+from potluck_control.resources import DEMO_MODEL, resource
 from potluck_control.states import State
+from potluck_daemon.swarms.new_model import num_blocks_of
 
 from benchmarks.figures import Measured
 from benchmarks.machine import pss_bytes

@@ -25,7 +25,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any
 
 import psutil
-from potluck_control.resources import num_blocks_of
+from potluck_daemon.swarms.new_model import num_blocks_of
 
 from potluck.errors import PotluckError
 from potluck.manifest import make_manifest

@@ -321,7 +321,7 @@ def _recovery_code(args: argparse.Namespace) -> int:
 
 def _recover(args: argparse.Namespace) -> int:
     code = getpass.getpass("Recovery code (it stays hidden): ") if sys.stdin.isatty() else sys.stdin.readline()
-    return _changed(args, daemon().call(methods.RECOVER, methods.RecoverParams(code.strip(), args.swarm)))
+    return _changed(args, daemon().call(methods.RECOVER, methods.RecoveryCode(code.strip(), args.swarm)))
 
 
 def _changed(args: argparse.Namespace, changed: methods.MembersChanged) -> int:

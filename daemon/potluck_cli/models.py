@@ -12,10 +12,9 @@ from potluck_control.methods.models import (
     Choices,
     Deleted,
     DeleteParams,
-    DiskParams,
+    FolderParams,
     ModelChoice,
     Models,
-    MoveParams,
     Progress,
     SearchParams,
 )
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         choices = _find(client, args)
         return answer(args, choices, _choices(choices))
     folder = "" if args.usual else os.path.abspath(Path(args.folder).expanduser())
-    found = client.call(models.MOVE, MoveParams(folder))
+    found = client.call(models.MOVE, FolderParams(folder))
     found = follow(client, models.LIST, found, _moving)
     if found.move is not None and found.move.problem:
         raise PotluckError(found.move.problem, hint="what was not moved is still in its old place")
@@ -83,7 +82,7 @@ def _find(client: ControlClient, args: argparse.Namespace) -> Choices:
     if args.words:
         return client.call(models.SEARCH, SearchParams(args.words))
     folder = os.path.abspath(Path(args.folder).expanduser()) if args.folder else ""
-    return client.call(models.ON_DISK, DiskParams(folder))
+    return client.call(models.ON_DISK, FolderParams(folder))
 
 
 def _choices(choices: Choices) -> list[str]:

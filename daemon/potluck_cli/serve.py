@@ -44,7 +44,7 @@ EXAMPLES = """\
   potluck serve owner/model --num-blocks 8 --port 31338 --name attic"""
 
 
-RESULT = EngineEvent  # one per line, with `event`: the class in lower case
+RESULT = tuple(EngineEvent.__subclasses__())  # one per line, with `event`: the class in lower case
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

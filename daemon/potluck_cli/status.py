@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from potluck_control import schema
-from potluck_control.network_report import Nearby, NetworkReport
+from potluck_control.network_report import NetworkReport
 from potluck_control.schema import AuditStatus, ProbeState, ProbeStatus, Status, SwarmStatus
 from potluck_control.states import State
 
@@ -163,10 +163,10 @@ def _network(network: NetworkReport) -> str:
     return f"{how} ({asked}); {network.link_mbps:.0f} Mbit/s, {width}"
 
 
-def _nearby(nearby: Nearby) -> str:
-    if not nearby.found:
+def _nearby(found: tuple[str, ...]) -> str:
+    if not found:
         return "looking for members on the local network, none found yet; a firewall must let UDP port 31329 in"
-    return f"{members(len(nearby.found))} found on the local network: {', '.join(nearby.found)}"
+    return f"{members(len(found))} found on the local network: {', '.join(found)}"
 
 
 def _engine(status: Status) -> str:

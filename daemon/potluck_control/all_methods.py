@@ -2,44 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
-from potluck_control import schema
+from potluck_control import methods, schema
 from potluck_control.method import Method
-from potluck_control.methods import (
-    activity,
-    computers,
-    contribution,
-    earnings,
-    gateway,
-    health,
-    machine,
-    members,
-    models,
-    programs,
-    settings,
-    setup,
-    swarms,
-    updates,
-)
 
-_TOPICS = (
-    schema,
-    settings,
-    programs,
-    swarms,
-    health,
-    machine,
-    activity,
-    contribution,
-    members,
-    computers,
-    models,
-    gateway,
-    setup,
-    updates,
-    earnings,
-)
+_TOPICS = (schema, *(import_module(f"{methods.__name__}.{topic.name}") for topic in iter_modules(methods.__path__)))
 METHODS: dict[str, Method[Any, Any]] = {
     item.name: item for topic in _TOPICS for item in vars(topic).values() if isinstance(item, Method)
 }

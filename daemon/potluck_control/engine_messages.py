@@ -9,7 +9,6 @@ name and fields for ever.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import get_args
 
 from msgspec import Struct
 
@@ -20,7 +19,6 @@ from potluck.sentences import NOTHING, Sentence
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.methods.members import SeenServer
-from potluck_control.network_report import Nearby as Nearby
 from potluck_control.network_report import NetworkCaps, NetworkReport
 from potluck_control.schema import SwarmOutlook
 
@@ -35,6 +33,14 @@ class Said(Struct, frozen=True, tag=True, tag_field="kind"):
     """What one end says to the other; `kind` is the name of its class."""
 
 
+class Command(Said, frozen=True):
+    """What the daemon says to its engine."""
+
+
+class EngineEvent(Said, frozen=True):
+    """What happens to an engine; `potluck serve` shows it, too."""
+
+
 class SelfTest(Struct, frozen=True):
     """What the self-test of an engine's environment prints; `devices`: the names of those it computes on."""
 
@@ -45,43 +51,43 @@ class SelfTest(Struct, frozen=True):
 # --- daemon to engine ------------------------------------------------------------------------------------------------
 
 
-class Launch(Said, frozen=True):
+class Launch(Command, frozen=True):
     """What the engine is to serve, as the answer to its Hello."""
 
     spec: LaunchSpec
 
 
-class Throttle(Said, frozen=True):
+class Throttle(Command, frozen=True):
     """Compute in this share of the time and rest in between; 1 means without rest."""
 
     duty: float
 
 
-class Network(Said, frozen=True):
+class Network(Command, frozen=True):
     """Keep to these caps on the use of the network from now on."""
 
     caps: NetworkCaps
 
 
-class Offload(Said, frozen=True):
+class Offload(Command, frozen=True):
     """Tell the swarm, end sessions so that they continue elsewhere, and free the weights, but keep the process."""
 
 
-class Drain(Said, frozen=True):
+class Drain(Command, frozen=True):
     """Tell the swarm and take no new sessions; open ones go on until Stop."""
 
 
-class Worth(Said, frozen=True):
+class Worth(Command, frozen=True):
     """Points of work that people did for this computer's owner: pairs of a person and what they did, the most first."""
 
     people: tuple[tuple[str, int], ...]
 
 
-class Restore(Said, frozen=True):
+class Restore(Command, frozen=True):
     """Load the weights again and return to the swarm."""
 
 
-class Stop(Said, frozen=True):
+class Stop(Command, frozen=True):
     """Leave the swarm and exit with 0."""
 
 
@@ -95,13 +101,13 @@ class Hello(Said, frozen=True):
     version: int = PIPE_VERSION
 
 
-class Starting(Said, frozen=True):
+class Starting(EngineEvent, frozen=True):
     """The engine begins to start."""
 
     model: str
 
 
-class Waiting(Said, frozen=True):
+class Waiting(EngineEvent, frozen=True):
     """The engine cannot get online yet and tries again; `why` is empty once it goes on.
 
     Attributes:
@@ -112,14 +118,20 @@ class Waiting(Said, frozen=True):
     denial: Denial | None = None
 
 
-class Joining(Said, frozen=True):
+class Joining(EngineEvent, frozen=True):
     """The engine has reached the swarm, announced what it will serve, and loads it."""
 
     peer_id: str
     span: Span
 
 
-class Placed(Said, frozen=True):
+class Nearby(EngineEvent, frozen=True):
+    """The members heard lately on the local network. A node that looks there sends it each time that it changes."""
+
+    found: tuple[str, ...]  # host:port
+
+
+class Placed(EngineEvent, frozen=True):
     """The weights are in place: their format, and how many blocks stay on the device or are streamed to it."""
 
     device: str
@@ -132,7 +144,7 @@ class Placed(Said, frozen=True):
     summary: Sentence
 
 
-class Measured(Said, frozen=True):
+class Measured(EngineEvent, frozen=True):
     """Rates through one block: steps of one token a second, and tokens of a long prompt a second."""
 
     inference_tps: float
@@ -140,7 +152,7 @@ class Measured(Said, frozen=True):
     packing_error: float | None = None  # by how much packed outputs differ, relative; None: they can't be packed
 
 
-class Online(Said, frozen=True):
+class Online(EngineEvent, frozen=True):
     """The engine serves the span, `seconds` after it began to start or to come back."""
 
     peer_id: str
@@ -156,7 +168,7 @@ class Reachable(Said, frozen=True):
     addresses: tuple[str, ...]
 
 
-class Moving(Said, frozen=True):
+class Moving(EngineEvent, frozen=True):
     """The engine begins to move from `span` to `target`."""
 
     span: Span
@@ -164,28 +176,28 @@ class Moving(Said, frozen=True):
     why: Sentence
 
 
-class Reshaped(Said, frozen=True):
+class Reshaped(EngineEvent, frozen=True):
     """The engine now serves `span`, on its way to `target`."""
 
     span: Span
     target: Span
 
 
-class Settled(Said, frozen=True):
+class Settled(EngineEvent, frozen=True):
     """The engine has arrived at the blocks it was moving to."""
 
     span: Span
 
 
-class Offline(Said, frozen=True):
+class Offline(EngineEvent, frozen=True):
     """The swarm knows that this engine serves nothing more."""
 
 
-class Freed(Said, frozen=True):
+class Freed(EngineEvent, frozen=True):
     """The memory of the weights is given back; the engine stays in the network."""
 
 
-class FilesChanged(Said, frozen=True):
+class FilesChanged(EngineEvent, frozen=True):
     """A checkpoint's file is no longer what was loaded from it; empty: all are right again.
 
     With `is_served`, its blocks are served on from memory. Without, the engine serves nothing until it is Online again.
@@ -195,7 +207,7 @@ class FilesChanged(Said, frozen=True):
     is_served: bool
 
 
-class Confirmed(Said, frozen=True):
+class Confirmed(EngineEvent, frozen=True):
     """A leader's engine found that a computer returns wrong results, as somebody reports.
 
     Attributes:
@@ -206,7 +218,7 @@ class Confirmed(Said, frozen=True):
     person: str
 
 
-class Examined(Said, frozen=True):
+class Examined(EngineEvent, frozen=True):
     """The engine has reloaded its weights, because others got wrong results from it.
 
     Attributes:
@@ -216,7 +228,7 @@ class Examined(Said, frozen=True):
     damaged: str = ""
 
 
-class Failed(Said, frozen=True):
+class Failed(EngineEvent, frozen=True):
     """The engine could not start or go on, and exits."""
 
     error: Sentence
@@ -276,47 +288,32 @@ class EngineReport(Said, frozen=True):
     failing: tuple[Sentence, ...] = ()  # what it should do but fails at again and again
 
 
-EngineEvent = (
-    Starting
-    | Waiting
-    | Nearby
-    | Joining
-    | Placed
-    | Measured
-    | Online
-    | Moving
-    | Reshaped
-    | Settled
-    | Offline
-    | Freed
-    | FilesChanged
-    | Confirmed
-    | Examined
-    | Failed
-)
 OnEvent = Callable[[EngineEvent], None]
 
-Command = Launch | Worth | Throttle | Network | Drain | Offload | Restore | Stop | Members
-Message = Command | EngineEvent | Reachable | Hello | SignedReceipt | Met | Servers | EngineReport
-_KINDS = {kind.__name__ for kind in get_args(Message)}
+
+def _kinds(base: type[Said]) -> dict[str, type[Said]]:
+    """Return the messages below a class by their names."""
+    below = [name for kind in base.__subclasses__() for name in _kinds(kind).items()]
+    return dict(below) or {base.__name__: base}
+
+
+_KINDS = _kinds(Said)
 
 
 class _Head(Struct):
     kind: str
 
 
-def encode(message: Message) -> bytes:
+def encode(message: Said) -> bytes:
     """Return the message as one line, with its newline."""
     return codec.encode(message) + b"\n"
 
 
-def decode(line: bytes) -> Message | None:
+def decode(line: bytes) -> Said | None:
     """Return the message in a line, or None for a kind that this version does not know.
 
     Raises:
         CodecError: it is not a message.
     """
-    if codec.decode(_Head, line).kind not in _KINDS:
-        return None
-    message: Message = codec.decode(Message, line)  # type: ignore[arg-type]
-    return message
+    kind = _KINDS.get(codec.decode(_Head, line).kind)
+    return None if kind is None else codec.decode(kind, line)

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from msgspec import Struct
-
-from potluck.protocol.codes import Code
 
 STEP_TIME_BOUNDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Upper bounds of the buckets of `EngineMetrics.step_times`; one more bucket counts longer steps."""
-
-RECENT_WEIGHT = 0.1
-"""Of the newest step in `StepCounts.recent_rows`."""
 
 
 class PageCounts(Struct, frozen=True):
@@ -53,22 +46,3 @@ class EngineMetrics(Struct, frozen=True):
     @property
     def done_tokens(self) -> int:
         return self.decode_tokens + self.prefill_tokens + self.forward_tokens + self.backward_tokens
-
-
-class StepCounts:
-    """Counts that the computing threads write."""
-
-    def __init__(self) -> None:
-        self.decode_tokens = 0
-        self.prefill_tokens = 0
-        self.shared_tokens = 0
-        self.forward_tokens = 0
-        self.backward_tokens = 0
-        self.steps = 0
-        self.step_rows = 0
-        self.recent_rows = 0.0  # of a step, over the last dozen
-        self.step_seconds = 0.0
-        self.step_times = [0] * (len(STEP_TIME_BOUNDS_S) + 1)
-        self.spills = 0
-        self.returns = 0
-        self.refusals: Counter[Code] = Counter()

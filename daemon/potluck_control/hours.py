@@ -1,4 +1,4 @@
-"""Parses the weekly schedule, e.g. `mon-fri 22:00-07:00`, and tells when it is open. Pure, in local time.
+"""Parses the weekly schedule, e.g. `mon-fri 22:00-07:00`. Pure.
 
 Hours that end at or before their beginning last until the next day. A schedule without lines is always open.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 DAY_MIN = 24 * 60
@@ -22,27 +21,6 @@ def parse_hours(lines: Iterable[str]) -> tuple[tuple[int, int], ...]:
         ValueError: with one line that says what is expected.
     """
     return tuple(interval for line in lines for interval in _parse_line(line))
-
-
-def is_open(intervals: tuple[tuple[int, int], ...], now: datetime) -> bool:
-    return not intervals or _contains(intervals, _minute_of_week(now))
-
-
-def opens_in_s(intervals: tuple[tuple[int, int], ...], now: datetime) -> float:
-    """Return the seconds until the next opening; 0 while it is open."""
-    minute = _minute_of_week(now)
-    if is_open(intervals, now):
-        return 0.0
-    waits = [(start - minute) % WEEK_MIN for start, _ in intervals]
-    return max(min(waits) * 60.0 - now.second - now.microsecond / 1e6, 0.0)
-
-
-def _contains(intervals: tuple[tuple[int, int], ...], minute: int) -> bool:
-    return any(start <= minute < end or start <= minute + WEEK_MIN < end for start, end in intervals)
-
-
-def _minute_of_week(now: datetime) -> int:
-    return now.weekday() * DAY_MIN + now.hour * 60 + now.minute
 
 
 def _parse_line(line: str) -> list[tuple[int, int]]:

@@ -15,12 +15,6 @@ class NetworkCaps(Struct, frozen=True):
     may_measure: bool = True  # exchange bytes with others to measure speed
 
 
-class Nearby(Struct, frozen=True, tag=True, tag_field="kind"):
-    """The members heard lately on the local network. A node that looks there sends it each time that it changes."""
-
-    found: tuple[str, ...] = ()  # host:port
-
-
 class Reach(StrEnum):
     """The way on which others reach this node."""
 

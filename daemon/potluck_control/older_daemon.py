@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from potluck.protocol.codec import CodecError, decode, encode
 from potluck.sentences import Sentence, sentence, verbatim
@@ -66,8 +66,10 @@ def ask(connection: io.BufferedRWPair, method: str, params: bytes) -> lines.Told
         answer = decode(_Answer, said.partition(b"\r\n\r\n")[2])
         if answer.error is not None:
             return _refused(verbatim(answer.error.message), verbatim(answer.error.data.hint or ""))
-        is_status = method in (schema.STATUS.name, schema.DRAIN.name)
-        result = _status(decode(_Status, answer.result)) if is_status else answer.result
+        result: object = answer.result
+        if method in (schema.STATUS.name, schema.DRAIN.name):
+            status = decode(_Status, answer.result)
+            result = structs.asdict(status) | {"text": verbatim(status.text)}
     except CodecError as error:
         raise ConnectionError(f"its answer is cut or no answer ({error})") from error
     return lines.Told(1, Raw(encode(result)))
@@ -75,13 +77,3 @@ def ask(connection: io.BufferedRWPair, method: str, params: bytes) -> lines.Told
 
 def _refused(message: Sentence, hint: Sentence) -> lines.Told:
     return lines.Told(1, error=lines.Failure(lines.REFUSED, message, hint))
-
-
-def _status(told: _Status) -> schema.Status:
-    engine = schema.EngineStatus(told.engine.pid)
-    return schema.Status(
-        *(told.state, told.reason, verbatim(told.text), told.since, told.version),
-        until=told.until,
-        sessions=told.sessions,
-        engine=engine,
-    )

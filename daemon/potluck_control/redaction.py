@@ -1,16 +1,10 @@
-"""Removes from texts what only this machine and its swarm may know. Pure.
-
-`redact` is for logs: it removes invites, keys, addresses and all but the end of peer ids. `redact_person` is for texts
-that are sent to others: it also removes user names, home folders and the machine's name.
-"""
+"""Removes from logs what only this machine and its swarm may know: invites, keys, addresses, most of peer ids."""
 
 from __future__ import annotations
 
 import ipaddress
 import logging
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
 
 _INVITE = re.compile(r"potluck\d+:[A-Za-z0-9_\-+/=]*")
 _PEER = re.compile(r"\b(?:12D3Koo[1-9A-HJ-NP-Za-km-z]{30,}|Qm[1-9A-HJ-NP-Za-km-z]{38,})\b")
@@ -24,33 +18,12 @@ ADDRESS = "[address]"
 SECRET = "[secret]"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnNames:
-    """The words that name the user and the machine."""
-
-    user: str
-    home: str
-    host: str
-
-
 def redact(text: str) -> str:
     text = _INVITE.sub(SECRET, text)
     text = _PEER.sub(lambda found: f"[peer …{found[0][-4:]}]", text)
     text = _KEY.sub(_unless_path, text)
     text = _DNS.sub(rf"\1{ADDRESS}", text)
     return _V6.sub(_if_address, _V4.sub(_if_address, text))
-
-
-def redact_person(text: str, person: OwnNames, words: Iterable[str] = ()) -> str:
-    """Redact a text, the person's names in it, and further private `words`."""
-    text = redact(text)
-    if len(person.home) > 1:
-        text = text.replace(person.home, "~")
-    text = re.sub(r"/(home|Users)/[^/\s'\",:]+", "~", text)
-    for word in sorted({person.user, person.host, *words}, key=len, reverse=True):
-        if len(word) > 1:
-            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])", "[name]", text)
-    return text
 
 
 def _unless_path(found: re.Match[str]) -> str:

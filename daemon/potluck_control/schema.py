@@ -7,16 +7,19 @@ other change raises it. Times are Unix seconds, because they cross processes and
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from potluck.protocol.codec import Confidential
 from potluck.sentences import NOTHING, Sentence
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.method import Empty as Empty
+from potluck_control.method import GivenName, Limit, ModelName, Name
 from potluck_control.method import Method as Method
 from potluck_control.methods import setup, updates
 from potluck_control.methods.models import Progress
-from potluck_control.network_report import Nearby, NetworkReport
+from potluck_control.network_report import NetworkReport
 from potluck_control.states import Certainty, OpenEnum, Reason, State
 
 API_VERSION = 2
@@ -139,7 +142,7 @@ class Status(Struct, frozen=True):
     loading: Progress | None = None  # of blocks from the hub or the disk; None: nothing is loaded
     network: NetworkReport = NetworkReport()  # as the engine last reported it
     questions: tuple[ProgramQuestion, ...] = ()  # that are open, the oldest first
-    nearby: Nearby | None = None  # None: no node of this computer runs
+    nearby: tuple[str, ...] | None = None  # host:port of members on the local network; None: no node runs here
     ports: tuple[int, ...] = ()  # TCP, at which others find this computer now
     audits: AuditStatus = AuditStatus()
     is_confirmed: bool = True  # False: a guest of the swarm, until a leader's computer was online
@@ -201,18 +204,12 @@ class DrainParams(Struct, frozen=True):
 class PresenceParams(Struct, frozen=True):
     """What an agent outside the daemon sees. It repeats this before it expires; 0 seconds take it back."""
 
-    source: str  # the agent's name
+    source: GivenName  # the agent's name
     reason: Reason
-    who: str = ""  # the program or thing, by the name that people know
+    who: Annotated[str, Meta(max_length=128)] = ""  # the program or thing, by the name that people know
     certainty: Certainty = Certainty.CERTAIN
-    lifetime_s: float = 10.0
-    app: str = ""
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.source) <= 64 or len(self.who) > 128 or len(self.app) > 255:
-            raise ValueError("names are too long, or the source has none")
-        if not 0 <= self.lifetime_s <= 600:
-            raise ValueError("a report lasts at most 10 minutes")
+    lifetime_s: Annotated[float, Meta(ge=0, le=600)] = 10.0
+    app: Annotated[str, Meta(max_length=255)] = ""
 
 
 class JoinParams(Confidential, frozen=True):
@@ -233,14 +230,10 @@ class CreateParams(Struct, frozen=True):
     `is_public`: anybody may join it without being invited. `moves`: as in JoinParams.
     """
 
-    name: str = ""
-    model: str = ""
+    name: Name = ""
+    model: ModelName = ""
     is_public: bool = False
     moves: bool = False
-
-    def __post_init__(self) -> None:
-        if len(self.name) > 64 or len(self.model) > 4096:
-            raise ValueError("the name has at most 64 letters, the model 4096")
 
 
 class Joined(Struct, frozen=True):
@@ -267,28 +260,18 @@ class InviteParams(Struct, frozen=True):
     `is_public`: anybody may join from now on, another 10,000 people.
     """
 
-    people: int = 10
-    days: float = 14.0
+    people: Annotated[int, Meta(ge=1, le=10_000)] = 10
+    days: Annotated[float, Meta(gt=0, le=3650)] = 14.0
     is_public: bool = False
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.people <= 10_000 or not 0 < self.days <= 3650:
-            raise ValueError("an invite is for 1 to 10,000 people and up to 3,650 days")
 
 
 class HistoryParams(Struct, frozen=True):
     """The newest `limit` transitions that pass all filters. An empty filter passes everything."""
 
-    limit: int = 50
+    limit: Limit = 50
     since: float | None = None
     states: tuple[State, ...] = ()
-    words: str = ""  # all of them in the text or in the program's name, in any case
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.limit <= 1000:
-            raise ValueError("limit is between 1 and 1000")
-        if len(self.words) > 200:
-            raise ValueError("at most 200 letters to look for")
+    words: Annotated[str, Meta(max_length=200)] = ""  # all of them in the text or in the program's name, in any case
 
 
 class HistoryPage(Struct, frozen=True):
@@ -296,11 +279,7 @@ class HistoryPage(Struct, frozen=True):
 
 
 class LogsParams(Struct, frozen=True):
-    lines: int = 100
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.lines <= 2000:
-            raise ValueError("lines is between 1 and 2000")
+    lines: Annotated[int, Meta(ge=1, le=2000)] = 100
 
 
 class Logs(Struct, frozen=True):

@@ -153,7 +153,7 @@ class Parts:
         notices = (*own, *failures(report), *self.topic_notices(), *changed_files(facts))
         return tuple(filter(None, notices))
 
-    def _hear(self, launch: LaunchSpec, message: messages.Message) -> None:
+    def _hear(self, launch: LaunchSpec, message: messages.Said) -> None:
         """Pass on what a node of this computer says, which was started with `launch`."""
         match message:
             case messages.SignedReceipt():

@@ -81,7 +81,7 @@ class DaemonPipe:
     def close(self) -> None:
         self._writer.close()
 
-    def send(self, message: messages.Message) -> None:
+    def send(self, message: messages.Said) -> None:
         """Queue a message. It is dropped if the daemon is gone."""
         if not self._writer.is_closing():
             self._writer.write(messages.encode(message))
@@ -102,7 +102,7 @@ class DaemonPipe:
                 return None
         return message.spec
 
-    async def read(self) -> messages.Message | None:
+    async def read(self) -> messages.Said | None:
         """Return the next known message; None when the daemon is gone."""
         while True:
             try:

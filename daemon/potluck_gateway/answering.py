@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TypeVar
 
+from potluck.client.leaving import Leaving
 from potluck.errors import PotluckError
-from potluck.leaving import Leaving
 from potluck.sentences import Sentence
 from potluck_gateway.answers import Answer, Answers, OnWait, Part
 from potluck_gateway.embedding_format import Embeddings

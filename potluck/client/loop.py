@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Generic, TypeVar
 
+from potluck.client.leaving import ends_with_caller, working_for
 from potluck.errors import NetworkError, UsageError
-from potluck.leaving import ends_with_caller, working_for
 from potluck.tasks import cancel_and_wait
 
 T = TypeVar("T")

@@ -25,8 +25,8 @@ from torch import Tensor, nn
 from transformers import Cache
 
 from potluck.client.cache import RemoteCache
+from potluck.client.leaving import ends_with_caller
 from potluck.client.swarm_client import SwarmClient
-from potluck.leaving import ends_with_caller
 from potluck.tasks import cancel_and_wait
 
 _log = logging.getLogger(__name__)

@@ -15,7 +15,9 @@ import os
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta
 
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import PersonId, Span
@@ -81,7 +83,7 @@ class Booking:
     """A signed receipt, and the person on the other side: who was served, or whose server it was."""
 
     receipt: bytes
-    person: PersonId
+    person: Annotated[PersonId, Meta(min_length=1, max_length=64)]
 
 
 def swarm_id(swarm: Swarm) -> bytes:

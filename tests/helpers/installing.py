@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck_control.resources import DEMO_MODEL, num_blocks_of, resource
+from potluck_control.resources import DEMO_MODEL, resource
+from potluck_daemon.swarms.new_model import num_blocks_of
 
 from potluck.membership.invite import Invite, encode_invite
 from potluck.protocol.swarm import new_swarm

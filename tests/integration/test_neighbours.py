@@ -46,8 +46,8 @@ def test_two_paused_daemons_without_bootstrap_addresses_find_each_other(machines
     client(mine).call(schema.CREATE)
     client(friend).call(schema.JOIN, schema.JoinParams(invite_without_addresses(mine)))
     for machine, other in ((mine, "10.213.7.2:"), (friend, "10.213.7.1:")):
-        machine.wait_for(lambda status: status.nearby is not None and len(status.nearby.found) == 1)
+        machine.wait_for(lambda status: status.nearby is not None and len(status.nearby) == 1)
         nearby = machine.status().nearby
         assert nearby is not None
-        assert nearby.found[0].startswith(other)
-    assert f"1 member found on the local network: {nearby.found[0]}" in friend.run("status")
+        assert nearby[0].startswith(other)
+    assert f"1 member found on the local network: {nearby[0]}" in friend.run("status")

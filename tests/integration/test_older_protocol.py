@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 from helpers.daemon_process import LOOPBACK, DaemonProcess
 from helpers.releases import VERSION_BESIDE, checkout
+from potluck_app.windows.piped import PipedLine
 from potluck_control import schema
 from potluck_control.client import ControlClient, ControlError
-from potluck_control.piped import PipedLine
 from potluck_control.states import State
 
 from potluck.errors import PotluckError

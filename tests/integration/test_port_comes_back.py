@@ -21,15 +21,15 @@ class Pipe:
     """The daemon's end: what it says is put into `orders`, and `told` gets where the node is found."""
 
     def __init__(self) -> None:
-        self.orders: asyncio.Queue[messages.Message | None] = asyncio.Queue()
+        self.orders: asyncio.Queue[messages.Said | None] = asyncio.Queue()
         self.told: asyncio.Queue[messages.Reachable] = asyncio.Queue()
 
-    async def read(self) -> messages.Message | None:
+    async def read(self) -> messages.Said | None:
         return await self.orders.get()
 
     launch = DaemonPipe.launch
 
-    def send(self, message: messages.Message) -> None:
+    def send(self, message: messages.Said) -> None:
         if isinstance(message, messages.Reachable):
             self.told.put_nowait(message)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from potluck_control.methods import members
-from potluck_control.methods.members import MembersList, RecoverParams, RecoveryCode, SwarmParams
+from potluck_control.methods.members import MembersList, RecoveryCode, SwarmParams
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QMessageBox, QWidget
 
@@ -59,7 +59,7 @@ class FounderKeyCard(QWidget):
         box.open()
 
     def _press_recover(self) -> None:
-        params = RecoverParams(self._code.text().strip())
+        params = RecoveryCode(self._code.text().strip())
         self._code.clear()
         self._more.setChecked(False)
         self._page.change(members.RECOVER, params, self.tr("This computer has the founder's key again."))

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from potluck_control.method import Method
 from potluck_control.methods import models
-from potluck_control.methods.models import Choices, DiskParams, ModelChoice, SearchParams
+from potluck_control.methods.models import Choices, FolderParams, ModelChoice, SearchParams
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
@@ -56,12 +56,12 @@ class ModelPicker(QWidget):
         if words:
             self._call(models.SEARCH, SearchParams(words), self.tr("Searching Hugging Face…"))
         else:
-            self._call(models.ON_DISK, DiskParams(), self.tr("Looking on this computer…"))
+            self._call(models.ON_DISK, FolderParams(), self.tr("Looking on this computer…"))
 
     def _choose_folder(self) -> None:
         folder = QFileDialog.getExistingDirectory(self, self.tr("Choose a folder with a model"))
         if folder:
-            self._call(models.ON_DISK, DiskParams(folder), self.tr("Looking on this computer…"))
+            self._call(models.ON_DISK, FolderParams(folder), self.tr("Looking on this computer…"))
 
     def _call(self, method: Method[P, Choices], params: P, meanwhile: str) -> None:
         self._asked += 1

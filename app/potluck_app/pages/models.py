@@ -6,9 +6,9 @@ from potluck_control.methods import models
 from potluck_control.methods.models import (
     Deleted,
     DeleteParams,
+    FolderParams,
     Models,
     ModelsFolder,
-    MoveParams,
     Need,
     Progress,
     Served,
@@ -158,7 +158,7 @@ class ModelsPage(Page):
     def _choose_folder(self) -> None:
         chosen = QFileDialog.getExistingDirectory(self, self.tr("Choose a folder for models"))
         if chosen:
-            self.ask(models.MOVE, MoveParams(chosen), self._show)
+            self.ask(models.MOVE, FolderParams(chosen), self._show)
 
 
 def _described(served: Served) -> list[str]:

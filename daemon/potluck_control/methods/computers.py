@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from potluck.protocol.codec import Confidential
-from potluck_control.method import Method
+from potluck_control.method import GivenName, Method, Name
 from potluck_control.methods.members import MembersChanged, SwarmParams
 
 MIN_PASSWORD_CHARS = 10  # as `potluck.membership.sealing` demands
-_MAX_NAME, _MAX_PASSWORD, _MAX_DATA = 64, 1024, 352 * 1024
+_MAX_DATA = 352 * 1024
+_Password = Annotated[str, Meta(max_length=1024)]
 
 
 class MachineInvite(Confidential, frozen=True):
@@ -23,20 +26,12 @@ class MachineInvite(Confidential, frozen=True):
 class ConfirmParams(Struct, frozen=True):
     """The name of the computer that asks, as `members.list` shows it."""
 
-    name: str
-    swarm: str = ""
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.name) <= _MAX_NAME or len(self.swarm) > _MAX_NAME:
-            raise ValueError("names have between 1 and 64 letters")
+    name: GivenName
+    swarm: Name = ""
 
 
 class BackupParams(Confidential, frozen=True):
-    password: str
-
-    def __post_init__(self) -> None:
-        if len(self.password) > _MAX_PASSWORD:
-            raise ValueError("a password has at most 1024 letters")
+    password: _Password
 
 
 class Backup(Confidential, frozen=True):
@@ -47,10 +42,10 @@ class Backup(Confidential, frozen=True):
 
 class RestoreParams(Confidential, frozen=True):
     data: str
-    password: str
+    password: _Password
 
     def __post_init__(self) -> None:
-        if len(self.data) > _MAX_DATA or len(self.password) > _MAX_PASSWORD:
+        if len(self.data) > _MAX_DATA:
             raise ValueError("this is not a backup of Potluck")
 
 

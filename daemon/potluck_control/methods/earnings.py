@@ -7,12 +7,13 @@ backward twice. Points aren't money. They move requests up the queues of those w
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from potluck.protocol.receipts import Booking
 from potluck.sentences import Sentence
-from potluck_control.method import Empty, Method
+from potluck_control.method import Empty, Limit, Method, ModelName
 from potluck_control.methods.periods import Period, SeriesParams
 
 MAX_RECORDED = 64  # receipts in one call
@@ -48,14 +49,8 @@ class EarningsSeries(Struct, frozen=True):
 class GroupParams(Struct, frozen=True):
     """`days`: how many, today included; 0: all. `limit`: how many groups, those with the largest amounts."""
 
-    days: int = 30
-    limit: int = 100
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.days <= 36600:
-            raise ValueError("days is between 0 (everything) and 36600")
-        if not 1 <= self.limit <= 1000:
-            raise ValueError("limit is between 1 and 1000")
+    days: Annotated[int, Meta(ge=0, le=36600)] = 30
+    limit: Limit = 100
 
 
 class Group(Struct, frozen=True):
@@ -72,14 +67,8 @@ class EarningsGroups(Struct, frozen=True):
 class ExportParams(Struct, frozen=True):
     """A page of at most `limit` entries, which begins after the number `after`."""
 
-    after: int = 0
-    limit: int = 500
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.after < 1 << 62:
-            raise ValueError("after is the number of an entry, or 0")
-        if not 1 <= self.limit <= 1000:
-            raise ValueError("limit is between 1 and 1000")
+    after: Annotated[int, Meta(ge=0, lt=1 << 62)] = 0
+    limit: Limit = 500
 
 
 class Direction(StrEnum):
@@ -119,14 +108,8 @@ class LedgerCheck(Struct, frozen=True):
 class RecordParams(Struct, frozen=True):
     """Receipts that the owner's own program signed for the work of others on the model of this name."""
 
-    bookings: tuple[Booking, ...]
-    model: str
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.bookings) <= MAX_RECORDED or len(self.model) > 4096:
-            raise ValueError(f"between 1 and {MAX_RECORDED} receipts at a time")
-        if any(not 1 <= len(booking.person) <= 64 for booking in self.bookings):
-            raise ValueError("a person has between 1 and 64 letters")
+    bookings: Annotated[tuple[Booking, ...], Meta(min_length=1, max_length=MAX_RECORDED)]
+    model: ModelName
 
 
 SUMMARY = Method("earnings.summary", Empty, Earnings)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from potluck.sentences import NOTHING, Sentence
 from potluck_control.method import Empty, Method
@@ -50,11 +51,7 @@ class Examination(Struct, frozen=True):
 class BundleParams(Struct, frozen=True):
     """`path`: absolute, of a file that does not exist yet."""
 
-    path: str
-
-    def __post_init__(self) -> None:
-        if not self.path.startswith("/") or len(self.path) > 4096 or "\0" in self.path:
-            raise ValueError("the path must be absolute")
+    path: Annotated[str, Meta(max_length=4096, pattern=r"^/[^\0]*\Z")]
 
 
 class Bundle(Struct, frozen=True):

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from potluck.protocol.codec import Confidential
-from potluck_control.method import Method
-
-_MAX_NAME = 64
+from potluck_control.method import GivenName, Method, Name
 
 
 class SwarmParams(Struct, frozen=True):
     """The swarm's name; empty: the one that this machine serves, or would."""
 
-    swarm: str = ""
-
-    def __post_init__(self) -> None:
-        if len(self.swarm) > _MAX_NAME:
-            raise ValueError("a swarm's name has at most 64 letters")
+    swarm: Name = ""
 
 
 class MemberMachine(Struct, frozen=True):
@@ -134,13 +130,9 @@ class MembersList(Struct, frozen=True):
 class MemberParams(Struct, frozen=True):
     """A person by name or id, and one of their computers by name or peer id; no computer: the person."""
 
-    name: str
-    machine: str = ""
-    swarm: str = ""
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.name) <= _MAX_NAME or len(self.machine) > _MAX_NAME or len(self.swarm) > _MAX_NAME:
-            raise ValueError("names have between 1 and 64 letters")
+    name: GivenName
+    machine: Name = ""
+    swarm: Name = ""
 
 
 class PromoteParams(Struct, frozen=True):
@@ -157,13 +149,9 @@ class PromoteParams(Struct, frozen=True):
     is_admin: bool
     swarm: str = ""
     is_enroller: bool = False
-    seats: int = 100
-    keep: int | None = None
+    seats: Annotated[int, Meta(ge=0, le=10_000)] = 100
+    keep: Annotated[int, Meta(ge=0)] | None = None
     is_trial: bool = False
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.seats <= 10_000 or (self.keep is not None and self.keep < 0):
-            raise ValueError("an admin's invites let in at most 10,000 people")
 
 
 class EndInviteParams(Struct, frozen=True):
@@ -176,17 +164,8 @@ class EndInviteParams(Struct, frozen=True):
 class RecoveryCode(Confidential, frozen=True):
     """The founder's key as letters to write down. Whoever has it is the founder."""
 
-    swarm: str
-    code: str
-
-
-class RecoverParams(Confidential, frozen=True):
-    code: str
+    code: Annotated[str, Meta(max_length=256)]
     swarm: str = ""
-
-    def __post_init__(self) -> None:
-        if len(self.code) > 256:
-            raise ValueError("a recovery code has 14 groups of four letters")
 
 
 class MembersChanged(Struct, frozen=True):
@@ -228,4 +207,4 @@ CONFIRM = Method("members.confirm", MemberParams, MembersChanged)
 DECISIONS = Method("members.decisions", MemberParams, Decisions)
 END_INVITE = Method("members.end_invite", EndInviteParams, MembersChanged)
 RECOVERY_CODE = Method("members.recovery_code", SwarmParams, RecoveryCode)
-RECOVER = Method("members.recover", RecoverParams, MembersChanged)
+RECOVER = Method("members.recover", RecoveryCode, MembersChanged)

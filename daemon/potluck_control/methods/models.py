@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from potluck.sentences import NOTHING, Sentence
-from potluck_control.method import Empty, Method
+from potluck_control.method import Empty, Method, ModelName
 
 
 class Progress(Struct, frozen=True):
@@ -86,12 +88,8 @@ class Models(Struct, frozen=True):
 class DeleteParams(Struct, frozen=True):
     """`name`: of a stored model; empty: prepared blocks. `force`: even if a joined swarm runs it."""
 
-    name: str
+    name: ModelName
     force: bool = False
-
-    def __post_init__(self) -> None:
-        if len(self.name) > 256 or not self.name.isprintable():
-            raise ValueError("a model's name has at most 256 letters")
 
 
 class Deleted(Struct, frozen=True):
@@ -99,14 +97,10 @@ class Deleted(Struct, frozen=True):
     freed_bytes: int
 
 
-class MoveParams(Struct, frozen=True):
-    """`folder`: absolute; empty: the default."""
+class FolderParams(Struct, frozen=True):
+    """A folder to move downloads to, or one with checkpoints; empty: the usual folder of downloads."""
 
-    folder: str
-
-    def __post_init__(self) -> None:
-        if len(self.folder) > 4096 or "\0" in self.folder:
-            raise ValueError("a folder's path has at most 4096 letters")
+    folder: Annotated[str, Meta(max_length=4096, pattern=r"^[^\0]*\Z")] = ""
 
 
 class ModelChoice(Struct, frozen=True):
@@ -132,28 +126,14 @@ class Choices(Struct, frozen=True):
     lent_bytes: int
 
 
-class DiskParams(Struct, frozen=True):
-    """`folder`: absolute, a checkpoint or a folder of them; empty: the downloads, and what comes with Potluck."""
-
-    folder: str = ""
-
-    def __post_init__(self) -> None:
-        if len(self.folder) > 4096 or "\0" in self.folder:
-            raise ValueError("a folder's path has at most 4096 letters")
-
-
 class SearchParams(Struct, frozen=True):
-    words: str
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.words) <= 200 or not self.words.isprintable() or self.words.startswith("-"):
-            raise ValueError("search for a part of a model's name, of at most 200 letters")
+    words: Annotated[str, Meta(max_length=200, pattern=r"^[^-\x00-\x1f\x7f][^\x00-\x1f\x7f]*\Z")]
 
 
 LIST = Method("models.list", Empty, Models)
 DELETE = Method("models.delete", DeleteParams, Deleted)
 MOVE = Method(
-    "models.move", MoveParams, Models
+    "models.move", FolderParams, Models
 )  # sets serve.models_folder and goes on in the background, see Models.move
-ON_DISK = Method("models.on_disk", DiskParams, Choices)
+ON_DISK = Method("models.on_disk", FolderParams, Choices)
 SEARCH = Method("models.search", SearchParams, Choices)  # asks the hub, which takes seconds

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 MAX_PERIODS = 1000
 
@@ -22,8 +23,4 @@ class SeriesParams(Struct, frozen=True):
     """The last `count` periods, of which the present one is the last."""
 
     period: Period = Period.DAY
-    count: int = 30
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.count <= MAX_PERIODS:
-            raise ValueError(f"count is between 1 and {MAX_PERIODS}")
+    count: Annotated[int, Meta(ge=1, le=MAX_PERIODS)] = 30

@@ -5,14 +5,15 @@ This is no second list of settings. The daemon fills these classes from the decl
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from potluck.sentences import Sentence
 from potluck_control.method import Empty, Method
 from potluck_control.states import OpenEnum
 
 Value = bool | int | float | str | tuple[str, ...]
-MAX_CHANGES = 64
 
 
 class SettingKind(OpenEnum):
@@ -68,11 +69,7 @@ class Change(Struct, frozen=True):
 class SetParams(Struct, frozen=True):
     """Changes, of which all or none are made. A refusal begins with the key, and its hint suggests another."""
 
-    changes: tuple[Change, ...]
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.changes) <= MAX_CHANGES:
-            raise ValueError(f"between 1 and {MAX_CHANGES} changes at a time")
+    changes: Annotated[tuple[Change, ...], Meta(min_length=1, max_length=64)]
 
 
 class Changed(Struct, frozen=True):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from potluck.sentences import NOTHING, Sentence
-from potluck_control.method import Empty, Method
+from potluck_control.method import Empty, Method, Name
 from potluck_control.methods.health import Finding
 
 
@@ -75,14 +76,8 @@ class SetupState(Struct, frozen=True):
 class BeginParams(Struct, frozen=True):
     """`variant` empty: the best fit. `folder`: absolute, for all later environments; empty: no change."""
 
-    variant: str = ""
-    folder: str = ""
-
-    def __post_init__(self) -> None:
-        if len(self.variant) > 32:
-            raise ValueError("there is no variant with such a long name")
-        if self.folder and (not self.folder.startswith("/") or len(self.folder) > 4096 or "\0" in self.folder):
-            raise ValueError("the folder must be absolute")
+    variant: Name = ""
+    folder: Annotated[str, Meta(max_length=4096, pattern=r"^(/[^\0]*)?\Z")] = ""
 
 
 STATE = Method("setup.state", Empty, SetupState)

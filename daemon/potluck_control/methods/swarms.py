@@ -7,7 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from potluck.sentences import NOTHING, Sentence
-from potluck_control.method import Empty, Method
+from potluck_control.method import Empty, GivenName, Method, ModelName, Name
 
 
 class JoinedSwarm(Struct, frozen=True):
@@ -28,12 +28,8 @@ class Swarms(Struct, frozen=True):
 class LeaveParams(Struct, frozen=True):
     """`is_sure`: also if the founder's key would be lost."""
 
-    name: str
+    name: GivenName
     is_sure: bool = False
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.name) <= 64:
-            raise ValueError("a swarm's name has between 1 and 64 letters")
 
 
 class Left(Struct, frozen=True):
@@ -66,12 +62,8 @@ class Contact(Struct, frozen=True):
 class ChooseModelParams(Struct, frozen=True):
     """`model`: an absolute folder, a name on the hub, or nothing for the demo model. `swarm` empty: the served one."""
 
-    model: str
-    swarm: str = ""
-
-    def __post_init__(self) -> None:
-        if len(self.model) > 4096 or not self.model.isprintable() or len(self.swarm) > 64:
-            raise ValueError("a model is a folder or a name on the hub")
+    model: ModelName
+    swarm: Name = ""
 
 
 class ModelChange(Struct, frozen=True):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from potluck_control.hours import is_open, opens_in_s, parse_hours
+from potluck_control.hours import parse_hours
 from potluck_control.network_report import NetworkCaps
 from potluck_control.settings import LimitSettings, Settings, WhenSettings
 from potluck_control.states import Reason
@@ -17,6 +17,7 @@ from potluck_control.states import Reason
 from potluck.sentences import Size, sentence
 from potluck_daemon.metering.usage import DayUse, on
 from potluck_daemon.policy.decide import Obstacle, Presence
+from potluck_daemon.policy.hours import is_open, opens_in_s
 
 _MIB = 1 << 20
 

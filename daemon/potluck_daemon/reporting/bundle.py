@@ -18,7 +18,6 @@ from msgspec import structs
 from potluck_control.log_tail import tail
 from potluck_control.methods.health import Bundle
 from potluck_control.places import Places
-from potluck_control.redaction import OwnNames, redact_person
 from potluck_control.schema import Status
 from potluck_control.settings import entries, value_of
 
@@ -28,6 +27,7 @@ from potluck.sentences import sentence
 from potluck_daemon.doctor.checks import examine
 from potluck_daemon.doctor.finding import Scene
 from potluck_daemon.reporting.history import HistoryFile
+from potluck_daemon.reporting.own_names import OwnNames, redact_person
 
 _LOG_LINES = 2000
 _TRANSITIONS = 200

@@ -47,7 +47,7 @@ class EngineProcess:
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], environment: Mapping[str, str], on_message: Callable[[messages.Message], None]
+        cls, command: Sequence[str], environment: Mapping[str, str], on_message: Callable[[messages.Said], None]
     ) -> EngineProcess:
         """Start `command --pipe FD --parent PID`.
 
@@ -85,7 +85,7 @@ class EngineProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def send(self, command: messages.Command) -> None:
+    def send(self, command: messages.Command | messages.Members) -> None:
         """Queue a command. A command to a dead engine is dropped."""
         if not self._writer.is_closing():
             self._writer.write(messages.encode(command))
@@ -103,7 +103,7 @@ class EngineProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
 
-    async def _run(self, on_message: Callable[[messages.Message], None]) -> Exit:
+    async def _run(self, on_message: Callable[[messages.Said], None]) -> Exit:
         output = start_task(self._read_output())
         hearing = start_task(self._read_messages(on_message))
         try:
@@ -119,7 +119,7 @@ class EngineProcess:
         new_kills = None if before is None or after is None else after - before
         return Exit(returncode, tuple(self._last_lines), self._failed, self._killed_because, new_kills)
 
-    async def _read_messages(self, on_message: Callable[[messages.Message], None]) -> None:
+    async def _read_messages(self, on_message: Callable[[messages.Said], None]) -> None:
         try:
             while line := await self._pipe.readline():
                 message = messages.decode(line)

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 STOP_TIMEOUT_S = 3.0
 
-OnMessage = Callable[[LaunchSpec, messages.Message], None]
+OnMessage = Callable[[LaunchSpec, messages.Said], None]
 """Called with what the node of a launch says."""
 
 
@@ -42,7 +42,7 @@ class Standby:
         self._process: EngineProcess | None = None
         self.swarm: Swarm | None = None  # that of the process that runs, or ran last
         self.addresses: tuple[str, ...] = ()  # where others find it; empty: it is not in the swarm
-        self.nearby: messages.Nearby | None = None  # None: no process runs
+        self.nearby: tuple[str, ...] | None = None  # None: no process runs
 
     @property
     def is_held(self) -> bool:
@@ -95,15 +95,15 @@ class Standby:
             self.addresses = ()
             self.nearby = None
 
-    def _heard(self, launch: LaunchSpec, message: messages.Message) -> None:
+    def _heard(self, launch: LaunchSpec, message: messages.Said) -> None:
         match message:
             case messages.Hello() if self._process is not None:
                 self._process.send(messages.Launch(launch))
             case messages.Reachable(_, addresses):
                 log.info("the standby node is in the swarm")
                 self.addresses = addresses
-            case messages.Nearby():
-                self.nearby = message
+            case messages.Nearby(found):
+                self.nearby = found
         self._on_message(launch, message)
 
 

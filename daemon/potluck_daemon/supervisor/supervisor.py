@@ -75,7 +75,7 @@ class EngineFacts:
     fetch_bytes_per_s: float = 0.0  # of downloads
     moving: messages.Moving | None = None  # to other or more blocks; None: it stays
     waiting: messages.Waiting = field(default_factory=messages.Waiting)  # why it cannot get online yet
-    nearby: messages.Nearby | None = None
+    nearby: tuple[str, ...] | None = None
     changed_file: messages.FilesChanged | None = None  # None: all are what was loaded from them
     servers: messages.Servers | None = None  # None: the engine has not looked yet
     servers_at: float = 0.0  # monotonic
@@ -147,7 +147,8 @@ class Supervisor:
             facts = replace(facts, span=None, servers=None if facts.servers is None else others)
         if swarm is None or node.swarm is None or not node.swarm.is_same(swarm):
             return facts
-        return replace(facts, addresses=node.addresses or facts.addresses, nearby=node.nearby or facts.nearby)
+        nearby = facts.nearby if node.nearby is None else node.nearby
+        return replace(facts, addresses=node.addresses or facts.addresses, nearby=nearby)
 
     def has_reached(self, swarm: Swarm | None) -> bool:
         """Return whether a node of this computer has reached the swarm and can tell its members something."""
@@ -349,7 +350,7 @@ class Supervisor:
         self._on_end(is_memory_short)
         self._on_change()
 
-    def _heard(self, message: messages.Message) -> None:
+    def _heard(self, message: messages.Said) -> None:
         if self._is_stopped:
             self._is_stopped = False
             self._on_change()
@@ -372,8 +373,8 @@ class Supervisor:
                 self.facts = replace(self.facts, placed=message)
             case messages.Waiting():
                 self.facts = replace(self.facts, waiting=message)
-            case messages.Nearby():
-                self.facts = replace(self.facts, nearby=message)
+            case messages.Nearby(found):
+                self.facts = replace(self.facts, nearby=found)
             case messages.Joining():
                 self.facts = replace(self.facts, peer_id=message.peer_id, span=message.span)
                 self._advance({Phase.STARTING: Phase.JOINING})

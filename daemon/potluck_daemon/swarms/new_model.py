@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from potluck_control.own_python import python_command
-from potluck_control.resources import DEMO_MODEL, num_blocks_of, resource
+from potluck_control.resources import DEMO_MODEL, resource
 
 from potluck.errors import CheckpointError, UsageError
 from potluck.manifest import Manifests, make_manifest
@@ -29,6 +30,12 @@ except PotluckError as error:
     said = HubRefusal(error.sentence, error.advice)
 print(encode(said).decode())
 """
+
+_NUM_BLOCKS = (
+    *("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    *("layers_block_type", "hybrid_override_pattern"),  # a type for each block
+)
+"""What families call the number of their blocks, or a list with an entry for each."""
 
 
 class NewModel(OpenedModel, frozen=True):
@@ -77,3 +84,18 @@ def _in_folder(wanted: str) -> NewModel:
         raise UsageError(sentence("the folder of a checkpoint must be absolute"), hint=sentence("begin it with / or ~"))
     folder = folder.resolve()
     return NewModel(folder.name, num_blocks_of(folder), LOCAL_REVISION, str(folder), str(folder))
+
+
+def num_blocks_of(folder: Path) -> int:
+    """Return the number of blocks in a local checkpoint, read from its configuration without transformers.
+
+    Raises:
+        CheckpointError: it is not a checkpoint of a decoder.
+    """
+    try:
+        config = json.loads((folder / "config.json").read_text())
+        config = config.get("text_config", config)
+        found = next(config[name] for name in _NUM_BLOCKS if name in config)
+        return int(found) if isinstance(found, int) else len(found)
+    except (OSError, ValueError, AttributeError, StopIteration, TypeError) as error:
+        raise CheckpointError(f"{folder} is not a local checkpoint of a decoder") from error

@@ -187,10 +187,10 @@ class MembersTopic(Topic):
         memory = self._parts.memory
         shown = dict.fromkeys((*memory.state.codes_shown, swarm.founder_key.hex()))
         memory.keep(codes_shown=tuple(shown))
-        return methods.RecoveryCode(swarm.name, code)
+        return methods.RecoveryCode(code, swarm.name)
 
     @answers(methods.RECOVER)
-    async def _recover(self, params: methods.RecoverParams) -> methods.MembersChanged:
+    async def _recover(self, params: methods.RecoveryCode) -> methods.MembersChanged:
         name = self._configuration.find(params.swarm, has_members=True).swarm.name
         self._configuration.swarms.change(name, lambda membership: recover(membership, params.code))
         self._configuration.reload()

@@ -75,7 +75,7 @@ class ModelsTopic(Topic):
         return folder, stored
 
     @answers(models.ON_DISK)
-    async def _on_disk(self, params: models.DiskParams) -> models.Choices:
+    async def _on_disk(self, params: models.FolderParams) -> models.Choices:
         configuration, lent = self._configuration, await self._lending()
         folder, checkpoint = configuration.models_folder, configuration.settings.serve.checkpoint
         found = await asyncio.to_thread(on_disk, folder, params.folder, checkpoint, lent)
@@ -115,7 +115,7 @@ class ModelsTopic(Topic):
         return models.Deleted(params.name, freed)
 
     @answers(models.MOVE)
-    async def _move(self, params: models.MoveParams) -> models.Models:
+    async def _move(self, params: models.FolderParams) -> models.Models:
         """Move the files in the background."""
         if self._task is not None and not self._task.done():
             raise UsageError(sentence("models are being moved already"), hint=sentence("wait until that is done"))

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
-from potluck_control.engine_metrics import RECENT_WEIGHT, STEP_TIME_BOUNDS_S, PageCounts, StepCounts
+from potluck_control.engine_metrics import STEP_TIME_BOUNDS_S, PageCounts
 from potluck_control.launch_spec import ServingLimits
 
 from potluck.blocks.pages import PAGE_TOKENS
@@ -30,6 +30,7 @@ from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.compute.executor import SpanExecutor
 from potluck_engine.compute.failures import DeviceWatch, is_out_of_memory, refusal_of
+from potluck_engine.compute.step_counts import RECENT_WEIGHT, StepCounts
 from potluck_engine.compute.step_scheduler import StepScheduler
 from potluck_engine.compute.steps import Batch, Call, CostMeter, Hold, StepCost, StepJob, longest_piece_s
 from potluck_engine.compute.turns import Shares, equal_shares

@@ -19,13 +19,14 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import torch
-from potluck_control.engine_metrics import PageCounts, StepCounts
+from potluck_control.engine_metrics import PageCounts
 
 from potluck.blocks.kv import KvLayout, KvMemory
 from potluck.blocks.pages import PAGE_TOKENS, pages_of
 from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.compute.failures import is_out_of_memory
+from potluck_engine.compute.step_counts import StepCounts
 from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.memory.page_admission import Grant, Holder, PageAdmission, PageRequest, Refuse
 from potluck_engine.memory.prefixes import Chain, Prefixes, chain_of

@@ -30,7 +30,6 @@ from potluck_control.methods.members import (
     MembersList,
     OpenInvite,
     PromoteParams,
-    RecoverParams,
     RecoveryCode,
     SeenServer,
     SwarmParams,
@@ -294,7 +293,7 @@ def test_only_the_founder_removes_admins() -> None:
 def test_the_recovery_code_is_shown_and_taken() -> None:
     page, link = page_of(FOUNDER)
     press(page, "Show recovery code…")
-    link.answer("members.recovery_code", RecoveryCode("friends", "ABCD-EFGH"))
+    link.answer("members.recovery_code", RecoveryCode("ABCD-EFGH", "friends"))
     assert page.findChild(QMessageBox).text() == "ABCD-EFGH"
     page, link = page_of(MEMBER)
     press(page, "I have a recovery code")
@@ -302,7 +301,7 @@ def test_the_recovery_code_is_shown_and_taken() -> None:
     code.setText(" ABCD-EFGH ")
     assert page.is_unsaved
     press(page, "Become the founder again")
-    assert link.named("members.recover") == [RecoverParams("ABCD-EFGH")]
+    assert link.named("members.recover") == [RecoveryCode("ABCD-EFGH")]
     assert not page.is_unsaved
 
 

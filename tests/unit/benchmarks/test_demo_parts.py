@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from helpers.golden import CHECKPOINT
 from helpers.tiny_models import FAMILIES, NUM_BLOCKS
-from potluck_control.resources import num_blocks_of
+from potluck_daemon.swarms.new_model import num_blocks_of
 from transformers import AutoConfig
 
 from benchmarks.demo import require_room, spans_of

@@ -14,7 +14,6 @@ from potluck_cli.pause import pause_params
 from potluck_cli.status import page
 from potluck_cli.terminal import Terminal
 from potluck_control import schema
-from potluck_control.network_report import Nearby
 from potluck_control.states import Reason, State
 from test_cli_top import Screen
 
@@ -153,8 +152,8 @@ def test_the_page_says_what_came_of_checking_answers() -> None:
 
 def test_the_page_says_who_was_found_on_the_local_network() -> None:
     for nearby, words in (
-        (Nearby(), "looking for members on the local network, none found yet; a firewall must let UDP port 31329 in"),
-        (Nearby(found=("10.0.0.2:1", "10.0.0.3:1")), "2 members found on the local network: 10.0.0.2:1, 10.0.0.3:1"),
+        ((), "looking for members on the local network, none found yet; a firewall must let UDP port 31329 in"),
+        (("10.0.0.2:1", "10.0.0.3:1"), "2 members found on the local network: 10.0.0.2:1, 10.0.0.3:1"),
     ):
         assert words in lines(schema.Status(State.PAUSED, Reason.USER, "Paused", NOW, "1", nearby=nearby))
         assert "local network" not in lines(schema.Status(State.PAUSED, Reason.USER, "Paused", NOW, "1"))

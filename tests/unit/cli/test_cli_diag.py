@@ -10,10 +10,10 @@ import pytest
 from potluck_cli import diag
 from potluck_cli.main import main
 from potluck_control.places import user_places
-from potluck_control.redaction import OwnNames
 from potluck_control.schema import Status, SwarmStatus, Transition
 from potluck_control.states import Reason, State
 from potluck_daemon.reporting.history import HistoryFile
+from potluck_daemon.reporting.own_names import OwnNames
 
 from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite, encode_invite

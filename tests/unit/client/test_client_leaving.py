@@ -9,8 +9,8 @@ import pytest
 import torch
 from helpers.client_world import World, prompt, world
 
+from potluck.client.leaving import Leaving
 from potluck.errors import NetworkError
-from potluck.leaving import Leaving
 
 FOREVER_S = 3600.0
 GREEDY = {"max_new_tokens": 4, "do_sample": False}

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from potluck.client.leaving import Leaving
 from potluck.client.loop import LoopThread, side_by_side
 from potluck.errors import NetworkError
-from potluck.leaving import Leaving
 
 
 @pytest.fixture

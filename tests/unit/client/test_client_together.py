@@ -15,10 +15,10 @@ from helpers.client_world import World, prompt, world
 from transformers import PreTrainedModel
 from transformers.generation.streamers import BaseStreamer
 
+from potluck.client.leaving import Leaving
 from potluck.client.loop import LoopThread
 from potluck.client.together import Decoding, JointCache, Together
 from potluck.errors import PotluckError
-from potluck.leaving import Leaving
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 import pytest_asyncio
+from potluck_app.windows.piped import PipedLine
 from potluck_control import lines, schema
 from potluck_control.all_methods import METHODS
 from potluck_control.client import ControlClient, ControlError, DaemonAwayError
-from potluck_control.piped import PipedLine
 from potluck_control.states import Reason, State
 from potluck_daemon.control import server
 from potluck_daemon.control.connection import Limits

@@ -10,8 +10,9 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from potluck_control.redaction import OwnNames, redact, redact_person
+from potluck_control.redaction import redact
 from potluck_daemon.reporting import logs
+from potluck_daemon.reporting.own_names import OwnNames, redact_person
 
 from potluck.membership.invite import Invite, encode_invite
 from potluck.protocol.swarm import new_swarm

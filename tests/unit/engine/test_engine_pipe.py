@@ -21,7 +21,7 @@ EARLY = (messages.Worth(()), messages.Members(()))
 @pytest.mark.parametrize("before", [(), EARLY], ids=["at once", "after other messages"])
 @pytest.mark.parametrize("ends", ["launched", "stopped", "gone"])
 async def test_a_child_waits_for_its_launch_whatever_is_said_before(
-    tmp_path: Path, before: Sequence[messages.Message], ends: str
+    tmp_path: Path, before: Sequence[messages.Said], ends: str
 ) -> None:
     ours, theirs = socket.socketpair()
     pipe = await DaemonPipe.open(theirs.detach())

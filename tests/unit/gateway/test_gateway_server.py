@@ -24,8 +24,8 @@ from potluck_gateway.requests import ChatMessage, ChatRequest, ContextLengthErro
 from potluck_gateway.scores_format import chat_scores, completion_scores
 from potluck_gateway.server import GatewayServer
 
+from potluck.client.leaving import ends_with_caller
 from potluck.errors import PotluckError, SwarmError, UsageError
-from potluck.leaving import ends_with_caller
 
 CHAT = "/v1/chat/completions"
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}

@@ -2,7 +2,8 @@ import random
 from datetime import datetime, timedelta
 
 import pytest
-from potluck_control.hours import is_open, opens_in_s, parse_hours
+from potluck_control.hours import parse_hours
+from potluck_daemon.policy.hours import is_open, opens_in_s
 from potluck_daemon.settings.values import convert, entry_of
 
 MONDAY = datetime(2026, 11, 23)

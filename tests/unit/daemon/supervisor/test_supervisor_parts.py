@@ -256,7 +256,7 @@ async def test_an_engine_that_is_silent_is_killed_unless_somebody_stopped_it_and
 async def test_a_message_that_the_daemon_fails_at_ends_the_engine_with_that_reason(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def fail(message: messages.Message) -> None:
+    def fail(message: messages.Said) -> None:
         raise ValueError("no room")
 
     hello = messages.encode(messages.Hello(1))

@@ -19,7 +19,7 @@ from potluck_control.methods.members import (
     MemberParams,
     MembersList,
     PromoteParams,
-    RecoverParams,
+    RecoveryCode,
     SeenServer,
     SwarmParams,
 )
@@ -306,8 +306,8 @@ async def test_a_founder_leaves_when_the_recovery_code_is_written_down(ask: Ask,
     daemon.parts.configuration.swarms.adopt(bob[0])
     assert not (await ask(members.LIST)).is_founder
     with pytest.raises(ControlError, match="wrong letter"):
-        await ask(members.RECOVER, RecoverParams(code[:-1]))
-    await ask(members.RECOVER, RecoverParams(code))
+        await ask(members.RECOVER, RecoveryCode(code[:-1]))
+    await ask(members.RECOVER, RecoveryCode(code))
     assert (await ask(members.LIST)).is_founder
 
 

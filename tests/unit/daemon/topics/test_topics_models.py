@@ -10,7 +10,7 @@ from helpers.own_daemon import Ask, ask_until, asking, own_daemon
 from potluck_control.client import ControlError
 from potluck_control.engine_messages import EngineReport, Placed
 from potluck_control.methods import models, settings
-from potluck_control.methods.models import DeleteParams, MoveParams, Need, SearchParams, Served
+from potluck_control.methods.models import DeleteParams, FolderParams, Need, SearchParams, Served
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.places import Places
 from potluck_control.schema import SwarmStatus
@@ -102,14 +102,14 @@ async def test_prepared_blocks_are_deleted(ask: Ask, daemon: Daemon) -> None:
 
 
 async def test_models_move_to_another_folder_and_back(hub: Path, ask: Ask, tmp_path: Path) -> None:
-    await ask(models.MOVE, MoveParams(str(tmp_path / "big disk")))
+    await ask(models.MOVE, FolderParams(str(tmp_path / "big disk")))
     now = await moved(ask)
     assert not now.move.problem
     assert (now.folder.path, now.folder.is_default) == (str(tmp_path / "big disk"), False)
     assert len(now.stored) == 2
     assert now.move.progress.done_bytes == now.move.progress.total_bytes > 0
     assert len((tmp_path / "big disk" / LINK).read_bytes()) == 10_000
-    await ask(models.MOVE, MoveParams(""))
+    await ask(models.MOVE, FolderParams(""))
     assert (await moved(ask)).folder.is_default
     assert len(os.listdir(hub)) == 2
 
@@ -123,7 +123,7 @@ async def test_a_folder_that_cannot_hold_models_is_refused(hub: Path, ask: Ask) 
         ("/proc/none", "cannot make"),
     ):
         with pytest.raises(ControlError, match=words):
-            await ask(models.MOVE, MoveParams(folder))
+            await ask(models.MOVE, FolderParams(folder))
     assert (await ask(models.LIST)).folder.is_default
 
 

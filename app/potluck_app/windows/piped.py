@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
-from potluck.errors import PotluckError
 from potluck_control.client import DaemonAwayError, silence
+
+from potluck.errors import PotluckError
 
 KEPT_S = 45.0  # the daemon closes a connection after 60 seconds without a request
 _END_S = 5.0
