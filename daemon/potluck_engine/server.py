@@ -2,6 +2,7 @@
 
     start:    host and DHT | checkpoint and blocks, side by side -> JOINING -> handlers -> ONLINE
     stop:     refuse new work -> OFFLINE | sessions end after their step, memory is freed -> host
+    leave:    refuse new work -> OFFLINE; then its process ends, which frees everything
     offload:  like `stop`, but the host stays in the network
     restore:  bring the same span up again with the same host
     reload:   give up the span and bring up another one, where blocks cannot be exchanged while serving
@@ -188,6 +189,18 @@ class Engine:
         if await self.node.stop():
             log.info("stopped")
             self._on_event(events.Offline())
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether nobody uses this server, nothing changes, and no other process computes with it."""
+        service = self.service
+        has_work = service is None or not service.sessions.is_empty or self._changing.locked()
+        return not has_work and self.loader.ranks is None
+
+    async def leave(self) -> None:
+        """Tell the swarm that this server is gone, which is enough when its process ends while `is_idle`."""
+        self._served.admission.leaving = True
+        await self._announcements.leave()
 
     async def drain(self) -> None:
         """Leave the swarm's directory and refuse new sessions; open ones go on. `restore` undoes it. Event: Offline."""

@@ -40,7 +40,7 @@ async def test_an_engine_in_the_middle_of_a_load_ends_within_seconds_of_its_stop
 ) -> None:
     """Such as the compilation of a kernel while a game waits; sessions get more time."""
     forced: list[float | None] = []
-    engine = Mock(is_between=is_between, wait_lost=Event().wait, start=Event().wait, stop=AsyncMock())
+    engine = Mock(is_between=is_between, is_idle=False, wait_lost=Event().wait, start=Event().wait, stop=AsyncMock())
     monkeypatch.setattr(pipe, "Engine", lambda *_, **__: engine)
     monkeypatch.setattr(pipe, "EngineReporter", lambda *_: Mock(watch_coverage=Event().wait))
     monkeypatch.setattr(pipe, "resolved", lambda spec: spec)
