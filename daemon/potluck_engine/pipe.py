@@ -77,11 +77,10 @@ class _Child:
                     engine.node.publish(records)
                 case messages.Stop():
                     break
+        if engine.is_idle and await engine.leave():
+            end_at_once()  # ending one part after the other would hold the memory
         if engine.is_between:
             end_by_force(_BETWEEN_S)
-        elif engine.is_idle:
-            await engine.leave()
-            end_at_once()  # ending one part after the other would hold the memory
 
     async def report(self) -> None:
         while True:
