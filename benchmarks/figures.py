@@ -1439,6 +1439,14 @@ FIGURES = {
             "files of the product whose code runs for one decode step over two servers; at most 24 classes",
         ),
         Figure(
+            "codecs",
+            "modules",
+            "lower",
+            2,
+            "codecs:codecs",
+            "modules of the product that encode or decode structures of ours by hand",
+        ),
+        Figure(
             "pause_files",
             "files",
             "lower",

@@ -22,6 +22,7 @@ from potluck.errors import CheckpointError
 from potluck.files import write_atomically
 from potluck.model_folder import SMALL
 from potluck.protocol.buffers import Buffer
+from potluck.protocol.codec import decode, encode
 from potluck.sentences import sentence
 
 PIECE_BYTES = 4 << 20
@@ -170,11 +171,11 @@ class Manifests:
         with suppress(OSError):  # it is read again the next time
             marked = self._marked() | {str(path): _mark(path, file)}
             entries = dict(list(marked.items())[-_MAX_FILES:])
-            write_atomically(self._folder / "checked.json", msgspec.json.encode(entries))
+            write_atomically(self._folder / "checked.json", encode(entries))
 
     def _marked(self) -> dict[str, _Mark]:
         try:
-            return msgspec.json.decode((self._folder / "checked.json").read_bytes(), type=dict[str, _Mark])
+            return decode(dict[str, _Mark], (self._folder / "checked.json").read_bytes())
         except (OSError, ValueError):
             return {}
 

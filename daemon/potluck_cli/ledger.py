@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from potluck_control.methods.earnings import Entry, LedgerCheck
 from potluck_control.places import find_places
 from potluck_daemon.ledger.backup import back_up, restore
 
-from potluck.protocol.codec import builtins
+from potluck.protocol.codec import encode
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer
 from potluck_cli.terminal import say
@@ -98,7 +97,7 @@ def _write(entries: Iterator[Entry], file: TextIO, *, as_json: bool) -> None:
         writer.writerows(map(structs.astuple, entries))
         return
     for entry in entries:
-        say(json.dumps(builtins(entry)), file=file)
+        say(encode(entry).decode(), file=file)
 
 
 def _check(args: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
-import json
 import logging
 import sys
 from collections.abc import Callable, Iterable
@@ -16,7 +15,7 @@ from potluck_control.resources import bundled_checkpoint
 from potluck.errors import UsageError
 from potluck.model_folder import downloaded, hub_cache
 from potluck.p2p.ports import check_announced_address, everywhere
-from potluck.protocol.codec import builtins
+from potluck.protocol.codec import encode
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck.sentences import sentence
 from potluck_cli.terminal import Terminal, say
@@ -24,7 +23,7 @@ from potluck_cli.terminal import Terminal, say
 
 def print_json(value: object) -> None:
     """Print a dataclass as one line of JSON."""
-    say(json.dumps(builtins(value)), flush=True)
+    say(encode(value).decode(), flush=True)
 
 
 def add_max_wait(parser: argparse.ArgumentParser) -> None:

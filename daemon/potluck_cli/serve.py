@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 from functools import partial
 from pathlib import Path
@@ -27,7 +26,7 @@ from potluck_control.settings import for_engine
 from potluck.errors import UsageError
 from potluck.formatting import rounded
 from potluck.p2p.runtime_dir import default_parent
-from potluck.protocol.codec import builtins
+from potluck.protocol.codec import builtins, encode
 from potluck_cli.connect import own_settings
 from potluck_cli.interrupts import EXIT_INTERRUPTED, ending_at_once
 from potluck_cli.invites import add_swarm, swarm_of
@@ -105,7 +104,7 @@ def launch_spec(args: argparse.Namespace) -> LaunchSpec:
 
 def _print_json(event: EngineEvent) -> None:
     """Print `{"event": "online", ...}` with the fields of the event."""
-    say(json.dumps({"event": type(event).__name__.lower(), **builtins(event)}), flush=True)
+    say(encode({"event": type(event).__name__.lower(), **builtins(event)}).decode(), flush=True)
 
 
 def _show(terminal: Terminal, event: EngineEvent) -> None:

@@ -35,6 +35,13 @@ class Said(Struct, frozen=True, tag=True, tag_field="kind"):
     """What one end says to the other; `kind` is the name of its class."""
 
 
+class SelfTest(Struct, frozen=True):
+    """What the self-test of an engine's environment prints; `devices`: the names of those it computes on."""
+
+    devices: tuple[str, ...]
+    problem: str = ""
+
+
 # --- daemon to engine ------------------------------------------------------------------------------------------------
 
 

@@ -63,8 +63,7 @@ class Configuration:
     def start(self) -> None:
         """Choose a port if none is remembered, and read the files."""
         if not self._memory.state.port:
-            self._memory.state = replace(self._memory.state, port=free_port())
-            self._memory.try_to_save()
+            self._memory.keep(port=free_port())
         self.reload()
 
     def reload(self) -> None:
@@ -166,8 +165,7 @@ class Configuration:
     def take_less_memory(self) -> None:
         """Have engines take half as much from now on, until `serve` is set otherwise or a day has passed."""
         less = LessMemory(max(self._memory_percent // 2, 1), time.time(), repr(self.settings.serve))
-        self._memory.state = replace(self._memory.state, less_memory=less)
-        self._memory.try_to_save()
+        self._memory.keep(less_memory=less)
 
     @property
     def notices(self) -> tuple[Sentence, ...]:

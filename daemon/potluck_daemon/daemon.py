@@ -26,17 +26,20 @@ from potluck_daemon.configuration import Configuration
 from potluck_daemon.control.events import Broadcast
 from potluck_daemon.control.peers import AccessRule
 from potluck_daemon.control.server import ControlServer
+from potluck_daemon.gateway_keys import GatewayKeys
 from potluck_daemon.host.instance import InstanceLock
 from potluck_daemon.host.notify import ServiceManager
 from potluck_daemon.ledger.clerk import Clerk
 from potluck_daemon.lookout import Lookout
 from potluck_daemon.loop import ServingLoop
+from potluck_daemon.parts import Parts
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.reporting import logs
 from potluck_daemon.reporting.display import failures, slowness
 from potluck_daemon.reporting.history import HistoryFile
 from potluck_daemon.reporting.metrics.page import MetricsPage
 from potluck_daemon.settings.state import StateFile
+from potluck_daemon.supervisor.gateway import Gateway
 from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.swarms.keeping import MembersKeeper
 from potluck_daemon.swarms.reports import ReportBook
@@ -57,7 +60,6 @@ from potluck_daemon.topics.setup import SetupTopic
 from potluck_daemon.topics.swarms import SwarmsTopic
 from potluck_daemon.topics.topic import Topic
 from potluck_daemon.topics.updates import UpdatesTopic
-from potluck_daemon.view import DaemonView
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +67,22 @@ PUBLISH_INTERVAL_S = 1.0  # of numbers that change by themselves, while somebody
 CHORES_INTERVAL_S = 5.0
 LOG_LOOK_S = 3600.0
 MEND_INTERVAL_S = 600.0  # between attempts to set the engine up again, for which there may be no network yet
+_OTHER_TOPICS: tuple[type[Topic], ...] = (
+    ServingTopic,
+    RecordsTopic,
+    SettingsTopic,
+    ProgramsTopic,
+    SwarmsTopic,
+    MembersTopic,
+    ComputersTopic,
+    HealthTopic,
+    ActivityTopic,
+    MachineTopic,
+    ContributionTopic,
+    EarningsTopic,
+    ModelsTopic,
+    UpdatesTopic,
+)
 
 
 class Daemon:
@@ -98,15 +116,26 @@ class Daemon:
             on_transition=self._announce,
             on_step=self._publish_status,
         )
-        self.view = DaemonView(
-            *(self._loop, self.configuration, self._memory, self._supervisor, self._lookout, self.account),
-            self._members,
-            notices=self._notices,
-            audits=lambda: self._gateway.audits,
-        )
-        self._page = MetricsPage(lambda: (self.view.status(), self._supervisor.facts.report.metrics))
+        self._page = MetricsPage(lambda: (self.parts.status(), self._supervisor.facts.report.metrics))
         self._turning_page: asyncio.Task[None] | None = None
-        self._topics = self._make_topics()
+        self.parts = Parts(
+            memory=self._memory,
+            configuration=self.configuration,
+            supervisor=self._supervisor,
+            gateway=Gateway(GatewayKeys(places.gateway_keys_file), self._keep_in_history),
+            clerk=self._clerk,
+            members=self._members,
+            reports=self._reports,
+            account=self.account,
+            lookout=self._lookout,
+            loop=self._loop,
+            history=self._history,
+            page=self._page,
+            broadcast=self._broadcast,
+            notices=self._notices,
+        )
+        self._setup, self._gateway = SetupTopic(self.parts), GatewayTopic(self.parts)
+        self._topics = (self._setup, self._gateway, *(topic(self.parts) for topic in _OTHER_TOPICS))
         handlers = {name: handler for topic in self._topics for name, handler in topic.handlers().items()}
         self._server = ControlServer(places.socket, AccessRule(os.getuid(), group), handlers, self._broadcast)
 
@@ -123,7 +152,7 @@ class Daemon:
             self.configuration.start()
             await self._server.start()
             self._manager.ready()
-            log.info("daemon %s started as process %d", self.view.version, os.getpid())
+            log.info("daemon %s started as process %d", self.parts.version, os.getpid())
             await self._serve()
         finally:
             await self._close()
@@ -134,29 +163,6 @@ class Daemon:
     def end(self) -> None:
         """Leave politely, as signals and `shutdown` ask."""
         self._loop.end()
-
-    def _make_topics(self) -> tuple[Topic, ...]:
-        self._setup = SetupTopic(self.configuration, self._broadcast.publish, on_end=self.wake)
-        configuration, loop, view, publish = self.configuration, self._loop, self.view, self._broadcast.publish
-        self._gateway = GatewayTopic(configuration, self._supervisor, self._keep_in_history)
-        return (
-            ServingTopic(configuration, loop, view, self._lookout),
-            RecordsTopic(self.places, self._history, self._supervisor, self._page),
-            SettingsTopic(configuration),
-            ProgramsTopic(configuration, loop),
-            SwarmsTopic(configuration, self._supervisor, self._members, self._memory),
-            MembersTopic(configuration, self._supervisor, self._members, self._memory, self._reports),
-            ComputersTopic(configuration, self._supervisor, self._members),
-            HealthTopic(self.places, view),
-            ActivityTopic(self.account, self._supervisor),
-            MachineTopic(configuration),
-            ContributionTopic(configuration, self.account, self._clerk, view),
-            EarningsTopic(self._clerk),
-            ModelsTopic(configuration, view),
-            self._gateway,
-            UpdatesTopic(configuration, publish, view.started_at),
-            self._setup,
-        )
 
     async def _serve(self) -> None:
         """Decide and act until `end`. Beside that goes whatever may fail without making the decisions wrong."""
@@ -216,7 +222,7 @@ class Daemon:
 
     def _publish_status(self) -> None:
         if self._broadcast.num_readers:
-            self._broadcast.publish_status(self.view.status())
+            self._broadcast.publish_status(self.parts.status())
 
     def _notices(self) -> tuple[Sentence, ...]:
         report = self._supervisor.facts.report if self._supervisor.pid is not None else EngineReport()
@@ -225,7 +231,7 @@ class Daemon:
         return tuple(filter(None, notices))
 
     def _remember(self) -> None:
-        self._memory.state = replace(self.account.remember(self._memory.state), swarm=self.view.swarm())
+        self._memory.state = replace(self.account.remember(self._memory.state), swarm=self.parts.swarm())
 
     # --- beside the loop ---------------------------------------------------------------------------------------------
 

@@ -231,8 +231,7 @@ class ServingLoop:
         given, before = self._configuration.settings.yield_, self._memory.state.questions
         questions = follow(before, decision, (*given.always, *given.never), self._lookout.presence.unsure)
         if questions != before:
-            self._memory.state = replace(self._memory.state, questions=questions)
-            self._memory.try_to_save()
+            self._memory.keep(questions=questions)
 
     def _show(self, decision: Decision) -> None:
         self.decision = decision

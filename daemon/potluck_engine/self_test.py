@@ -2,15 +2,15 @@
 
 Imports what an engine needs, multiplies matrices on every device, sends tokens through one block of the demo model, and
 runs a Triton kernel on GPUs.
-The expected output was made by Transformers (`installer/reference.py`). Prints one line of JSON.
+The expected output was made by Transformers (`installer/reference.py`). Prints a `SelfTest`.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 
 import torch
+from potluck_control.engine_messages import SelfTest
 from potluck_control.resources import DEMO_MODEL, resource
 from safetensors.torch import load_file
 
@@ -19,6 +19,7 @@ from potluck.blocks.span import load_span
 from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
+from potluck.protocol.codec import encode
 
 BLOCK = 1  # of the demo model
 _SIZE = 256  # of the matrices
@@ -34,9 +35,9 @@ def main() -> int:
         names = [name_of(device) for device in devices]
     except Exception as error:  # any error means that this installation does not work
         reason = error.message if isinstance(error, PotluckError) else f"{type(error).__name__}: {error}"
-        print(json.dumps({"problem": " ".join(reason.split())[:500]}))
+        print(encode(SelfTest((), " ".join(reason.split())[:500])).decode())
         return 1
-    print(json.dumps({"torch": torch.__version__, "devices": names}))
+    print(encode(SelfTest(tuple(names))).decode())
     return 0
 
 

@@ -8,7 +8,6 @@ as long as rendering, so the child stays for the next conversation.
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import select
@@ -20,13 +19,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from potluck.errors import UsageError
+from potluck.protocol.codec import decode, encode
 
 _REFUSES = "the model's chat template refuses these messages"
-_DONE, _FAILED = b"+", b"-"
-_LENGTH_BYTES = 8
+_WRAPPING_BYTES = 64  # of an answer around its text
 _PIECE_BYTES = 1 << 16
 _MOST_FILES = 1 << 16  # that the parent may have open
 
@@ -54,13 +55,23 @@ class BoundedRenderer:
         with self._lock:
             if self._child is None or self._child.has_ended():
                 self._child = _Child(self._render, self._limits)
-            said = self._child.ask(json.dumps(given).encode())
+            try:
+                said = self._child.ask(encode(given))
+            except UnicodeEncodeError as error:
+                raise UsageError(f"{_REFUSES}: {error}") from None
             if said is None:
                 self._child = None
-        if said is not None and said[:1] == _DONE:
-            return said[1:].decode(errors="replace")
-        why = "it needs too much time or memory" if said is None else said[1:].decode(errors="replace")
-        raise UsageError(f"{_REFUSES}: {why}")
+        rendered = _Rendered(problem="it needs too much time or memory") if said is None else decode(_Rendered, said)
+        if rendered.problem is not None:
+            raise UsageError(f"{_REFUSES}: {rendered.problem}")
+        return rendered.text
+
+
+class _Rendered(Struct, frozen=True, omit_defaults=True):
+    """What the child answers, on a line."""
+
+    text: str = ""
+    problem: str | None = None
 
 
 class _Pipes(NamedTuple):
@@ -119,30 +130,25 @@ def _end(pid: int, pipes: _Pipes) -> None:
 
 
 def _write(writer: int, message: bytes) -> None:
-    left = memoryview(len(message).to_bytes(_LENGTH_BYTES, "big") + message)
+    left = memoryview(message + b"\n")
     while left:
         left = left[os.write(writer, left) :]
 
 
 def _read(reader: int, limits: TemplateLimits) -> bytes | None:
-    """Return the child's next message; None if that is too late or too long, or the child has ended."""
+    """Return the child's next line; None if that is too late or too long, or the child has ended."""
     said = bytearray()
-    wanted = _LENGTH_BYTES
     deadline = time.monotonic() + limits.wait_s
     poll = select.poll()
     poll.register(reader, select.POLLIN)
-    while len(said) < wanted:
+    while not said.endswith(b"\n"):
         if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
             return None
         piece = os.read(reader, _PIECE_BYTES)
-        if not piece:
-            return None
         said += piece
-        if wanted == _LENGTH_BYTES <= len(said):
-            wanted += int.from_bytes(said[:_LENGTH_BYTES], "big")
-            if wanted > _LENGTH_BYTES + 1 + limits.text_bytes:
-                return None
-    return bytes(said[_LENGTH_BYTES:])
+        if not piece or len(said) > _WRAPPING_BYTES + limits.text_bytes:
+            return None
+    return bytes(said)
 
 
 def _serve(render: Callable[..., str], pipes: _Pipes, limits: TemplateLimits) -> None:
@@ -153,16 +159,16 @@ def _serve(render: Callable[..., str], pipes: _Pipes, limits: TemplateLimits) ->
         most = pages * resource.getpagesize() + limits.more_bytes
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     with os.fdopen(pipes.reader, "rb") as asked:
-        while request := _next(asked):
+        while request := asked.readline():
             used = resource.getrusage(resource.RUSAGE_SELF)
             most_s = int(used.ru_utime + used.ru_stime) + 1 + limits.compute_s
             resource.setrlimit(resource.RLIMIT_CPU, (most_s, resource.getrlimit(resource.RLIMIT_CPU)[1]))
             try:
-                said = _DONE + render(*json.loads(request)).encode()
+                said = encode(_Rendered(render(*decode(list[Any], request))))
             except MemoryError:
                 return
             except Exception as error:  # templates may raise anything
-                said = _FAILED + str(error).encode(errors="replace")
+                said = encode(_Rendered(problem=str(error).encode(errors="replace").decode()))
             _write(pipes.writer, said)
 
 
@@ -175,8 +181,3 @@ def _let_go_of_the_parent(pipes: _Pipes) -> None:
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], _MOST_FILES)
     for first, end in ((3, low), (low + 1, high), (high + 1, most)):
         os.closerange(first, end)
-
-
-def _next(asked: BinaryIO) -> bytes:
-    """Return the next request; nothing at the end."""
-    return asked.read(int.from_bytes(asked.read(_LENGTH_BYTES), "big"))

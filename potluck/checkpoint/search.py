@@ -1,15 +1,13 @@
-"""Searches a hub for models: `python -m potluck.checkpoint.search WORDS` prints those found, one JSON object a line.
+"""Searches a hub for models: `python -m potluck.checkpoint.search WORDS` prints those found, one a line.
 
 Knows neither torch nor transformers, so it starts in a second. Whether a model can be split is known once it is opened.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from urllib.parse import urlsplit
 
 from huggingface_hub import HfApi, ModelInfo, constants, get_session
@@ -17,23 +15,13 @@ from huggingface_hub.errors import HfHubHTTPError
 
 from potluck.errors import PotluckError
 from potluck.protocol.codec import encode
+from potluck.protocol.hub import FoundModel, HubRefusal
 from potluck.sentences import sentence
 from potluck.unreachable import is_of_network, why_unreachable
 
 MAX_FOUND = 20
 _REACH_TIMEOUT_S = 8.0  # the library asks for half a minute before it says that nobody is there
 _BYTES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2, "I16": 2}  # of one number; 1 of all others
-
-
-@dataclass(frozen=True, slots=True)
-class FoundModel:
-    """A model on the hub. 0 and empty: the hub doesn't say."""
-
-    name: str
-    bytes: int  # of its tensors
-    num_parameters: int
-    licence: str
-    is_gated: bool  # its owner decides who may download it
 
 
 def search_hub(words: str) -> list[FoundModel]:
@@ -80,9 +68,9 @@ def described(item: ModelInfo) -> FoundModel:
 def main() -> None:
     try:
         for found in search_hub(sys.argv[1]):
-            print(json.dumps(asdict(found)))
+            print(encode(found).decode())
     except PotluckError as error:
-        print(encode({"error": error.sentence, "advice": error.advice}).decode())
+        print(encode(HubRefusal(error.sentence, error.advice)).decode())
 
 
 if __name__ == "__main__":

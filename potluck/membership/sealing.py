@@ -1,13 +1,12 @@
 """Seals bytes with a password: scrypt (RFC 7914) makes the key, ChaCha20-Poly1305 (RFC 8439) encrypts.
 
-The file begins with a header that names its version and cost. The header is authenticated, and a cost that would take
-gigabytes or that a guesser would like is refused before anything is computed.
+A file begins with its version, which stands for one cost, and random bytes. Both are authenticated. A file with another
+cost, which could take gigabytes or help a guesser, is refused before anything is computed.
 """
 
 from __future__ import annotations
 
 import os
-import struct
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -19,12 +18,10 @@ from potluck.sentences import sentence
 MIN_PASSWORD_CHARS = 10
 MAX_PASSWORD_CHARS = 1024
 _MAGIC = b"potluck backup\0"
-_VERSION = 1
-_HEADER = struct.Struct(">15sBB16s12s")  # magic, version, cost, salt, nonce
+_START = _MAGIC + b"\1\x11"  # version 1, and the cost of its keys
+_SALT_BYTES, _NONCE_BYTES = 16, 12
 _COST = 17  # 2^17 * 8 * 128 bytes = 128 MiB and half a second, what OWASP's password storage sheet advises for scrypt
-_LEAST_COST, _MOST_COST = 14, 20  # at most 1 GiB
 _BLOCK_SIZE = 8
-_DAMAGED = sentence("this is not a backup of Potluck, or it is damaged")
 
 
 def seal(data: bytes, password: str) -> bytes:
@@ -34,26 +31,24 @@ def seal(data: bytes, password: str) -> bytes:
             sentence("the password needs at least {number} letters", number=MIN_PASSWORD_CHARS),
             hint=sentence("four random words are good"),
         )
-    header = _HEADER.pack(_MAGIC, _VERSION, _COST, os.urandom(16), os.urandom(12))
-    return header + _cipher(header, password).encrypt(header[-12:], data, header)
+    header = _START + os.urandom(_SALT_BYTES + _NONCE_BYTES)
+    return header + _cipher(header, password).encrypt(header[-_NONCE_BYTES:], data, header)
 
 
 def unseal(sealed: bytes, password: str) -> bytes:
     """Return the bytes that `seal` encrypted. Raises UsageError: no backup, a newer one, or another password."""
-    header = sealed[: _HEADER.size]
-    if len(header) < _HEADER.size:
-        raise UsageError(_DAMAGED)
-    magic, version, cost, _, _ = _HEADER.unpack(header)
-    if magic != _MAGIC or not version >= 1 or not _LEAST_COST <= cost <= _MOST_COST:
-        raise UsageError(_DAMAGED)
-    if version > _VERSION:
+    size = len(_START) + _SALT_BYTES + _NONCE_BYTES
+    header, data = sealed[:size], sealed[size:]
+    if len(header) == size and header.startswith(_MAGIC) and header[len(_MAGIC) :] >= b"\2":
         raise UsageError(
             sentence("this backup was made by a newer version"), hint=sentence("update Potluck, then try again")
         )
+    if len(header) < size or not header.startswith(_START):
+        raise UsageError(sentence("this is not a backup of Potluck, or it is damaged"))
     if len(password) > MAX_PASSWORD_CHARS:
         raise UsageError(sentence("this password does not open the backup"))
     try:
-        return _cipher(header, password).decrypt(header[-12:], sealed[_HEADER.size :], header)
+        return _cipher(header, password).decrypt(header[-_NONCE_BYTES:], data, header)
     except InvalidTag:
         raise UsageError(
             sentence("this password does not open the backup"), hint=sentence("or the file is damaged")
@@ -61,6 +56,6 @@ def unseal(sealed: bytes, password: str) -> bytes:
 
 
 def _cipher(header: bytes, password: str) -> ChaCha20Poly1305:
-    _, _, cost, salt, _ = _HEADER.unpack(header)
-    kdf = Scrypt(salt=salt, length=32, n=1 << cost, r=_BLOCK_SIZE, p=1)
+    salt = header[len(_START) : -_NONCE_BYTES]
+    kdf = Scrypt(salt=salt, length=32, n=1 << _COST, r=_BLOCK_SIZE, p=1)
     return ChaCha20Poly1305(kdf.derive(password.encode("utf-8", "surrogatepass")))

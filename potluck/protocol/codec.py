@@ -33,6 +33,11 @@ def encode(value: object) -> bytes:
     return msgspec.json.encode(value, enc_hook=_plain)
 
 
+def readable(value: object) -> str:
+    """Return JSON for people, one field a line."""
+    return msgspec.json.format(encode(value)).decode()
+
+
 def decode(kind: type[T], data: bytes | str | msgspec.Raw) -> T:
     """Read JSON as a value of `kind`; `object` is any JSON.
 

@@ -46,7 +46,7 @@ def decode_refusal(body: Buffer, *, may_be_words: bool) -> RemoteError:
         words = _FIELD_1.sub(b"", bytes(body)).decode(errors="replace")
         return RemoteError(Code.BUSY if _FOR_NOW.search(words) else Code.REFUSED, words)
     try:
-        if body[:4] != _START or int.from_bytes(body[4:8], "little") != len(body) - _HEAD_BYTES:
+        if body[:4] != _START:
             raise ValueError("another layout")
         fields = msgspec.msgpack.decode(body[_HEAD_BYTES:], type=dict[int, Any])
         said = fields.get(_CODE, ""), fields.get(_TEXT, ""), fields.get(_RETRY_AFTER_S), fields.get(_DENIAL, "")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+from msgspec import Struct
 from PySide6.QtCore import QFileDevice, QSaveFile
 
+from potluck.protocol.codec import CodecError, decode, encode
 from potluck_app.pages.answer import Said
 
 MOST_KEPT = 500  # then the oldest is deleted
@@ -39,6 +40,13 @@ class Conversation:
         return all(word in said for word in words.casefold().split())
 
 
+class _Stored(Struct, frozen=True):
+    """What a file holds."""
+
+    at: float
+    messages: tuple[Said, ...]
+
+
 class Conversations:
     """The folder of conversations. A file that cannot be read is left alone and not listed."""
 
@@ -55,11 +63,10 @@ class Conversations:
         except OSError:
             return ""
         file = QSaveFile(str(self._path(key)))
-        content = {"at": now, "messages": [asdict(message) for message in messages]}
         if not file.open(QSaveFile.OpenModeFlag.WriteOnly):
             return ""
         file.setPermissions(_OWN)
-        file.write(json.dumps(content).encode())
+        file.write(encode(_Stored(now, messages)))
         if not file.commit():
             return ""
         if is_new:
@@ -81,9 +88,8 @@ class Conversations:
         for path in self._folder.glob("*.json"):
             try:
                 if path.stat().st_size <= _MOST_BYTES:
-                    content = json.loads(path.read_bytes())
-                    messages = tuple(Said(str(said["role"]), str(said["content"])) for said in content["messages"])
-                    if messages:
-                        yield Conversation(path.stem, messages, float(content["at"]))
-            except (OSError, ValueError, KeyError, TypeError):
+                    stored = decode(_Stored, path.read_bytes())
+                    if stored.messages:
+                        yield Conversation(path.stem, stored.messages, stored.at)
+            except (OSError, CodecError):
                 continue

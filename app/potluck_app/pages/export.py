@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 
 from msgspec import structs
@@ -11,6 +10,7 @@ from potluck_control.methods import earnings
 from potluck_control.methods.earnings import Entries, Entry, ExportParams
 
 from potluck.errors import PotluckError
+from potluck.protocol.codec import readable
 from potluck_app.pages.page import Page
 from potluck_app.widgets.saving import choose_file
 from potluck_app.words import sentences
@@ -74,7 +74,7 @@ def _write(path: Path, entries: list[Entry]) -> None:
     beside = path.with_name(f".{path.name}.part")
     with beside.open("w", newline="", encoding="utf-8") as file:
         if path.suffix.lower() == ".json":
-            json.dump(rows, file, indent=1)
+            file.write(readable(rows))
         else:
             writer = csv.DictWriter(file, Entry.__struct_fields__)
             writer.writeheader()

@@ -6,7 +6,6 @@ trial, and the next attempt uses what was already fetched. Nothing is upgraded u
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -19,12 +18,14 @@ from contextlib import contextmanager
 from importlib.metadata import distribution
 from pathlib import Path
 
+from potluck_control.engine_messages import SelfTest
 from potluck_control.methods.setup import SetupProgress, Step
 from potluck_control.own_python import child_environment, python_command
 
 import potluck
 from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck.processes import tied_to_parent
+from potluck.protocol.codec import CodecError, decode
 from potluck.sentences import Sentence, sentence
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.failures import UvError, files_of
@@ -77,14 +78,15 @@ def try_environment(folder: Path) -> tuple[str, ...]:
             sentence("the engine's Python cannot be run: {why}", why=str(error.strerror)), hint=sentence("try again")
         ) from error
     try:
-        said = json.loads(done.stdout.splitlines()[-1])
-        return tuple(map(str, said["devices"]))
-    except (IndexError, KeyError, ValueError):
+        tested = decode(SelfTest, done.stdout.strip().rpartition("\n")[2])
+    except CodecError:
         words = done.stdout.strip() or done.stderr.strip() or f"it ended with {done.returncode}"
-        problem = _problem(words)
+        tested = SelfTest((), " ".join(words.split())[-300:])
+    if tested.problem:
         raise PotluckError(
-            sentence("the engine does not work here: {why}", why=problem), hint=sentence("see `potluck doctor`")
-        ) from None
+            sentence("the engine does not work here: {why}", why=tested.problem), hint=sentence("see `potluck doctor`")
+        )
+    return tested.devices
 
 
 class PackagesMissingError(PotluckError):
@@ -274,10 +276,3 @@ def _add_potluck(folder: Path) -> None:
 def _name(plan: EnvironmentPlan) -> str:
     python = "".join(map(str, plan.machine.python))
     return f"{plan.choice.variant.name}-py{python}-{digest(plan.requirements)}"
-
-
-def _problem(words: str) -> str:
-    try:
-        return str(json.loads(words.splitlines()[-1])["problem"])
-    except (ValueError, KeyError, TypeError):
-        return " ".join(words.split())[-300:]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import os
 import platform
 import pwd
@@ -24,7 +23,7 @@ from potluck_control.schema import Status
 from potluck_control.settings import entries, value_of
 
 from potluck.errors import PotluckError
-from potluck.protocol.codec import builtins
+from potluck.protocol.codec import encode, readable
 from potluck.sentences import sentence
 from potluck_daemon.doctor.checks import examine
 from potluck_daemon.doctor.finding import Scene
@@ -76,14 +75,14 @@ def this_person() -> OwnNames:
 
 
 def _texts(scene: Scene) -> Iterator[tuple[str, str]]:
-    yield "versions.json", _json(_versions())
-    yield "doctor.json", _json(builtins(examine(scene)))
+    yield "versions.json", readable(_versions())
+    yield "doctor.json", readable(examine(scene))
     settings = {entry.key: value_of(scene.loaded.settings, entry) for entry in entries() if not entry.is_private}
     notes = {"problems": scene.loaded.problems, "notices": scene.loaded.notices}
-    yield "settings.json", _json(builtins({**settings, **notes}))
+    yield "settings.json", readable({**settings, **notes})
     if scene.status is not None:
-        yield "status.json", _json(builtins(_public(scene.status)))
-    yield "history.jsonl", "\n".join(_json(builtins(item), indent=None) for item in _history(scene.places))
+        yield "status.json", readable(_public(scene.status))
+    yield "history.jsonl", "\n".join(encode(item).decode() for item in _history(scene.places))
     yield "log.txt", "\n".join(tail(scene.places.log_file, _LOG_LINES))
 
 
@@ -114,7 +113,3 @@ def _history(places: Places) -> tuple[Any, ...]:
     history = HistoryFile(places.history_file)
     history.load()
     return history.last(_TRANSITIONS)
-
-
-def _json(value: object, indent: int | None = 2) -> str:
-    return json.dumps(value, indent=indent, default=list)

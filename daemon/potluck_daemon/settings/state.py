@@ -6,8 +6,9 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from potluck_control.schema import ProgramQuestion, SwarmStatus
 
@@ -91,6 +92,11 @@ class StateFile:
         except OSError as error:
             return sentence("{path} cannot be read: {why}", path=str(self._file.path), why=str(error.strerror))
         return NOTHING
+
+    def keep(self, **values: Any) -> None:
+        """Remember `values` of fields of the state, on the disk if that is possible."""
+        self.state = replace(self.state, **values)
+        self.try_to_save()
 
     def save(self) -> None:
         """Write the file if something changed.

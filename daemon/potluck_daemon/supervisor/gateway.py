@@ -26,6 +26,7 @@ from potluck.protocol.swarm import Swarm
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.child import Child, started
+from potluck_daemon.gateway_keys import GatewayKeys
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.supervisor.diagnosis import signal_name
 
@@ -40,10 +41,11 @@ START_TIMEOUT_S = 600.0  # time to read a cold disk and to download the embeddin
 class Gateway:
     """Holds at most one gateway process. Times are Unix seconds, because people see them."""
 
-    def __init__(self, on_found: Callable[[Sentence], None], on_answered: Callable[[str, int], None]) -> None:
-        """`on_found` hears of servers that computed wrongly, `on_answered` of the key's hash and tokens."""
+    def __init__(self, keys: GatewayKeys, on_found: Callable[[Sentence], None]) -> None:
+        """`keys` lets programs in. `on_found` hears of servers that computed wrongly."""
+        self.keys = keys
         self._on_found = on_found
-        self._on_answered = on_answered
+        self.found = NOTHING  # what `on_found` heard last
         self._swarm = ""  # prefix of the swarm that is used, or was used last
         self._audits = self._earlier_audits = AuditStatus()  # of the process that runs, and of those before
         self._distrusted: set[str] = set()  # people
@@ -104,10 +106,10 @@ class Gateway:
         if self._status.state is GatewayState.FAILED:
             self._begin_again()
 
-    async def tell_keys(self, hashes: tuple[str, ...]) -> None:
-        """Let in only those with one of these keys, and those with the token."""
+    async def tell_keys(self) -> None:
+        """Let in only those with one of the keys, and those with the token."""
         if self._child is not None:
-            await self._child.say(encode(GatewayKeyHashes(hashes)) + b"\n")
+            await self._child.say(encode(GatewayKeyHashes(self.keys.hashes())) + b"\n")
 
     @property
     def is_over(self) -> bool:
@@ -220,6 +222,7 @@ class Gateway:
             self._audits = report.audits
         if report.found:
             self._distrusted |= set(report.distrusted)
+            self.found = report.found
             self._on_found(report.found)
         if report.url:
             ready, self._port = GatewayState.READY, urlsplit(report.url).port or 0
@@ -233,7 +236,7 @@ class Gateway:
                 notice=report.notice,
             )
         elif report.key_hash:
-            self._on_answered(report.key_hash, report.tokens)
+            self.keys.note_answer(report.key_hash, report.tokens)
         elif report.problem:
             self._status = structs.replace(self._status, problem=report.problem)
         elif report.step:

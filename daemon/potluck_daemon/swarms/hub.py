@@ -1,16 +1,15 @@
-"""Asks the hub in a short-lived process, so that the daemon stays small. It prints a JSON object on each line."""
+"""Asks the hub in a short-lived process, so that the daemon stays small. It prints a structure on each line."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
-
-from msgspec import convert
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from potluck.errors import PotluckError
-from potluck.sentences import Sentence, sentence
+from potluck.protocol.codec import decode
+from potluck.protocol.hub import HubRefusal
+from potluck.sentences import sentence
 from potluck_daemon.child import started
 
 T = TypeVar("T")
@@ -18,17 +17,15 @@ T = TypeVar("T")
 TIMEOUT_S = 28.0  # below the control server's own limit
 
 
-async def ask_hub(command: Sequence[str], environment: Mapping[str, str], parse: Callable[[Any], T]) -> list[T]:
-    """Return what `parse` makes of each line of the process. Raises PotluckError."""
+async def ask_hub(command: Sequence[str], environment: Mapping[str, str], kind: type[T]) -> list[T]:
+    """Return the lines of the process as values of `kind`. Raises PotluckError."""
     answers = []
     try:
         async with started(command, environment) as child, asyncio.timeout(TIMEOUT_S):
             while line := await child.line():
-                said = json.loads(line)
-                if "error" in said:
-                    error, advice = convert((said["error"], said["advice"]), tuple[Sentence, Sentence])
-                    raise PotluckError(error, hint=advice)
-                answers.append(parse(said))
+                if refusal := decode(HubRefusal, line).message:
+                    raise PotluckError(refusal, hint=decode(HubRefusal, line).hint)
+                answers.append(decode(kind, line))
             if await child.wait() != 0:
                 raise PotluckError(
                     sentence("cannot ask the hub: {why}", why=await child.last_words()), hint="potluck doctor"
@@ -39,6 +36,6 @@ async def ask_hub(command: Sequence[str], environment: Mapping[str, str], parse:
         raise PotluckError(
             sentence("cannot start {path}: {why}", path=command[0], why=str(error.strerror)), hint="potluck setup"
         ) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except ValueError as error:
         raise PotluckError(sentence("the hub's answer cannot be read"), hint=sentence("try other words")) from error
     return answers

@@ -22,6 +22,7 @@ from potluck_control.settings import ServeSettings
 from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import files_of
 from potluck.model_folder import SMALL, has_model
+from potluck.protocol.hub import FoundModel
 from potluck.sentences import sentence
 from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.swarms.hub import ask_hub
@@ -101,16 +102,12 @@ async def search(words: str, python: str, environment: Mapping[str, str], lent: 
     if not has_torch(python):
         raise PotluckError(sentence("cannot search the hub without the compute engine"), hint="potluck setup")
     command = python_command(python, "-m", "potluck.checkpoint.search", words)
-    return tuple(await ask_hub(command, environment, lambda found: _found(found, lent)))
+    return tuple(_found(model, lent) for model in await ask_hub(command, environment, FoundModel))
 
 
-def _found(found: dict[str, object], lent: Lending) -> ModelChoice:
-    name, num_bytes, parameters = str(found["name"]), found["bytes"], found["num_parameters"]
-    if not isinstance(num_bytes, int) or not isinstance(parameters, int):
-        raise TypeError("a size that is no number")
-    computers = lent.num_computers(parameters)
-    gated = bool(found["is_gated"])
-    return ModelChoice(name, name, num_bytes, str(found["licence"]), computers, is_here=False, is_gated=gated)
+def _found(model: FoundModel, lent: Lending) -> ModelChoice:
+    computers, gated = lent.num_computers(model.num_parameters), model.is_gated
+    return ModelChoice(model.name, model.name, model.bytes, model.licence, computers, is_here=False, is_gated=gated)
 
 
 def _checkpoints(folder: Path) -> Iterator[Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from potluck_control.own_python import python_command
@@ -12,31 +11,30 @@ from potluck_control.resources import DEMO_MODEL, num_blocks_of, resource
 from potluck.errors import CheckpointError, UsageError
 from potluck.manifest import Manifests, make_manifest
 from potluck.membership.leadership import SwarmModel
+from potluck.protocol.hub import OpenedModel
 from potluck.protocol.swarm import LOCAL_REVISION
 from potluck.sentences import sentence
 from potluck_daemon.swarms.hub import ask_hub
 
 _ASK = """
-import json, sys
+import sys
 from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import PotluckError
 from potluck.protocol.codec import encode
+from potluck.protocol.hub import HubRefusal, OpenedModel
 try:
     found = open_checkpoint(sys.argv[1])
-    about = {"name": found.name, "num_blocks": found.num_blocks, "revision": found.revision}
-    print(json.dumps({**about, "files": str(found.folder)}))
+    said = OpenedModel(found.name, found.num_blocks, found.revision, str(found.folder))
 except PotluckError as error:
-    print(encode({"error": error.sentence, "advice": error.advice}).decode())
+    said = HubRefusal(error.sentence, error.advice)
+print(encode(said).decode())
 """
 
 
-@dataclass(frozen=True, slots=True)
-class NewModel:
-    name: str
-    num_blocks: int
-    revision: str
+class NewModel(OpenedModel, frozen=True):
+    """A model for a swarm."""
+
     folder: str = ""  # of a checkpoint that is not on the hub
-    files: str = ""  # the folder where its files are, as far as they are here
 
     def pinned(self, manifests: Manifests) -> SwarmModel:
         """Return the model for a swarm, pinned if all of its files are here. Reads 2 GB in a second. Blocks.
@@ -69,7 +67,7 @@ async def find_model(wanted: str, python: str, environment: Mapping[str, str]) -
         return NewModel(DEMO_MODEL, num_blocks_of(folder), LOCAL_REVISION, files=str(folder))
     if wanted.startswith(("/", "~", ".")):
         return _in_folder(wanted)
-    (found,) = await ask_hub(python_command(python, "-c", _ASK, wanted), environment, _described)
+    (found,) = await ask_hub(python_command(python, "-c", _ASK, wanted), environment, NewModel)
     return found
 
 
@@ -79,10 +77,3 @@ def _in_folder(wanted: str) -> NewModel:
         raise UsageError(sentence("the folder of a checkpoint must be absolute"), hint=sentence("begin it with / or ~"))
     folder = folder.resolve()
     return NewModel(folder.name, num_blocks_of(folder), LOCAL_REVISION, str(folder), str(folder))
-
-
-def _described(found: dict[str, object]) -> NewModel:
-    num_blocks = found["num_blocks"]
-    if not isinstance(num_blocks, int):
-        raise TypeError("a number of blocks that is none")
-    return NewModel(str(found["name"]), num_blocks, str(found["revision"]), files=str(found["files"]))

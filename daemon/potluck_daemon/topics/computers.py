@@ -17,20 +17,12 @@ from potluck.membership.backup import back_up, read_backup
 from potluck.membership.invite import TICKET_LIVES_S, encode_invite, machine_invite
 from potluck.membership.membership import Membership
 from potluck.sentences import sentence
-from potluck_daemon.configuration import Configuration
-from potluck_daemon.supervisor.supervisor import Supervisor
-from potluck_daemon.swarms.keeping import MembersKeeper
 from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
 
 
 class ComputersTopic(Topic):
-    def __init__(self, configuration: Configuration, supervisor: Supervisor, keeper: MembersKeeper) -> None:
-        self._configuration = configuration
-        self._supervisor = supervisor
-        self._keeper = keeper
-
     @answers(methods.ADD)
     async def _add(self, params: SwarmParams) -> methods.MachineInvite:
         membership, now_s = self._reachable(self._configuration.find(params.swarm, has_members=True)), time.time()
@@ -56,7 +48,8 @@ class ComputersTopic(Topic):
             raise UsageError(sentence("no computer named {name} asks to be yours", name=params.name), hint=hint)
         changed = await asyncio.to_thread(self._configuration.swarms.change, name, lambda own: own.with_machine(asking))
         log.info("a computer was added to the swarm %s", name)
-        return MembersChanged(name, f"{asking.name} is yours now", self._keeper.publish(name, [changed.machines]))
+        is_known = self._parts.members.publish(name, [changed.machines])
+        return MembersChanged(name, f"{asking.name} is yours now", is_known)
 
     @answers(methods.BACK_UP)
     async def _back_up(self, params: methods.BackupParams) -> methods.Backup:

@@ -14,29 +14,19 @@ from potluck_control.methods.earnings import Earned
 from potluck_control.methods.periods import Period, SeriesParams
 
 from potluck.errors import PotluckError
-from potluck_daemon.account import ServingAccount
-from potluck_daemon.configuration import Configuration
-from potluck_daemon.ledger.clerk import Clerk
 from potluck_daemon.ledger.history import LedgerHistory
 from potluck_daemon.topics.topic import Topic, answers
-from potluck_daemon.view import DaemonView
 
 
 class ContributionTopic(Topic):
-    def __init__(self, configuration: Configuration, account: ServingAccount, clerk: Clerk, view: DaemonView) -> None:
-        self._configuration = configuration
-        self._account = account
-        self._clerk = clerk
-        self._view = view
-
     @answers(contribution.NOW)
     async def _now(self, _: Empty) -> contribution.ContributionNow:
         now = await self._count()
-        book, power = self._account.book, self._account.budget.power
+        book, power = self._parts.account.book, self._parts.account.budget.power
         people = await self._people(lambda history: (history.summary(now).today, history.summary(now).total))
         today, total = book.series(Period.DAY, 1, now).periods[0], book.total(now)
         streak, longest = book.streaks(datetime.fromtimestamp(now).date())
-        swarm = self._view.swarm() if self._view.is_serving else None
+        swarm = self._parts.swarm() if self._parts.loop.is_serving else None
         people_today, people_ever = people or (None, None)
         return contribution.ContributionNow(
             today=self._with_cost(today, people_today),
@@ -51,7 +41,7 @@ class ContributionTopic(Topic):
     @answers(contribution.SERIES)
     async def _series(self, params: SeriesParams) -> contribution.ContributionSeries:
         now = await self._count()
-        found = self._account.book.series(params.period, params.count, now)
+        found = self._parts.account.book.series(params.period, params.count, now)
         people = await self._people(lambda history: history.series(params.period, params.count, now).periods)
         numbers = people or (None,) * len(found.periods)
         periods = tuple(self._with_cost(item, number) for item, number in zip(found.periods, numbers, strict=True))
@@ -59,14 +49,14 @@ class ContributionTopic(Topic):
 
     async def _count(self) -> float:
         """Bring the account up to date. Return the time, in Unix seconds."""
-        await self._account.sample_use(self._configuration.settings.limits)
-        self._account.book_contribution(is_serving=self._view.is_serving)
+        await self._parts.account.sample_use(self._configuration.settings.limits)
+        self._parts.account.book_contribution(is_serving=self._parts.loop.is_serving)
         return time.time()
 
     async def _people(self, question: Callable[[LedgerHistory], Sequence[Earned]]) -> tuple[int, ...] | None:
         """Ask the ledger how many people signed for work; None while it cannot be read."""
         try:
-            sums = await self._clerk.ask(lambda ledger: question(ledger.history))
+            sums = await self._parts.clerk.ask(lambda ledger: question(ledger.history))
         except PotluckError:
             return None
         return tuple(item.people for item in sums)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable
 from dataclasses import replace
 
 from potluck_control.gateway_messages import GatewayOpening
@@ -13,18 +12,15 @@ from potluck_control.method import Empty
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayStatus, KeyList, KeyName, MadeKey, StartParams
 from potluck_control.resources import bundled_checkpoint
-from potluck_control.schema import AuditStatus, Transition
+from potluck_control.schema import Transition
 from potluck_control.states import Reason, State
 
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.model_folder import downloaded
 from potluck.sentences import NOTHING, Sentence, sentence
-from potluck_daemon.configuration import Configuration
-from potluck_daemon.gateway_keys import GatewayKeys
+from potluck_daemon.parts import Parts
 from potluck_daemon.settings.desired_state import chosen_checkpoint
-from potluck_daemon.supervisor.gateway import Gateway
-from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
@@ -36,25 +32,16 @@ _GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN)
 
 
 class GatewayTopic(Topic):
-    def __init__(self, configuration: Configuration, supervisor: Supervisor, keep: Callable[[Sentence], None]) -> None:
-        """`keep` writes a sentence into the history."""
-        self._configuration = configuration
-        self._supervisor = supervisor
-        self._keep = keep
-        self._found = NOTHING
-        self._keys = GatewayKeys(configuration.places.gateway_keys_file)
-        self._gateway = Gateway(self._hear_of_wrong, self._keys.note_answer)
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self._gateway = parts.gateway
         self._was_stopped = False  # by its user, who wants it to stay so until somebody starts it
         self._retry_at = 0.0  # Unix
         self._has_game = False
 
     @property
-    def audits(self) -> AuditStatus:
-        return self._gateway.audits
-
-    @property
     def notice(self) -> Sentence:
-        return self._found if self.audits.wrong else NOTHING
+        return self._gateway.found if self._gateway.audits.wrong else NOTHING
 
     def tick(self, now: float) -> None:
         """Start the gateway if it should always run, or anew if the swarm changed its model."""
@@ -71,10 +58,6 @@ class GatewayTopic(Topic):
         had_game, self._has_game = self._has_game, transition.state is State.YIELDED and transition.reason in _GAMES
         if self._has_game and not had_game and not self._gateway.stays and not self._gateway.is_over:
             self.tasks.start(self._gateway.stop())
-
-    def _hear_of_wrong(self, text: Sentence) -> None:
-        self._found = text
-        self._keep(text)
 
     async def _start_by_itself(self, params: StartParams) -> None:
         try:
@@ -142,7 +125,7 @@ class GatewayTopic(Topic):
             checkpoint=folder or str(bundled_checkpoint(swarm.model) or swarm.model),
             settings=configuration.settings,
             socket=str(configuration.places.socket),
-            key_hashes=self._keys.hashes(),
+            key_hashes=self._gateway.keys.hashes(),
         )
 
     @answers(gateway.STOP)
@@ -157,21 +140,21 @@ class GatewayTopic(Topic):
 
     @answers(gateway.KEYS)
     async def _list_keys(self, _: Empty) -> KeyList:
-        return KeyList(self._keys.listed())
+        return KeyList(self._gateway.keys.listed())
 
     @answers(gateway.MAKE_KEY)
     async def _make_key(self, params: KeyName) -> MadeKey:
-        made = self._keys.make(params.name)
-        await self._gateway.tell_keys(self._keys.hashes())
+        made = self._gateway.keys.make(params.name)
+        await self._gateway.tell_keys()
         return MadeKey(params.name, made)
 
     @answers(gateway.REVOKE_KEY)
     async def _revoke_key(self, params: KeyName) -> KeyList:
-        self._keys.revoke(params.name)
-        await self._gateway.tell_keys(self._keys.hashes())
-        return KeyList(self._keys.listed())
+        self._gateway.keys.revoke(params.name)
+        await self._gateway.tell_keys()
+        return KeyList(self._gateway.keys.listed())
 
     async def close(self) -> None:
         await super().close()
         await self._gateway.stop()
-        self._keys.flush()
+        self._gateway.keys.flush()

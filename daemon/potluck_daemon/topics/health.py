@@ -9,16 +9,14 @@ from pathlib import Path
 from msgspec import structs
 from potluck_control.method import Empty
 from potluck_control.methods import health
-from potluck_control.places import Places
 
+from potluck_daemon.parts import Parts
 from potluck_daemon.topics.topic import Topic, answers
-from potluck_daemon.view import DaemonView
 
 
 class HealthTopic(Topic):
-    def __init__(self, places: Places, view: DaemonView) -> None:
-        self._places = places
-        self._view = view
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
         self._examination = health.Examination()
 
     @answers(health.EXAMINE)
@@ -39,7 +37,7 @@ class HealthTopic(Topic):
         from potluck_daemon.doctor.checks import examine_each, read_scene
 
         try:
-            checks = examine_each(await asyncio.to_thread(read_scene, self._places, self._view.status()))
+            checks = examine_each(await asyncio.to_thread(read_scene, self._configuration.places, self._parts.status()))
             while (found := await asyncio.to_thread(next, checks, None)) is not None:
                 now = self._examination
                 self._examination = structs.replace(now, findings=(*now.findings, *found), num_done=now.num_done + 1)
@@ -52,8 +50,8 @@ class HealthTopic(Topic):
         from potluck_daemon.reporting.bundle import this_person, write_bundle
 
         def write() -> health.Bundle:
-            scene = read_scene(self._places, status)
+            scene = read_scene(self._configuration.places, status)
             return write_bundle(Path(params.path), scene, this_person(), replaces=False)
 
-        status = self._view.status()
+        status = self._parts.status()
         return await asyncio.to_thread(write)

@@ -15,11 +15,11 @@ from potluck_control.methods import machine
 from potluck_control.methods.machine import Device
 
 from potluck.allowance import memory
-from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.environment.machine import Gpu, Vendor, look
 from potluck_daemon.host import login
 from potluck_daemon.metering.energy import ProcessorMeter
+from potluck_daemon.parts import Parts
 from potluck_daemon.presence.heat import sensors
 from potluck_daemon.topics.topic import Topic, answers
 
@@ -27,8 +27,8 @@ _KINDS = {Vendor.NVIDIA: "cuda", Vendor.AMD: "cuda", Vendor.INTEL: "xpu", Vendor
 
 
 class MachineTopic(Topic):
-    def __init__(self, configuration: Configuration) -> None:
-        self._configuration = configuration
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
         self._processor, self._looked_at = ProcessorMeter(), 0.0
 
     @answers(machine.GET)

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from msgspec import structs
 from potluck_control.methods import members as methods
@@ -30,10 +29,8 @@ from potluck.membership.members import Members, Person
 from potluck.membership.membership import Membership
 from potluck.membership.records import Choose, Confirm, Content, EndInvite, Machine, Rank, Record, Remove, Seats
 from potluck.sentences import NOTHING, Sentence, sentence
-from potluck_daemon.configuration import Configuration
-from potluck_daemon.settings.state import StateFile
-from potluck_daemon.supervisor.supervisor import Supervisor
-from potluck_daemon.swarms.keeping import MembersKeeper, what_matters
+from potluck_daemon.parts import Parts
+from potluck_daemon.swarms.keeping import what_matters
 from potluck_daemon.swarms.reports import ID_LETTERS, ReportBook
 from potluck_daemon.topics.topic import Topic, answers
 
@@ -46,19 +43,8 @@ _Decide = Callable[[Membership, Members], Sequence[Content]]
 
 
 class MembersTopic(Topic):
-    def __init__(
-        self,
-        configuration: Configuration,
-        supervisor: Supervisor,
-        keeper: MembersKeeper,
-        memory: StateFile,
-        book: ReportBook,
-    ) -> None:
-        self._configuration = configuration
-        self._supervisor = supervisor
-        self._keeper = keeper
-        self._memory = memory
-        self._book = book
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
         self._notice: tuple[object, Sentence] = None, NOTHING  # with what it was made of
         self._listed: tuple[tuple[object, ...], methods.MembersList] | None = None  # with what it was made of
 
@@ -70,11 +56,11 @@ class MembersTopic(Topic):
     async def _people(self, membership: Membership) -> methods.MembersList:
         if membership.swarm.is_open:
             return methods.MembersList(membership.swarm.name, (), (), may_lead=True, is_founder=False, is_open=True)
-        known = *what_matters(membership), self._book.known, int(time.time() // _RELIST_S)
+        known = *what_matters(membership), self._parts.reports.known, int(time.time() // _RELIST_S)
         if self._listed is None or self._listed[0] != known:
             self._listed = (
                 known,
-                await asyncio.to_thread(_list_of, membership, self._book),
+                await asyncio.to_thread(_list_of, membership, self._parts.reports),
             )  # there may be thousands of people
         return self._listed[1]
 
@@ -114,7 +100,7 @@ class MembersTopic(Topic):
         if machine.key == swarms.machine().public_key:
             raise UsageError(sentence("this is the computer that you are using"), hint=f"potluck leave {swarm}")
         changed = await asyncio.to_thread(swarms.change, swarm, lambda own: own.without_machine(machine.key))
-        return methods.MembersChanged(swarm, done, self._keeper.publish(swarm, [changed.machines]))
+        return methods.MembersChanged(swarm, done, self._parts.members.publish(swarm, [changed.machines]))
 
     @answers(methods.DISMISS)
     async def _dismiss(self, params: methods.MemberParams) -> methods.MembersChanged:
@@ -123,7 +109,7 @@ class MembersTopic(Topic):
         members = membership.members()
         person = find_person(members, params.name)
         machines = [_find_machine(person, params.machine)] if params.machine else person.machines
-        found = [self._book.dismiss(members, machine.key) for machine in machines]
+        found = [self._parts.reports.dismiss(members, machine.key) for machine in machines]
         if not any(found):
             raise UsageError(
                 sentence("nothing is reported about {name}", name=person.name), hint="potluck members shows reports"
@@ -135,13 +121,13 @@ class MembersTopic(Topic):
     def tick(self, now: float) -> None:
         membership = self._configuration.membership
         of = None if membership is None else (membership.reports, membership.founder_seed)
-        known = of, self._book.known, int(now // _RENOTICE_S)
+        known = of, self._parts.reports.known, int(now // _RENOTICE_S)
         if known != self._notice[0]:
             self._notice = known, self._notice[1]
             self.tasks.start(self._notice_anew(membership))
 
     async def _notice_anew(self, membership: Membership | None) -> None:
-        found = NOTHING if membership is None else await asyncio.to_thread(_notice, membership, self._book)
+        found = NOTHING if membership is None else await asyncio.to_thread(_notice, membership, self._parts.reports)
         self._notice = self._notice[0], found
 
     @property
@@ -198,9 +184,9 @@ class MembersTopic(Topic):
         membership = self._configuration.find(params.swarm, has_members=True)
         swarm, code = membership.swarm, recovery_code(membership)
         assert swarm.founder_key is not None
-        shown = dict.fromkeys((*self._memory.state.codes_shown, swarm.founder_key.hex()))
-        self._memory.state = replace(self._memory.state, codes_shown=tuple(shown))
-        self._memory.try_to_save()
+        memory = self._parts.memory
+        shown = dict.fromkeys((*memory.state.codes_shown, swarm.founder_key.hex()))
+        memory.keep(codes_shown=tuple(shown))
         return methods.RecoveryCode(swarm.name, code)
 
     @answers(methods.RECOVER)
@@ -213,7 +199,7 @@ class MembersTopic(Topic):
     def _with_news(self, found: methods.MembersList, membership: Membership) -> methods.MembersList:
         """Add what this computer's node has seen, if it is in that swarm."""
         facts = self._supervisor.facts_of(membership.swarm)
-        found = structs.replace(found, leader_heard_at=self._keeper.leader_heard_at(membership.swarm))
+        found = structs.replace(found, leader_heard_at=self._parts.members.leader_heard_at(membership.swarm))
         if facts.servers is None:
             return found
         at = round(time.time() - (time.monotonic() - facts.servers_at))
@@ -222,7 +208,7 @@ class MembersTopic(Topic):
     async def _lead(self, swarm: str, decide: _Decide, done: str) -> methods.MembersChanged:
         """Write a leader's decision, and have a running node tell the others."""
         name = self._configuration.find(swarm, has_members=True).swarm.name
-        _, _, is_known = await self._keeper.lead(name, lambda membership: decide(membership, membership.members()))
+        _, _, is_known = await self._parts.members.lead(name, lambda own: decide(own, own.members()))
         log.info("members of %s: %s", name, done)
         return methods.MembersChanged(name, done, is_known)
 

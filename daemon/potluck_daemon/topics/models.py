@@ -16,14 +16,13 @@ from potluck.errors import PotluckError, UsageError
 from potluck.files import free_bytes
 from potluck.model_folder import hub_cache
 from potluck.sentences import sentence
-from potluck_daemon.configuration import Configuration
 from potluck_daemon.metering.meters import taken_bytes
+from potluck_daemon.parts import Parts
 from potluck_daemon.reporting.display import needs
 from potluck_daemon.swarms.model_choices import Lending, lending, on_disk, search
 from potluck_daemon.swarms.stored_models import ModelMover, check_target, delete_folder, delete_model, stored_models
 from potluck_daemon.topics.machine import find_devices
 from potluck_daemon.topics.topic import Topic, answers
-from potluck_daemon.view import DaemonView
 
 log = logging.getLogger(__name__)
 
@@ -31,19 +30,18 @@ _PREPARED = "blocks"  # folder of converted blocks in the cache
 
 
 class ModelsTopic(Topic):
-    def __init__(self, configuration: Configuration, view: DaemonView) -> None:
-        self._configuration = configuration
-        self._view = view
-        self._prepared = configuration.places.cache / _PREPARED
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self._prepared = parts.configuration.places.cache / _PREPARED
         self._moving: ModelMover | None = None
         self._task: asyncio.Task[None] | None = None
 
     @answers(models.LIST)
     async def _list(self, _: Empty) -> models.Models:
-        status, move = self._view.status(), self._move_state()  # before the look, which then sees what was moved
+        status, move = self._parts.status(), self._move_state()  # before the look, which then sees what was moved
         folder, stored = await asyncio.to_thread(self._look)
         return models.Models(
-            served=self._view.served(),
+            served=self._parts.served(),
             needs=needs(status.swarm.coverage if status.swarm is not None else ()),
             download=status.loading,
             folder=folder,
@@ -63,8 +61,9 @@ class ModelsTopic(Topic):
         swarms = {}
         with contextlib.suppress(PotluckError):
             swarms = {name: joined.swarm.model for name, joined in self._configuration.swarms.load().items()}
-        served = self._view.served()
-        stored = stored_models(path, swarms, served.model if served is not None and self._view.is_serving else "")
+        served = self._parts.served()
+        model = served.model if served is not None and self._parts.loop.is_serving else ""
+        stored = stored_models(path, swarms, model)
         folder = ModelsFolder(
             path=str(path),
             is_default=not settings.serve.models_folder,
@@ -91,13 +90,13 @@ class ModelsTopic(Topic):
 
     async def _lending(self) -> Lending:
         devices = await asyncio.to_thread(lambda: tuple(find_devices()))
-        limit = self._view.status().load.memory_limit_bytes
+        limit = self._parts.status().load.memory_limit_bytes
         return lending(self._configuration.settings.serve, limit, devices)
 
     @answers(models.DELETE)
     async def _delete(self, params: models.DeleteParams) -> models.Deleted:
         if not params.name:
-            if self._view.is_serving:
+            if self._parts.loop.is_serving:
                 raise UsageError(sentence("the engine may be using them"), hint=sentence("pause first"))
             return models.Deleted("", await asyncio.to_thread(delete_folder, self._prepared))
         _, stored = await asyncio.to_thread(self._look)

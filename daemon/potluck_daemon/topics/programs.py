@@ -12,18 +12,12 @@ from potluck_control.methods import programs
 
 from potluck.errors import PotluckError
 from potluck.sentences import sentence
-from potluck_daemon.configuration import Configuration
-from potluck_daemon.loop import ServingLoop
 from potluck_daemon.presence.menu import MenuEntry, read_menu
 from potluck_daemon.presence.running import UserProcess, choose, look, place_of, placed
 from potluck_daemon.topics.topic import Topic, answers
 
 
 class ProgramsTopic(Topic):
-    def __init__(self, configuration: Configuration, loop: ServingLoop) -> None:
-        self._configuration = configuration
-        self._loop = loop
-
     @answers(programs.RUNNING)
     async def _running(self, _: Empty) -> programs.Programs:
         given = self._configuration.settings.yield_
@@ -36,7 +30,7 @@ class ProgramsTopic(Topic):
         before = place_of(params.app, given.always, given.never)
         if before is not params.place:
             await self._configuration.change(placed(params.app, params.place, given.always, given.never))
-            self._loop.look_again()
+            self._parts.loop.look_again()
         return programs.PlacedProgram(params.app, params.place, before)
 
     def _look(self) -> tuple[list[UserProcess], Mapping[str, MenuEntry]]:

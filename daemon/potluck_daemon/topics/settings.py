@@ -5,15 +5,11 @@ from __future__ import annotations
 from potluck_control.method import Empty
 from potluck_control.methods import settings
 
-from potluck_daemon.configuration import Configuration
 from potluck_daemon.settings.page import settings_page
 from potluck_daemon.topics.topic import Topic, answers
 
 
 class SettingsTopic(Topic):
-    def __init__(self, configuration: Configuration) -> None:
-        self._configuration = configuration
-
     @answers(settings.GET)
     async def _get(self, _: Empty) -> settings.SettingsPage:
         configuration = self._configuration

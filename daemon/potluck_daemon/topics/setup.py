@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import structs
 from potluck_control.method import Empty
@@ -16,11 +16,11 @@ from potluck_control.methods.setup import BeginParams, SetupState
 from potluck.errors import PotluckError, UsageError
 from potluck.sentences import sentence
 from potluck.tasks import start_task
-from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.machine import Hardware, look
 from potluck_daemon.environment.setup_process import SetupProcess
 from potluck_daemon.environment.state import read_state
 from potluck_daemon.environment.store import Store
+from potluck_daemon.parts import Parts
 from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
@@ -30,14 +30,8 @@ LOOK_INTERVAL_S = 60.0  # between looks at GPUs and driver, which take a moment
 
 
 class SetupTopic(Topic):
-    """`on_end` is called after each set-up, because the engine runs in the new environment from then on."""
-
-    def __init__(
-        self, configuration: Configuration, publish: Callable[[str, object], None], on_end: Callable[[], None]
-    ) -> None:
-        self._configuration = configuration
-        self._publish = publish
-        self._on_end = on_end
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
         self._making = SetupProcess(self._tell_soon)
         self._asked = BeginParams()  # parameters of the set-up that runs
         self._machine: Hardware | None = None
@@ -113,7 +107,7 @@ class SetupTopic(Topic):
         self._asked = BeginParams()
         await self._look(self._asked)
         self._tell()
-        self._on_end()
+        self._parts.loop.wake()  # the engine runs in the new environment from then on
 
     async def _stop(self) -> None:
         if self._task is not None:
@@ -142,4 +136,4 @@ class SetupTopic(Topic):
             self._timer.cancel()
         self._timer, self._told_at = None, time.monotonic()
         if self._state is not None:
-            self._publish(setup.EVENT, self._with_progress(self._state))
+            self._parts.broadcast.publish(setup.EVENT, self._with_progress(self._state))

@@ -23,12 +23,9 @@ from potluck.membership.membership import Membership
 from potluck.membership.records import Content
 from potluck.protocol.swarm import new_swarm
 from potluck.sentences import sentence
-from potluck_daemon.configuration import Configuration
 from potluck_daemon.metering.meters import taken_bytes
-from potluck_daemon.settings.state import StateFile
-from potluck_daemon.supervisor.supervisor import Supervisor
+from potluck_daemon.parts import Parts
 from potluck_daemon.swarms.contact import reach
-from potluck_daemon.swarms.keeping import MembersKeeper
 from potluck_daemon.swarms.new_model import NewModel, find_model
 from potluck_daemon.topics.topic import Topic, answers
 
@@ -38,13 +35,8 @@ _PINNED_AT_ONCE_BYTES = 4 << 30  # read in a few seconds; a larger model is pinn
 
 
 class SwarmsTopic(Topic):
-    def __init__(
-        self, configuration: Configuration, supervisor: Supervisor, keeper: MembersKeeper, memory: StateFile
-    ) -> None:
-        self._configuration = configuration
-        self._supervisor = supervisor
-        self._keeper = keeper
-        self._memory = memory
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
         self._change = swarms.ModelChange()
 
     @answers(schema.JOIN)
@@ -70,7 +62,7 @@ class SwarmsTopic(Topic):
             with contextlib.suppress(CheckpointError):  # some files are elsewhere, so members need copies of their own
                 membership = await self._pin(membership, model)
         if params.is_public:
-            membership, _, _ = await self._keeper.lead(swarm.name, lambda own: [public_seats(own, time.time())])
+            membership, _, _ = await self._parts.members.lead(swarm.name, lambda own: [public_seats(own, time.time())])
         return await self._joined(membership, moves=params.moves)
 
     async def _find_model(self, wanted: str) -> NewModel:
@@ -115,7 +107,7 @@ class SwarmsTopic(Topic):
         """Sign which model a swarm has, with its files if all of them are here. Raises PotluckError."""
         manifests = Manifests(self._configuration.places.state / "manifests")
         found = await asyncio.to_thread(model.pinned, manifests)
-        pinned, _, _ = await self._keeper.lead(membership.swarm.name, lambda own: [choose_model(own, found)])
+        pinned, _, _ = await self._parts.members.lead(membership.swarm.name, lambda own: [choose_model(own, found)])
         return pinned
 
     async def _joined(self, membership: Membership, *, moves: bool) -> schema.Joined:
@@ -134,7 +126,7 @@ class SwarmsTopic(Topic):
         swarm = configuration.invited_swarm(addresses, for_others=True)
         joined = configuration.swarms.find(swarm.name)
         if params.is_public:
-            joined, _, _ = await self._keeper.lead(swarm.name, lambda own: [public_seats(own, now_s)])
+            joined, _, _ = await self._parts.members.lead(swarm.name, lambda own: [public_seats(own, now_s)])
         if swarm.is_open:
             return schema.SwarmInvite(swarm.name, encode_invite(Invite(swarm)))
         public = public_invite(joined)
@@ -150,7 +142,7 @@ class SwarmsTopic(Topic):
                 raise UsageError(sentence("your open invites would let in more people than you may invite"), hint=hint)
             return [offer]
 
-        _, new, _ = await self._keeper.lead(swarm.name, decide)
+        _, new, _ = await self._parts.members.lead(swarm.name, decide)
         encoded = encode_invite(Invite(swarm, seed, new[-1].data))
         return schema.SwarmInvite(swarm.name, encoded, offer.expires_s, params.people, link_of(swarm))
 
@@ -176,7 +168,7 @@ class SwarmsTopic(Topic):
         membership = configuration.swarms.load().get(params.name)
         if membership is not None and not params.is_sure:
             key = membership.swarm.founder_key
-            if key is None or key.hex() not in self._memory.state.codes_shown:
+            if key is None or key.hex() not in self._parts.memory.state.codes_shown:
                 require_other_leader(membership)
         configuration.swarms.remove(params.name)
         log.info("left the swarm %s", params.name)

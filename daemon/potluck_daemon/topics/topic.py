@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import cached_property
 from typing import Any, TypeVar
 
 from potluck_control.method import Method
@@ -11,6 +10,7 @@ from potluck_control.method import Method
 from potluck.sentences import NOTHING, Sentence
 from potluck.tasks import BackgroundTasks
 from potluck_daemon.control.server import Handler
+from potluck_daemon.parts import Parts
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -29,7 +29,17 @@ def answers(method: Method[P, R]) -> Callable[[Callable[[T, P], Awaitable[R]]], 
 
 
 class Topic:
-    """One group of methods. It is made once, before the daemon runs."""
+    """One group of methods. It is made once, before the daemon runs.
+
+    Attributes:
+        tasks: what this topic does besides answering.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._configuration = parts.configuration
+        self._supervisor = parts.supervisor
+        self.tasks = BackgroundTasks()
 
     def handlers(self) -> dict[str, Handler]:
         """Return the function that answers each method, by the method's name."""
@@ -45,11 +55,6 @@ class Topic:
     def notice(self) -> Sentence:
         """The sentence that a status page should show about this topic, if there is one."""
         return NOTHING
-
-    @cached_property
-    def tasks(self) -> BackgroundTasks:
-        """What this topic does besides answering."""
-        return BackgroundTasks()
 
     async def close(self) -> None:
         """End what was begun and is not over."""

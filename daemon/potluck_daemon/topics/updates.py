@@ -12,7 +12,6 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from potluck_control.settings import UpdateSettings
 from potluck.errors import PotluckError, UsageError
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.child import started
-from potluck_daemon.configuration import Configuration
+from potluck_daemon.parts import Parts
 from potluck_daemon.topics.topic import Topic, answers
 from potluck_daemon.updates.manifest import is_newer, require_publisher
 from potluck_daemon.updates.notes import Notes, NotesFile
@@ -43,13 +42,9 @@ _COMMAND = ("potluck_cli.main", "update", "--json")
 
 
 class UpdatesTopic(Topic):
-    """`started_at`: when the daemon started, in Unix seconds."""
-
-    def __init__(self, configuration: Configuration, publish: Callable[[str, object], None], started_at: float) -> None:
-        self._configuration = configuration
-        self._publish = publish
-        self._started_at = started_at
-        self._file = NotesFile(configuration.places)
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self._file = NotesFile(parts.configuration.places)
         self._versions = own_versions()
         self._running = version("potluck")
         self._jitter_s = random.uniform(0, _JITTER_S)
@@ -68,7 +63,7 @@ class UpdatesTopic(Topic):
                 self._show_while_locked()
             self._show(notes)
         is_allowed = settings.check and settings.names_publisher
-        if is_allowed and is_due(now, notes.asked_at, self._started_at, self._jitter_s):
+        if is_allowed and is_due(now, notes.asked_at, self._parts.started_at, self._jitter_s):
             self._begin_check()
 
     @property
@@ -173,7 +168,7 @@ class UpdatesTopic(Topic):
         state = self._as_state(notes)
         if state != self._shown:
             self._shown = state
-            self._publish(updates.EVENT, state)
+            self._parts.broadcast.publish(updates.EVENT, state)
         return state
 
     def _as_state(self, notes: Notes) -> UpdatesState:

@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 from potluck_control.settings import UpdateSettings
 
 from potluck.errors import PotluckError, UsageError
+from potluck.protocol.codec import decode
 from potluck.protocol.signatures import is_by
 from potluck.sentences import sentence
 
@@ -86,12 +87,12 @@ def read_offer(content: bytes, signature: bytes, keys: Sequence[str]) -> tuple[O
 def parse_offer(content: bytes) -> Offer:
     """Read bytes whose signature was checked. Raises BadManifestError."""
     try:
-        offer = msgspec.json.decode(content, type=Offer)
+        offer = decode(Offer, content)
         if not offer.issued_at < offer.expires_at <= offer.issued_at + _MAX_LIFETIME_S:
             raise ValueError("expires_at")
         if offer.next_key:
             parse_key(offer.next_key)
-    except (ValueError, RecursionError, UsageError) as error:
+    except (ValueError, UsageError) as error:
         raise BadManifestError(sentence("the update's description makes no sense: {why}", why=str(error))) from None
     changes = tuple(" ".join(line.split())[:_MAX_LETTERS] for line in offer.changes)
     return msgspec.structs.replace(offer, changes=changes)

@@ -6,7 +6,6 @@ it outlives the daemon that asks for it: systemd ends everything that a service 
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
@@ -47,13 +46,14 @@ class LocalSuccessor:
         try:
             self._client.call(schema.HELLO, _HELLO)
         except DaemonAwayError as error:
-            if not isinstance(error.__cause__, FileNotFoundError | ConnectionRefusedError):
-                raise  # a daemon that hangs can be neither drained nor ignored
-        command = python_command(sys.executable, "-m", "potluck_cli.main", "drain", "--json", "--within", _DRAIN_WITHIN)
+            if isinstance(error.__cause__, FileNotFoundError | ConnectionRefusedError):
+                return False
+            raise  # a daemon that hangs can be neither drained nor ignored
+        command = python_command(sys.executable, "-m", "potluck_cli.main", "drain", "--within", _DRAIN_WITHIN)
         done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise PotluckError(sentence("the daemon does not end: {why}", why=done.stderr.strip()), hint="potluck logs")
-        return bool(json.loads(done.stdout)["was_running"])
+        return True
 
     def start(self, folder: Path) -> str:
         if self._unit is not None:

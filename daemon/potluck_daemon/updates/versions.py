@@ -20,6 +20,7 @@ import msgspec
 
 from potluck.errors import PotluckError, UsageError
 from potluck.files import replace_link, write_atomically
+from potluck.protocol.codec import decode, encode
 from potluck.sentences import sentence
 
 PROVED_S = 30.0  # how long its daemon must run for a version to prove itself
@@ -60,7 +61,7 @@ class Versions:
     def trial(self) -> Trial | None:
         """Return the running trial. A damaged note counts as none: the version in use stays."""
         try:
-            return msgspec.json.decode(self._trial_file.read_bytes(), type=Trial)
+            return decode(Trial, self._trial_file.read_bytes())
         except (OSError, ValueError):
             return None
 
@@ -115,7 +116,7 @@ class Versions:
         return self.root / "trial.json"
 
     def _note(self, trial: Trial) -> None:
-        write_atomically(self._trial_file, msgspec.json.encode(trial), mode=0o644)
+        write_atomically(self._trial_file, encode(trial), mode=0o644)
 
     def _link(self, name: str, version: str) -> None:
         replace_link(self.root / name, f"versions/{version}")

@@ -15,10 +15,11 @@ from potluck_control.methods.settings import Change, SetParams
 from potluck_control.places import Places
 from potluck_control.schema import SwarmStatus
 from potluck_daemon.daemon import Daemon
+from potluck_daemon.loop import ServingLoop
+from potluck_daemon.parts import Parts
 from potluck_daemon.reporting.display import download, needs, served
 from potluck_daemon.supervisor.supervisor import EngineFacts, reported
 from potluck_daemon.swarms.stored_models import ModelMover
-from potluck_daemon.view import DaemonView
 
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.swarm import new_swarm
@@ -76,8 +77,8 @@ async def test_what_a_swarm_runs_is_not_deleted_by_mistake_and_what_is_served_ne
     with pytest.raises(ControlError, match="friends runs owner/small"):
         await ask(models.DELETE, DeleteParams("owner/small"))
     with monkeypatch.context() as serving:
-        serving.setattr(DaemonView, "served", lambda _: Served("owner/small", "friends", 4))
-        serving.setattr(DaemonView, "is_serving", property(lambda _: True))
+        serving.setattr(Parts, "served", lambda _: Served("owner/small", "friends", 4))
+        serving.setattr(ServingLoop, "is_serving", property(lambda _: True))
         with pytest.raises(ControlError, match="the engine serves owner/small"):
             await ask(models.DELETE, DeleteParams("owner/small", force=True))
     assert len(os.listdir(hub)) == 2

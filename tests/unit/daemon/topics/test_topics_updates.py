@@ -100,7 +100,7 @@ async def test_a_click_is_a_permission_for_once(
     assert calls() == [ASKS]
     assert state.offered is not None
     assert (state.offered.version, state.offered.changes, state.checked_at) == ("99.0", ("faster",), 2.0)
-    assert "Potluck 99.0 is offered" in str(daemon.view.status().notices[-1])
+    assert "Potluck 99.0 is offered" in str(daemon.parts.status().notices[-1])
     with pytest.raises(ControlError, match="updated by the tool that installed it"):
         await ask(updates.INSTALL)
     places.settings_file.write_text(CONFIGURED.replace("AAA", "BBB"))
@@ -153,8 +153,8 @@ async def test_the_daemon_asks_by_itself_only_if_it_may(
     for allowed, asked in (("", []), ("check = true\n", [ASKS])):
         places.settings_file.write_text(CONFIGURED + allowed)
         daemon.configuration.reload()
-        looked = UpdatesTopic(daemon.configuration, lambda *_: None, daemon.view.started_at)
-        looked.tick(daemon.view.started_at + topic._JITTER_S)
+        looked = UpdatesTopic(daemon.parts)
+        looked.tick(daemon.parts.started_at + topic._JITTER_S)
         begun = [task for task in asyncio.all_tasks() if "_ask_publisher" in repr(task.get_coro())]
         await asyncio.gather(*begun)
         assert calls() == asked
@@ -183,19 +183,19 @@ async def test_a_daemon_at_rest_only_looks_whether_the_notes_or_the_settings_are
     looks: list[NotesFile] = []
     real = NotesFile.is_locked
     monkeypatch.setattr(NotesFile, "is_locked", lambda file: (looks.append(file), real(file))[1])
-    looked = UpdatesTopic(daemon.configuration, lambda *_: None, daemon.view.started_at)
-    looked.tick(daemon.view.started_at)
+    looked = UpdatesTopic(daemon.parts)
+    looked.tick(daemon.parts.started_at)
     looks.clear()
-    looked.tick(daemon.view.started_at)
+    looked.tick(daemon.parts.started_at)
     assert looks == []
     with file.lock():
         file.write(Notes(SEEN))
-    looked.tick(daemon.view.started_at)
+    looked.tick(daemon.parts.started_at)
     assert looks
     assert looked.notice == NOTHING  # nobody named that publisher
     places.settings_file.write_text(CONFIGURED)
     daemon.configuration.reload()
-    looked.tick(daemon.view.started_at)
+    looked.tick(daemon.parts.started_at)
     assert looked.notice is not None
     await looked.close()
 

@@ -1,0 +1,99 @@
+"""Counts the modules that encode or decode structures of ours by hand instead of by a codec.
+
+The codecs are `potluck.protocol.codec` for our own processes and files, and msgspec's typed msgpack for peers. Whatever
+else turns values into bytes is found in the source: JSON, `struct`, pickles, and integers as bytes. A module that does
+so for a format that others define, or for bytes without fields, is listed here with what it reads or writes; a test
+fails once a listed module no longer does so. `bytes.fromhex`, slices and `str.split` are not found.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+
+from benchmarks.figures import Measured
+from benchmarks.house import product_trees
+
+_LIBRARIES = frozenset(("json", "marshal", "msgspec.json", "pickle", "struct"))
+_INTEGER = re.compile(r"\bint\.from_bytes$|(?<!self)\.to_bytes$")
+_ERRORS = frozenset(("JSONDecodeError", "error"))
+
+THE_CODEC = "potluck.protocol.codec"
+
+FOREIGN = {
+    "potluck.blocks.launching": "the parameters of CUDA's launches",
+    "potluck.checkpoint.adapter_files": "peft's adapter_config.json, and a text that is digested",
+    "potluck.checkpoint.prepared": "the header of safetensors, and a text that is digested",
+    "potluck.checkpoint.shards": "the header of safetensors, and a text that is digested",
+    "potluck.checkpoint.source": "Hugging Face's config.json and index of shards",
+    "potluck.locks": "the kernel's struct flock",
+    "potluck.manifest": "Hugging Face's index of shards",
+    "potluck.membership.identity": "libp2p's peer ids in base58",
+    "potluck.p2p.frames": "hivemind's frames",
+    "potluck_app.pages.answer": "OpenAI's chat completions",
+    "potluck_control.client": "the kernel's credentials of a socket",
+    "potluck_control.liveness": "the kernel's credentials of a socket",
+    "potluck_control.resources": "Hugging Face's config.json",
+    "potluck_daemon.control.peers": "the kernels' credentials of a socket",
+    "potluck_daemon.metering.traffic": "netlink",
+    "potluck_daemon.presence.idle_wayland": "Wayland",
+    "potluck_daemon.presence.toplevels": "Wayland",
+    "potluck_daemon.presence.wayland": "Wayland",
+    "potluck_daemon.swarms.model_choices": "Hugging Face's config.json and index of shards",
+    "potluck_gateway.answer_format": "OpenAI's answers",
+    "potluck_gateway.client": "OpenAI's chat completions",
+    "potluck_gateway.embedding_format": "OpenAI's embeddings in base64",
+    "potluck_gateway.model": "the arguments of OpenAI's tool calls",
+    "potluck_gateway.ollama_format": "Ollama's requests and answers",
+    "potluck_gateway.requests": "OpenAI's tool calls and schemas",
+    "potluck_gateway.tools": "llguidance's grammars, and tool calls as models write them",
+}
+"""Module -> the format, which others define."""
+
+NO_FIELDS = {
+    "potluck.directory.answers": "a place in an order",
+    "potluck.directory.candidates": "a number drawn from a digest",
+    "potluck.directory.directory": "a number drawn from a digest",
+    "potluck.directory.exchange": "a list of numbers of one size, as one field of a message",
+    "potluck.directory.fields": "a set of blocks as bits, as one field of a message",
+    "potluck.directory.listing": "sums of digests",
+    "potluck.p2p.libp2p": "the number of a peer's connections",
+    "potluck.wire.refusals": "the length of a map in msgpack, after a start that stays for ever",
+    "potluck_engine.network_speed": "one number of seconds, whose bytes the version before reads",
+    "potluck_engine.ranks.mailbox": "pickles of calls with tensors between the processes of one engine",
+}
+"""Module -> what it writes or reads, in which no fields are put together by hand."""
+
+
+def codecs(_: bool) -> Measured:
+    """Count the modules with a codec of their own."""
+    found = hand_codecs(product_trees())
+    return Measured(len(found), {"modules": found})
+
+
+def hand_codecs(modules: Mapping[str, ast.Module]) -> dict[str, list[str]]:
+    """Map the modules with a codec of their own to what they use for it."""
+    found = {module: sorted(set(codec_calls(tree))) for module, tree in modules.items()}
+    excused = {THE_CODEC, *FOREIGN, *NO_FIELDS}
+    return {module: calls for module, calls in found.items() if calls and module not in excused}
+
+
+def codec_calls(tree: ast.Module) -> Iterator[str]:
+    """Yield what a module uses to turn values into bytes or back, such as `json.loads`."""
+    origins: dict[str, str] = {}
+    nodes = list(ast.walk(tree))
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            origins |= {alias.asname or alias.name: alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            origins |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            yield from (f"{node.module}.{alias.name}" for alias in node.names if node.module in _LIBRARIES)
+    for node in nodes:
+        if isinstance(node, ast.Attribute):
+            owner = ast.unparse(node.value)
+            library = origins.get(owner, owner)
+            if library in _LIBRARIES and node.attr not in _ERRORS:
+                yield f"{library}.{node.attr}"
+        elif isinstance(node, ast.Call) and _INTEGER.search(ast.unparse(node.func)) and node.args:
+            yield ast.unparse(node.func).rpartition(".")[2]
