@@ -1,7 +1,8 @@
 """The files of ours whose code runs between a click on Pause in the tray and freed memory: `pause_files`.
 
-A real app is clicked through its tray menu; a daemon pauses, and its engine, which serves the demo model to a swarm,
-ends. All of them are traced (`benchmarks/tracing`), from the click until the kernel has the engine's memory back.
+A real app is clicked through its tray menu; a daemon pauses, and its engine ends, which serves the demo model beside
+another server. App, daemon and engine are traced (`benchmarks/tracing`), from the click until the kernel has the
+engine's memory back.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import asyncio
 import json
 import os
 import select
-import statistics
 import tempfile
 import time
 from collections import defaultdict
@@ -18,13 +18,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from potluck_control import schema
-from potluck_control.resources import DEMO_MODEL, resource
+from potluck_control.resources import DEMO_MODEL, num_blocks_of, resource
 from potluck_control.states import State
 
 from benchmarks.app import tray_app
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
 from benchmarks.traced import Trace
+from potluck.protocol.blocks import Span
 from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
 from tests.helpers.desktop import desktop
 from tests.helpers.tray_host import TrayItem
@@ -45,11 +46,7 @@ def pause_files(soak: bool) -> Measured:
         freed_s = asyncio.run(_pause(number, calls, rounds))
         lines = calls.read_text().splitlines()
     files = in_every_round(lines, rounds)
-    detail = {
-        "files": files,
-        "traced_s": [round(value, 3) for value in freed_s],
-        "median_s": statistics.median(freed_s),
-    }
+    detail = {"files": files, "traced_s": [round(value, 3) for value in freed_s]}
     return Measured(len(files), detail)
 
 
@@ -82,7 +79,7 @@ async def _pause(number: Path, calls: Path, rounds: int) -> list[float]:
         "LANG": "C.UTF-8",
     }
     with (
-        LocalSwarm(folder, ()) as swarm,
+        LocalSwarm(folder, [Span(0, num_blocks_of(folder))]) as swarm,
         desktop(window_manager=True) as screen,
         DaemonProcess(_SETTINGS.format(checkpoint=folder), environment=screen.environment | traced) as daemon,
     ):

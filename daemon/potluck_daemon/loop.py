@@ -37,6 +37,7 @@ from potluck_daemon.supervisor.supervisor import Supervisor
 log = logging.getLogger(__name__)
 
 MEMORY_LOOK_S = 2.0  # while a game runs beside an engine that has not ended
+_FREED_S = 1.0  # most engines end in a tenth of a second; those with open sessions go on while others are told
 _LONGEST_WAIT_S = 60.0  # the clock of timers stands still while the computer sleeps, and a pause may end meanwhile
 
 
@@ -103,8 +104,10 @@ class ServingLoop:
         self._finish_by = time.monotonic() + seconds
         self._step_now()
 
-    def pause(self, until: float | None, *, until_game_ends: bool = False) -> None:
-        """Pause until a Unix time, or until resumed.
+    async def pause(self, until: float | None, *, until_game_ends: bool = False) -> None:
+        """Pause until a Unix time, or until resumed. Return once the memory is free, if that doesn't take long.
+
+        The engine ends first, because somebody waits for its memory. A drain goes on.
 
         Raises:
             UsageError: there is no game whose end to wait for.
@@ -120,6 +123,8 @@ class ServingLoop:
                 )
             raise UsageError(sentence("no game is running as far as Potluck can see"), hint=hint)
         self._set_pause(Pause(time.time(), until, until_game_ends))
+        if self._finish_by is None:
+            await self._supervisor.stop(_FREED_S)
         self._step_now()
         self._confirm()
 

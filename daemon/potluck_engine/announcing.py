@@ -48,6 +48,7 @@ class Announcements:
         self._service: Service | None = None
         self._announcer: Announcer | None = None
         self._beating: asyncio.Task[None] | None = None
+        self._leaving: asyncio.Task[None] | None = None
 
     @property
     def throughput_tps(self) -> float:
@@ -100,10 +101,15 @@ class Announcements:
         await cancel_and_wait(self._beating)
 
     async def leave(self) -> None:
-        """Announce OFFLINE, as far as the directory answers. Idempotent; `join` may follow."""
+        """Announce OFFLINE, as far as the directory answers. Idempotent; `join` may follow.
+
+        It goes on if the caller is cancelled, and the next caller waits for the same announcement.
+        """
         if self._announcer is not None:
             announcer, self._announcer = self._announcer, None
-            await announcer.stop()
+            self._leaving = start_task(announcer.stop())
+        if self._leaving is not None:
+            await asyncio.shield(self._leaving)
 
     async def _beat(self) -> None:
         """Keep the heartbeat's figures fresh; the announcer decides when they go out."""

@@ -11,7 +11,7 @@ from potluck_control.engine_messages import MIN_DUTY
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.receipts import Booking
 from potluck.tasks import first_of, keep_running
-from potluck_engine.daemon_pipe import DaemonPipe, end_by_force
+from potluck_engine.daemon_pipe import DaemonPipe, end_at_once, end_by_force
 from potluck_engine.engine_reports import EngineReporter, prepared_report
 from potluck_engine.fitting import resolved
 from potluck_engine.receipts import Tabs
@@ -77,6 +77,8 @@ class _Child:
                     engine.node.publish(records)
                 case messages.Stop():
                     break
+        if engine.is_idle and await engine.leave():
+            end_at_once()  # ending one part after the other would hold the memory
         if engine.is_between:
             end_by_force(_BETWEEN_S)
 

@@ -2,6 +2,7 @@
 
     start:    host and DHT | checkpoint and blocks, side by side -> JOINING -> handlers -> ONLINE
     stop:     refuse new work -> OFFLINE | sessions end after their step, memory is freed -> host
+    leave:    refuse new work -> OFFLINE; then the process ends, which frees everything
     offload:  like `stop`, but the host stays in the network
     restore:  bring the same span up again with the same host
     reload:   give up the span and bring up another one, where blocks cannot be exchanged while serving
@@ -67,6 +68,7 @@ from potluck_engine.service import Service
 log = logging.getLogger(__name__)
 
 _REASON_S = 5.0  # for a load to fail after a device was lost
+_GOODBYE_S = 0.3  # for the swarm to hear it while somebody waits for the memory
 _EXAMINE_WAIT_S = 20.0  # for sessions to end before the weights are reloaded
 _IDLE_WAIT_S = 600.0  # for a moment without sessions in which connections may end
 _LOAD_AGAIN_S = 5.0  # after files were found wrong, so that their writer can finish
@@ -188,6 +190,25 @@ class Engine:
         if await self.node.stop():
             log.info("stopped")
             self._on_event(events.Offline())
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether nobody uses this server, nothing changes, and no other process computes with it."""
+        service = self.service
+        has_work = service is None or not service.sessions.is_empty or self._changing.locked()
+        return not has_work and self.loader.ranks is None
+
+    async def leave(self) -> bool:
+        """Tell the swarm that this server is gone. Return whether it took the news at once.
+
+        Then the process may end if it `is_idle`. Otherwise `stop` frees the memory while the news is on its way.
+        """
+        self._served.admission.leaving = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GOODBYE_S):
+                await self._announcements.leave()
+                return True
+        return False
 
     async def drain(self) -> None:
         """Leave the swarm's directory and refuse new sessions; open ones go on. `restore` undoes it. Event: Offline."""

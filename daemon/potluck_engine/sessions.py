@@ -67,6 +67,11 @@ class SessionTable:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is neither a session nor a call."""
+        return not self._sessions and not self._calls
+
     def add(self, session: OpenSession, now: float) -> None:
         """Add a session; when there are too many, end another person's. Raises RemoteError BUSY if none can go."""
         if len(self._sessions) - len(self._ending) >= self._max:

@@ -70,9 +70,9 @@ class RuntimeDir:
             self._lock = -1
 
 
-def remove_dead() -> None:
-    """Remove what dead nodes of this user left below `default_parent()`, as after a process was killed."""
-    parent = default_parent()
+def remove_dead(parent: Path | None = None) -> None:
+    """Remove what dead nodes of this user left below `parent`, or the default one: those that ended at once."""
+    parent = parent or default_parent()
     with contextlib.suppress(OSError, PotluckError):
         _require_private(parent)
         with alone(parent):

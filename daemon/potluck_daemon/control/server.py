@@ -147,13 +147,16 @@ class ControlServer:
     async def _converse(self, connection: Connection) -> None:
         """Answer one request after the other, until the caller hangs up."""
         while text := await connection.read():
-            if connection.is_stranger and older_protocol.is_older(text):
+            # A web page that reaches the socket through some forwarder begins with a line of HTTP, and must not get on
+            # to a line that it chose. So the first line that is no request ends the connection.
+            try:
+                request = _decoded(lines.Request, text, lines.BAD_REQUEST)
+            except LineError:
+                if not (connection.is_stranger and older_protocol.is_older(text)):
+                    raise
                 hello: Any = await self._handlers[schema.HELLO.name](schema.HelloParams())
                 await connection.write(await older_protocol.answer(connection.reader, hello))
                 return
-            # A web page that reaches the socket through some forwarder begins with a line of HTTP, and must not get on
-            # to a line that it chose. So the first line that is no request ends the connection.
-            request = _decoded(lines.Request, text, lines.BAD_REQUEST)
             connection.is_stranger = False
             try:
                 result = await self._answer(request, connection)

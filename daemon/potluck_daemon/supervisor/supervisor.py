@@ -40,6 +40,7 @@ from potluck_control.schema import EngineStatus
 
 from potluck.errors import UsageError
 from potluck.p2p.ports import tcp_ports
+from potluck.p2p.runtime_dir import remove_dead
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 from potluck.sentences import NOTHING, Blocks, Sentence, sentence, verbatim
@@ -282,11 +283,16 @@ class Supervisor:
         self._retry_at = None
         self._failures = 0
 
+    async def stop(self, timeout_s: float | None = None) -> None:
+        """Stop the engine, and wait for its end for at most `timeout_s`."""
+        if self._phase is not Phase.STOPPING:
+            self._stop()
+        if self._task is not None:
+            await asyncio.wait({self._task}, timeout=timeout_s)
+
     async def close(self) -> None:
         """Stop the engine and wait for its end."""
-        self._stop()
-        if self._task is not None:
-            await asyncio.wait({self._task})
+        await self.stop()
         await self._standby.leave()
 
     def _start(self, launch: LaunchSpec | None, python: str, environment: Mapping[str, str]) -> None:
@@ -327,6 +333,8 @@ class Supervisor:
         self._is_stopped = False
         self._handing_over = None
         was_told = self._phase is Phase.STOPPING
+        if self._launch is not None:
+            remove_dead(self._launch.runtime_dir)
         ran_s = self._clock() - (self._online_at or self._clock())
         self._engine = self._task = None
         self._phase = Phase.ENDED
@@ -405,7 +413,7 @@ class Supervisor:
             self._on_message(self._launch, message)
         if self._phase not in (Phase.OFFLOADING, Phase.STOPPING, Phase.ENDED):  # these have deadlines of their own
             self._expect(SILENCE_S, sentence("it stopped answering"))
-        if is_news:
+        if is_news and self._phase is not Phase.STOPPING:  # its end is what counts then
             self._on_change()
 
     def _tell_launch(self) -> None:

@@ -30,7 +30,7 @@ class ServingTopic(Topic):
     @answers(schema.PAUSE)
     async def _pause(self, params: schema.PauseParams) -> Status:
         until = None if params.seconds is None else time.time() + params.seconds
-        self._parts.loop.pause(until, until_game_ends=params.until_game_ends)
+        await self._parts.loop.pause(until, until_game_ends=params.until_game_ends)
         return self._parts.status()
 
     @answers(schema.RESUME)

@@ -34,13 +34,34 @@ async def test_a_child_waits_for_its_launch_whatever_is_said_before(
     assert (found is None) if ends != "launched" else (found is not None and found.serve.blocks == "0:2")
 
 
+@pytest.mark.parametrize(
+    ("is_idle", "has_left", "is_at_once"), [(True, True, True), (True, False, False), (False, True, False)]
+)
+async def test_an_idle_engine_ends_at_once_when_the_swarm_knows(
+    is_idle: bool, has_left: bool, is_at_once: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends: list[bool] = []
+    engine = Mock(is_idle=is_idle, is_between=False, wait_lost=Event().wait, start=Event().wait)
+    engine.leave, engine.stop = AsyncMock(return_value=has_left), AsyncMock()
+    monkeypatch.setattr(pipe, "end_at_once", lambda: ends.append(True))
+    assert await _forced(engine, tmp_path, monkeypatch) == [None]
+    assert bool(ends) is is_at_once
+    engine.stop.assert_awaited()  # here the process goes on
+
+
 @pytest.mark.parametrize("is_between", [True, False])
 async def test_an_engine_in_the_middle_of_a_load_ends_within_seconds_of_its_stop(
     is_between: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such as the compilation of a kernel while a game waits; sessions get more time."""
+    engine = Mock(is_between=is_between, is_idle=False, wait_lost=Event().wait, start=Event().wait, stop=AsyncMock())
+    assert await _forced(engine, tmp_path, monkeypatch) == ([2.0, None] if is_between else [None])
+    engine.stop.assert_awaited()
+
+
+async def _forced(engine: Mock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+    """Launch an engine and say Stop. Return the times after which it ends by force."""
     forced: list[float | None] = []
-    engine = Mock(is_between=is_between, wait_lost=Event().wait, start=Event().wait, stop=AsyncMock())
     monkeypatch.setattr(pipe, "Engine", lambda *_, **__: engine)
     monkeypatch.setattr(pipe, "EngineReporter", lambda *_: Mock(watch_coverage=Event().wait))
     monkeypatch.setattr(pipe, "resolved", lambda spec: spec)
@@ -52,5 +73,4 @@ async def test_an_engine_in_the_middle_of_a_load_ends_within_seconds_of_its_stop
     await pipe._Child(daemon).work()
     daemon.close()
     ours.close()
-    assert forced == ([2.0, None] if is_between else [None])
-    engine.stop.assert_awaited()
+    return forced
