@@ -110,8 +110,8 @@ class LocalProcess:
             if event is None:
                 raise PotluckError(f"{self.name} ended before it was {name}: {self._last_words()}")
             if event["event"] == "failed":
-                hint = f"{event['hint']}; last in its log: {self._last_words()}"
-                raise PotluckError(f"{self.name} cannot start: {event['message']}", hint=hint)
+                hint = f"{event['advice']['text']}; last in its log: {self._last_words()}"
+                raise PotluckError(f"{self.name} cannot start: {event['error']['text']}", hint=hint)
             self.events[event["event"]] = event
         return self.events[name]
 

@@ -119,11 +119,11 @@ class FreeEngine:
             if event["event"] in ("Online", "Reshaped", "Settled"):
                 self.spans.append((now, Span.parse(event["span"])))
             if event["event"] == "Failed":
-                self.failed = event["message"]
+                self.failed = event["error"]["text"]
             if event["event"] in ("Moving", "Settled"):
                 self.is_settled = event["event"] == "Settled"
             if event["event"] == "Moving":
-                self.moves.append(f"{event['span']} -> {event['target']}: {event['why']}")
+                self.moves.append(f"{event['span']} -> {event['target']}: {event['why']['text']}")
 
 
 def organise(soak: bool) -> Measured:

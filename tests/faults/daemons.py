@@ -174,7 +174,7 @@ class _Run:
             is_lost = True
         if not is_lost:
             return
-        if set(self._victim.status().notices) <= before.notices:
+        if set(map(str, self._victim.status().notices)) <= before.notices:
             yield f"{before} became {now}, and no notice says so"
         self._victim.write_settings(before.settings)
         self._victim.become_founder(self._daemons.local)
@@ -189,7 +189,7 @@ def _known(daemon: DaemonProcess) -> _Known:
         daemon.settings_file.read_text(errors="replace") if daemon.settings_file.exists() else "",
         client.call(earnings.SUMMARY).total.tokens,
         client.call(contribution.NOW).total.tokens,
-        frozenset(daemon.status().notices),
+        frozenset(map(str, daemon.status().notices)),
     )
 
 

@@ -36,7 +36,7 @@ class Reports:
         """The first report that names exactly these."""
         while True:
             report = await self.next()
-            if tuple(sighting.who for sighting in report) == who:
+            if tuple(str(sighting.who) for sighting in report) == who:
                 return report
 
 

@@ -233,8 +233,8 @@ class Installation:
         """Return when `updating` has noted that it is there, or has ended."""
         with waiting():
             while updating.poll() is None:
-                progress = self.notes().progress
-                if progress is not None and progress.text == step:
+                progress = self.notes().step
+                if progress is not None and progress.text.text == step:
                     return
                 time.sleep(0.01)
 

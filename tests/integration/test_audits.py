@@ -121,7 +121,9 @@ def test_a_leader_who_comes_later_confirms_what_a_client_found_and_the_accused_l
         eve.wait_for(lambda _: reported(eve) and reported(eve)[0].checked_at is not None)
         assert (reported(eve)[0].is_here, reported(eve)[0].found_by, reported(eve)[0].damaged) == (True, ("Ann",), "")
         said = eve.wait_for(
-            lambda status: any("This computer returned wrong results: found by Ann" in each for each in status.notices)
+            lambda status: any(
+                "This computer returned wrong results: found by Ann" in each.text for each in status.notices
+            )
         )
         assert said.state is State.SERVING
         settings = f'checkpoint = "{CHECKPOINT}"\nblocks = "0:4"\n'

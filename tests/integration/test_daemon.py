@@ -121,7 +121,7 @@ def test_a_game_gets_the_memory_and_a_live_generation_ends_elsewhere_with_the_sa
             playing.enter_context(scripted_game(tmp_path))
             yielded = serving.wait_state(State.YIELDED)
             assert yielded.reason is Reason.EXCLUSIVE_APP
-            assert GAME in yielded.text
+            assert GAME in yielded.text.text
             assert before - anonymous_bytes(pid) > WEIGHT_BYTES / 2
 
         assert torch.equal(generated(swarm, play)[0], expected)
@@ -150,7 +150,7 @@ def test_a_pause_ends_the_engine_survives_a_restart_of_the_daemon_and_ends_with_
     paused = serving.wait_state(State.PAUSED)
     assert paused.reason is Reason.TIMER
     assert paused.until is not None
-    assert "Paused by you" in [item.text for item in serving.client.call(schema.HISTORY).transitions]
+    assert "Paused by you" in [item.text.text for item in serving.client.call(schema.HISTORY).transitions]
     serving.kill()
     serving.start()
     assert serving.status().state is State.PAUSED
@@ -164,8 +164,7 @@ def test_a_killed_engine_is_started_again_and_the_reason_is_kept(serving: Daemon
     restarts = serving.status().engine.restarts
     os.kill(pid, signal.SIGKILL)
     failed = serving.wait_for(lambda status: status.engine.restarts > restarts)
-    assert failed.engine.last_failure is not None
-    assert "killed" in failed.engine.last_failure
+    assert "killed" in failed.engine.last_failure.text
     assert psutil.wait_procs(leftovers, timeout=60)[1] == []
     assert serving.wait_for(lambda status: status.engine.pid is not None).engine.pid != pid
 
@@ -180,7 +179,7 @@ def test_drained_it_lets_a_generation_end_here_and_takes_no_new_one(
         command = [*POTLUCK, "drain", "--within", "90s", "--json"]
         drained.append(start_python(command, env=serving.environment, stdout=subprocess.PIPE, text=True))
         serving.wait_for(lambda status: status.state is State.DRAINING)
-        assert "Finishing" in serving.status().text
+        assert "Finishing" in serving.status().text.text
 
     tokens, route = generated(swarm, drain)
     assert not route.replaced
@@ -267,13 +266,13 @@ def test_an_edited_file_is_obeyed_without_a_restart_and_a_mistake_in_it_is_not()
     with DaemonProcess("[yield]\nfull_screen = true\n") as daemon:
 
         def is_off(status: schema.Status) -> bool:
-            return any(item.name == "Full-screen windows" and item.state == "off" for item in status.probes)
+            return any(item.name.text == "Full-screen windows" and item.state == "off" for item in status.probes)
 
         daemon.write_settings("[yield]\nfull_screen = false\n")
         daemon.wait_for(is_off)
         daemon.write_settings("[yield]\nfull_screen = 7\n")
         told = daemon.wait_for(lambda status: bool(status.notices))
-        assert "settings.toml line 2: yield.full_screen" in told.notices[0]
+        assert "settings.toml line 2: yield.full_screen" in told.notices[0].text
         assert is_off(told)
         assert "settings.toml line 2: yield.full_screen" in daemon.log()
         daemon.write_settings("[yield]\nfull_screen = true\n")

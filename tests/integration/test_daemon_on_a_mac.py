@@ -34,10 +34,10 @@ async def main():
     watch = Watch(probes, told.set, likely_interval_s=1.0)
     watch.set_level(Level.URGENT)
     everywhere = ("Agents", "Memory")
-    while any(status.state == "watching" and status.name not in everywhere for status in watch.statuses()):
+    while any(status.state == "watching" and status.name.text not in everywhere for status in watch.statuses()):
         told.clear()
         await told.wait()
-    print(json.dumps({"off": off, "states": {status.name: status.state for status in watch.statuses()}}))
+    print(json.dumps({"off": off, "states": {status.name.text: status.state for status in watch.statuses()}}))
     await watch.close()
 
 asyncio.run(main())

@@ -136,9 +136,9 @@ def test_the_doctor_names_gpus_and_driver(loaded: Driver, tmp_path: Path, monkey
     for name, value in loaded.environment.items():
         monkeypatch.setenv(name, value)
     outcome = CommandLine(tmp_path).run("doctor", "--json")
-    found = {item["check"]: item for item in json.loads(outcome.out)["findings"] if item["severity"] == "ok"}
-    assert found["GPU"]["text"] == "NVIDIA Test 9000 with 25.8 GB"
-    assert found["GPU driver"]["text"] == "driver 580.65.06"
+    found = {item["check"]["text"]: item for item in json.loads(outcome.out)["findings"] if item["severity"] == "ok"}
+    assert found["GPU"]["text"]["text"] == "NVIDIA Test 9000 with 25.8 GB"
+    assert found["GPU driver"]["text"]["text"] == "driver 580.65.06"
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavaila
 from potluck_daemon.presence.session import SessionEnvironment, SessionProbe
 from potluck_daemon.presence.sleep import SleepProbe
 
+from potluck.sentences import verbatim
+
 pytestmark = pytest.mark.bus
 
 UPOWER, NETWORK = "org.freedesktop.UPower", "org.freedesktop.NetworkManager"
@@ -125,8 +127,8 @@ async def test_a_lock_is_heard_from_the_screen_saver_service(at: Surroundings) -
 async def test_logind_tells_lock_and_idle_hint(at: Surroundings) -> None:
     async with (
         logind(at, c1=Login()) as service,
-        watching(LogindProbe("lock", at, lock_hint)) as lock,
-        watching(LogindProbe("hint", at, idle_hint)) as idle,
+        watching(LogindProbe(verbatim("lock"), at, lock_hint)) as lock,
+        watching(LogindProbe(verbatim("hint"), at, idle_hint)) as idle,
     ):
         await lock.until_named()
         (active,) = await idle.until_named("keyboard or mouse")
@@ -142,14 +144,14 @@ async def test_logind_tells_lock_and_idle_hint(at: Surroundings) -> None:
 @pytest.mark.parametrize("judge", [lock_hint, idle_hint])
 async def test_a_service_without_a_graphical_session_says_so(at: Surroundings, judge: LoginJudge) -> None:
     async with logind(at, c1=Login(kind="tty"), c2=Login(uid=OTHER)):
-        await gives_up(LogindProbe("of ours", at, judge), ProbeUnavailableError, "no graphical session")
+        await gives_up(LogindProbe(verbatim("of ours"), at, judge), ProbeUnavailableError, "no graphical session")
 
 
 async def test_a_switch_of_users_gives_the_machine_to_the_other_one(at: Surroundings) -> None:
     theirs, greeter = Login(uid=OTHER, user="anna", active=False), Login(uid=OTHER + 1, login_class="greeter")
     async with (
         logind(at, c1=Login(), c2=theirs, greeter=greeter) as service,
-        watching(LogindProbe("switch", at, other_screens)) as reports,
+        watching(LogindProbe(verbatim("switch"), at, other_screens)) as reports,
     ):
         await reports.until_named()
         service.login("c1", Login(active=False))
@@ -164,7 +166,7 @@ async def test_somebody_logged_in_by_network_uses_the_computer(at: Surroundings)
     remote = Login(uid=OTHER, user="anna", seat="", kind="tty")
     async with (
         logind(at, c1=Login()) as service,
-        watching(LogindProbe("users", at, other_users)) as reports,
+        watching(LogindProbe(verbatim("users"), at, other_users)) as reports,
     ):
         await reports.until_named()
         await service.change("c2", remote)
@@ -214,7 +216,7 @@ async def test_a_service_that_hangs_is_said(at: Surroundings, monkeypatch: pytes
     [
         MeteredProbe,
         SleepProbe,
-        lambda at: LogindProbe("logind", at, other_users),
+        lambda at: LogindProbe(verbatim("logind"), at, other_users),
         ScreenSaverProbe,
         lambda at: DesktopIdleProbe(at, GNOME_IDLE, idle_after_s=1),
     ],

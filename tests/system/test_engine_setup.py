@@ -165,7 +165,7 @@ def test_a_list_that_does_not_come_along_is_looked_up_once_and_kept_with_hashes(
     assert unlisted.wheels is not None
     make_wheel(unlisted.wheels, "torch", version=f"{TORCH}+cpu")
     said: list[str] = []
-    manifest = set_up(unlisted, lambda progress: said.append(progress.text), works)
+    manifest = set_up(unlisted, lambda progress: said.append(progress.text.text), works)
     assert manifest.variant == "cpu"
     assert any(f"chose torch=={TORCH}" in text and str(unlisted.requirements) in text for text in said)
     assert "--hash=sha256:" in unlisted.requirements.read_text()
@@ -177,7 +177,7 @@ def test_a_list_that_does_not_come_along_is_looked_up_once_and_kept_with_hashes(
 
 def test_without_the_packages_of_a_variant_the_next_best_is_made_and_that_is_said(unlisted: EnvironmentPlan) -> None:
     said: list[str] = []
-    manifest = set_up(unlisted, lambda progress: said.append(progress.text), works)
+    manifest = set_up(unlisted, lambda progress: said.append(progress.text.text), works)
     assert manifest.variant == "cu130"
     assert any("variant cpu is not to be had here; this one computes on the processor too" in text for text in said)
 

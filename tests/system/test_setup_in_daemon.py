@@ -33,8 +33,8 @@ def test_a_daemon_without_an_engine_makes_one_and_serves(tmp_path: Path) -> None
     with DaemonProcess(LOOPBACK, {**os.environ, **installation.environment}, python=installation.python) as daemon:
         daemon.client.call(schema.CREATE, CreateParams())
         status = daemon.wait_state("idle")
-        assert (status.reason, status.text) == (Reason.NO_ENGINE, "The engine is not set up yet")
-        assert "potluck setup" in status.ends
+        assert (status.reason, status.text.text) == (Reason.NO_ENGINE, "The engine is not set up yet")
+        assert "potluck setup" in status.ends.text
         assert not daemon.client.call(setup.STATE).ready
 
         daemon.client.call(setup.BEGIN)

@@ -49,7 +49,7 @@ def test_the_daemon_updates_itself_when_asked_and_keeps_what_is_its_own() -> Non
         assert (state.running, state.is_allowed, state.can_install, state.error) == (OLD, False, True, None)
         assert state.offered is not None
         assert (state.offered.version, state.offered.changes) == (NEW, ("faster",))
-        assert any(NEW in notice for notice in installation.client.call(schema.STATUS).notices)
+        assert any(NEW in notice.text for notice in installation.client.call(schema.STATUS).notices)
         events = installation.client.events()
         next(events)  # from here on nothing is missed, however fast the update is
         assert installation.client.call(updates.INSTALL).progress is not None

@@ -10,7 +10,7 @@ from potluck_cli.serve import add_arguments, launch_spec
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import find_places
 from potluck_control.settings import ServeSettings
-from potluck_daemon.settings.store import change
+from potluck_daemon.settings.store import SettingsStore
 from potluck_engine.fitting import resolved
 
 from potluck.errors import UsageError
@@ -59,7 +59,7 @@ def test_the_settings_of_the_file_hold_where_serve_has_no_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    change(find_places().settings_file, {"serve.find_nearby": False, "serve.device": "mps", "serve.threads": 3})
+    SettingsStore(find_places(), {}).change({"serve.find_nearby": False, "serve.device": "mps", "serve.threads": 3})
     serve = asked("--swarm", encode_invite(Invite(SWARM)), "--name", "me").serve
     assert serve == ServeSettings(find_nearby=False, device="cpu", name="me")
 

@@ -4,15 +4,16 @@ from potluck_control.methods.settings import Change
 from potluck_control.states import Reason, State
 
 from potluck.protocol.codec import CodecError, decode, encode
+from potluck.sentences import NOTHING, Sentence, sentence, verbatim
 
 FULL = schema.Status(
     state=State.YIELDED,
     reason=Reason.GAME,
-    text="Game is running",
+    text=sentence("{who} is running", who="Game"),
     since=1.5,
     version="1",
     until=2.0,
-    engine=schema.EngineStatus(pid=7, uptime_s=3.0, restarts=1, last_failure="x"),
+    engine=schema.EngineStatus(pid=7, uptime_s=3.0, restarts=1, last_failure=verbatim("x")),
     swarm=schema.SwarmStatus(
         "s", "m", 8, span=(2, 6), coverage=(0, 1, 2, 3, 1, 1, 0, 0), coverage_at=9.0, peer_id="12D3"
     ),
@@ -20,8 +21,8 @@ FULL = schema.Status(
     tokens_per_s=3.25,
     sessions=2,
     tokens_today=10,
-    probes=(schema.ProbeStatus("GameMode", schema.ProbeState.SEEN, "supertux2"),),
-    notices=("a", "b"),
+    probes=(schema.ProbeStatus(verbatim("GameMode"), schema.ProbeState.SEEN, verbatim("supertux2")),),
+    notices=(verbatim("a"), verbatim("b")),
 )
 
 
@@ -30,11 +31,11 @@ def test_a_status_survives_the_way_through_json() -> None:
 
 
 def test_what_a_newer_peer_says_is_read_as_far_as_it_is_known_and_what_is_missing_has_its_default() -> None:
-    probe = {"name": "Ears", "state": "deaf", "detail": "loud"}
-    newer = {"state": "dancing", "reason": "music", "text": "", "since": 1, "version": "9", "probes": [probe]}
+    probe = {"name": {"text": "Ears"}, "state": "deaf", "detail": {"text": "loud", "new": 1}}
+    newer = {"state": "dancing", "reason": "music", "text": {}, "since": 1, "version": "9", "probes": [probe]}
     read = decode(schema.Status, encode(newer | {"new": {"a": [1]}}))
-    probes = (schema.ProbeStatus("Ears", schema.ProbeState.UNKNOWN, "loud"),)
-    assert read == schema.Status(State.UNKNOWN, Reason.UNKNOWN, "", 1.0, "9", probes=probes)
+    probes = (schema.ProbeStatus(Sentence(text="Ears"), schema.ProbeState.UNKNOWN, Sentence(text="loud")),)
+    assert read == schema.Status(State.UNKNOWN, Reason.UNKNOWN, NOTHING, 1.0, "9", probes=probes)
 
 
 def test_a_field_of_a_wrong_type_is_refused_by_name() -> None:

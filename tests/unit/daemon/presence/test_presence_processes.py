@@ -28,6 +28,8 @@ from potluck_daemon.presence.program_probes import (
 )
 from potluck_daemon.presence.x11_windows import covers_screen
 
+from potluck.sentences import verbatim
+
 STEAM = "/home/me/.local/share/Steam"
 REAPER = (f"{STEAM}/ubuntu12_32/reaper", "SteamLaunch", "AppId=1145360", "--")
 
@@ -132,7 +134,9 @@ def test_what_gets_another_parent_is_ours_no_more(made: MadeProcesses, looker: L
 
 async def test_a_probe_sees_what_comes_and_goes_among_many(made: MadeProcesses) -> None:
     found = Sighting(Reason.EXCLUSIVE_APP, "blender", app="blender")
-    probe = ProgramProbe("Listed", ProcessTable(made.surroundings), listed_program(["blender"]), interval_s=0.01)
+    probe = ProgramProbe(
+        verbatim("Listed"), ProcessTable(made.surroundings), listed_program(["blender"]), interval_s=0.01
+    )
     made.add(500, "blender", "blender")
     async with watching(probe) as reports:
         await reports.until_seen(found)
@@ -407,7 +411,7 @@ async def test_a_game_that_outlives_its_launcher_goes_on(made: MadeProcesses) ->
     game = Sighting(Reason.GAME, "Celeste", Certainty.LIKELY, "celeste.exe")
     made.add(400, "umu-run", "umu-run")
     made.add(401, "Celeste.exe", "Z:\\games\\Celeste.exe", parent=400)
-    probe = ProgramProbe("launchers", ProcessTable(made.surroundings), launched_game({}), interval_s=0.01)
+    probe = ProgramProbe(verbatim("launchers"), ProcessTable(made.surroundings), launched_game({}), interval_s=0.01)
     async with watching(probe) as reports:
         await reports.until_seen(game)
         made.remove(400)
