@@ -52,6 +52,7 @@ def test_outsiders_cannot_read_or_compare_datagrams() -> None:
     first, second = encode(HERE, KEY, NOW_S), encode(HERE, KEY, NOW_S)
     assert decode(first, OTHER_KEY, NOW_S) is None
     assert len(first) == len(second) == DATAGRAM_BYTES
+    assert len(encode(Datagram(PEER, 0, asks=True), KEY, NOW_S)) == DATAGRAM_BYTES
     assert first[4:16] != second[4:16]
     assert first[16:] != second[16:]
 
