@@ -16,9 +16,8 @@ from potluck_control.methods.earnings import Entry, LedgerCheck
 from potluck_control.places import find_places
 from potluck_daemon.ledger.backup import back_up, restore
 
-from potluck.protocol.codec import encode
 from potluck_cli.connect import daemon
-from potluck_cli.options import answer
+from potluck_cli.options import answer, print_json
 from potluck_cli.terminal import say
 
 DESCRIPTION = """\
@@ -97,7 +96,7 @@ def _write(entries: Iterator[Entry], file: TextIO, *, as_json: bool) -> None:
         writer.writerows(map(structs.astuple, entries))
         return
     for entry in entries:
-        say(encode(entry).decode(), file=file)
+        print_json(entry, file)
 
 
 def _check(args: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TextIO
 
 from potluck_control.redaction import RedactingFormatter
 from potluck_control.resources import bundled_checkpoint
@@ -15,15 +16,15 @@ from potluck_control.resources import bundled_checkpoint
 from potluck.errors import UsageError
 from potluck.model_folder import downloaded, hub_cache
 from potluck.p2p.ports import check_announced_address, everywhere
-from potluck.protocol.codec import encode
+from potluck.protocol.codec import printed
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck.sentences import sentence
 from potluck_cli.terminal import Terminal, say
 
 
-def print_json(value: object) -> None:
-    """Print a dataclass as one line of JSON."""
-    say(encode(value).decode(), flush=True)
+def print_json(value: object, file: TextIO | None = None) -> None:
+    """Print a value as one line of JSON."""
+    say(printed(value), file=file, flush=True)
 
 
 def add_max_wait(parser: argparse.ArgumentParser) -> None:

@@ -26,13 +26,13 @@ from potluck_control.settings import for_engine
 from potluck.errors import UsageError
 from potluck.formatting import rounded
 from potluck.p2p.runtime_dir import default_parent
-from potluck.protocol.codec import builtins, encode
+from potluck.protocol.codec import builtins
 from potluck_cli.connect import own_settings
 from potluck_cli.interrupts import EXIT_INTERRUPTED, ending_at_once
 from potluck_cli.invites import add_swarm, swarm_of
-from potluck_cli.options import add_node, listen_addresses, log_to_stderr, model_of, positive
+from potluck_cli.options import add_node, listen_addresses, log_to_stderr, model_of, positive, print_json
 from potluck_cli.setting_options import add_setting_options, settings_of
-from potluck_cli.terminal import Style, Terminal, Wait, say
+from potluck_cli.terminal import Style, Terminal, Wait
 
 DESCRIPTION = """\
 Serve blocks of a model to a swarm until Ctrl-C. The weights come from a local checkpoint or from the hub, and only the
@@ -104,7 +104,7 @@ def launch_spec(args: argparse.Namespace) -> LaunchSpec:
 
 def _print_json(event: EngineEvent) -> None:
     """Print `{"event": "online", ...}` with the fields of the event."""
-    say(encode({"event": type(event).__name__.lower(), **builtins(event)}).decode(), flush=True)
+    print_json({"event": type(event).__name__.lower(), **builtins(event)})
 
 
 def _show(terminal: Terminal, event: EngineEvent) -> None:

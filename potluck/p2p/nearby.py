@@ -23,12 +23,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import Annotated
 
+import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from msgspec import Meta, Struct
 
-from potluck.membership.identity import base58_decode, base58_encode
 from potluck.p2p.config import OnAddresses, ignore
 from potluck.p2p.joining import delays_s
 from potluck.protocol.blocks import PeerId
@@ -37,10 +38,10 @@ from potluck.tasks import cancel_and_wait, keep_running, start_task
 log = logging.getLogger(__name__)
 
 GROUP, PORT = "239.255.80.76", 31329  # of the block that RFC 2365 leaves to local networks
-_MAGIC = b"PLN1"
+_MAGIC = b"PLN2"
 _NONCE_BYTES = 12
-_BODY = struct.Struct(">?HB40s")  # asks, TCP port or 0, bytes of the peer id, peer id
-DATAGRAM_BYTES = len(_MAGIC) + _NONCE_BYTES + _BODY.size + 16
+_BODY_BYTES = 96  # of each datagram, so that strangers cannot tell a client from a server
+DATAGRAM_BYTES = len(_MAGIC) + _NONCE_BYTES + _BODY_BYTES + 16
 _DAY_S = 86_400
 _MAX_FOUND = 16
 _MAX_OF_SOURCE = 4  # peers at one address: few people run more nodes on a computer
@@ -51,19 +52,19 @@ _FORGOTTEN_S = 3.5 * _HERE_INTERVAL_S  # a wireless network may lose three annou
 _MAX_INTERFACES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Datagram:
+class Datagram(Struct, frozen=True):
     """What one datagram says. A node that nobody can dial, such as a client, has port 0."""
 
-    peer: PeerId
-    port: int
+    peer: Annotated[PeerId, Meta(pattern=r"^[1-9A-HJ-NP-Za-km-z]{1,55}\Z")]  # base58
+    port: Annotated[int, Meta(ge=0, lt=1 << 16)]
     asks: bool
 
 
 def encode(datagram: Datagram, swarm_key: bytes, now_s: float) -> bytes:
     """Return the datagram; `now_s` in Unix seconds chooses the day's key."""
-    peer = base58_decode(datagram.peer)
-    body = _BODY.pack(datagram.asks, datagram.port, len(peer), peer)
+    fields = msgspec.structs.asdict(datagram)
+    filler = bytes(_BODY_BYTES - len(msgspec.msgpack.encode(fields | {"filler": b""})))
+    body = msgspec.msgpack.encode(fields | {"filler": filler})
     nonce = os.urandom(_NONCE_BYTES)
     return _MAGIC + nonce + _cipher(swarm_key, int(now_s // _DAY_S)).encrypt(nonce, body, _MAGIC)
 
@@ -75,9 +76,9 @@ def decode(data: bytes, swarm_key: bytes, now_s: float) -> Datagram | None:
     nonce, sealed = data[len(_MAGIC) :][:_NONCE_BYTES], data[len(_MAGIC) + _NONCE_BYTES :]
     day = int(now_s // _DAY_S)
     for each in (day, day - 1, day + 1):
-        with contextlib.suppress(InvalidTag):
-            asks, port, length, peer = _BODY.unpack(_cipher(swarm_key, each).decrypt(nonce, sealed, _MAGIC))
-            return Datagram(PeerId(base58_encode(peer[:length])), port, asks) if 0 < length <= len(peer) else None
+        with contextlib.suppress(InvalidTag, msgspec.MsgspecError, ValueError):
+            body = _cipher(swarm_key, each).decrypt(nonce, sealed, _MAGIC)
+            return msgspec.msgpack.decode(body, type=Datagram)
     return None
 
 

@@ -7,6 +7,7 @@ limits the bytes before decoding. Fields that this version does not know are ign
 from __future__ import annotations
 
 import functools
+import json
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,6 +37,14 @@ def encode(value: object) -> bytes:
 def readable(value: object) -> str:
     """Return JSON for people, one field a line."""
     return msgspec.json.format(encode(value)).decode()
+
+
+def printed(value: object) -> str:
+    """Return compact JSON for scripts. Names of files that are not UTF-8 are escaped, which `decode` does not read."""
+    try:
+        return encode(value).decode()
+    except UnicodeEncodeError:
+        return json.dumps(builtins(value), separators=(",", ":"))
 
 
 def decode(kind: type[T], data: bytes | str | msgspec.Raw) -> T:

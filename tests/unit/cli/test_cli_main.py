@@ -1,6 +1,7 @@
 """The command as a whole: help, dispatch, errors and exit codes."""
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from potluck_cli import main as cli
+from potluck_cli.options import print_json
 
 from potluck.errors import CheckpointError, NetworkError, PotluckError, SwarmError, UsageError
 from potluck.protocol.codes import Code, RemoteError
@@ -79,6 +81,13 @@ def test_an_error_that_nobody_meant_for_people_is_one_line() -> None:
         (IsADirectoryError(21, "No file", "/x"), "cannot use /x: No file (choose another place)"),
     ):
         assert cli.describe(error) == f"potluck: {text}"
+
+
+def test_a_name_of_a_file_that_is_not_utf_8_is_printed_as_json(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    for name in (b"\xe9t\xe9", "été".encode()):
+        path = Path(os.fsdecode(name))
+        print_json({"path": path})
+        assert json.loads(capsysbinary.readouterr().out) == {"path": str(path)}
 
 
 def test_a_folder_that_was_deleted_is_left_and_named(tmp_path: Path) -> None:

@@ -81,6 +81,15 @@ def test_another_password_and_a_changed_byte_are_refused() -> None:
             unseal(bytes(changed), PASSWORD)
 
 
+def test_a_backup_with_a_key_of_another_cost_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cost in (14, 15, 16, 18):  # 20 takes 1 GiB
+        monkeypatch.setattr(sealing, "_COST", cost)
+        sealed = seal(b"secret", PASSWORD)
+        assert sealed[15:17] == bytes((1, cost))
+        monkeypatch.setattr(sealing, "_COST", 17)
+        assert unseal(sealed, PASSWORD) == b"secret"
+
+
 def test_a_short_password_is_refused() -> None:
     with pytest.raises(UsageError, match=f"at least {sealing.MIN_PASSWORD_CHARS}"):
         seal(b"secret", "x" * (MIN_PASSWORD_CHARS - 1))

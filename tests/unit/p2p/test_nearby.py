@@ -2,10 +2,22 @@
 
 import random
 
+import msgspec
 import pytest
 
 from potluck.membership.identity import Identity
-from potluck.p2p.nearby import DATAGRAM_BYTES, Datagram, DatagramRate, NearbySearch, NodesNearby, decode, encode
+from potluck.p2p.nearby import (
+    _BODY_BYTES,
+    _MAGIC,
+    DATAGRAM_BYTES,
+    Datagram,
+    DatagramRate,
+    NearbySearch,
+    NodesNearby,
+    _cipher,
+    decode,
+    encode,
+)
 from potluck.protocol.blocks import PeerId
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(32)
@@ -17,6 +29,11 @@ HERE = Datagram(PEER, 31330, asks=False)
 
 def named(number: int) -> PeerId:
     return PeerId(f"peer-{number}")
+
+
+def sealed(body: bytes) -> bytes:
+    nonce = bytes(12)
+    return _MAGIC + nonce + _cipher(KEY, int(NOW_S // DAY_S)).encrypt(nonce, body, _MAGIC)
 
 
 def test_members_read_what_a_node_announces() -> None:
@@ -35,8 +52,25 @@ def test_outsiders_cannot_read_or_compare_datagrams() -> None:
     first, second = encode(HERE, KEY, NOW_S), encode(HERE, KEY, NOW_S)
     assert decode(first, OTHER_KEY, NOW_S) is None
     assert len(first) == len(second) == DATAGRAM_BYTES
+    assert len(encode(Datagram(PEER, 0, asks=True), KEY, NOW_S)) == DATAGRAM_BYTES
     assert first[4:16] != second[4:16]
     assert first[16:] != second[16:]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("peer", ""), ("peer", "../../etc"), ("peer", "1" * 56), ("peer", b"1"), ("port", -1), ("port", 1 << 16)],
+)
+def test_what_a_member_says_is_checked_and_fields_of_a_newer_version_are_ignored(field: str, value: object) -> None:
+    for changed, heard in (({"newer": 1}, HERE), ({field: value}, None)):
+        fields = {"peer": PEER, "port": 31330, "asks": False, "filler": b"", **changed}
+        fields["filler"] = bytes(_BODY_BYTES - len(msgspec.msgpack.encode(fields)))
+        assert decode(sealed(msgspec.msgpack.encode(fields)), KEY, NOW_S) == heard
+
+
+def test_a_body_that_is_no_message_is_ignored() -> None:
+    for body in (b"\xc1", b"\x83\xa1\xff", b"\x81\xa4peer\xa1\xff", b"\x91" * _BODY_BYTES):
+        assert decode(sealed(body.ljust(_BODY_BYTES, b"\0")), KEY, NOW_S) is None
 
 
 def test_hostile_bytes_are_ignored() -> None:
