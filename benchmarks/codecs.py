@@ -36,7 +36,7 @@ FOREIGN = {
     "potluck_app.pages.answer": "OpenAI's chat completions",
     "potluck_control.client": "the kernel's credentials of a socket",
     "potluck_control.liveness": "the kernel's credentials of a socket",
-    "potluck_control.resources": "Hugging Face's config.json",
+    "potluck_daemon.swarms.new_model": "Hugging Face's config.json",
     "potluck_daemon.control.peers": "the kernels' credentials of a socket",
     "potluck_daemon.metering.traffic": "netlink",
     "potluck_daemon.presence.idle_wayland": "Wayland",

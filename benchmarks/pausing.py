@@ -18,8 +18,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from potluck_control import schema
-from potluck_control.resources import DEMO_MODEL, num_blocks_of, resource
+from potluck_control.resources import DEMO_MODEL, resource
 from potluck_control.states import State
+from potluck_daemon.swarms.new_model import num_blocks_of
 
 from benchmarks.app import tray_app
 from benchmarks.figures import Measured

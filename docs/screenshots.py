@@ -19,7 +19,7 @@ import time
 from array import array
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ from helpers.daemon_process import DaemonProcess
 from helpers.desktop import Desktop, desktop, ended
 from helpers.games import steam_game
 from helpers.tray_host import TrayHost, TrayItem
+from msgspec import structs
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.widgets import theme
 from potluck_control import schema
@@ -204,7 +205,7 @@ async def _beside_somebody(album: Album, daemon: DaemonProcess) -> None:
     daemon.client.call(schema.PRESENCE, somebody)
     await album.tray.wait_tooltip("serving at 50 %")
     await album.window("throttled")
-    daemon.client.call(schema.PRESENCE, replace(somebody, lifetime_s=0))
+    daemon.client.call(schema.PRESENCE, structs.replace(somebody, lifetime_s=0))
     daemon.command("config", "set", "when.active_percent", "100")
     await album.tray.wait_tooltip("serving, ")
 

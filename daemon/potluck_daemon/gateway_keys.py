@@ -45,7 +45,7 @@ def _used(key: _Key, counted: Sequence[tuple[str, int]]) -> _Key:
 
 
 class GatewayKeys:
-    """The file of keys, readable by its user only. Every method raises UsageError if it cannot be read or written."""
+    """The file of keys, readable by its user only. Methods raise OSError if it cannot be read or written."""
 
     def __init__(self, path: Path) -> None:
         self._file = state_file(path, _Content)

@@ -40,11 +40,11 @@ def readable(value: object) -> str:
 
 
 def printed(value: object) -> str:
-    """Return compact JSON for scripts. Names of files that are not UTF-8 are escaped, which `decode` does not read."""
+    """Return one line of JSON for scripts. What is not UTF-8, as in names of files, is escaped; `decode` refuses it."""
     try:
-        return encode(value).decode()
+        return msgspec.json.format(encode(value), indent=0).decode()
     except UnicodeEncodeError:
-        return json.dumps(builtins(value), separators=(",", ":"))
+        return json.dumps(builtins(value))
 
 
 def decode(kind: type[T], data: bytes | str | msgspec.Raw) -> T:

@@ -2069,8 +2069,8 @@
         <translation>sie zeigt {time}</translation>
     </message>
     <message>
-        <source>it speaks pipe version {theirs}, the daemon {ours}</source>
-        <translation>sie spricht Version {theirs} der Pipe, der Dienst {ours}</translation>
+        <source>it is of another version (pipe {theirs}, the daemon {ours}); set it up again: potluck setup</source>
+        <translation>es hat eine andere Version (Pipe {theirs}, der Dienst {ours}); richte es neu ein: potluck setup</translation>
     </message>
     <message>
         <source>it stopped answering</source>

@@ -2069,8 +2069,8 @@
         <translation>marca {time}</translation>
     </message>
     <message>
-        <source>it speaks pipe version {theirs}, the daemon {ours}</source>
-        <translation>habla la versión {theirs} del conducto y el servicio la {ours}</translation>
+        <source>it is of another version (pipe {theirs}, the daemon {ours}); set it up again: potluck setup</source>
+        <translation>es de otra versión (canal {theirs}, el servicio {ours}); configúralo de nuevo: potluck setup</translation>
     </message>
     <message>
         <source>it stopped answering</source>

@@ -103,7 +103,7 @@ def test_the_update_outlives_the_service_that_it_replaces(machine: Debian, web: 
     wait_updated(machine)
     state = call(machine, "updates.state")
     assert state["running"] == GOOD
-    assert f"version {BAD} did not come up" in state["error"]["text"]
+    assert f"version {BAD} did not come up" in state["error"]["text"]["text"]
     assert (of_service(machine, "ActiveState"), of_service(machine, "Result")) == ("active", "success")
     assert machine.output("ls", f"{ROOT}/versions").split() == [GOOD]
     assert product_version() not in machine.output("readlink", f"{ROOT}/current")

@@ -1,6 +1,6 @@
 """The app's connection to the daemon: its status as a signal, and commands that never block the window.
 
-A thread reads the event stream and starts over when the daemon goes away; another watches whether the daemon hangs.
+A thread reads what the daemon tells and starts over when the daemon goes away; another watches whether it hangs.
 Each command runs in a short thread of its own. Signals cross into Qt's thread by themselves. The daemon may die, come
 back, or be of another version at any time.
 """

@@ -89,7 +89,8 @@ class Connection:
         self._news = asyncio.create_task(self._write_news(subscription))
 
     async def close(self) -> None:
-        """Let the caller read to the end."""
+        """Write no more news, and let the caller read to the end."""
+        self._unfollow()
         with contextlib.suppress(OSError):
             self._writer.write_eof()
             async with asyncio.timeout(_CLOSE_S):

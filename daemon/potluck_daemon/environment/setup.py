@@ -240,7 +240,7 @@ def _look_up(plan: EnvironmentPlan, on_progress: OnProgress) -> None:
     try:
         chosen = freeze(find_uv(), base, plan.requirements, python, sources, cache=plan.store.cache)
     except (UvError, NetworkError) as error:
-        raise PackagesMissingError(str(error), hint=error.hint) from error
+        raise PackagesMissingError(error.sentence, hint=error.advice) from error
     text = sentence("chose {what}; kept with hashes in {path}", what=", ".join(chosen), path=str(plan.requirements))
     on_progress(SetupProgress(Step.RESOLVE, text))
 

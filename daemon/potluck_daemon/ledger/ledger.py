@@ -48,7 +48,7 @@ class Ledger:
         try:
             self._database = open_checked(path, connect)
         except DamagedError as error:
-            raise LedgerError(error.message, hint=_RESTORE) from error
+            raise LedgerError(error.sentence, hint=_RESTORE) from error
         except OSError as error:
             raise LedgerError(
                 sentence("cannot use the ledger {path}: {why}", path=str(path), why=str(error.strerror))

@@ -101,7 +101,11 @@ class _Visit(BaseHTTPRequestHandler):
         self._answer()
 
     def log_message(self, format: str, *args: object) -> None:
-        log.debug(format, *args)
+        """Log nothing: the path may be a secret, and visitors choose the rest."""
+
+    def version_string(self) -> str:
+        """Return what visitors learn of the server, instead of the versions of Python and its library."""
+        return "potluck"
 
     def _answer(self) -> None:
         assert isinstance(self.server, WebPageServer)
@@ -118,6 +122,10 @@ class _Visit(BaseHTTPRequestHandler):
             body = page.draw()
         except TimeoutError:
             self.send_error(HTTPStatus.SERVICE_UNAVAILABLE)
+            return
+        except Exception:
+            log.exception("the page cannot be drawn")
+            self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR)
             return
         self.send_response(HTTPStatus.OK)
         for name, value in (

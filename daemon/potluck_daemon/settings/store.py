@@ -254,7 +254,7 @@ def _table(data: bytes, name: str) -> dict[str, Any]:
     """
     try:
         table = tomllib.loads(data.decode(_ENCODING))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also of numbers and nesting that Python limits
         problem = sentence("{file} is not valid TOML: {why}", file=name, why=str(error))
         raise UsageError(problem, hint=EDIT_HINT) from None
     version = table.setdefault("version", SETTINGS_VERSION)

@@ -43,6 +43,8 @@ def convert(entry: SettingEntry, value: object) -> Any:
     converted = _convert(entry, type(entry.default), value)
     if shown(converted).encode(errors="replace").decode() != shown(converted):
         raise ValueError("its text is not in UTF-8")
+    if any(letter < " " or letter == "\x7f" for letter in shown(converted)):
+        raise ValueError("its text has control characters")
     if entry.choices and converted not in entry.choices:
         raise ValueError(f"{value!r} is none of {', '.join(entry.choices)}")
     if entry.check is not None:
@@ -93,16 +95,25 @@ def _strings(value: object) -> tuple[str, ...]:
 def _number(entry: SettingEntry, kind: type, value: object) -> int | float:
     is_float_for_int = kind is int and isinstance(value, float)
     if isinstance(value, bool) or not isinstance(value, int | float | str) or is_float_for_int:
-        raise ValueError(f"expected a number, not {value!r}")
+        raise ValueError(f"expected {_range(entry, kind)}, not {value!r:.80}")
     typed = _as_typed(entry, value) if isinstance(value, str) else value
     try:
         number: int | float = int(typed) if kind is int else float(typed)
+        is_in_range = -math.inf < number < math.inf
+    except OverflowError:  # a whole number that no float holds
+        is_in_range = False
     except ValueError:
-        raise ValueError(f"expected a number, not {value!r}") from None
+        raise ValueError(f"expected {_range(entry, kind)}, not {value!r:.80}") from None
     low, high = entry.low, entry.high
-    if not math.isfinite(number) or (low is not None and number < low) or (high is not None and number > high):
-        raise ValueError(f"expected {_plain(low)} to {_plain(high)}{entry.unit and ' ' + entry.unit}, not {value!r}")
+    if not is_in_range or (low is not None and number < low) or (high is not None and number > high):
+        raise ValueError(f"expected {_range(entry, kind)}, not {value!r:.80}")
     return number
+
+
+def _range(entry: SettingEntry, kind: type) -> str:
+    number = "a whole number" if kind is int else "a number"
+    bounds = f" from {_plain(entry.low)} to {_plain(entry.high)}" if entry.high is not None else ""
+    return f"{number}{bounds}{entry.unit and ' ' + entry.unit}"
 
 
 def _as_typed(entry: SettingEntry, text: str) -> str:

@@ -126,7 +126,7 @@ class EngineProcess:
                 match message:
                     case messages.Hello(_, version) if version != messages.PIPE_VERSION:
                         self.kill(_other_version(version))
-                        continue
+                        return  # it says nothing that this version reads
                     case messages.Failed():
                         self._failed = message
                 if message is not None:
@@ -158,4 +158,8 @@ class EngineProcess:
 
 
 def _other_version(theirs: int) -> Sentence:
-    return sentence("it speaks pipe version {theirs}, the daemon {ours}", theirs=theirs, ours=messages.PIPE_VERSION)
+    return sentence(
+        "it is of another version (pipe {theirs}, the daemon {ours}); set it up again: potluck setup",
+        theirs=theirs,
+        ours=messages.PIPE_VERSION,
+    )

@@ -23,8 +23,9 @@ async def ask_hub(command: Sequence[str], environment: Mapping[str, str], kind: 
     try:
         async with started(command, environment) as child, asyncio.timeout(TIMEOUT_S):
             while line := await child.line():
-                if refusal := decode(HubRefusal, line).message:
-                    raise PotluckError(refusal, hint=decode(HubRefusal, line).hint)
+                refusal = decode(HubRefusal, line)
+                if refusal.message:
+                    raise PotluckError(refusal.message, hint=refusal.hint)
                 answers.append(decode(kind, line))
             if await child.wait() != 0:
                 raise PotluckError(

@@ -80,7 +80,7 @@ async def find_model(wanted: str, python: str, environment: Mapping[str, str]) -
 
 def _in_folder(wanted: str) -> NewModel:
     folder = Path(wanted).expanduser()
-    if not folder.is_absolute():
+    if not folder.is_absolute() or "\0" in wanted:
         raise UsageError(sentence("the folder of a checkpoint must be absolute"), hint=sentence("begin it with / or ~"))
     folder = folder.resolve()
     return NewModel(folder.name, num_blocks_of(folder), LOCAL_REVISION, str(folder), str(folder))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import logging
 import time
 from dataclasses import replace
@@ -61,7 +60,7 @@ class ComputersTopic(Topic):
     async def _restore(self, params: methods.RestoreParams) -> methods.Restored:
         try:
             sealed = base64.b64decode(params.data, validate=True)
-        except binascii.Error as error:
+        except ValueError as error:
             raise UsageError(sentence("this is not a backup of Potluck, or it is damaged")) from error
         found = await asyncio.to_thread(read_backup, sealed, params.password)
         adopted = [self._configuration.swarms.adopt(each).swarm.name for each in found]

@@ -49,7 +49,7 @@ def test_a_value_that_is_set_is_got_and_unset_and_scripts_get_its_type(capsys: p
 
 def test_what_cannot_be_is_refused_with_advice(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, words in (
-        (["set", "serve.num_blocks", "-3"], "expected 0 to"),
+        (["set", "serve.num_blocks", "-3"], "expected a whole number from 0 to"),
         (["set", "serve.checkpoint", "/nowhere/model"], "there is no folder /nowhere/model"),
         (["set", "serve.num_block", "3"], "did you mean serve.num_blocks?"),
         (["get", "blocks"], "did you mean serve.blocks?"),

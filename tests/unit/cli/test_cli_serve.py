@@ -67,7 +67,7 @@ def test_the_settings_of_the_file_hold_where_serve_has_no_option(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--threads", "2000"), "--threads: expected 0 to 1024, not '2000'"),
+        (("--threads", "2000"), "--threads: expected a whole number from 0 to 1024, not '2000'"),
         (("--dtype", "float8"), "'float8' is none of auto, float32"),
         (("--blocks", "4:2"), "--blocks: "),
         (("--blocks", "0:9"), "blocks 0:9 do not exist"),

@@ -53,7 +53,7 @@ def test_what_is_not_private_stays() -> None:
         "2026-11-21 17:00:31,123 INFO engine: serving blocks 0:4 of tiny-llama",
         "torch 2.13.0+cu130, driver 580.65.06, version 0.1.0",
         "/usr/lib/python3/dist-packages/potluck_daemon/engine/server.py:123 failed",
-        "POTLUCK_SERVE_NUM_BLOCKS is ignored: expected a number, not 'many'",
+        "POTLUCK_SERVE_NUM_BLOCKS is ignored: expected a whole number from 0 to 10000, not 'many'",
         "std::runtime_error: no",
     ):
         assert redact(text) == text

@@ -56,7 +56,15 @@ def test_the_file_overrides_defaults_and_the_environment_overrides_the_file(path
 
 
 def test_a_file_that_is_no_toml_is_named_and_left_alone_also_by_commands(path: Path) -> None:
-    for data in (b"serve = [", b"\x00", b"[serve]\nx = 3\n[serve]\n", b"just words", b"\xff\xfe"):
+    for data in (
+        b"serve = [",
+        b"\x00",
+        b"[serve]\nx = 3\n[serve]\n",
+        b"just words",
+        b"\xff\xfe",
+        b"a = " + b"9" * 5000,
+        b"a = " + b"[" * 5000,
+    ):
         path.write_bytes(data)
         loaded = load(path, {})
         assert loaded.settings == Settings()
@@ -86,6 +94,8 @@ def test_a_mistake_is_named_with_its_line_and_has_its_default(path: Path) -> Non
         ("serve", "device = 3"),
         ("serve", "listen = [1]"),
         ("serve", 'models_folder = "models"'),
+        ("serve", "threads = " + "9" * 400),
+        ("limits", "price_kwh = " + "9" * 400),
         ("yield", "quiet_certain_s = inf"),
         ("yield", "quiet_likely_s = nan"),
     ):
@@ -138,7 +148,13 @@ def test_a_setting_that_is_taken_out_has_its_default_again(path: Path) -> None:
 
 
 def test_change_refuses_what_load_would_refuse(path: Path) -> None:
-    for key, text in (("serve.num_blocks", "-1"), ("serve.nothing", "1"), ("yield.gamemode", "perhaps")):
+    for key, text in (
+        ("serve.num_blocks", "-1"),
+        ("serve.nothing", "1"),
+        ("yield.gamemode", "perhaps"),
+        ("serve.threads", "9" * 5000),
+        ("serve.name", "a\x1bb"),
+    ):
         with pytest.raises(UsageError):
             change(path, {key: text})
     for key in ("serve.num_block", "num_blocks", "yield.num_blocks"):
@@ -160,9 +176,9 @@ def test_a_value_is_shown_as_it_is_typed() -> None:
 def test_a_number_at_its_bound_is_taken_and_one_beyond_is_refused_with_the_range() -> None:
     share, memory = entry_of("when.active_percent"), entry_of("serve.memory_limit_mb")
     assert (convert(share, "10"), convert(share, 100)) == (10.0, 100.0)
-    with pytest.raises(ValueError, match=r"expected 10 to 100 %, not 100\.1"):
+    with pytest.raises(ValueError, match=r"expected a number from 10 to 100 %, not 100\.1"):
         convert(share, 100.1)
-    with pytest.raises(ValueError, match="expected 0 to 16777216 MiB, not '-1'"):
+    with pytest.raises(ValueError, match="expected a whole number from 0 to 16777216 MiB, not '-1'"):
         convert(memory, "-1")
 
 
@@ -175,7 +191,7 @@ def test_numbers_are_taken_as_people_type_them() -> None:
     assert [convert(speed, text) for text in ("20 Mbit/s", "2,5mbit/s")] == [20.0, 2.5]
     assert [convert(price, text) for text in ("0,32", "0.32", " 1 ")] == [0.32, 0.32, 1.0]
     for entry, text in ((memory, "6 GBs"), (price, "1,000"), (price, "6GB"), (heat, "80 W")):
-        with pytest.raises(ValueError, match="expected a number"):
+        with pytest.raises(ValueError, match=r"expected a (whole )?number"):
             convert(entry, text)
 
 

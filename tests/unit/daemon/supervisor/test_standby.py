@@ -73,6 +73,6 @@ async def test_a_node_that_ended_by_itself_is_started_again() -> None:
 async def test_a_node_of_another_version_gets_no_launch(caplog: pytest.LogCaptureFixture) -> None:
     standby = Standby(lambda launch, message: None)
     standby.hold(LAUNCH, command(1), os.environ)
-    await until(lambda: "speaks pipe version 1" in caplog.text)
+    await until(lambda: "of another version (pipe 1," in caplog.text)
     await standby.leave()
     assert standby.addresses == ()

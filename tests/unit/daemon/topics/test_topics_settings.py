@@ -67,7 +67,7 @@ async def test_several_are_changed_at_once_and_taken_back_comments_stay_and_it_i
 async def test_a_mistake_changes_nothing_and_says_what_is_meant(ask: Ask, daemon: Daemon) -> None:
     for change, words in (
         (Change("limits.disk_mbb", 1), "did you mean limits.disk_mb?"),
-        (Change("limits.disk_mb", -1), "limits.disk_mb: expected 0 to"),
+        (Change("limits.disk_mb", -1), "limits.disk_mb: expected a whole number from 0 to"),
         (Change("serve.quantization", "int3"), "none of none, int8, int4"),
         (Change("when.hours", ("moon",)), "when.hours"),
         (Change("serve.enabled", 3), "serve.enabled: expected true or false"),
