@@ -2070,7 +2070,7 @@
     </message>
     <message>
         <source>it is of another version (pipe {theirs}, the daemon {ours}); set it up again: potluck setup</source>
-        <translation>es de otra versión (canal {theirs}, el servicio {ours}); configúralo de nuevo: potluck setup</translation>
+        <translation>es de otra versión (conducto {theirs}, el servicio {ours}); configúralo de nuevo: potluck setup</translation>
     </message>
     <message>
         <source>it stopped answering</source>
