@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 from potluck_daemon.presence.probe import Probe, Sighting, Situation
 
+from potluck.sentences import Sentence
+
 WAIT_S = 60.0
 
 
@@ -32,11 +34,11 @@ class Reports:
         while await self.next() != sightings:
             pass
 
-    async def until_named(self, *who: str) -> tuple[Sighting, ...]:
+    async def until_named(self, *who: str | Sentence) -> tuple[Sighting, ...]:
         """The first report that names exactly these."""
         while True:
             report = await self.next()
-            if tuple(str(sighting.who) for sighting in report) == who:
+            if tuple(str(sighting.who) for sighting in report) == tuple(map(str, who)):
                 return report
 
 

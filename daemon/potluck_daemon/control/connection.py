@@ -14,7 +14,7 @@ from potluck_control import lines
 
 from potluck.errors import PotluckError
 from potluck.sentences import NOTHING, Sentence, sentence
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.control.events import Broadcast, Subscription
 
 _MAX_BLANKS = 100  # bytes before a request
@@ -86,7 +86,7 @@ class Connection:
         """Write what a subscription brings from now on, in place of an earlier one."""
         self._unfollow()
         self._subscription = subscription
-        self._news = asyncio.create_task(self._write_news(subscription))
+        self._news = start_task(self._write_news(subscription))
 
     async def close(self) -> None:
         """Write no more news, and let the caller read to the end."""

@@ -97,7 +97,7 @@ def test_parts_are_shown_as_they_come_and_the_rest_once(
         assert main(["generate", streams, "Once"]) == 0
         assert capsys.readouterr().out == " upon a time\n"
     assert main(["generate", "--json", "Once"]) == 0
-    assert '"name":"...UWcApqk4"' in capsys.readouterr().out
+    assert '"name": "...UWcApqk4"' in capsys.readouterr().out
 
 
 def test_a_member_that_does_not_answer_is_waited_for_as_long_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,7 +96,7 @@ def test_a_dumb_terminal_gets_a_line_for_each_change_as_many_as_were_asked_for(
     assert len(screen.getvalue().splitlines()) == 2
     assert shown(screen, "top", "-n", "1", "--json") == 0
     (more,) = screen.getvalue().splitlines()[2:]
-    assert '"state":"serving"' in more
+    assert '"state": "serving"' in more
 
 
 def test_a_line_says_state_sessions_speed_load_and_why() -> None:
