@@ -28,7 +28,7 @@ async def test_the_x_server_tells_that_nobody_is_there_and_that_somebody_is_back
         probe = X11IdleProbe(Surroundings(environment=screen.environment), idle_after_s=IDLE_AFTER_S)
         async with watching(probe) as reports:
             await reports.until_named(AWAY)
-            while (await reports.next())[0].who != IN_USE:  # a probe that looks late does not see each movement
+            while str((await reports.next())[0].who) != IN_USE:  # a probe that looks late does not see each movement
                 await asyncio.to_thread(subprocess.run, move_mouse, env=screen.environment, check=True)
             await reports.until_named(AWAY)
 
