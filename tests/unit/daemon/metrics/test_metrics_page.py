@@ -103,6 +103,15 @@ async def test_only_local_reads_of_the_page_are_answered() -> None:
             assert (b"potluck_engine_restarts" in body) == (status == 200 and not request_line.startswith("HEAD"))
 
 
+async def test_a_page_that_cannot_be_drawn_says_so_and_logs_why(caplog: pytest.LogCaptureFixture) -> None:
+    async with _page() as (page, port):
+        page._read = lambda: (STATUS, None)  # type: ignore[assignment, return-value]
+        head, _ = await _get(port, "GET /metrics HTTP/1.1")
+    assert head.startswith("HTTP/1.0 500 ")
+    assert "Server: potluck\r\n" in head
+    assert "the page cannot be drawn" in caplog.text
+
+
 async def test_a_page_moves_and_closes_with_the_settings() -> None:
     async with _page() as (page, port), _page() as (_, taken):
         await page.apply(MetricsSettings(port=taken))
