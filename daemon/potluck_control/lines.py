@@ -17,7 +17,7 @@ from potluck.errors import PotluckError
 from potluck.protocol.codec import encode
 from potluck.sentences import NOTHING, Sentence
 
-MAX_REQUEST_BYTES = 1 << 16  # an invite has 16 KiB
+MAX_REQUEST_BYTES = 1 << 19  # a backup to restore has 352 KiB
 MAX_ANSWER_BYTES = 1 << 26
 SUBSCRIBE = "subscribe"
 

@@ -146,7 +146,7 @@ def _read(reader: int, limits: TemplateLimits) -> bytes | None:
             return None
         piece = os.read(reader, _PIECE_BYTES)
         said += piece
-        if not piece or len(said) > _WRAPPING_BYTES + limits.text_bytes:
+        if not piece or len(said) > _WRAPPING_BYTES + 2 * limits.text_bytes:  # quotes and line ends take two
             return None
     return bytes(said)
 

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from potluck_control.engine_messages import Failed
 
 from potluck.errors import PotluckError
-from potluck.sentences import NOTHING, Sentence, sentence
+from potluck.protocol.texts import printable
+from potluck.sentences import NOTHING, Sentence, sentence, verbatim
 
 MAX_LETTERS = 200  # of the last words
+_MOST_EXPLAINED = 300  # letters of an engine's own explanation
 _DUMP = (
     "Extension modules: ",
     "  File ",
@@ -45,7 +47,10 @@ class Exit:
 def diagnose(end: Exit) -> Sentence:
     """Return one sentence, with advice if there is any."""
     if end.failed is not None:
-        return PotluckError(sentence("The engine gave up: {why}", why=end.failed.error), hint=end.failed.advice).whole
+        why = end.failed.error
+        if why.text != printable(why.text, _MOST_EXPLAINED):  # such as a driver's report of many lines
+            why = verbatim(printable(why.text, _MOST_EXPLAINED))
+        return PotluckError(sentence("The engine gave up: {why}", why=why), hint=end.failed.advice).whole
     if end.killed_because:
         return sentence("The engine was ended because {why}", why=end.killed_because)
     if end.ran_out_of_memory:

@@ -282,3 +282,9 @@ def test_work_that_keeps_failing_in_the_engine_is_a_notice() -> None:
     (notice,) = failures(messages.EngineReport(failing=(verbatim("sending heartbeats (OSError: no room)"),)))
     assert "sending heartbeats (OSError: no room)" in str(notice)
     assert failures(messages.EngineReport()) == ()
+
+
+def test_a_long_explanation_of_an_engine_is_one_line_of_bounded_length() -> None:
+    said = diagnose(Exit(1, failed=messages.Failed(verbatim("it failed: CUDA\n" * 600)))).text
+    assert "\n" not in said
+    assert len(said) < 400
