@@ -93,20 +93,19 @@ def _strings(value: object) -> tuple[str, ...]:
 
 
 def _number(entry: SettingEntry, kind: type, value: object) -> int | float:
+    refusal = ValueError(f"expected {_range(entry, kind)}, not {value!r:.80}")
     is_float_for_int = kind is int and isinstance(value, float)
     if isinstance(value, bool) or not isinstance(value, int | float | str) or is_float_for_int:
-        raise ValueError(f"expected {_range(entry, kind)}, not {value!r:.80}")
+        raise refusal
     typed = _as_typed(entry, value) if isinstance(value, str) else value
     try:
         number: int | float = int(typed) if kind is int else float(typed)
-        is_in_range = -math.inf < number < math.inf
-    except OverflowError:  # a whole number that no float holds
-        is_in_range = False
-    except ValueError:
-        raise ValueError(f"expected {_range(entry, kind)}, not {value!r:.80}") from None
+    except (ValueError, OverflowError):  # no number, or one that no float holds
+        raise refusal from None
     low, high = entry.low, entry.high
-    if not is_in_range or (low is not None and number < low) or (high is not None and number > high):
-        raise ValueError(f"expected {_range(entry, kind)}, not {value!r:.80}")
+    is_finite = -math.inf < number < math.inf
+    if not is_finite or (low is not None and number < low) or (high is not None and number > high):
+        raise refusal
     return number
 
 

@@ -48,8 +48,9 @@ def diagnose(end: Exit) -> Sentence:
     """Return one sentence, with advice if there is any."""
     if end.failed is not None:
         why = end.failed.error
-        if why.text != printable(why.text, _MOST_EXPLAINED):  # such as a driver's report of many lines
-            why = verbatim(printable(why.text, _MOST_EXPLAINED))
+        line = printable(why.text, _MOST_EXPLAINED)
+        if line != why.text:  # such as a driver's report of many lines
+            why = verbatim(line)
         return PotluckError(sentence("The engine gave up: {why}", why=why), hint=end.failed.advice).whole
     if end.killed_because:
         return sentence("The engine was ended because {why}", why=end.killed_because)

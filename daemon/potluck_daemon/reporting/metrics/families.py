@@ -20,7 +20,7 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 
 def render(status: Status, engine: EngineMetrics) -> bytes:
-    """Return the page."""
+    """Return what Prometheus reads: the daemon's and the engine's numbers as text."""
     return generate_latest(_Reading(status, engine))
 
 
