@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, ExitStack
 from unittest.mock import patch
 
-from potluck_gateway.completion import Options, complete
+from potluck_gateway.answers.completion import Options, complete
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm

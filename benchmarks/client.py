@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from potluck_gateway.completion import Options, complete, quiet
+from potluck_gateway.answers.completion import Options, complete, quiet
 
 from potluck.client import AutoDistributedModelForCausalLM
 

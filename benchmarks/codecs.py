@@ -43,13 +43,13 @@ FOREIGN = {
     "potluck_daemon.presence.toplevels": "Wayland",
     "potluck_daemon.presence.wayland": "Wayland",
     "potluck_daemon.swarms.model_choices": "Hugging Face's config.json and index of shards",
-    "potluck_gateway.answer_format": "OpenAI's answers",
+    "potluck_gateway.formats.writing": "OpenAI's answers",
     "potluck_gateway.client": "OpenAI's chat completions",
-    "potluck_gateway.embedding_format": "OpenAI's embeddings in base64",
-    "potluck_gateway.model": "the arguments of OpenAI's tool calls",
-    "potluck_gateway.ollama_format": "Ollama's requests and answers",
+    "potluck_gateway.formats.embeddings": "OpenAI's embeddings in base64",
+    "potluck_gateway.answers.model": "the arguments of OpenAI's tool calls",
+    "potluck_gateway.formats.ollama": "Ollama's requests and answers",
     "potluck_gateway.requests": "OpenAI's tool calls and schemas",
-    "potluck_gateway.tools": "llguidance's grammars, and tool calls as models write them",
+    "potluck_gateway.answers.tools": "llguidance's grammars, and tool calls as models write them",
 }
 """Module -> the format, which others define."""
 

@@ -28,7 +28,7 @@ from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
 
 if TYPE_CHECKING:
-    from potluck_gateway.completion import Completion, Text
+    from potluck_gateway.answers.completion import Completion, Text
 
     from potluck.client import HopReport, RouteReport
 
@@ -121,7 +121,7 @@ class Demo:
 
     def _generate(self, swarm: LocalSwarm) -> None:
         import torch
-        from potluck_gateway.completion import Options, Text, complete, quiet
+        from potluck_gateway.answers.completion import Options, Text, complete, quiet
         from transformers import AutoModelForCausalLM
 
         from potluck.client import AutoDistributedModelForCausalLM

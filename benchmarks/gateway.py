@@ -19,8 +19,8 @@ from typing import Any
 import openai
 import torch
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_gateway.completion import Text, quiet
-from potluck_gateway.model import SwarmChat
+from potluck_gateway.answers.completion import Text, quiet
+from potluck_gateway.answers.model import SwarmChat
 from potluck_gateway.server import GatewayServer
 from transformers import AutoTokenizer
 

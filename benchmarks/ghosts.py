@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from potluck_gateway.completion import quiet
+from potluck_gateway.answers.completion import quiet
 
 from benchmarks.children import child, founder_of
 from benchmarks.figures import Measured

@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 
 import torch
-from potluck_gateway.completion import quiet
+from potluck_gateway.answers.completion import quiet
 
 from benchmarks.figures import Measured
 from benchmarks.loops import step

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 import torch
-from potluck_gateway.completion import Completion, Options, complete, quiet
+from potluck_gateway.answers.completion import Completion, Options, complete, quiet
 from torch import Tensor
 
 from benchmarks.figures import Measured

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from potluck_gateway.completion import quiet
+from potluck_gateway.answers.completion import quiet
 from transformers import (
     AutoModelForCausalLM,
     LlamaConfig,

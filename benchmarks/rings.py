@@ -19,7 +19,7 @@ from typing import Any
 from unittest import mock
 
 import torch
-from potluck_gateway.completion import Completion, Options, complete
+from potluck_gateway.answers.completion import Completion, Options, complete
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalEngine, LocalSwarm

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from potluck_gateway.completion import quiet
+from potluck_gateway.answers.completion import quiet
 from torch import Tensor
 
 from benchmarks.local_swarm import LocalSwarm

@@ -19,7 +19,7 @@ from unittest import mock
 
 import torch
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_gateway.completion import Completion, Options, Text, complete
+from potluck_gateway.answers.completion import Completion, Options, Text, complete
 from transformers import LogitsProcessor
 from transformers.generation.logits_process import TopKLogitsWarper
 

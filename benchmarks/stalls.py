@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from potluck_gateway.completion import Completion
+from potluck_gateway.answers.completion import Completion
 
 from benchmarks.figures import Measured
 from benchmarks.loops import generate, swarm_model

@@ -17,7 +17,7 @@ from unittest.mock import patch
 import torch
 from potluck_control.methods import members
 from potluck_control.methods.members import WrongResults
-from potluck_gateway.completion import Options, complete
+from potluck_gateway.answers.completion import Options, complete
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm

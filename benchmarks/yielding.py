@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import Any
 
 from potluck_control.states import State
-from potluck_gateway.completion import Completion, quiet
+from potluck_gateway.answers.completion import Completion, quiet
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm

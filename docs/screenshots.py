@@ -37,7 +37,7 @@ from potluck_control.methods.gateway import GatewayState
 from potluck_control.schema import Status
 from potluck_control.states import Reason, State
 from potluck_daemon.swarms.contact import free_port
-from potluck_gateway.completion import quiet
+from potluck_gateway.answers.completion import quiet
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
 

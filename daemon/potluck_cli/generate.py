@@ -160,7 +160,7 @@ def _by_own_client(
     name = model_of(args.model, membership.swarm)
     membership = with_own_daemon(membership)
     with ending_at_once(), Wait(f"Joining {membership.swarm.name}", 10):
-        from potluck_gateway.completion import Completion, Options, Text, check_length, complete, quiet
+        from potluck_gateway.answers.completion import Completion, Options, Text, check_length, complete, quiet
 
         from potluck.blocks.accelerators import limit_threads
         from potluck.checkpoint.source import open_checkpoint

@@ -31,7 +31,7 @@ def main() -> None:
     handler.setFormatter(RedactingFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     _tell(GatewayReport(step=sentence("Importing")))
-    import potluck_gateway.model  # noqa: F401 (takes seconds, in which the daemon may be waiting for the engine)
+    import potluck_gateway.answers.model  # noqa: F401 (takes seconds, in which the daemon may be waiting for the engine)
 
     _tell(GatewayReport(step=sentence("Starting the engine")))
     line = sys.stdin.buffer.readline()
@@ -67,8 +67,8 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
     from potluck.checkpoint.source import open_checkpoint
     from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
     from potluck.client.config import joining_text
-    from potluck_gateway.completion import Text, quiet
-    from potluck_gateway.model import SwarmChat
+    from potluck_gateway.answers.completion import Text, quiet
+    from potluck_gateway.answers.model import SwarmChat
 
     quiet()
     limit_threads()

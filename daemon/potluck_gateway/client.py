@@ -15,7 +15,7 @@ from potluck_control.methods.gateway import GatewayStatus
 from potluck.errors import PotluckError, SwarmError, UsageError
 from potluck.protocol.codec import CodecError, decode, encode
 from potluck.sentences import Sentence, sentence
-from potluck_gateway.answers import AnswerDetails
+from potluck_gateway.answers.answer import AnswerDetails
 from potluck_gateway.requests import COMMENT, ChatMessage
 
 _TIMEOUT_S = 300.0  # for one part, besides a wait for servers; the first needs the whole prompt

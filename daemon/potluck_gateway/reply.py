@@ -12,9 +12,9 @@ from starlette.types import Receive, Scope, Send
 
 from potluck.errors import PotluckError, UsageError
 from potluck.tasks import cancel_and_wait
-from potluck_gateway.answer_format import AnswerFormat, dumps
-from potluck_gateway.answering import Waiting
-from potluck_gateway.answers import Answers, Part
+from potluck_gateway.answers.answer import Answers, Part
+from potluck_gateway.answers.answering import Waiting
+from potluck_gateway.formats.writing import AnswerFormat, dumps
 from potluck_gateway.requests import BadRequestError, ContextLengthError, ToolsError
 
 SOCKET_TIMEOUT_S = 60.0  # for a client that neither sends nor reads

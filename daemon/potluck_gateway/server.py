@@ -23,28 +23,28 @@ from starlette.types import Receive, Scope, Send
 from potluck.errors import PotluckError
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_gateway import requests
-from potluck_gateway.answer_format import AnswerFormat, dumps, error_body
-from potluck_gateway.answering import Answering, ChatModel
-from potluck_gateway.chat_format import ChatFormat, parse_chat
-from potluck_gateway.completions_format import CompletionFormat, parse_completion
+from potluck_gateway.answers.answering import Answering, ChatModel
 from potluck_gateway.door import Door, Guard
-from potluck_gateway.embedding_format import (
+from potluck_gateway.formats.chat import ChatFormat, parse_chat
+from potluck_gateway.formats.completions import CompletionFormat, parse_completion
+from potluck_gateway.formats.embeddings import (
     EmbeddingRequest,
     Embeddings,
     embedding_list,
     ollama_embeddings,
     parse_embedding_request,
 )
-from potluck_gateway.ollama_format import (
+from potluck_gateway.formats.ollama import (
     VERSION,
     OllamaFormat,
     model_entry,
     parse_ollama_chat,
     parse_ollama_generate,
 )
+from potluck_gateway.formats.responses import ResponseFormat, parse_response_request
+from potluck_gateway.formats.writing import AnswerFormat, dumps, error_body
 from potluck_gateway.reply import SOCKET_TIMEOUT_S, Parts, Reply, refusal, while_connected
 from potluck_gateway.requests import BadRequestError, ChatRequest
-from potluck_gateway.responses_format import ResponseFormat, parse_response_request
 
 TELL_S = 4.0  # shorter than the shortest time after which an unused gateway ends
 _TEND_S = 0.5

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import torch
-from potluck_gateway.completion import quiet
+from potluck_gateway.answers.completion import quiet
 from transformers import AutoModelForCausalLM
 from transformers.generation.streamers import BaseStreamer
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 
 import torch
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_gateway.completion import Text
+from potluck_gateway.answers.completion import Text
 
 from potluck import AutoDistributedModelForCausalLM
 from potluck.errors import PotluckError

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import torch
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_gateway.completion import Text
+from potluck_gateway.answers.completion import Text
 
 _VALUES = re.compile(r"-?\d\.\d{3,}(e-\d+)?, -?\d\.\d{3,}")
 

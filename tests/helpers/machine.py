@@ -17,7 +17,7 @@ from potluck_control.client import ControlClient
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_control.schema import Status
 from potluck_control.states import State
-from potluck_gateway.completion import Text
+from potluck_gateway.answers.completion import Text
 from transformers import AutoModelForCausalLM
 
 from tests.helpers.killing import kill_all

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, OnWait, Part
-from potluck_gateway.embedding_format import Embeddings
+from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, OnWait, Part
+from potluck_gateway.formats.embeddings import Embeddings
 from potluck_gateway.requests import ChatRequest
 from potluck_gateway.server import GatewayServer
 

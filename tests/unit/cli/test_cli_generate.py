@@ -11,7 +11,7 @@ from potluck_cli.chat import AnswerLimits
 from potluck_cli.main import main
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
-from potluck_gateway.answers import AnswerDetails, AnswerHop
+from potluck_gateway.answers.answer import AnswerDetails, AnswerHop
 from potluck_gateway.requests import ChatMessage
 
 from potluck.errors import NetworkError

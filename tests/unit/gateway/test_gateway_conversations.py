@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from potluck_gateway.conversations import Conversation, Conversations, shared_tokens
+from potluck_gateway.answers.conversations import Conversation, Conversations, shared_tokens
 
 SYSTEM = list(range(100, 140))
 FIRST = [*SYSTEM, *range(200, 260)]

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers.client_world import world
-from potluck_gateway.completion import Completion, Options, complete
-from potluck_gateway.scoring import Bias, Scorer
+from potluck_gateway.answers.completion import Completion, Options, complete
+from potluck_gateway.answers.scoring import Bias, Scorer
 
 PROMPT = torch.tensor([[5, 6, 7, 8, 9, 5, 6, 7]])
 COPY = Bias(dict.fromkeys((5, 6, 7, 8, 9), 9.0))  # so that the text repeats itself

@@ -17,13 +17,13 @@ import torch
 from helpers.golden import CHECKPOINT
 from helpers.small_model import golden_with_tokenizer
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_gateway import model as gateway_model
-from potluck_gateway.answers import Answer, Part, TokenScore
-from potluck_gateway.completion import Completion, Options, Text, check_length, complete
-from potluck_gateway.model import SwarmChat, plain_prompt
+from potluck_gateway.answers import model as gateway_model
+from potluck_gateway.answers.answer import Answer, Part, TokenScore
+from potluck_gateway.answers.completion import Completion, Options, Text, check_length, complete
+from potluck_gateway.answers.model import SwarmChat, plain_prompt
+from potluck_gateway.answers.scoring import Bias, Scorer
+from potluck_gateway.answers.templates import BoundedRenderer, TemplateLimits
 from potluck_gateway.requests import ChatMessage, ChatRequest
-from potluck_gateway.scoring import Bias, Scorer
-from potluck_gateway.templates import BoundedRenderer, TemplateLimits
 from transformers import AutoModelForCausalLM, LlamaConfig
 
 from potluck.client.report import HopReport, RouteReport

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from helpers.words_model import DETAILS, TOKEN, WAITING, Words, running, server_of
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
-from potluck_gateway import answering
-from potluck_gateway.answers import Answer, Likely, TokenScore
-from potluck_gateway.chat_format import parse_chat
+from potluck_gateway.answers import answering
+from potluck_gateway.answers.answer import Answer, Likely, TokenScore
 from potluck_gateway.client import CompletionOptions, ask, complete
 from potluck_gateway.door import MAX_UNPROVEN
-from potluck_gateway.embedding_format import Embeddings
+from potluck_gateway.formats.chat import parse_chat
+from potluck_gateway.formats.embeddings import Embeddings
+from potluck_gateway.formats.scores import chat_scores, completion_scores
 from potluck_gateway.requests import ChatMessage, ChatRequest, ContextLengthError, visible
-from potluck_gateway.scores_format import chat_scores, completion_scores
 from potluck_gateway.server import GatewayServer
 
 from potluck.client.leaving import ends_with_caller

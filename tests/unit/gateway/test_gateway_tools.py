@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 import torch
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_gateway.answers import Answer, Part, ToolCall
-from potluck_gateway.chat_format import ChatFormat
-from potluck_gateway.completion import Text
-from potluck_gateway.grammar import Grammars
-from potluck_gateway.ollama_format import OllamaFormat
+from potluck_gateway.answers.answer import Answer, Part, ToolCall
+from potluck_gateway.answers.completion import Text
+from potluck_gateway.answers.grammar import Grammars
+from potluck_gateway.answers.tools import CallForm, CallReader, Tools, call_grammar, form_of, parse_tools
+from potluck_gateway.formats.chat import ChatFormat
+from potluck_gateway.formats.ollama import OllamaFormat
+from potluck_gateway.formats.responses import ResponseFormat, parse_response_request
 from potluck_gateway.requests import BadRequestError, Tool, ToolsError, parse_message
-from potluck_gateway.responses_format import ResponseFormat, parse_response_request
-from potluck_gateway.tools import CallForm, CallReader, Tools, call_grammar, form_of, parse_tools
 
 from benchmarks.gateway_cases import TOOL_TEMPLATE
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
-from potluck_gateway.answers import ToolCall
+from potluck_gateway.answers.answer import ToolCall
 from potluck_gateway.requests import BadRequestError, Tool, Tools
 
 MAX_TOOLS = 128

@@ -19,8 +19,8 @@ from typing import Protocol, TypeVar
 from potluck.client.leaving import Leaving
 from potluck.errors import PotluckError
 from potluck.sentences import Sentence
-from potluck_gateway.answers import Answer, Answers, OnWait, Part
-from potluck_gateway.embedding_format import Embeddings
+from potluck_gateway.answers.answer import Answer, Answers, OnWait, Part
+from potluck_gateway.formats.embeddings import Embeddings
 from potluck_gateway.requests import BadRequestError, ChatRequest
 
 _log = logging.getLogger(__name__)

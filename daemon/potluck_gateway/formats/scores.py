@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from potluck_gateway.answers import Likely, TokenScore
+from potluck_gateway.answers.answer import Likely, TokenScore
 
 
 def chat_scores(scores: Sequence[TokenScore]) -> dict[str, Any]:

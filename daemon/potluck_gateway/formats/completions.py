@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from potluck.sentences import Sentence
-from potluck_gateway.answer_format import EVENTS, comment, error_body, event, new_id
-from potluck_gateway.answers import Answers, Part, TokenScore
-from potluck_gateway.chat_format import DONE, details, usage
+from potluck_gateway.answers.answer import Answers, Part, TokenScore
+from potluck_gateway.formats.chat import DONE, details, usage
+from potluck_gateway.formats.scores import completion_scores
+from potluck_gateway.formats.writing import EVENTS, comment, error_body, event, new_id
 from potluck_gateway.requests import (
     ACCOUNTS,
     CHOICES,
@@ -30,7 +31,6 @@ from potluck_gateway.requests import (
     parse_object,
     parse_sampling,
 )
-from potluck_gateway.scores_format import completion_scores
 
 _DEFAULT_TOKENS = 16  # as in the reference
 _RULES = FieldRules(

@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from potluck.sentences import Sentence
-from potluck_gateway.answer_format import EVENTS, comment, event, new_id
-from potluck_gateway.answers import Answer, Answers, Part, ToolCall
+from potluck_gateway.answers.answer import Answer, Answers, Part, ToolCall
+from potluck_gateway.answers.tools import parse_tools
+from potluck_gateway.formats.writing import EVENTS, comment, event, new_id
 from potluck_gateway.requests import (
     ACCOUNTS,
     LEAVE_OUT,
@@ -29,7 +30,6 @@ from potluck_gateway.requests import (
     parse_response_format,
     parse_sampling,
 )
-from potluck_gateway.tools import parse_tools
 
 _RULES = FieldRules(
     frozenset(["input", "instructions", "model", "max_output_tokens", "temperature", "top_p", "stream", "text"])

@@ -10,8 +10,10 @@ from typing import Any
 
 from potluck.protocol.codec import builtins
 from potluck.sentences import Sentence
-from potluck_gateway.answer_format import EVENTS, comment, error_body, event, new_id
-from potluck_gateway.answers import Answer, Answers, Part
+from potluck_gateway.answers.answer import Answer, Answers, Part
+from potluck_gateway.answers.tools import parse_tools
+from potluck_gateway.formats.scores import chat_scores
+from potluck_gateway.formats.writing import EVENTS, comment, error_body, event, new_id
 from potluck_gateway.requests import (
     ACCOUNTS,
     CHOICES,
@@ -31,8 +33,6 @@ from potluck_gateway.requests import (
     parse_response_format,
     parse_sampling,
 )
-from potluck_gateway.scores_format import chat_scores
-from potluck_gateway.tools import parse_tools
 
 DONE = b"data: [DONE]\n\n"
 _RULES = FieldRules(

@@ -13,15 +13,15 @@ from potluck.client import Session
 from potluck.client.outages import wait_text
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
-from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, OnWait, Part
-from potluck_gateway.completion import Options, Text, check_length, complete, max_positions
-from potluck_gateway.conversations import Conversations
-from potluck_gateway.embedding_format import Embeddings
-from potluck_gateway.following import EnoughError, Follower
-from potluck_gateway.grammar import Grammar, Grammars
+from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, OnWait, Part
+from potluck_gateway.answers.completion import Options, Text, check_length, complete, max_positions
+from potluck_gateway.answers.conversations import Conversations
+from potluck_gateway.answers.following import EnoughError, Follower
+from potluck_gateway.answers.grammar import Grammar, Grammars
+from potluck_gateway.answers.scoring import Bias, Scorer
+from potluck_gateway.answers.tools import CallForm, CallReader, call_grammar, form_of
+from potluck_gateway.formats.embeddings import Embeddings
 from potluck_gateway.requests import ChatMessage, ChatRequest, ToolsError
-from potluck_gateway.scoring import Bias, Scorer
-from potluck_gateway.tools import CallForm, CallReader, call_grammar, form_of
 
 
 class SwarmChat:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from potluck.sentences import Sentence
 
@@ -23,26 +24,52 @@ class Likely:
 class TokenScore:
     """A token of an answer with its log probability before temperature and what the request changes.
 
-    A checkpoint's own `repetition_penalty` comes first, so it already counts.
-
     Attributes:
+        logprob: None for the first token of a text.
         offset: where the token begins in the answer, in letters.
         top: the tokens that were most likely there.
     """
 
     token: bytes
-    logprob: float
+    logprob: float | None
     offset: int
     top: tuple[Likely, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that the model makes. `arguments` is a JSON object."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+class Kind(StrEnum):
+    """Names what a piece of an answer is."""
+
+    TEXT = "text"
+    THINKING = "thinking"
+    CALL = "call"  # the arguments of a call
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
-    """New text of an answer, the scores of its tokens if they were asked for, and which choice it belongs to."""
+    """New text of an answer.
+
+    Attributes:
+        scores: of the tokens of the text, if they were asked for.
+        index: which choice it belongs to.
+        kind: what the text is.
+        call: whose arguments the text goes on with, without these; its first part begins the call, the next part of
+            another call or kind ends it.
+    """
 
     text: str
     scores: tuple[TokenScore, ...] = ()
     index: int = 0
+    kind: Kind = Kind.TEXT
+    call: ToolCall | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +91,19 @@ class AnswerDetails:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A call that the model makes. `arguments` is a JSON object."""
-
-    call_id: str
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """A whole answer.
 
     Attributes:
         reason: of its end, `stop`, `length` or `tool_calls`.
-        prompt_tokens, answer_tokens: how many tokens both have.
+        prompt_tokens, answer_tokens: how many tokens both have; the answer's with its thinking.
         scores: of the tokens of its text, if they were asked for.
         details: None unless the request asked for them.
         calls: of tools; they are no part of the text.
+        thinking: what came before the text, and no part of it.
+        cached_tokens: of the prompt, which the servers knew already.
+        stop: the stop text that ended it.
+        prompt_s, answer_s: how long the prompt took, and the tokens after the first.
     """
 
     text: str
@@ -91,6 +113,12 @@ class Answer:
     scores: tuple[TokenScore, ...] = ()
     details: AnswerDetails | None = None
     calls: tuple[ToolCall, ...] = ()
+    thinking: str = ""
+    thinking_tokens: int = 0
+    cached_tokens: int = 0
+    stop: str | None = None
+    prompt_s: float = 0.0
+    answer_s: float = 0.0
 
 
-Answers = tuple[Answer, ...]  # the choices of a request
+Answers = tuple[Answer, ...]  # the choices of a request, those of its first prompt first

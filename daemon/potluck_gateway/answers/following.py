@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from potluck_gateway.answers import Part, TokenScore, ToolCall
-from potluck_gateway.completion import Completion, Text
-from potluck_gateway.grammar import Grammar
+from potluck_gateway.answers.answer import Part, TokenScore, ToolCall
+from potluck_gateway.answers.completion import Completion, Text
+from potluck_gateway.answers.grammar import Grammar
+from potluck_gateway.answers.scoring import Scorer
+from potluck_gateway.answers.tools import CallReader
 from potluck_gateway.requests import visible
-from potluck_gateway.scoring import Scorer
-from potluck_gateway.tools import CallReader
 
 
 class EnoughError(Exception):

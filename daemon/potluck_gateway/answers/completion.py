@@ -28,8 +28,8 @@ from potluck.checkpoint.families import longest_text
 from potluck.client import Session
 from potluck.client.drafts import MAX_DRAFT
 from potluck.errors import CheckpointError, UsageError
+from potluck_gateway.answers.templates import BoundedRenderer
 from potluck_gateway.requests import ContextLengthError, ToolsError
-from potluck_gateway.templates import BoundedRenderer
 
 _SMALLEST_TOP_P = 1e-6  # transformers refuses 0, which means the best token alone
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import torch
 from transformers.generation.logits_process import LogitsProcessor
 
-from potluck_gateway.answers import Likely, TokenScore
+from potluck_gateway.answers.answer import Likely, TokenScore
 
 
 class Scorer(LogitsProcessor):  # type: ignore[misc]

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from potluck.protocol.codec import builtins
 from potluck.sentences import Sentence
-from potluck_gateway.answers import Answers, Part
+from potluck_gateway.answers.answer import Answers, Part
 from potluck_gateway.requests import COMMENT
 
 EVENTS, LINES = "text/event-stream", "application/x-ndjson"

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from potluck.sentences import Sentence
-from potluck_gateway.answer_format import LINES, dumps
-from potluck_gateway.answers import Answers, Part, ToolCall
+from potluck_gateway.answers.answer import Answers, Part, ToolCall
+from potluck_gateway.answers.tools import parse_tools
+from potluck_gateway.formats.writing import LINES, dumps
 from potluck_gateway.requests import (
     ANY_OBJECT,
     BadRequestError,
@@ -29,7 +30,6 @@ from potluck_gateway.requests import (
     parse_object,
     parse_sampling,
 )
-from potluck_gateway.tools import parse_tools
 
 VERSION = "0.5.0"  # of Ollama's API, which some programs ask for
 _LATEST = ":latest"

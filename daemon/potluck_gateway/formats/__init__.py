@@ -1,0 +1,1 @@
+"""The formats in which programs ask and are answered."""
