@@ -1,0 +1,192 @@
+"""Reads the fields of a request. Each format declares its own as a struct; what is shared is here. Pure.
+
+A field that a format does not declare changes nothing here, and is named in the header of the answer. One that would
+change the meaning of the answer is declared in `Refused`, with the values that change nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from potluck_gateway.requests import ANY_OBJECT, BadRequestError, Sampling, Tool, Tools
+
+MAX_BODY_BYTES = 32 << 20  # agents send what they have read
+MAX_CHOICES = 128
+MAX_TOP_SCORES = 20  # as in OpenAI's reference
+_MAX_NAMED = 32  # ignored fields
+
+T = TypeVar("T", bound=Struct)
+Refused = Mapping[str, tuple[tuple[object, ...], str]]
+"""Field -> the values that change nothing beside null, and what to do instead."""
+
+Count = Annotated[int, Meta(ge=0, le=1 << 40)]
+Limit = Annotated[int, Meta(ge=-1, le=1 << 40)]  # of the tokens of an answer; -1 is none, as in llama.cpp
+Penalty = Annotated[float, Meta(ge=-2, le=2)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Stop = str | Annotated[list[str], Meta(max_length=64)] | None
+
+
+class SamplingFields(Struct, kw_only=True):
+    """The fields that all formats of OpenAI share, and what llama.cpp and vLLM add. Null is as good as absent."""
+
+    model: str | None = None
+    stream: bool | None = None
+    temperature: Annotated[float, Meta(ge=0, le=100)] | None = None
+    top_p: Share | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=1 << 31)] | None = None
+    min_p: Share | None = None
+    repetition_penalty: Annotated[float, Meta(gt=0, le=100)] | None = None
+    presence_penalty: Penalty | None = None
+    frequency_penalty: Penalty | None = None
+    seed: int | None = None
+    max_wait_s: Annotated[float, Meta(ge=0, le=86400)] | None = None
+
+    def sampling(self, bias: Mapping[str, float] | None = None) -> Sampling:
+        return Sampling(
+            self.temperature,
+            self.top_p,
+            None if self.top_k is None else max(self.top_k, 0),
+            self.min_p,
+            self.repetition_penalty,
+            self.presence_penalty or 0.0,
+            self.frequency_penalty or 0.0,
+            None if self.seed is None else self.seed % (1 << 63),
+            tuple((_token(name), more) for name, more in (bias or {}).items()),
+        )
+
+
+class StreamOptions(Struct):
+    include_usage: bool | None = None
+
+
+class ChoiceFields(SamplingFields, kw_only=True):
+    """The fields that OpenAI's chat and its older completions share."""
+
+    n: Annotated[int, Meta(ge=1, le=MAX_CHOICES)] | None = None
+    stop: Stop = None
+    stop_token_ids: Annotated[list[Count], Meta(max_length=1024)] | None = None
+    ignore_eos: bool | None = None
+    max_tokens: Limit | None = None
+    logit_bias: Annotated[dict[str, Annotated[float, Meta(ge=-100, le=100)]], Meta(max_length=1024)] | None = None
+    stream_options: StreamOptions | None = None
+    with_details: bool | None = None
+
+    def shared(self) -> dict[str, Any]:
+        """Return the fields of ChatRequest that these say."""
+        return {
+            "sampling": self.sampling(self.logit_bias),
+            "num_choices": self.n or 1,
+            "stop": stops(self.stop),
+            "stop_tokens": tuple(self.stop_token_ids or ()),
+            "ignores_end": self.ignore_eos is True,
+            "is_streamed": self.stream is True,
+            "with_usage": self.stream_options is not None and self.stream_options.include_usage is True,
+            "with_details": self.with_details is True,
+            "max_wait_s": self.max_wait_s,
+            "model": self.model,
+        }
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """Read a JSON object. Halves of surrogate pairs, which no text may have, become question marks."""
+    try:
+        asked = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadRequestError(f"the request is no JSON: {error}") from None
+    if not isinstance(asked, dict):
+        raise BadRequestError("expected a JSON object")
+    return _without_halves(asked) if b"\\ud" in body.lower() else asked
+
+
+def read_fields(asked: dict[str, Any], kind: type[T], refused: Refused) -> tuple[T, tuple[str, ...]]:
+    """Return the fields that `kind` declares, and the names of those that have no effect. Raises BadRequestError."""
+    given = {name: value for name, value in asked.items() if value is not None}
+    for name, (neutral, advice) in refused.items():
+        if name in given and given[name] not in neutral:
+            raise BadRequestError(f"{name} is not supported here: {advice}", code="unsupported_parameter")
+    try:
+        fields = msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        raise BadRequestError(str(error)) from None
+    known = {*kind.__struct_fields__, *refused}
+    return fields, tuple(sorted(name[:64] for name in given.keys() - known))[:_MAX_NAMED]
+
+
+def limit(given: int | None) -> int | None:
+    return None if given == -1 else given
+
+
+def stops(given: Stop) -> tuple[str, ...]:
+    return tuple(word for word in ([given] if isinstance(given, str) else given or ()) if word)
+
+
+def parse_schema(given: object) -> str | None:
+    """Return the JSON schema that a `response_format` asks for; None if any text will do."""
+    kind = given.get("type") if isinstance(given, dict) else "text" if given is None else None
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return ANY_OBJECT
+    wanted = given.get("json_schema") if isinstance(given, dict) and kind == "json_schema" else None
+    if not isinstance(wanted, dict) or not isinstance(wanted.get("schema"), dict):
+        raise BadRequestError("response_format must be of type text, json_object, or json_schema with a schema")
+    return json.dumps(wanted["schema"])
+
+
+def parse_tools(given: object, choice: object, *, is_parallel: bool) -> tuple[Tools | None, tuple[str, ...]]:
+    """Return the tools that a request offers, in OpenAI's form for chats, and the names of those that are left out.
+
+    Tools of kinds that run elsewhere (searches, computers) cannot be offered; an agent works without them. None if
+    there are no others, or if calls are forbidden. Raises BadRequestError.
+    """
+    if not isinstance(given or [], list):
+        raise BadRequestError("tools must be a list")
+    items = list(given or [])  # type: ignore[call-overload]
+    offered = tuple(tool for item in items if (tool := _tool(item)) is not None)
+    left_out = tuple(f"tools[{index}]" for index, item in enumerate(items) if _tool(item) is None)
+    named = choice.get("function", choice) if isinstance(choice, dict) else None
+    if choice in (None, "auto", "none") or (choice == "required" and not offered and left_out):
+        return (None if choice == "none" or not offered else Tools(offered, (), is_parallel)), left_out
+    if choice != "required" and not (isinstance(named, dict) and isinstance(named.get("name"), str)):
+        raise BadRequestError("tool_choice must be none, auto, required, or name a function")
+    wanted = offered if named is None else tuple(tool for tool in offered if tool.name == named["name"])
+    if not wanted:
+        raise BadRequestError("tool_choice asks for a tool that tools does not have")
+    return Tools(offered, wanted, is_parallel=False), left_out
+
+
+def _tool(item: object) -> Tool | None:
+    """Return a tool of type function; None for other kinds. Raises BadRequestError for a broken one."""
+    if not isinstance(item, dict):
+        raise BadRequestError("a tool must be an object")
+    function = item.get("function")
+    if item.get("type", "function") != "function" or not isinstance(function, dict):
+        return None
+    name, parameters, told = function.get("name"), function.get("parameters"), function.get("description") or ""
+    if not isinstance(name, str) or not 1 <= len(name) <= 256:
+        raise BadRequestError("a function needs a name of at most 256 letters")
+    if not isinstance(parameters or {}, dict) or not isinstance(told, str):
+        raise BadRequestError(f"the parameters of {name} must be a JSON schema, and its description a text")
+    nothing = {"type": "object", "properties": {}, "additionalProperties": False}
+    return Tool(
+        name, {"type": "object", **parameters} if parameters else nothing, told if isinstance(told, str) else ""
+    )
+
+
+def _token(name: str) -> int:
+    if not (name.isascii() and name.isdigit() and len(name) < 10):
+        raise BadRequestError(f"logit_bias has {name[:64]!r} for the number of a token")
+    return int(name)
+
+
+def _without_halves(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_without_halves(item) for item in value]
+    return {_without_halves(k): _without_halves(v) for k, v in value.items()} if isinstance(value, dict) else value
