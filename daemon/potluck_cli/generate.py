@@ -126,7 +126,7 @@ def _daemon_for(args: argparse.Namespace, membership: Membership) -> ControlClie
         return None
     if find_places().is_system and not is_service_user():  # the service has swarms of its own
         return None
-    if args.max_new_tokens > own_settings().chat.max_tokens or hello_or_none() is None:
+    if hello_or_none() is None:
         return None
     client = daemon()
     now = client.call(gateway.STATUS)
@@ -160,7 +160,8 @@ def _by_own_client(
     name = model_of(args.model, membership.swarm)
     membership = with_own_daemon(membership)
     with ending_at_once(), Wait(f"Joining {membership.swarm.name}", 10):
-        from potluck_gateway.answers.completion import Completion, Options, Text, check_length, complete, quiet
+        from potluck_gateway.answers.completion import Completion, Decoder, Options, Text, check_length, complete, quiet
+        from potluck_gateway.requests import Sampling
 
         from potluck.blocks.accelerators import limit_threads
         from potluck.checkpoint.source import open_checkpoint
@@ -185,12 +186,14 @@ def _by_own_client(
         )
         model = AutoDistributedModelForCausalLM.from_pretrained(name, swarm=membership, config=config, **demands)
     with shown.wait, model:
+        decoder = Decoder(text, tokens[0].tolist())
         model.tell_waits(lambda missing: show_wait(str(wait_text(missing))) if missing else None)
 
         def show(completion: Completion) -> None:
-            shown(text.new_part(completion.tokens, shown.text))
+            shown(decoder.take(completion.tokens[-1]))
 
-        options = Options(args.max_new_tokens, temperature=args.temperature, seed=args.seed, drafts=True)
+        sampling = Sampling(args.temperature, seed=args.seed)
+        options = Options(args.max_new_tokens, sampling=sampling, drafts=True)
         completion = complete(model, tokens, options, show)
         route = model.last_route()
     hops = tuple(
@@ -198,8 +201,8 @@ def _by_own_client(
         for report in route
         for hop in report.hops
     )
-    full = text.decode(completion.tokens)
-    return Generated(prompt, full, tuple(completion.tokens), round(completion.tokens_per_s, 2), hops)
+    shown(decoder.rest())
+    return Generated(prompt, shown.text, tuple(completion.tokens), round(completion.tokens_per_s, 2), hops)
 
 
 def _show_joining(reason: TryAgainError | None) -> None:

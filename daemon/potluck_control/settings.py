@@ -274,7 +274,7 @@ class ChatSettings:
     end_after_s: float = _setting(
         600.0, "end the gateway after this time without a request", unit="s", low=10, high=7 * 86400
     )
-    max_tokens: int = _setting(512, "most tokens of one answer", low=1, high=1 << 20)
+    max_tokens: int = _setting(16384, "most tokens of an answer for which no limit was asked", low=1, high=1 << 20)
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,8 +178,10 @@ def test_nothing_is_changed_while_the_app_runs(computer: Computer) -> None:
     computer.install("1")
     computer.launch("/S")
     computer.switch("busy", True)
+    computer.calls()
     try:
         computer.launch("--hidden")
+        computer.wait_for_call()  # the launcher ends before the app has begun
         assert computer.install("2") == 2
         assert (computer.installed / "app/potluck_app/main.py").read_text() == "1"
     finally:

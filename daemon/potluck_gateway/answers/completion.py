@@ -5,10 +5,10 @@ Imports torch and transformers, so commands import it only when they run.
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import transformers
 from transformers.generation.logits_process import (
     LogitsProcessor,
     LogitsProcessorList,
+    MinPLogitsWarper,
     TemperatureLogitsWarper,
     TopKLogitsWarper,
     TopPLogitsWarper,
@@ -28,57 +29,71 @@ from potluck.checkpoint.families import longest_text
 from potluck.client import Session
 from potluck.client.drafts import MAX_DRAFT
 from potluck.errors import CheckpointError, UsageError
-from potluck_gateway.answers.templates import BoundedRenderer
-from potluck_gateway.requests import ContextLengthError, ToolsError
+from potluck_gateway.requests import ContextLengthError, Sampling
 
 _SMALLEST_TOP_P = 1e-6  # transformers refuses 0, which means the best token alone
+_COLDEST = 1e-5  # a lower temperature is greedy, as in vLLM: the quotients would not fit into float32
+_SEED_BYTES = 7
+_INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
+GREEDY = Sampling(temperature=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a completion; `temperature` 0 is greedy."""
+    """The options of a completion."""
 
     max_new_tokens: int
     min_new_tokens: int = 0
-    temperature: float = 0.0
-    top_p: float | None = None  # None: the checkpoint's
-    presence_penalty: float = 0.0
-    frequency_penalty: float = 0.0
-    seed: int | None = None
+    sampling: Sampling = GREEDY
+    ends: tuple[int, ...] | None = None  # tokens after which it ends; None: those of the generation config
     steps: tuple[LogitsProcessor, ...] = ()  # what sees or changes the scores before all of that
     drafts: bool = False  # send drafted tokens along where that is faster; the tokens stay the same
 
     def generate_options(self, prompt_tokens: int, defaults: Any) -> dict[str, Any]:
-        """Return the options for transformers' `generate`. `defaults`: the model's generation config."""
+        """Return the options for transformers' `generate`. `defaults`: the model's generation config.
+
+        A token is always drawn here, because `generate` draws from a state that all threads share.
+        """
+        asked = self.sampling
         options: dict[str, Any] = {
             "max_new_tokens": self.max_new_tokens,
             "min_new_tokens": self.min_new_tokens,
-            "do_sample": self.temperature > 0 and self.seed is None,
+            "do_sample": False,
         }
         if self.drafts and getattr(defaults, "use_cache", None) is not False:  # else transformers refuses them
             options["prompt_lookup_num_tokens"] = MAX_DRAFT
+        if self.ends is not None:
+            options["eos_token_id"] = list(self.ends) or None
+            options["pad_token_id"] = self.ends[0] if self.ends else 0
+        if asked.repetition_penalty is not None:
+            options["repetition_penalty"] = float(asked.repetition_penalty)
         processors: list[LogitsProcessor] = list(self.steps)
-        if self.presence_penalty or self.frequency_penalty:
-            processors.append(_Penalties(prompt_tokens, self.presence_penalty, self.frequency_penalty))
-        if self.temperature > 0 and self.seed is not None:
-            processors += self._seeded(defaults)
-        elif self.temperature > 0:
-            options["temperature"] = self.temperature
-            if self.top_p is not None:
-                options["top_p"] = max(self.top_p, _SMALLEST_TOP_P)
+        if asked.presence_penalty or asked.frequency_penalty:
+            processors.append(_Penalties(prompt_tokens, asked.presence_penalty, asked.frequency_penalty))
+        processors += _drawing(asked, defaults)
         return options | ({"logits_processor": LogitsProcessorList(processors)} if processors else {})
 
-    def _seeded(self, defaults: Any) -> list[LogitsProcessor]:
-        """Return the steps of sampling, because `generate` draws from a state that all threads share."""
-        assert self.seed is not None
-        made: list[LogitsProcessor] = [TemperatureLogitsWarper(float(self.temperature))]
-        top_k = 50 if getattr(defaults, "top_k", None) is None else defaults.top_k  # 50 as in `generate`
-        top_p = getattr(defaults, "top_p", None) if self.top_p is None else self.top_p
-        if top_k > 0:
-            made.append(TopKLogitsWarper(top_k))
-        if top_p is not None and top_p < 1:
-            made.append(TopPLogitsWarper(max(float(top_p), _SMALLEST_TOP_P)))
-        return [*made, _Draw(self.seed)]
+
+def _drawing(asked: Sampling, defaults: Any) -> list[LogitsProcessor]:
+    """Return the steps that draw a token; none if the best one is taken. `defaults` says what is not asked for."""
+
+    def chosen(name: str) -> Any:
+        given = getattr(asked, name)
+        return getattr(defaults, name, None) if given is None else given
+
+    is_sampled = asked.temperature is not None or getattr(defaults, "do_sample", None)
+    warmth = chosen("temperature")
+    temperature = 1.0 if warmth is None else float(warmth)
+    if not is_sampled or temperature < _COLDEST:
+        return []
+    steps: list[LogitsProcessor] = [TemperatureLogitsWarper(temperature)] if temperature != 1 else []
+    if top_k := chosen("top_k"):
+        steps.append(TopKLogitsWarper(top_k))
+    if (top_p := chosen("top_p")) is not None and top_p < 1:
+        steps.append(TopPLogitsWarper(max(float(top_p), _SMALLEST_TOP_P)))
+    if min_p := chosen("min_p"):
+        steps.append(MinPLogitsWarper(float(min_p)))
+    return [*steps, _Draw(int.from_bytes(os.urandom(_SEED_BYTES)) if asked.seed is None else asked.seed)]
 
 
 @dataclass(slots=True)
@@ -112,7 +127,9 @@ class Text:
                 text, hint = f"{folder} has no usable tokenizer", "copy the tokenizer files too"
                 raise CheckpointError(text, hint=hint) from error
             self._tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
-        self._render = BoundedRenderer(partial(_render, self._tokenizer))
+        added = self._tokenizer.added_tokens_decoder
+        self.added: dict[int, str] = {number: token.content for number, token in added.items()}
+        self.special = frozenset(number for number, token in added.items() if token.special)
 
     @property
     def tokenizer(self) -> Any:
@@ -126,49 +143,42 @@ class Text:
             raise UsageError("the prompt is empty")
         return tokens
 
-    def template(self, *, has_tools: bool = False) -> str | None:
-        """Return the model's chat template; it may have another one for conversations with tools."""
-        if self._tokenizer.chat_template is None:
-            return None
-        return str(self._tokenizer.get_chat_template(tools=[] if has_tools else None))
-
-    def encode_chat(
-        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None
-    ) -> torch.Tensor | None:
-        """Return token ids [1, tokens], int64, as the model's chat template makes them; None if it has no template.
-
-        Args:
-            tools: each with its `function`, as in OpenAI's format.
-
-        Raises:
-            UsageError: the template refuses these messages, e.g. two of the same role in a row, or needs too much.
-            ToolsError: the template leaves out the tools.
-        """
-        template = self.template(has_tools=tools is not None)
-        if template is None:
-            return None
-        text = self._render(messages, tools, template)
-        calls = [call for message in messages for call in message.get("tool_calls", ())]
-        if any(one["function"]["name"] not in text for one in (*(tools or ()), *calls)):
-            raise ToolsError("this model's chat template has no place for tools", hint="describe them in a message")
-        tokens: torch.Tensor = self._tokenizer(text, return_tensors="pt", add_special_tokens=False).input_ids
-        return tokens
-
     def decode(self, tokens: list[int]) -> str:
         return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
 
-    def new_part(self, tokens: list[int], shown: str) -> str:
-        """Return what `tokens` add to the text `shown` so far, or nothing while the last letter is incomplete."""
-        text = self.decode(tokens)
-        return "" if text.endswith("�") else text[len(shown) :]
+    def pieces(self, tokens: list[int]) -> list[str]:
+        """Return the text that each token adds to those before it."""
+        decoder = Decoder(self)
+        *pieces, last = map(decoder.take, tokens)
+        return [*pieces, last + decoder.rest()]
 
 
-def _render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, template: str) -> str:
-    return str(
-        tokenizer.apply_chat_template(
-            messages, tools=tools, chat_template=template, tokenize=False, add_generation_prompt=True
-        )
-    )
+class Decoder:
+    """Turns tokens into text one by one, although a letter may take several. Each costs the same."""
+
+    def __init__(self, text: Text, before: Sequence[int] = ()) -> None:
+        """`before`: what the first token follows; some tokenizers write no space at the beginning of a text."""
+        self._text = text
+        self._tokens = list(before)
+        self._start, self._end = 0, len(self._tokens)  # of what was shown last, from where the next is decoded
+
+    def take(self, token: int) -> str:
+        """Return what this token adds, or nothing while the last letter is incomplete."""
+        self._tokens.append(token)
+        new = self._new()
+        return "" if new.endswith(_INCOMPLETE) else self._shown(new)
+
+    def rest(self) -> str:
+        """Return what is still held back."""
+        return self._shown(self._new()) if self._end < len(self._tokens) else ""
+
+    def _new(self) -> str:
+        shown = self._text.decode(self._tokens[self._start : self._end])
+        return self._text.decode(self._tokens[self._start :])[len(shown) :]
+
+    def _shown(self, new: str) -> str:
+        self._start, self._end = self._end, len(self._tokens)
+        return new
 
 
 def max_positions(config: Any) -> int | None:

@@ -1,23 +1,22 @@
-"""Follows an answer token by token: passes on text as it becomes certain, and ends the answer. Imports torch."""
+"""Follows an answer token by token: passes on its parts as they become certain, and ends it. Imports torch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from potluck_gateway.answers.answer import Part, TokenScore, ToolCall
-from potluck_gateway.answers.completion import Completion, Text
+from potluck_gateway.answers.answer import Kind, Part, TokenScore, ToolCall
+from potluck_gateway.answers.completion import Completion, Decoder, Text
 from potluck_gateway.answers.grammar import Grammar
+from potluck_gateway.answers.reader import Reader
 from potluck_gateway.answers.scoring import Scorer
-from potluck_gateway.answers.tools import CallReader
-from potluck_gateway.requests import visible
 
 
 class EnoughError(Exception):
-    """A stop text was reached, or the end of what a schema allows."""
+    """A stop text was reached, the only call that is wanted, or the end of what a schema allows."""
 
 
 class Follower:
-    """Passes on text as it becomes certain, and holds back what may be the start of a stop text or of a call."""
+    """Passes on parts as they become certain, and holds back what may be the start of a stop text."""
 
     def __init__(
         self,
@@ -25,67 +24,124 @@ class Follower:
         stop: tuple[str, ...],
         on_part: Callable[[Part], None],
         *,
+        before: Sequence[int] = (),
+        reader: Reader | None = None,
         grammar: Grammar | None = None,
         scorer: Scorer | None = None,
-        reader: CallReader | None = None,
     ) -> None:
+        """`before`: the tokens that the text goes on from. `reader`: None if the answer is plain text."""
         self._text = text
         self._stop = stop
         self._on_part = on_part
+        self._decoder = Decoder(text, before)
+        self._reader = reader
         self._grammar = grammar
         self._scorer = scorer
-        self._reader = reader
-        self._full = ""
-        self._shown = 0
-        self._tokens: list[int] = []
-        self._scores: list[TokenScore] = []
-        self._scores_shown = 0
+        self._held = ""  # text that may become a stop text
+        self._read = 0  # letters of the text so far, with those
+        self._scores: list[TokenScore] = []  # of text that was not passed on yet
+        self._said: dict[Kind, list[str]] = {Kind.TEXT: [], Kind.THINKING: [], Kind.CALL: []}
+        self.scores: list[TokenScore] = []
+        self.tokens: list[int] = []
+        self.times_s: list[float] = []  # when each came, since the start
         self.tokens_per_s = 0.0
+        self.thinking_tokens = 0
+        self.stop: str | None = None  # which stop text ended the answer
         self.is_stopped = False
+        if grammar is not None:
+            grammar.wanted = lambda: self._mode is not Kind.THINKING  # thoughts come before it
+
+    def said(self, kind: Kind) -> str:
+        return "".join(self._said[kind])
 
     @property
-    def tokens(self) -> list[int]:
-        return self._tokens
+    def calls(self) -> tuple[ToolCall, ...]:
+        return () if self._reader is None else self._reader.calls
 
-    @property
-    def num_tokens(self) -> int:
-        return len(self._tokens)
+    def echo(self, pieces: Sequence[str], scores: Sequence[TokenScore] = ()) -> None:
+        """Begin with the text of the prompt."""
+        self._scores += scores
+        self._held = "".join(pieces)
+        self._read = len(self._held)
+        self._show(self._read)
 
-    @property
-    def scores(self) -> tuple[TokenScore, ...]:
-        """Return the scores of the tokens whose text was passed on."""
-        return tuple(self._scores[: self._scores_shown])
+    def has_ended(self, ends: Sequence[int]) -> bool:
+        """Tell whether the last token is one of those that end an answer."""
+        return self.is_stopped or (bool(self.tokens) and self.tokens[-1] in ends)
 
     def note(self, completion: Completion) -> None:
-        self._tokens = list(completion.tokens)
-        self.tokens_per_s = completion.tokens_per_s
-        if self._scorer is not None:
-            self._scores.append(self._scorer.score(self._tokens[-1], len(self._full)))
-        self._full += self._text.new_part(self._tokens, self._full)
-        seen, self.is_stopped = visible(self._full, self._stop)
-        shown = seen if self.is_stopped else seen[: len(seen) - _held_back(seen, self._stop)]
-        self._show(shown if self._reader is None else self._reader.plain(shown))
-        self.is_stopped = self.is_stopped or (self._reader is not None and self._reader.is_enough(seen))
-        if self._grammar is not None:
-            self._grammar.take(self._tokens[-1])
-            self.is_stopped = self.is_stopped or self._grammar.is_complete
-        if self.is_stopped:
+        """Take the newest token. Raises EnoughError if it ends the answer."""
+        token = completion.tokens[-1]
+        self.tokens, self.times_s, self.tokens_per_s = completion.tokens, completion.times_s, completion.tokens_per_s
+        before = self._mode
+        parts = list(self._parts(token))
+        is_thought = Kind.THINKING in (before, self._mode)
+        self.thinking_tokens += is_thought
+        if self._scorer is not None and before is self._mode is Kind.TEXT and token not in self._text.special:
+            self._scores.append(self._scorer.score(token, self._read))
+        self._pass_on(parts)
+        if self._grammar is not None and not is_thought:
+            self._grammar.take(token)
+            self.is_stopped = self.is_stopped or self._grammar.is_over
+        if self.is_stopped or (self._reader is not None and self._reader.has_enough):
+            self.is_stopped = True
             raise EnoughError
 
-    def finish(self) -> tuple[str, tuple[ToolCall, ...]]:
-        """Pass on the rest of the text, and return all of it and the calls of tools."""
-        text, _ = visible(self._text.decode(self._tokens), self._stop)
-        text, calls = (text, ()) if self._reader is None else self._reader.split(text)
-        self._show(text)
-        return text, calls
-
-    def _show(self, text: str) -> None:
-        if len(text) <= self._shown:
+    def finish(self, *, is_cut: bool) -> None:
+        """Pass on the rest. `is_cut`: the answer was ended by its limit."""
+        if self.stop is not None:
             return
-        scores = [score for score in self._scores[self._scores_shown :] if score.offset < len(text)]
-        self._scores_shown += len(scores)
-        self._on_part(Part(text[self._shown :], tuple(scores)))
-        self._shown = len(text)
+        rest = self._decoder.rest()
+        parts = [Part(rest)] if self._reader is None else [*self._reader.take(rest), *self._reader.end(is_cut=is_cut)]
+        self._pass_on(parts)
+        if self.stop is None:
+            self._show(len(self._held))
+
+    @property
+    def _mode(self) -> Kind:
+        return Kind.TEXT if self._reader is None else self._reader.mode
+
+    def _parts(self, token: int) -> Iterable[Part]:
+        if self._reader is None:
+            return [Part(self._decoder.take(token))]
+        mark = self._text.added.get(token)
+        if mark is None or not (token in self._text.special or self._reader.is_tag(mark)):
+            return self._reader.take(self._decoder.take(token))
+        return [*self._reader.take(self._decoder.rest()), *self._reader.take(mark, is_special=True)]
+
+    def _pass_on(self, parts: Iterable[Part]) -> None:
+        for part in parts:
+            if self.is_stopped:
+                return
+            if part.kind is Kind.TEXT:
+                self._pass_on_text(part.text)
+                continue
+            self._show(len(self._held))
+            self._said[part.kind].append(part.text)
+            self._on_part(part)
+
+    def _pass_on_text(self, new: str) -> None:
+        """Pass on text up to a stop text. Only what is new and what was held back is searched."""
+        self._held += new
+        self._read += len(new)
+        found = [(place, word) for word in self._stop if (place := self._held.find(word)) >= 0]
+        if found:
+            place, self.stop = min(found)
+            self.is_stopped = True
+            self._show(place)
+        else:
+            self._show(len(self._held) - _held_back(self._held, self._stop))
+
+    def _show(self, letters: int) -> None:
+        if not letters:
+            return
+        text, self._held = self._held[:letters], self._held[letters:]
+        until = self._read - len(self._held)
+        scores = [score for score in self._scores if score.offset < until]
+        self._scores = self._scores[len(scores) :]
+        self.scores += scores
+        self._said[Kind.TEXT].append(text)
+        self._on_part(Part(text, tuple(scores)))
 
 
 def _held_back(text: str, stop: Sequence[str]) -> int:

@@ -6,7 +6,8 @@ meets the tokenizer and the steps of `generate`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,18 +19,24 @@ from transformers.generation.logits_process import LogitsProcessor
 from potluck.errors import UsageError
 
 _COMPACT = {"whitespace_flexible": False}  # a weak model may write blanks without end
+_OPEN = ("additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "$ref")
+_LEFT = ("allOf", "enum", "const", "default", "examples")
+_WHOLE = ("NoExtension", "NoExtensionBias", "EndOfSentence")  # llguidance's reasons to stop after a match
 
 
 class Grammars:
     """Makes grammars for one tokenizer."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, ends: Sequence[int]) -> None:
+        """`ends`: the tokens that may end an answer."""
         self._tokenizer = tokenizer
+        self._ends = ends
         self._made: Any = None
 
     def of_schema(self, schema: str) -> Grammar:
         """Return a new grammar for one answer. Raises UsageError if the schema cannot be kept to."""
-        return self._made_of(partial(llguidance.LLMatcher.grammar_from_json_schema, schema, overrides=_COMPACT))
+        closed_schema = json.dumps(closed(json.loads(schema)))
+        return self._made_of(partial(llguidance.LLMatcher.grammar_from_json_schema, closed_schema, overrides=_COMPACT))
 
     def of_lark(self, grammar: str) -> Grammar:
         """Return a new grammar for one answer, written in llguidance's Lark. Raises UsageError as `of_schema`."""
@@ -52,31 +59,67 @@ class Grammars:
     def _tokens(self) -> Any:
         """Return llguidance's view of the tokenizer. Raises UsageError if it has none."""
         try:
-            self._made = self._made or llguidance.hf.from_tokenizer(self._tokenizer)
+            self._made = self._made or llguidance.hf.from_tokenizer(self._tokenizer, eos_token=list(self._ends) or None)
         except (ValueError, TypeError) as error:
             raise UsageError(f"this model's tokenizer does not tell its tokens apart: {error}") from error
         return self._made
 
 
 class Grammar(LogitsProcessor):  # type: ignore[misc]
-    """Lets an answer take only the tokens that its schema allows next."""
+    """Lets an answer take only the tokens that its schema allows next, once it is `wanted`.
+
+    Attributes:
+        wanted: whether the next token has to match; thoughts come before that.
+        opening: a token that may come instead of the first one: it opens a thought.
+    """
 
     def __init__(self, matcher: Any) -> None:
         self._matcher = matcher
+        self._is_begun = False
+        self.wanted: Callable[[], bool] = lambda: True
+        self.opening: int | None = None
 
     def take(self, token: int) -> None:
-        """Note that the answer goes on with this token."""
+        """Note that the match goes on with this token."""
+        self._is_begun = True
         self._matcher.consume_token(token)
 
     @property
-    def is_complete(self) -> bool:
-        """Return whether the answer matches and nothing more can follow."""
-        return bool(self._matcher.is_stopped())
+    def is_over(self) -> bool:
+        """Return whether nothing more can follow, because the answer matches or because llguidance gave up."""
+        return bool(self._matcher.is_stopped() or self._matcher.is_error())
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether the answer so far matches."""
+        if self._matcher.is_error():
+            return False
+        is_stopped = self._matcher.is_stopped()
+        return self._matcher.stop_reason() in _WHOLE if is_stopped else bool(self._matcher.is_accepting())
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return `scores` [1, vocabulary] without the tokens that cannot come next."""
+        if not self.wanted():
+            return scores
         allowed = torch.frombuffer(bytearray(self._matcher.compute_logit_bias()), dtype=torch.uint8) != 0
         mask = torch.zeros(scores.shape[1], dtype=torch.bool)  # [vocabulary], which may be the larger one
         size = min(len(mask), len(allowed))
         mask[:size] = allowed[:size]
+        if self.opening is not None and not self._is_begun:
+            mask[self.opening] = True
         return scores.masked_fill(~mask.to(scores.device), -torch.inf)
+
+
+def closed(schema: Any) -> Any:
+    """Return a JSON schema whose objects have the keys that it lists and no others, where it says nothing of others.
+
+    A model fills what is left open, while programs expect only what they have listed. The parts of an `allOf` stay as
+    they are, because each lists only some of the keys.
+    """
+    if isinstance(schema, list):
+        return [closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {name: value if name in _LEFT else closed(value) for name, value in schema.items()}
+    is_listed = isinstance(made.get("properties"), dict) and not any(name in made for name in _OPEN)
+    return made | ({"additionalProperties": False} if is_listed else {})

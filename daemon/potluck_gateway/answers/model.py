@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from json import loads
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,28 +13,39 @@ from potluck.client import Session
 from potluck.client.outages import wait_text
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
-from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, OnWait, Part
+from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, Kind, ModelFacts, OnWait, Part
 from potluck_gateway.answers.completion import Options, Text, check_length, complete, max_positions
 from potluck_gateway.answers.conversations import Conversations
 from potluck_gateway.answers.following import EnoughError, Follower
-from potluck_gateway.answers.grammar import Grammar, Grammars
+from potluck_gateway.answers.forms import call_grammar
+from potluck_gateway.answers.grammar import Grammar, Grammars, closed
+from potluck_gateway.answers.prompts import Prepared, Prompts
+from potluck_gateway.answers.reader import Reader
 from potluck_gateway.answers.scoring import Bias, Scorer
-from potluck_gateway.answers.tools import CallForm, CallReader, call_grammar, form_of
 from potluck_gateway.formats.embeddings import Embeddings
-from potluck_gateway.requests import ChatMessage, ChatRequest, ToolsError
+from potluck_gateway.requests import ChatRequest, Prompt
+
+_BEFORE = 8  # tokens of a prompt, with which the first ones of the answer are decoded
 
 
 class SwarmChat:
     """The chat model of a swarm. Several threads may ask at once: servers compute the steps of sessions together."""
 
-    def __init__(self, name: str, model: Any, text: Text) -> None:
+    def __init__(self, name: str, model: Any, text: Text, *, max_tokens: int) -> None:
+        """`max_tokens`: of an answer whose request names no limit."""
         self.name = name
         self._model = model
         self._text = text
-        self._grammars = Grammars(text.tokenizer)
-        self._most = max_positions(model.config)
+        self._prompts = Prompts(text)
+        self._ends = _end_tokens(model, text)
+        self._grammars = Grammars(text.tokenizer, self._ends)
         self._conversations = Conversations(model)
         self._waiting: dict[object, OnWait] = {}  # answer -> its `on_wait`
+        config = model.config.get_text_config(decoder=True)
+        self._vocabulary: int = config.vocab_size
+        self.facts = ModelFacts(
+            max_positions(model.config), max_tokens, config.hidden_size, model.config.model_type, self._prompts.thinks
+        )
         model.tell_waits(self._tell_waits)
 
     def answer(
@@ -43,42 +54,69 @@ class SwarmChat:
         on_part: Callable[[Part], None],
         on_wait: OnWait = lambda _: None,
     ) -> Answer:
-        prompt = self._prompt(request)
-        check_length(prompt, self._model.config)
-        length = int(prompt.shape[1])
-        max_tokens = request.max_tokens if self._most is None else min(request.max_tokens, self._most - length)
-        form = self._call_form(request)
-        grammar = self._grammar(request, form)
-        reader = CallReader(request.tools, form) if request.tools is not None and form is not None else None
+        """Answer a request of messages or of one prompt. Raises PotluckError, and what the callbacks raise."""
+        prepared = self._prompts.prepare(request)
+        tokens: list[int] = prepared.tokens[0].tolist()
+        max_tokens = self._room(request, prepared.tokens)
+        grammar = self._grammar(request, prepared)
         scorer = None if request.num_top is None else Scorer(request.num_top, self._grammars.bytes_of)
-        follower = Follower(self._text, request.stop, on_part, grammar=grammar, scorer=scorer, reader=reader)
+        follower = Follower(
+            self._text,
+            request.stop,
+            on_part,
+            before=() if request.messages else tokens[-_BEFORE:],
+            reader=self._reader(request, prepared),
+            grammar=grammar,
+            scorer=scorer,
+        )
         options = Options(
             max_tokens,
-            temperature=request.temperature,
-            top_p=request.top_p,
-            presence_penalty=request.presence_penalty,
-            frequency_penalty=request.frequency_penalty,
-            seed=request.seed,
+            sampling=request.sampling,
+            ends=request.stop_tokens if request.ignores_end else (*self._ends, *request.stop_tokens),
             steps=tuple(step for step in (scorer, grammar, self._bias(request)) if step is not None),
             drafts=True,
         )
-        details = None
-        with self._hearing(on_wait), self._conversing(prompt, max_tokens, request, follower) as session:
-            with contextlib.suppress(EnoughError):
-                complete(self._model, prompt, options, follower.note, session=session)
-            if request.with_details:
-                details = AnswerDetails(tuple(follower.tokens), round(follower.tokens_per_s, 2), _hops(session))
-        text, calls = follower.finish()
-        is_full = follower.num_tokens >= max_tokens and not follower.is_stopped
-        reason = "tool_calls" if calls else "length" if is_full else "stop"
-        return Answer(text, reason, length, follower.num_tokens, follower.scores, details, calls)
+        cached, details = 0, None
+        if request.echoes:
+            self._echo(request, prepared.tokens, follower, scorer)
+        if max_tokens:
+            with self._hearing(on_wait), self._conversing(tokens, max_tokens, request, follower) as session:
+                cached = session.position
+                with contextlib.suppress(EnoughError):
+                    complete(self._model, prepared.tokens, options, follower.note, session=session)
+                details = _details(follower, session) if request.with_details else None
+        is_cut = len(follower.tokens) >= max_tokens and not follower.has_ended(options.ends or ())
+        follower.finish(is_cut=is_cut)
+        is_cut = is_cut or (grammar is not None and follower.stop is None and not grammar.is_whole)
+        times_s = follower.times_s
+        return Answer(
+            follower.said(Kind.TEXT),
+            "length" if is_cut else "tool_calls" if follower.calls else "stop",
+            len(tokens),
+            len(follower.tokens),
+            tuple(follower.scores),
+            details,
+            follower.calls,
+            follower.said(Kind.THINKING),
+            follower.thinking_tokens,
+            cached,
+            follower.stop,
+            times_s[0] if times_s else 0.0,
+            times_s[-1] - times_s[0] if times_s else 0.0,
+        )
 
-    def embed(self, texts: Sequence[str]) -> Embeddings:
+    def count(self, request: ChatRequest) -> int:
+        """Return how many tokens the prompt of a request has. Raises PotluckError."""
+        return int(self._prompts.prepare(request).tokens.shape[1])
+
+    def embed(self, texts: Sequence[Prompt], *, is_cut: bool = False) -> Embeddings:
         """Return the mean of the last hidden states of each text, of length 1. Raises PotluckError."""
         vectors, num_tokens = [], 0
         with torch.inference_mode():
             for text in texts:
-                tokens = self._text.encode(text)  # [1, tokens]
+                tokens = self._prompts.prepare(ChatRequest(prompts=(text,))).tokens  # [1, tokens]
+                if is_cut and self.facts.context_length is not None:
+                    tokens = tokens[:, : self.facts.context_length - 1]
                 check_length(tokens, self._model.config)
                 hidden = self._model.get_decoder()(tokens, use_cache=False).last_hidden_state  # [1, tokens, hidden]
                 mean = hidden[0].float().mean(0)
@@ -86,12 +124,38 @@ class SwarmChat:
                 num_tokens += int(tokens.shape[1])
         return Embeddings(tuple(vectors), num_tokens)
 
+    def _room(self, request: ChatRequest, tokens: torch.Tensor) -> int:
+        """Return how many tokens the answer may have: as many as are wanted, within positions and servers' memory."""
+        check_length(tokens, self._model.config)
+        length = int(tokens.shape[1])
+        wanted = self.facts.max_tokens if request.max_tokens is None else request.max_tokens
+        served = self._model.longest_session()  # 0: not all blocks are served just now
+        limits = [most - length for most in (self.facts.context_length, served) if most and most > length]
+        return min([wanted, *limits])
+
+    def _reader(self, request: ChatRequest, prepared: Prepared) -> Reader | None:
+        if prepared.form is None:
+            return None
+        return Reader(prepared.form, request.tools, special=self._text.added.values(), thinks=prepared.thinks)
+
+    def _echo(self, request: ChatRequest, tokens: torch.Tensor, follower: Follower, scorer: Scorer | None) -> None:
+        """Begin the answer with the prompt, or with the message that it continues."""
+        if request.messages:
+            follower.echo([request.messages[-1].content])
+            return
+        given: list[int] = tokens[0].tolist()
+        pieces, scores = self._text.pieces(given), []
+        if scorer is not None:
+            with torch.inference_mode():
+                logits = self._model(tokens, use_cache=False).logits[0]  # [tokens, vocabulary]
+            scores = scorer.score_prompt(logits, given, pieces)
+        follower.echo(pieces, scores)
+
     @contextlib.contextmanager
     def _conversing(
-        self, prompt: torch.Tensor, max_tokens: int, request: ChatRequest, follower: Follower
+        self, tokens: list[int], max_tokens: int, request: ChatRequest, follower: Follower
     ) -> Iterator[Session]:
         """Lend the session of this conversation, and keep it unless the swarm fails."""
-        tokens: list[int] = prompt[0].tolist()
         conversation = self._conversations.begin(tokens, len(tokens) + max_tokens, request.max_wait_s, request.owner)
         is_whole = False
         try:
@@ -119,65 +183,35 @@ class SwarmChat:
             with contextlib.suppress(OSError):
                 on_wait(wait_text(missing))
 
-    def _call_form(self, request: ChatRequest) -> CallForm | None:
-        """Return how the model writes calls, if it is offered tools. Raises ToolsError if that is unknown."""
-        if request.tools is None:
-            return None
-        template = self._text.template(has_tools=True)
-        form = None if template is None else form_of(template)
-        if form is None:
-            why = "has no chat template" if template is None else "writes calls in no form that is known here, or none"
-            raise ToolsError(f"this model {why}, so it cannot be given tools", hint="describe them in a message")
-        return form
-
-    def _grammar(self, request: ChatRequest, form: CallForm | None) -> Grammar | None:
-        if form is not None and request.tools is not None and request.tools.must_call:
-            return self._grammars.of_lark(call_grammar(request.tools.must_call, form))
+    def _grammar(self, request: ChatRequest, prepared: Prepared) -> Grammar | None:
+        if prepared.form is not None and request.tools is not None and request.tools.must_call:
+            tools = [replace(tool, parameters=closed(tool.parameters)) for tool in request.tools.must_call]
+            return self._grammars.of_lark(call_grammar(tools, prepared.form, self._text.added.values()))
         return None if request.schema is None else self._grammars.of_schema(request.schema)
 
     def _bias(self, request: ChatRequest) -> Bias | None:
         """Raises UsageError for tokens that the model doesn't have."""
-        if not request.bias:
+        if not request.sampling.bias:
             return None
-        size = self._model.config.get_text_config(decoder=True).vocab_size
-        if unknown := [token for token, _ in request.bias if token >= size]:
-            raise UsageError(f"logit_bias names token {unknown[0]}, but this model has {size}")
-        return Bias(dict(request.bias))
-
-    def _prompt(self, request: ChatRequest) -> torch.Tensor:
-        """Apply the model's chat template, or use the plain text if it has none. Raises UsageError."""
-        messages = request.messages
-        if not messages:
-            return self._text.encode(request.prompt)
-        tools = None if request.tools is None else [tool.definition for tool in request.tools.offered]
-        tokens = self._text.encode_chat([_templated(message) for message in messages], tools)
-        if tokens is None and any(message.calls for message in messages):
-            raise ToolsError("this model has no chat template, so it cannot be shown calls of tools")
-        return tokens if tokens is not None else self._text.encode(plain_prompt(messages))
+        if unknown := [token for token, _ in request.sampling.bias if token >= self._vocabulary]:
+            raise UsageError(f"logit_bias names token {unknown[0]}, but this model has {self._vocabulary}")
+        return Bias(dict(request.sampling.bias))
 
 
-def _hops(session: Session) -> tuple[AnswerHop, ...]:
-    """Return the servers of a session, in the order of their blocks."""
-    hops = (hop for route in session.route() for hop in route.hops)
-    return tuple(AnswerHop(hop.peer_id, hop.public_name, str(hop.span)) for hop in hops)
-
-
-def _templated(message: ChatMessage) -> dict[str, Any]:
-    """Return a message as chat templates expect it. They write the arguments of calls themselves."""
-    calls = [
-        {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": loads(call.arguments)}}
-        for call in message.calls
-    ]
-    return (
-        {"role": message.role, "content": message.content}
-        | ({"tool_calls": calls} if calls else {})
-        | ({"tool_call_id": message.call_id} if message.call_id is not None else {})
+def _end_tokens(model: Any, text: Text) -> tuple[int, ...]:
+    """Return the tokens that end an answer, as any of the checkpoint's files says."""
+    said = (
+        model.config.get_text_config(decoder=True).eos_token_id,
+        model.config.eos_token_id,
+        getattr(model.generation_config, "eos_token_id", None),
+        text.tokenizer.eos_token_id,
     )
+    each: Iterable[int] = (token for one in said for token in (one if isinstance(one, list) else [one]))
+    return tuple(dict.fromkeys(token for token in each if token is not None))
 
 
-def plain_prompt(messages: Sequence[ChatMessage]) -> str:
-    """Return a prompt for a model without a chat template: a single message as it is, several as a script."""
-    if len(messages) == 1:
-        return messages[0].content
-    lines = [f"{message.role.capitalize()}: {message.content}" for message in messages]
-    return "\n".join([*lines, "Assistant:"])
+def _details(follower: Follower, session: Session) -> AnswerDetails:
+    """Return how an answer was made: its tokens, and the servers in the order of their blocks."""
+    hops = (hop for route in session.route() for hop in route.hops)
+    named = tuple(AnswerHop(hop.peer_id, hop.public_name, str(hop.span)) for hop in hops)
+    return AnswerDetails(tuple(follower.tokens), round(follower.tokens_per_s, 2), named)

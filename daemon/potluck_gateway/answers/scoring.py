@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from transformers.generation.logits_process import LogitsProcessor
@@ -34,6 +34,16 @@ class Scorer(LogitsProcessor):  # type: ignore[misc]
             offset,
             tuple(Likely(self._bytes_of(one), logprob) for one, logprob in likely),
         )
+
+    def score_prompt(self, logits: torch.Tensor, tokens: Sequence[int], pieces: Sequence[str]) -> list[TokenScore]:
+        """Return the scores of a prompt's tokens, whose texts are `pieces`. Shapes: logits [tokens, vocabulary]."""
+        found = [TokenScore(self._bytes_of(tokens[0]), None, 0)]
+        offset = len(pieces[0])
+        for place, token in enumerate(tokens[1:]):
+            self._logprobs = logits[place].log_softmax(-1, dtype=torch.float32)
+            found.append(self.score(token, offset))
+            offset += len(pieces[place + 1])
+        return found
 
 
 class Bias(LogitsProcessor):  # type: ignore[misc]

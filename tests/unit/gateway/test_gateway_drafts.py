@@ -7,6 +7,7 @@ import torch
 from helpers.client_world import world
 from potluck_gateway.answers.completion import Completion, Options, complete
 from potluck_gateway.answers.scoring import Bias, Scorer
+from potluck_gateway.requests import Sampling
 
 PROMPT = torch.tensor([[5, 6, 7, 8, 9, 5, 6, 7]])
 COPY = Bias(dict.fromkeys((5, 6, 7, 8, 9), 9.0))  # so that the text repeats itself
@@ -23,7 +24,7 @@ def test_a_checkpoint_that_switches_the_cache_off_is_generated_without_drafts() 
     "options",
     [
         Options(40, steps=(COPY,)),
-        Options(40, temperature=0.9, top_p=0.8, seed=3, presence_penalty=0.2, frequency_penalty=0.1, steps=(COPY,)),
+        Options(40, sampling=Sampling(0.9, 0.8, seed=3, presence_penalty=0.2, frequency_penalty=0.1), steps=(COPY,)),
     ],
     ids=["greedy", "seeded and with penalties"],
 )

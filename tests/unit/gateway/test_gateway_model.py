@@ -20,10 +20,11 @@ from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway.answers import model as gateway_model
 from potluck_gateway.answers.answer import Answer, Part, TokenScore
 from potluck_gateway.answers.completion import Completion, Options, Text, check_length, complete
-from potluck_gateway.answers.model import SwarmChat, plain_prompt
+from potluck_gateway.answers.model import SwarmChat
+from potluck_gateway.answers.prompts import Prompts, plain_prompt
 from potluck_gateway.answers.scoring import Bias, Scorer
 from potluck_gateway.answers.templates import BoundedRenderer, TemplateLimits
-from potluck_gateway.requests import ChatMessage, ChatRequest
+from potluck_gateway.requests import ChatMessage, ChatRequest, Sampling
 from transformers import AutoModelForCausalLM, LlamaConfig
 
 from potluck.client.report import HopReport, RouteReport
@@ -81,10 +82,14 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gateway_model, "complete", complete)
 
 
+def chat(model: Silent | None = None) -> SwarmChat:
+    return SwarmChat("m", model or Silent(), Letters(), max_tokens=100)
+
+
 def answer_to(max_tokens: int = 100, **asked: Any) -> tuple[Answer, list[Part]]:
     """Return the answer to a request, and the parts in which it came."""
     parts: list[Part] = []
-    answer = SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, max_tokens, **asked), parts.append)
+    answer = chat().answer(ChatRequest(ASKED, max_tokens=max_tokens, **asked), parts.append)
     return answer, parts
 
 
@@ -109,7 +114,7 @@ def test_letters_are_shown_as_they_come_up_to_a_stop_text(
 
 def test_a_request_says_how_long_to_wait_for_missing_blocks(answered: None) -> None:
     model = Silent()
-    SwarmChat("m", model, Letters()).answer(ChatRequest(ASKED, 100, max_wait_s=7.0), lambda _: None)
+    chat(model).answer(ChatRequest(ASKED, max_wait_s=7.0), lambda _: None)
     assert model.waited_s == 7.0
 
 
@@ -124,14 +129,14 @@ def test_an_answer_that_was_cut_says_so(answered: None) -> None:
 
 
 def test_what_a_listener_raises_ends_the_generation_and_the_next_one_has_its_turn(answered: None) -> None:
-    chat = SwarmChat("m", Silent(), Letters())
+    asked, made = ChatRequest(ASKED), chat()
 
     def gone(_: str) -> None:
         raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
-        chat.answer(ChatRequest(ASKED, 100), gone)
-    assert chat.answer(ChatRequest(ASKED, 100), lambda _: None).text == "one END two"
+        made.answer(asked, gone)
+    assert made.answer(asked, lambda _: None).text == "one END two"
 
 
 def test_a_prompt_longer_than_the_model_is_refused_before_anything_is_computed() -> None:
@@ -159,10 +164,10 @@ def test_answers_are_made_at_once_and_a_wait_is_told_to_all_but_those_who_are_go
 
     monkeypatch.setattr(gateway_model, "complete", complete)
     told: list[str] = []
-    chat = SwarmChat("m", model, Letters())
+    made = chat(model)
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(chat.answer, ChatRequest(ASKED, 9), lambda _: None, gone)
-        second = pool.submit(chat.answer, ChatRequest(ASKED, 9), lambda _: None, told.append)
+        first = pool.submit(made.answer, ChatRequest(ASKED), lambda _: None, gone)
+        second = pool.submit(made.answer, ChatRequest(ASKED), lambda _: None, told.append)
         all_three.wait(60)
         model.on_wait((Span(3, 4),))
         all_three.wait(60)
@@ -171,7 +176,7 @@ def test_answers_are_made_at_once_and_a_wait_is_told_to_all_but_those_who_are_go
 
 
 def test_penalties_lower_what_the_answer_has_and_not_what_the_prompt_has() -> None:
-    options = Options(1, presence_penalty=1.0, frequency_penalty=0.5).generate_options(2, None)
+    options = Options(1, sampling=Sampling(0.0, presence_penalty=1.0, frequency_penalty=0.5)).generate_options(2, None)
     (penalties,) = options["logits_processor"]
     lowered = penalties(torch.tensor([[0, 1, 2, 3, 3]]), torch.zeros(1, 5))
     assert lowered.tolist() == [[0.0, 0.0, -1.5, -2.0, 0.0]]
@@ -179,7 +184,7 @@ def test_penalties_lower_what_the_answer_has_and_not_what_the_prompt_has() -> No
 
 def test_a_seed_draws_the_same_whatever_other_threads_draw() -> None:
     def drawn() -> list[int]:
-        steps = Options(1, temperature=1.0, seed=5).generate_options(1, None)["logits_processor"]
+        steps = Options(1, sampling=Sampling(1.0, seed=5)).generate_options(1, None)["logits_processor"]
         torch.rand(3)
         return [int(steps(torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, 40)).argmax()) for _ in range(9)]
 
@@ -191,7 +196,9 @@ def test_a_seed_draws_the_same_whatever_other_threads_draw() -> None:
 def test_a_scorer_sees_the_scores_before_anything_changes_them() -> None:
     scorer, bias = Scorer(2, lambda token: bytes([65 + token])), Bias({1: 100.0})
     scores = torch.tensor([[1.0, 0.0, 3.0]])
-    steps = Options(1, temperature=2.0, seed=1, steps=(scorer, bias)).generate_options(1, None)["logits_processor"]
+    steps = Options(1, sampling=Sampling(2.0, seed=1), steps=(scorer, bias)).generate_options(1, None)[
+        "logits_processor"
+    ]
     assert int(steps(torch.zeros(1, 1, dtype=torch.int64), scores).argmax()) == 1
     wanted = scores[0].log_softmax(-1).tolist()
     found = scorer.score(1, 7)
@@ -211,7 +218,7 @@ def test_scores_cover_the_text_that_is_shown(answered: None, monkeypatch: pytest
 
 def test_a_bias_for_a_token_that_the_model_lacks_is_refused(answered: None) -> None:
     with pytest.raises(UsageError, match="token 40000, but this model has 32000"):
-        answer_to(bias=((40000, 1.0),))
+        answer_to(sampling=Sampling(bias=((40000, 1.0),)))
 
 
 def test_a_model_without_a_template_goes_on_from_a_script() -> None:
@@ -221,17 +228,51 @@ def test_a_model_without_a_template_goes_on_from_a_script() -> None:
     assert plain_prompt(talk) == "System: Be kind.\nUser: Hi\nAssistant: Yes?\nUser: Bye\nAssistant:"
 
 
-def test_a_models_own_template_is_used_and_may_refuse(tmp_path: Path) -> None:
+def prompt_by(template: str | None, *messages: ChatMessage, **asked: Any) -> str:
+    """Return the prompt that a template makes, with the demo model's tokenizer."""
     text = Text(resource(DEMO_MODEL))
-    told = [{"role": "user", "content": "Hello"}]
-    assert text.decode(text.encode_chat(told)[0].tolist()) == "User: Hello\nAssistant:"
-    text._tokenizer.chat_template = None
-    assert text.encode_chat(told) is None
-    text._tokenizer.chat_template = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}"
-    assert text.decode(text.encode_chat(told)[0].tolist()) == "user: Hello"
-    text._tokenizer.chat_template = "{{ raise_exception('roles must alternate') }}"
+    text.tokenizer.chat_template = template
+    tokens = Prompts(text).prepare(ChatRequest(messages or ASKED, **asked)).tokens
+    return text.decode(tokens[0].tolist())
+
+
+EVERYTHING = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+NO_SYSTEM = "{% for m in messages %}{{ m.content if m.role != 'system' }}\n{% endfor %}"
+FIRST_ONLY = """{% for m in messages %}
+{%- if m.role == 'system' and loop.index0 %}{{ raise_exception('a system message must be the first') }}{% endif %}
+{%- if loop.index0 and m.role == loop.previtem.role %}{{ raise_exception('roles must alternate') }}{% endif %}
+{{- m.role }}: {{ m.content }}
+{% endfor %}"""
+TALK = (
+    ChatMessage("system", "Be kind."),
+    ChatMessage("user", "Hi"),
+    ChatMessage("assistant", "Yes?"),
+    ChatMessage("system", "Be brief."),
+    ChatMessage("user", "Bye"),
+)
+
+
+@pytest.mark.parametrize(
+    ("template", "prompt"),
+    [
+        (EVERYTHING, "system: Be kind.\nuser: Hi\nassistant: Yes?\nsystem: Be brief.\nuser: Bye\n"),
+        (FIRST_ONLY, "system: Be kind.\nuser: Hi\nassistant: Yes?\nuser: Be brief.\n\nBye\n"),
+        (NO_SYSTEM, "Be kind.\n\nHi\nYes?\nBe brief.\n\nBye\n"),
+    ],
+)
+def test_system_messages_without_a_place_join_the_next_message_of_the_user(template: str, prompt: str) -> None:
+    assert prompt_by(template, *TALK) == prompt
+
+
+def test_a_models_own_template_is_used_and_may_refuse() -> None:
+    text = Text(resource(DEMO_MODEL))
+    assert prompt_by(text.tokenizer.chat_template) == "User: Hello\nAssistant:"
+    assert prompt_by(None) == "Hello"
+    assert prompt_by("{{ mood }} {{ messages[0].content }}", template_kwargs={"mood": "calm"}) == "calm Hello"
     with pytest.raises(UsageError, match="roles must alternate"):
-        text.encode_chat(told)
+        prompt_by("{{ raise_exception('roles must alternate') }}")
+    with pytest.raises(UsageError, match="cannot set tokenize"):
+        prompt_by(EVERYTHING, template_kwargs={"tokenize": True})
 
 
 @pytest.mark.parametrize(

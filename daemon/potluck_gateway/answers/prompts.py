@@ -1,0 +1,221 @@
+"""Turns a conversation into the tokens of a prompt, by the model's chat template.
+
+Templates differ in what they have a place for: some take a system message only at the beginning or not at all, some
+want roles to alternate, and many know no tools. Nothing of a conversation may be dropped in silence, so a conversation
+is rendered in the way that the template likes best among those in which everything arrives. At the end of those, tools
+are described in plain words, and calls and results are texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import blake2b
+from inspect import signature
+from json import loads
+from typing import Any
+
+import torch
+from transformers import PreTrainedTokenizerBase
+
+from potluck.errors import UsageError
+from potluck_gateway.answers import forms
+from potluck_gateway.answers.completion import Text
+from potluck_gateway.answers.forms import GENERIC, Form, form_of
+from potluck_gateway.answers.reader import opens_thinking
+from potluck_gateway.answers.templates import BoundedRenderer
+from potluck_gateway.requests import ChatMessage, ChatRequest
+
+_BETWEEN = "\n\n"  # texts that become one message
+_SHORT_IDS = re.compile(r"length\s*!=\s*9")  # templates of Mistral's take only such ids of calls
+_RESERVED = signature(PreTrainedTokenizerBase.apply_chat_template).parameters.keys() - {"kwargs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The tokens of a prompt [1, tokens], int64, how the answer to it is written, and whether it opens a thought."""
+
+    tokens: torch.Tensor
+    form: Form | None = None  # None: what follows is plain text
+    thinks: bool = False
+
+
+class Prompts:
+    """Makes the prompts of one model."""
+
+    def __init__(self, text: Text) -> None:
+        self._text = text
+        self._render = BoundedRenderer(partial(_render, text.tokenizer))
+
+    def prepare(self, request: ChatRequest) -> Prepared:
+        """Return the prompt of a request with one prompt or with messages. Raises UsageError."""
+        if not request.messages:
+            (given,) = request.prompts
+            return Prepared(self._text.encode(given) if isinstance(given, str) else self._checked(given))
+        if request.continues and request.messages[-1].role != "assistant":
+            raise UsageError("only a message of the assistant can be continued", hint="let it be the last one")
+        if reserved := sorted(_RESERVED & request.template_kwargs.keys()):
+            raise UsageError(f"chat_template_kwargs cannot set {', '.join(reserved)}")
+        template = self._template(has_tools=request.tools is not None)
+        if template is None:
+            rendered = plain_prompt(_without_tools(request), continues=request.continues)
+            return Prepared(self._text.encode(rendered), GENERIC)
+        return self._rendered(request, template)
+
+    @property
+    def thinks(self) -> bool:
+        """Tell whether the model's answers may begin with thinking."""
+        template = self._template(has_tools=False)
+        form = None if template is None else form_of(template, self._text.added.values())
+        return form is not None and form.thinks
+
+    def _rendered(self, request: ChatRequest, template: str) -> Prepared:
+        known = form_of(template, self._text.added.values())
+        first: UsageError | None = None
+        for messages, is_native in _ways(request, knows_tools=known is not None and known.knows_calls):
+            try:
+                shown = [_templated(message, template) for message in _named(messages, template)]
+                tools = [tool.definition for tool in request.tools.offered] if request.tools and is_native else None
+                rendered = self._render(shown, tools, template, request.template_kwargs, request.continues)
+            except UsageError as error:
+                first = first or error
+                continue
+            if all(text in rendered for text in _must_appear(request, is_native=is_native)):
+                tokens = self._text.tokenizer(rendered, return_tensors="pt", add_special_tokens=False).input_ids
+                form = known if is_native or known is None else replace(known, **forms.calls_of(GENERIC))
+                return Prepared(tokens, form, not request.continues and opens_thinking(form or GENERIC, rendered))
+        raise first or UsageError("the model's chat template leaves out a part of this conversation")
+
+    def _template(self, *, has_tools: bool) -> str | None:
+        """Return the model's chat template; it may have another one for conversations with tools."""
+        tokenizer = self._text.tokenizer
+        if tokenizer.chat_template is None:
+            return None
+        return str(tokenizer.get_chat_template(tools=[] if has_tools else None))
+
+    def _checked(self, tokens: Sequence[int]) -> torch.Tensor:
+        size = len(self._text.tokenizer)
+        if not tokens or max(tokens) >= size:
+            raise UsageError(f"a prompt needs tokens, each below {size}")
+        return torch.tensor([tokens])
+
+
+def _render(
+    tokenizer: Any,
+    messages: list[dict[str, Any]],
+    tools: list[dict[str, Any]] | None,
+    template: str,
+    more: dict[str, Any],
+    continues: bool,
+) -> str:
+    return str(
+        tokenizer.apply_chat_template(
+            messages,
+            tools=tools,
+            chat_template=template,
+            tokenize=False,
+            add_generation_prompt=not continues,
+            continue_final_message=continues,
+            **more,
+        )
+    )
+
+
+def _ways(request: ChatRequest, *, knows_tools: bool) -> Iterator[tuple[Sequence[ChatMessage], bool]]:
+    """Yield the messages in different ways, the best one first, and whether tools and calls are the template's own."""
+    has_tools = request.tools is not None or any(m.calls or m.role == "tool" for m in request.messages)
+    for is_native in (True, False) if knows_tools and has_tools else (not has_tools,):
+        messages = request.messages if is_native else _without_tools(request)
+        yield messages, is_native
+        yield _joined(messages, keeps_first=True), is_native
+        yield _joined(messages, keeps_first=False), is_native
+
+
+def _joined(messages: Sequence[ChatMessage], *, keeps_first: bool) -> list[ChatMessage]:
+    """Let system messages join the next message of the user, and messages of the same role in a row one another.
+
+    `keeps_first`: the one at the very beginning stays.
+    """
+    found: list[ChatMessage] = []
+    waiting: list[str] = []
+    for message in messages:
+        if message.role == "system" and (found or not keeps_first):
+            waiting.append(message.content)
+            continue
+        if message.role == "user" and waiting:
+            message, waiting = replace(message, content=_BETWEEN.join([*waiting, message.content])), []
+        if found and found[-1].role == message.role != "tool":
+            last = found.pop()
+            content = _BETWEEN.join(filter(None, (last.content, message.content)))
+            message = replace(message, content=content, calls=last.calls + message.calls)
+        found.append(message)
+    return [*found, ChatMessage("user", _BETWEEN.join(waiting))] if waiting else found
+
+
+def _without_tools(request: ChatRequest) -> list[ChatMessage]:
+    """Return messages in which tools are described in words, and calls and results are texts."""
+    messages = list(request.messages)
+    if request.tools is not None:
+        taught = forms.describe(request.tools)
+        if messages[0].role == "system":
+            taught = _BETWEEN.join((messages.pop(0).content, taught))
+        messages.insert(0, ChatMessage("system", taught))
+    found = []
+    for message in messages:
+        if message.role == "tool":
+            message = ChatMessage("user", forms.result(message.content))
+        elif message.calls:
+            said = "\n".join(filter(None, (message.content, forms.written(message.calls))))
+            message = replace(message, content=said, calls=())
+        found.append(message)
+    return found
+
+
+def _must_appear(request: ChatRequest, *, is_native: bool) -> Iterable[str]:
+    """Yield what a template may not leave out: what system messages say, and the names of tools and calls."""
+    for message in request.messages:
+        if message.role == "system":
+            yield message.content.strip()
+        yield from (call.name for call in message.calls)
+    if request.tools is not None and is_native:
+        yield from (tool.name for tool in request.tools.offered)
+
+
+def _named(messages: Sequence[ChatMessage], template: str) -> Iterator[tuple[ChatMessage, str]]:
+    """Yield messages with the name of the tool whose result they are, and calls with ids that the template takes."""
+    names = {call.call_id: call.name for message in messages for call in message.calls}
+    needs_short = _SHORT_IDS.search(template) is not None
+
+    def taken(call_id: str) -> str:
+        return blake2b(call_id.encode(), digest_size=5).hexdigest()[:9] if needs_short else call_id
+
+    for message in messages:
+        calls = tuple(replace(call, call_id=taken(call.call_id)) for call in message.calls)
+        call_id = None if message.call_id is None else taken(message.call_id)
+        yield replace(message, calls=calls, call_id=call_id), names.get(message.call_id or "", message.call_id or "")
+
+
+def _templated(named: tuple[ChatMessage, str], template: str) -> dict[str, Any]:
+    """Return a message as chat templates expect it. They write the arguments of calls themselves."""
+    message, name = named
+    shown: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.calls:
+        shown["tool_calls"] = [
+            {"id": one.call_id, "type": "function", "function": {"name": one.name, "arguments": loads(one.arguments)}}
+            for one in message.calls
+        ]
+    if message.role == "tool":
+        shown |= {"tool_call_id": message.call_id or "", "name": name}
+    if message.thinking:
+        shown["reasoning_content" if "reasoning_content" in template else "thinking"] = message.thinking
+    return shown
+
+
+def plain_prompt(messages: Sequence[ChatMessage], *, continues: bool = False) -> str:
+    """Return a prompt for a model without a chat template: a single message as it is, several as a script."""
+    if len(messages) == 1:
+        return messages[0].content
+    lines = [f"{message.role.capitalize()}: {message.content}" for message in messages]
+    return "\n".join(lines if continues else [*lines, "Assistant:"])
