@@ -122,3 +122,24 @@ class Answer:
 
 
 Answers = tuple[Answer, ...]  # the choices of a request, those of its first prompt first
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What programs ask about a model.
+
+    Attributes:
+        context_length: most tokens of a prompt and its answer together; None if there is no limit.
+        max_tokens: of an answer whose request names no limit.
+        embedding_length: numbers of a vector.
+        architecture: its name in the checkpoint's configuration, such as `qwen3`.
+        thinks: whether its answers may begin with thinking.
+        calls: whether it may be given tools.
+    """
+
+    context_length: int | None
+    max_tokens: int
+    embedding_length: int
+    architecture: str
+    thinks: bool
+    calls: bool = True

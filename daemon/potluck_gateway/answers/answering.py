@@ -19,9 +19,9 @@ from typing import Protocol, TypeVar
 from potluck.client.leaving import Leaving
 from potluck.errors import PotluckError
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, OnWait, Part
+from potluck_gateway.answers.answer import Answer, Answers, ModelFacts, OnWait, Part
 from potluck_gateway.formats.embeddings import Embeddings
-from potluck_gateway.requests import BadRequestError, ChatRequest
+from potluck_gateway.requests import BadRequestError, ChatRequest, Prompt
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +34,7 @@ class ChatModel(Protocol):
     """A model that several threads may ask at once."""
 
     name: str
+    facts: ModelFacts
 
     def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: OnWait) -> Answer:
         """Return one answer to a request, whatever number of choices it asks for.
@@ -42,8 +43,11 @@ class ChatModel(Protocol):
         servers; an OSError from them ends the generation. Raises PotluckError.
         """
 
-    def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return a vector for each text. Raises PotluckError."""
+    def count(self, request: ChatRequest) -> int:
+        """Return how many tokens the prompt of a request has. Raises PotluckError."""
+
+    def embed(self, texts: Sequence[Prompt], *, is_cut: bool = False) -> Embeddings:
+        """Return a vector for each text. `is_cut`: for as much of it as the model takes. Raises PotluckError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +121,13 @@ class Answering:
         finally:
             caller.leave()
 
-    async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return the embeddings of texts. Raises PotluckError, and BadRequestError if too many requests wait."""
+    async def run(self, work: Callable[[], R]) -> R:
+        """Return what `work` returns when its turn has come. Raises what it raises, and BadRequestError as `parts`."""
         caller = Leaving()
 
-        def run() -> Embeddings:
+        def run() -> R:
             with caller.working():
-                return self._model.embed(texts)
+                return work()
 
         self._check_room(1)
         try:
