@@ -62,9 +62,14 @@ class Answering:
 
     def __init__(self, model: ChatModel, at_once: int) -> None:
         self._model = model
-        self._most = at_once + MAX_WAITING
+        self._at_once = at_once
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="answer")
         self._accepted = 0
+
+    @property
+    def num_waiting(self) -> int:
+        """Return how many answers wait for others to end."""
+        return max(0, self._accepted - self._at_once)
 
     async def parts(self, request: ChatRequest) -> AsyncIterator[Part | Waiting | Answers]:
         """Yield the parts of all choices, and at last their answers. Closing the iterator ends the generation.
@@ -138,7 +143,7 @@ class Answering:
 
     def _check_room(self, count: int) -> None:
         """Raise BadRequestError if too many answers wait for `count` more."""
-        if self._accepted + count > self._most:
+        if self._accepted + count > self._at_once + MAX_WAITING:
             raise BadRequestError(
                 f"{self._accepted} requests are waiting already: try again soon",
                 429,
