@@ -259,7 +259,7 @@ class GatewayServer:
 
     async def _show(self, request: Request) -> Response:
         asked = parse_object(await _body(request))
-        name = self._find(asked.get("model") or asked.get("name"))
+        name = self._find(str(asked.get("model") or asked.get("name") or ""))
         facts = await self._done(request, lambda: self._model_of(name).facts)
         return _json(ollama.model_description(name, facts, self._since))
 

@@ -47,20 +47,20 @@ _ERRORS = {
 }
 
 
-class _Thinking(Struct):
+class _Thinking(Struct, frozen=True):
     type: str = "disabled"
 
 
-class _Form(Struct):
+class _Form(Struct, frozen=True):
     schema: dict[str, Any] | None = None
 
 
-class _Output(Struct):
+class _Output(Struct, frozen=True):
     effort: str | None = None
     format: _Form | None = None
 
 
-class _Choice(Struct):
+class _Choice(Struct, frozen=True):
     type: str = "auto"
     name: str | None = None
     disable_parallel_tool_use: bool | None = None
