@@ -15,7 +15,7 @@ from potluck.tasks import cancel_and_wait
 from potluck_gateway.answers.answer import Answers, Part
 from potluck_gateway.answers.answering import Waiting
 from potluck_gateway.formats.writing import AnswerFormat, dumps
-from potluck_gateway.requests import BadRequestError, ContextLengthError, ToolsError
+from potluck_gateway.requests import BadRequestError, ContextLengthError
 
 SOCKET_TIMEOUT_S = 60.0  # for a client that neither sends nor reads
 RETRY_AFTER_S = 15  # the client reads the directory this often
@@ -90,8 +90,6 @@ def refusal(error: PotluckError) -> BadRequestError:
     """Return how a request is refused because of `error`."""
     if isinstance(error, ContextLengthError):
         return BadRequestError(error.whole, 400, "context_length_exceeded")
-    if isinstance(error, ToolsError):
-        return BadRequestError(error.whole, 400, "unsupported_parameter")
     if isinstance(error, UsageError):
         return BadRequestError(error.whole)
     return BadRequestError(error.whole, 503, retry_after_s=RETRY_AFTER_S)

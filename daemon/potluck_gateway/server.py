@@ -4,54 +4,82 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from potluck.errors import PotluckError
 from potluck.tasks import cancel_and_wait, keep_running, start_task
-from potluck_gateway import requests
+from potluck_gateway.answers.answer import ModelFacts, Part
 from potluck_gateway.answers.answering import Answering, ChatModel
 from potluck_gateway.door import Door, Guard
+from potluck_gateway.formats import listing, ollama
 from potluck_gateway.formats.chat import ChatFormat, parse_chat
 from potluck_gateway.formats.completions import CompletionFormat, parse_completion
 from potluck_gateway.formats.embeddings import (
     EmbeddingRequest,
     Embeddings,
     embedding_list,
+    ollama_embed,
     ollama_embeddings,
-    parse_embedding_request,
+    parse_embeddings,
+    parse_ollama_embed,
+    parse_ollama_embeddings,
 )
-from potluck_gateway.formats.ollama import (
-    VERSION,
-    OllamaFormat,
-    model_entry,
-    parse_ollama_chat,
-    parse_ollama_generate,
-)
+from potluck_gateway.formats.fields import MAX_BODY_BYTES, parse_object
+from potluck_gateway.formats.messages import MessageFormat, message_error, parse_message_request
+from potluck_gateway.formats.ollama import OllamaFormat
 from potluck_gateway.formats.responses import ResponseFormat, parse_response_request
 from potluck_gateway.formats.writing import AnswerFormat, dumps, error_body
+from potluck_gateway.metrics import CONTENT_TYPE, GatewayMetrics
 from potluck_gateway.reply import SOCKET_TIMEOUT_S, Parts, Reply, refusal, while_connected
 from potluck_gateway.requests import BadRequestError, ChatRequest
 
+R = TypeVar("R")
+_Parse = Callable[[bytes], ChatRequest]
+_Format = Callable[[str, ChatRequest], AnswerFormat]
+_ParseTexts = Callable[[bytes], EmbeddingRequest]
+_WriteVectors = Callable[[str, EmbeddingRequest, Embeddings], dict[str, Any]]
+_ANSWERS: dict[str, tuple[_Parse, _Format]] = {
+    "/v1/chat/completions": (parse_chat, ChatFormat),
+    "/v1/completions": (parse_completion, CompletionFormat),
+    "/v1/responses": (parse_response_request, ResponseFormat),
+    "/v1/messages": (parse_message_request, MessageFormat),
+    "/api/chat": (ollama.parse_ollama_chat, partial(OllamaFormat, is_chat=True)),
+    "/api/generate": (ollama.parse_ollama_generate, partial(OllamaFormat, is_chat=False)),
+}
+_EMBEDDINGS: dict[str, tuple[_ParseTexts, _WriteVectors]] = {
+    "/v1/embeddings": (parse_embeddings, embedding_list),
+    "/api/embed": (parse_ollama_embed, ollama_embed),
+    "/api/embeddings": (parse_ollama_embeddings, ollama_embeddings),
+}
+_REFUSALS: dict[str, Callable[[BadRequestError], dict[str, Any]]] = {  # beginning of a path -> body
+    "/v1/messages": message_error,
+    "/api/": lambda error: {"error": str(error)},
+    "": lambda error: error_body(error.sentence, error.status, error.code),
+}
 TELL_S = 4.0  # shorter than the shortest time after which an unused gateway ends
 _TEND_S = 0.5
 _ADDRESS, _BACKLOG = "127.0.0.1", 128
 _MAX_HEAD_BYTES = 1 << 16
 _MAX_LENGTH_DIGITS = 12
 _OWNER_BYTES = 16
+_UNFIT = re.compile("[^ -~]")  # for a header
 
 
 class GatewayServer:
@@ -73,7 +101,7 @@ class GatewayServer:
         Args:
             is_key: whether a text is a key that lets a request in.
             on_answered: called after each answer with the key and the tokens of prompt and answer.
-            max_tokens: of one answer.
+            max_tokens: of an answer whose request names no limit; a header tells it.
             at_once: how many requests are answered at the same time; more have to wait.
         """
         self._model = model
@@ -86,23 +114,11 @@ class GatewayServer:
         self.door = Door()
         self._secret = os.urandom(_OWNER_BYTES)  # servers see the names of owners, and may guess keys
         self._guard = Guard(self.door, is_key)
-        self._app = Starlette(
-            routes=[
-                Route("/v1/models", self._models),
-                Route("/v1/models/{name:path}", self._one_model),
-                Route("/v1/chat/completions", self._chat, methods=["POST"]),
-                Route("/v1/completions", self._completion, methods=["POST"]),
-                Route("/v1/responses", self._response, methods=["POST"]),
-                Route("/v1/embeddings", self._embeddings, methods=["POST"]),
-                Route("/api/version", self._ollama_version),
-                Route("/api/tags", self._ollama_tags),
-                Route("/api/show", self._ollama_show, methods=["POST"]),
-                Route("/api/chat", self._ollama_chat, methods=["POST"]),
-                Route("/api/generate", self._ollama_generate, methods=["POST"]),
-                Route("/api/embed", self._ollama_embed, methods=["POST"]),
-            ],
-            exception_handlers={BadRequestError: _refuse, HTTPException: _refuse_path},
-        )
+        self._since = datetime.now(UTC).replace(microsecond=0)
+        self._metrics = GatewayMetrics(lambda: self._open, lambda: self._answering.num_waiting)
+        routes = self._routes()
+        self._paths = {route.path for route in routes}
+        self._app = Starlette(routes=routes, exception_handlers={BadRequestError: _refuse, HTTPException: _refuse_path})
         self._socket = _listening(port)
         self.port: int = self._socket.getsockname()[1]
         self._server = uvicorn.Server(
@@ -172,106 +188,132 @@ class GatewayServer:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, as uvicorn calls it."""
+
+        async def count(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                path = scope["path"] if scope["path"] in self._paths else "other"
+                self._metrics.requests.labels(path, message["status"]).inc()
+            await send(message)
+
         try:
-            admitted = self._guard.admit(scope)
+            scope = self._guard.admit(scope)
         except BadRequestError as error:
-            await _refuse(Request(scope), error)(scope, receive, send)
+            await _refuse(Request(scope), error)(scope, receive, count)
             return
         with self._asking():
-            await self._app(admitted, receive, send)
+            await self._app(scope, receive, count)
 
-    async def _models(self, _: Request) -> Response:
-        return _json({"object": "list", "data": [self._model_entry()]})
+    def _routes(self) -> list[Route]:
+        facts: dict[str, Callable[[], object]] = {
+            "/health": lambda: {"status": "ok"},
+            "/v1/models": lambda: listing.model_list(self._each(listing.listed_model)),
+            "/api/version": lambda: {"version": ollama.VERSION},
+            "/api/tags": lambda: {"models": self._each(ollama.model_entry)},
+            "/api/ps": lambda: {"models": [entry for entry in self._each(ollama.running_entry) if entry]},
+        }
+        asked = {path: partial(self._answer, *how) for path, how in _ANSWERS.items()} | {
+            path: partial(self._embed, *how) for path, how in _EMBEDDINGS.items()
+        }
+        asked |= {"/v1/messages/count_tokens": self._count_tokens, "/api/show": self._show}
+        return [
+            *(Route(path, partial(self._fact, tell)) for path, tell in facts.items()),
+            *(Route(path, answer, methods=["POST"]) for path, answer in asked.items()),
+            Route("/v1/models/{name:path}", self._one_model),
+            Route("/metrics", self._metrics_page),
+            Route("/", self._is_running),
+        ]
+
+    async def _fact(self, tell: Callable[[], object], _: Request) -> Response:
+        return _json(tell())
 
     async def _one_model(self, request: Request) -> Response:
-        self._check_model(request.path_params["name"])
-        return _json(self._model_entry())
+        name = self._find(request.path_params["name"])
+        return _json(listing.listed_model(name, self._facts(name), self._since))
 
-    def _model_entry(self) -> dict[str, object]:
-        return {"id": self._model.name, "object": "model", "created": 0, "owned_by": "swarm"}
+    async def _metrics_page(self, _: Request) -> Response:
+        return Response(self._metrics.page(), media_type=CONTENT_TYPE)
 
-    async def _chat(self, request: Request) -> Reply:
-        asked = parse_chat(await _body(request), self._max_tokens)
-        form = ChatFormat(
-            self._model.name,
-            with_usage=asked.with_usage,
-            num_choices=asked.num_choices,
-            with_details=asked.with_details,
-        )
-        return self._reply(request, asked, form)
+    async def _is_running(self, _: Request) -> Response:
+        return PlainTextResponse("Ollama is running")  # programs look for this text
 
-    async def _completion(self, request: Request) -> Reply:
-        asked = parse_completion(await _body(request), self._max_tokens)
-        return self._reply(request, asked, CompletionFormat(self._model.name, with_usage=asked.with_usage))
+    async def _answer(self, parse: _Parse, form: _Format, request: Request) -> Reply:
+        asked = parse(await _body(request))
+        name, key = self._find(asked.model), request.scope["key"]
+        owner = blake2b(key.encode(), key=self._secret, digest_size=_OWNER_BYTES).hexdigest()
+        asked = replace(asked, model=name, owner=owner)
+        limit = {"X-Potluck-Max-Tokens": str(self._max_tokens)} if asked.max_tokens is None else {}
+        parts = self._counted(self._answering.parts(asked), key, asked.num_choices)
+        return Reply(parts, form(name, asked), is_streamed=asked.is_streamed, headers=limit | _named(asked.ignored))
 
-    async def _response(self, request: Request) -> Reply:
-        asked = parse_response_request(await _body(request), self._max_tokens)
-        return self._reply(request, asked, ResponseFormat(self._model.name, asked.tools))
+    async def _embed(self, parse: _ParseTexts, write: _WriteVectors, request: Request) -> Response:
+        asked = parse(await _body(request))
+        name = self._find(asked.model)
+        found = await self._done(request, lambda: self._model_of(name).embed(asked.texts, is_cut=asked.is_cut))
+        self._metrics.tokens.labels("embedding").inc(found.num_tokens)
+        return _json(write(name, asked, found), 200, _named(asked.ignored))
 
-    async def _embeddings(self, request: Request) -> Response:
-        asked = parse_embedding_request(await _body(request))
-        found = await self._embedded(request, asked)
-        return _json(embedding_list(self._model.name, found, is_base64=asked.is_base64), 200, _named(asked.ignored))
+    async def _count_tokens(self, request: Request) -> Response:
+        asked = parse_message_request(await _body(request))
+        name = self._find(asked.model)
+        return _json({"input_tokens": await self._done(request, lambda: self._model_of(name).count(asked))})
 
-    async def _ollama_version(self, _: Request) -> Response:
-        return _json({"version": VERSION})
+    async def _show(self, request: Request) -> Response:
+        asked = parse_object(await _body(request))
+        name = self._find(str(asked.get("model") or asked.get("name") or ""))
+        facts = await self._done(request, lambda: self._model_of(name).facts)
+        return _json(ollama.model_description(name, facts, self._since))
 
-    async def _ollama_tags(self, _: Request) -> Response:
-        return _json({"models": [model_entry(self._model.name)]})
-
-    async def _ollama_show(self, request: Request) -> Response:
-        asked = requests.parse_object(await _body(request))
-        self._check_model(requests.parse_model(asked.get("model")), is_ollama=True)
-        entry = model_entry(self._model.name)
-        return _json({"details": entry["details"], "model_info": {}, "capabilities": ["completion", "embedding"]})
-
-    async def _ollama_chat(self, request: Request) -> Reply:
-        asked = parse_ollama_chat(await _body(request), self._max_tokens)
-        return self._reply(request, asked, OllamaFormat(self._model.name, is_chat=True))
-
-    async def _ollama_generate(self, request: Request) -> Reply:
-        asked = parse_ollama_generate(await _body(request), self._max_tokens)
-        return self._reply(request, asked, OllamaFormat(self._model.name, is_chat=False))
-
-    async def _ollama_embed(self, request: Request) -> Response:
-        asked = parse_embedding_request(await _body(request), is_ollama=True)
-        found = await self._embedded(request, asked)
-        return _json(ollama_embeddings(self._model.name, found), 200, _named(asked.ignored))
-
-    async def _embedded(self, request: Request, asked: EmbeddingRequest) -> Embeddings:
-        self._check_model(asked.model)
+    async def _done(self, request: Request, work: Callable[[], R]) -> R:
+        """Return what `work` returns in a thread that answers. Raises BadRequestError."""
         try:
-            found = await while_connected(request.receive, self._answering.embed(asked.texts))
+            done = await while_connected(request.receive, self._answering.run(work))
         except PotluckError as error:
             raise refusal(error) from error
-        return found or Embeddings((), 0)  # nobody reads it
+        if done is None:
+            raise BadRequestError("the caller is gone", 499)
+        return done
 
-    def _reply(self, request: Request, asked: ChatRequest, form: AnswerFormat) -> Reply:
-        self._check_model(asked.model)
-        key = request.scope["key"]
-        owner = blake2b(key.encode(), key=self._secret, digest_size=_OWNER_BYTES).hexdigest()
-        parts = self._counted(self._answering.parts(replace(asked, owner=owner)), key)
-        return Reply(parts, form, is_streamed=asked.is_streamed, headers=_named(asked.ignored))
-
-    async def _counted(self, parts: Parts, key: str) -> Parts:
-        """Yield the parts, and report the tokens of whole answers."""
+    async def _counted(self, parts: Parts, key: str, num_choices: int) -> Parts:
+        """Yield the parts, and count the tokens of whole answers and the time to the first part."""
+        begun, is_first = time.monotonic(), True
         async with aclosing(parts):  # type: ignore[type-var]
             async for item in parts:
+                if isinstance(item, Part) and is_first:
+                    self._metrics.first_token.observe(time.monotonic() - begun)
+                    is_first = False
                 if isinstance(item, tuple):
-                    prompt_tokens = max(answer.prompt_tokens for answer in item)
-                    self._on_answered(key, prompt_tokens + sum(answer.answer_tokens for answer in item))
+                    prompt_tokens = sum(answer.prompt_tokens for answer in item[::num_choices])
+                    answer_tokens = sum(answer.answer_tokens for answer in item)
+                    self._metrics.tokens.labels("prompt").inc(prompt_tokens)
+                    self._metrics.tokens.labels("answer").inc(answer_tokens)
+                    self._on_answered(key, prompt_tokens + answer_tokens)
                 yield item
 
-    def _check_model(self, wanted: str | None, *, is_ollama: bool = False) -> None:
-        name = self._model.name
-        wanted = wanted.removesuffix(":latest") if wanted and is_ollama else wanted
-        if wanted not in (None, "", name):
-            raise BadRequestError(f"the model here is {name}, not {wanted}", 404, "model_not_found")
+    def _each(self, entry: Callable[[str, ModelFacts | None, datetime], dict[str, Any]]) -> list[dict[str, Any]]:
+        return [entry(name, self._facts(name), self._since) for name in self._names()]
+
+    def _names(self) -> list[str]:
+        return [self._model.name]
+
+    def _find(self, wanted: str | None) -> str:
+        """Return the name of the model that a request means. Raises BadRequestError."""
+        name = (wanted or "").removesuffix(":latest")  # as programs of Ollama call it
+        names = self._names()
+        if name and name not in names:
+            raise BadRequestError(f"the model here is {' or '.join(names)}, not {name}", 404, "model_not_found")
+        return name or names[0]
+
+    def _model_of(self, name: str) -> ChatModel:
+        return self._model
+
+    def _facts(self, name: str) -> ModelFacts | None:
+        """Return what is known of a model; None while it is not loaded."""
+        return self._model.facts
 
 
 def _named(ignored: tuple[str, ...]) -> dict[str, str]:
-    """Return the header that names fields without effect."""
-    return {"X-Potluck-Ignored": ", ".join(ignored)} if ignored else {}
+    """Return the header that names fields without effect, which may have any name."""
+    return {"X-Potluck-Ignored": _UNFIT.sub("?", ", ".join(ignored))} if ignored else {}
 
 
 def _listening(port: int) -> socket.socket:
@@ -284,7 +326,7 @@ def _listening(port: int) -> socket.socket:
 async def _body(request: Request) -> bytes:
     """Return the body of a request. Raises BadRequestError if it is too large or comes too slowly."""
     length = request.headers.get("content-length", "0")
-    if len(length) > _MAX_LENGTH_DIGITS or int(length) > requests.MAX_BODY_BYTES:
+    if len(length) > _MAX_LENGTH_DIGITS or int(length) > MAX_BODY_BYTES:
         raise _too_large()
     body = bytearray()
     pieces = request.stream()
@@ -292,7 +334,7 @@ async def _body(request: Request) -> bytes:
         while True:
             async with asyncio.timeout(SOCKET_TIMEOUT_S):
                 body += await anext(pieces)
-            if len(body) > requests.MAX_BODY_BYTES:
+            if len(body) > MAX_BODY_BYTES:
                 raise _too_large()
     except StopAsyncIteration:
         return bytes(body)
@@ -301,7 +343,7 @@ async def _body(request: Request) -> bytes:
 
 
 def _too_large() -> BadRequestError:
-    return BadRequestError(f"a request may have at most {requests.MAX_BODY_BYTES} bytes", 413)
+    return BadRequestError(f"a request may have at most {MAX_BODY_BYTES} bytes", 413)
 
 
 def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -313,9 +355,8 @@ def _refuse(request: Request, error: Exception) -> Response:
     """Say why a request is refused, and end its connection, because its body may be unread."""
     assert isinstance(error, BadRequestError)
     again = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
-    is_ollama = request.url.path.startswith("/api/")
-    body = {"error": str(error)} if is_ollama else error_body(error.sentence, error.status, error.code)
-    return _json(body, error.status, {"Connection": "close", **again})
+    write = next(write for start, write in _REFUSALS.items() if request.url.path.startswith(start))
+    return _json(write(error), error.status, {"Connection": "close", **again})
 
 
 def _refuse_path(request: Request, error: Exception) -> Response:

@@ -1,13 +1,16 @@
 """A gateway server over real sockets, before a model that is a list of words."""
 
+import http.client
+import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import Any
 
-from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, OnWait, Part
+from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, Kind, ModelFacts, OnWait, Part, ToolCall
 from potluck_gateway.formats.embeddings import Embeddings
-from potluck_gateway.requests import ChatRequest
+from potluck_gateway.requests import ChatRequest, Prompt
 from potluck_gateway.server import GatewayServer
 
 from potluck.client.outages import wait_text
@@ -19,13 +22,25 @@ WAITING = wait_text((Span(1, 3), Span(5, 6)))
 DETAILS = AnswerDetails((7, 8, 9), 12.5, (AnswerHop("12D3KooW", None, "0:4"), AnswerHop("12D3KooX", "ana", "4:12")))
 
 
+ADD = ToolCall("call_1", "add", "")
+
+
+def thought(text: str) -> Part:
+    return Part(text, kind=Kind.THINKING)
+
+
+def call(arguments: str, of: ToolCall = ADD) -> Part:
+    return Part(arguments, kind=Kind.CALL, call=of)
+
+
 class Words:
     """Says its words one after the other, from `may_begin` on and with the last one after `may_end`."""
 
     name = "words"
+    facts = ModelFacts(1000, 100, 4, "words", thinks=True)
 
-    def __init__(self, *words: str) -> None:
-        self.words = list(words)
+    def __init__(self, *words: str | Part) -> None:
+        self.parts = [Part(word) if isinstance(word, str) else word for word in words]
         self.asked: list[ChatRequest] = []
         self.failure: PotluckError | None = None  # before the last word
         self.early_failure: PotluckError | None = None  # before the first one
@@ -39,8 +54,8 @@ class Words:
         on_wait(WAITING)
         self.may_begin.wait()
         try:
-            for word in self.words[:-1]:
-                on_part(Part(word))
+            for part in self.parts[:-1]:
+                on_part(part)
             while not self.may_end.wait(0.01):
                 on_part(Part(""))
         except OSError:
@@ -48,11 +63,25 @@ class Words:
             raise
         if self.failure is not None:
             raise self.failure
-        on_part(Part(self.words[-1]))
-        return Answer("".join(self.words), "stop", 1, 3, details=DETAILS if request.with_details else None)
+        on_part(self.parts[-1])
+        calls = tuple(
+            replace(call, arguments=self._said(Kind.CALL, call))
+            for call in dict.fromkeys(part.call for part in self.parts)
+            if call is not None
+        )
+        reason = "tool_calls" if calls else "stop"
+        details = DETAILS if request.with_details else None
+        thinking = self._said(Kind.THINKING)
+        return Answer(self._said(Kind.TEXT), reason, 1, 3, details=details, calls=calls, thinking=thinking)
 
-    def embed(self, texts: Sequence[str]) -> Embeddings:
-        raise NotImplementedError  # nobody asks for them
+    def _said(self, kind: Kind, call: ToolCall | None = None) -> str:
+        return "".join(part.text for part in self.parts if (part.kind, part.call) == (kind, call))
+
+    def count(self, request: ChatRequest) -> int:
+        return len(request.messages)
+
+    def embed(self, texts: Sequence[Prompt], *, is_cut: bool = False) -> Embeddings:
+        return Embeddings(tuple([float(len(text)), 4.0, 0.0, 0.0] for text in texts), len(texts))
 
 
 def server_of(model: Words, on_asked: Callable[[], None] = lambda: None, **options: Any) -> GatewayServer:
@@ -72,3 +101,19 @@ def running(server: GatewayServer, model: Words) -> Iterator[GatewayServer]:
         model.may_end.set()
         server.stop()
         thread.join()
+
+
+def exchange(
+    server: GatewayServer, body: object, *, path: str = "/v1/chat/completions", method: str = "POST", **headers: str
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """Send a request with the key, unless `headers` say otherwise; return the answer and its body."""
+    given = {"Authorization": f"Bearer {TOKEN}"} | {name.replace("_", "-"): text for name, text in headers.items()}
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+        connection.request(method, path, body if isinstance(body, bytes) else json.dumps(body), given)
+        answer = connection.getresponse()
+        return answer, answer.read()
+
+
+def send(server: GatewayServer, body: object, **how: str) -> tuple[int, Any]:
+    answer, said = exchange(server, body, **how)
+    return answer.status, json.loads(said)

@@ -37,7 +37,7 @@ class ChatModel(Protocol):
     facts: ModelFacts
 
     def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: OnWait) -> Answer:
-        """Return one answer to a request, whatever number of choices it asks for.
+        """Return one answer to a request, which has messages or one prompt, whatever number of choices it asks for.
 
         `on_part` is called with each new part of the text, `on_wait` with a sentence when the answer has to wait for
         servers; an OSError from them ends the generation. Raises PotluckError.
@@ -62,9 +62,14 @@ class Answering:
 
     def __init__(self, model: ChatModel, at_once: int) -> None:
         self._model = model
-        self._most = at_once + MAX_WAITING
+        self._at_once = at_once
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="answer")
         self._accepted = 0
+
+    @property
+    def num_waiting(self) -> int:
+        """Return how many answers wait for others to end."""
+        return max(0, self._accepted - self._at_once)
 
     async def parts(self, request: ChatRequest) -> AsyncIterator[Part | Waiting | Answers]:
         """Yield the parts of all choices, and at last their answers. Closing the iterator ends the generation.
@@ -85,13 +90,13 @@ class Answering:
             if request.is_streamed:
                 tell(part)
 
-        def run(index: int) -> None:
+        def run(index: int, asked: ChatRequest) -> None:
             if caller.has_left:
                 return
             try:
                 with caller.working():
                     answer = self._model.answer(
-                        _choice(request, index),
+                        asked,
                         lambda part: put(replace(part, index=index)),
                         lambda said: put(Waiting(said)),
                     )
@@ -105,11 +110,12 @@ class Answering:
                 tell(PotluckError(f"the gateway failed: {type(error).__name__}"))
 
         answers: dict[int, Answer] = {}
-        self._check_room(request.num_choices)
-        for index in range(request.num_choices):
-            self._begin(partial(run, index))
+        choices = _choices(request)
+        self._check_room(len(choices))
+        for index, asked in enumerate(choices):
+            self._begin(partial(run, index, asked))
         try:
-            while len(answers) < request.num_choices:
+            while len(answers) < len(choices):
                 item = await items.get()
                 if isinstance(item, Exception):
                     raise item
@@ -117,7 +123,7 @@ class Answering:
                     answers[item[0]] = item[1]
                 else:
                     yield item
-            yield tuple(answers[index] for index in range(request.num_choices))
+            yield tuple(answers[index] for index in range(len(choices)))
         finally:
             caller.leave()
 
@@ -137,7 +143,7 @@ class Answering:
 
     def _check_room(self, count: int) -> None:
         """Raise BadRequestError if too many answers wait for `count` more."""
-        if self._accepted + count > self._most:
+        if self._accepted + count > self._at_once + MAX_WAITING:
             raise BadRequestError(
                 f"{self._accepted} requests are waiting already: try again soon",
                 429,
@@ -156,6 +162,13 @@ class Answering:
         self._accepted -= 1
 
 
-def _choice(request: ChatRequest, index: int) -> ChatRequest:
-    """Return the request for one of the choices. Each draws from a seed of its own."""
-    return request if request.seed is None else replace(request, seed=request.seed + index)
+def _choices(request: ChatRequest) -> list[ChatRequest]:
+    """Return a request for each answer, in their order. Each choice of a prompt draws from a seed of its own."""
+    prompts = [replace(request, prompts=(prompt,)) for prompt in request.prompts]
+    asked = [request] if request.messages else prompts
+    return [_seeded(one, number) for one in asked for number in range(request.num_choices)]
+
+
+def _seeded(request: ChatRequest, number: int) -> ChatRequest:
+    seed = request.sampling.seed
+    return request if seed is None else replace(request, sampling=replace(request.sampling, seed=seed + number))

@@ -1,34 +1,58 @@
-"""Reads and writes requests for embeddings, OpenAI's and Ollama's. Pure. Source: both API references."""
+"""Reads and writes requests for embeddings, OpenAI's and Ollama's two. Pure. Source: both API references."""
 
 from __future__ import annotations
 
 import base64
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from potluck_gateway.requests import BadRequestError, FieldRules, check_fields, parse_model, parse_object
+from msgspec import Meta, Struct
 
-MAX_INPUTS = 256
-_RULES = FieldRules(
-    frozenset(["input", "model", "encoding_format"]),
-    frozenset(["user"]),
-    {"dimensions": ((), "vectors have the model's own size")},
-)
-_OLLAMA_RULES = FieldRules(
-    frozenset(["input", "model"]),
-    frozenset(["keep_alive", "options"]),
-    {"truncate": ((True, False), "leave it out"), "dimensions": ((), "vectors have the model's own size")},
-)
+from potluck_gateway.formats.fields import Count, parse_object, read_fields
+from potluck_gateway.requests import BadRequestError, Prompt
+
+MAX_INPUTS = 2048  # as in OpenAI's reference
+_Input = str | list[str | Count | list[Count]]
+_Dimensions = Annotated[int, Meta(ge=1)] | None
+
+
+class _Fields(Struct, kw_only=True):
+    model: str | None = None
+    input: _Input
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: _Dimensions = None
+
+
+class _OllamaFields(Struct, kw_only=True):
+    model: str | None = None
+    input: _Input = ""
+    truncate: bool | None = None
+    dimensions: _Dimensions = None
+
+
+class _OllamaPrompt(Struct, kw_only=True):
+    model: str | None = None
+    prompt: str
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest:
-    texts: tuple[str, ...]
+    """A request for vectors.
+
+    Attributes:
+        dimensions: of the vectors; None: all that the model has.
+        is_cut: texts that are too long are cut; else they are refused.
+    """
+
+    texts: tuple[Prompt, ...]
     model: str | None
-    is_base64: bool
     ignored: tuple[str, ...]
+    dimensions: int | None = None
+    is_base64: bool = False
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,39 +63,70 @@ class Embeddings:
     num_tokens: int
 
 
-def parse_embedding_request(body: bytes, *, is_ollama: bool = False) -> EmbeddingRequest:
-    """Raises BadRequestError."""
-    asked = parse_object(body)
-    ignored = check_fields(asked, _OLLAMA_RULES if is_ollama else _RULES)
-    given = asked.get("input")
-    texts = [given] if isinstance(given, str) else given
-    if not isinstance(texts, list) or not 1 <= len(texts) <= MAX_INPUTS or not all(map(_is_text, texts)):
-        raise BadRequestError(f"input must be a text or a list of 1 to {MAX_INPUTS} texts")
-    form = asked.get("encoding_format") or "float"
-    if form not in ("float", "base64"):
-        raise BadRequestError("encoding_format must be float or base64")
-    model = parse_model(asked.get("model"))
-    name = model.removesuffix(":latest") if model and is_ollama else model
-    return EmbeddingRequest(tuple(texts), name, form == "base64", ignored)
+def parse_embeddings(body: bytes) -> EmbeddingRequest:
+    """Parse OpenAI's request. Raises BadRequestError."""
+    fields, ignored = read_fields(parse_object(body), _Fields, {})
+    is_base64 = fields.encoding_format == "base64"
+    return EmbeddingRequest(_texts(fields.input), fields.model, ignored, fields.dimensions, is_base64)
 
 
-def embedding_list(model: str, found: Embeddings, *, is_base64: bool) -> dict[str, Any]:
+def parse_ollama_embed(body: bytes) -> EmbeddingRequest:
+    """Parse the request of `/api/embed`, which without an input only loads a model. Raises BadRequestError."""
+    fields, ignored = read_fields(parse_object(body), _OllamaFields, {})
+    texts = _texts(fields.input) if fields.input else ()
+    return EmbeddingRequest(texts, fields.model, ignored, fields.dimensions, is_cut=fields.truncate is not False)
+
+
+def parse_ollama_embeddings(body: bytes) -> EmbeddingRequest:
+    """Parse the request of the older `/api/embeddings`. Raises BadRequestError."""
+    fields, ignored = read_fields(parse_object(body), _OllamaPrompt, {})
+    return EmbeddingRequest(_texts(fields.prompt), fields.model, ignored, is_cut=True)
+
+
+def embedding_list(model: str, asked: EmbeddingRequest, found: Embeddings) -> dict[str, Any]:
     """Return OpenAI's answer. Base64 holds the numbers as little-endian float32."""
     data = [
-        {"object": "embedding", "index": index, "embedding": _packed(vector) if is_base64 else list(vector)}
-        for index, vector in enumerate(found.vectors)
+        {"object": "embedding", "index": index, "embedding": _packed(vector) if asked.is_base64 else vector}
+        for index, vector in enumerate(_vectors(asked, found))
     ]
     usage = {"prompt_tokens": found.num_tokens, "total_tokens": found.num_tokens}
     return {"object": "list", "data": data, "model": model, "usage": usage}
 
 
-def ollama_embeddings(model: str, found: Embeddings) -> dict[str, Any]:
-    vectors = [list(vector) for vector in found.vectors]
-    return {"model": model, "embeddings": vectors, "prompt_eval_count": found.num_tokens}
+def ollama_embed(model: str, asked: EmbeddingRequest, found: Embeddings) -> dict[str, Any]:
+    return {"model": model, "embeddings": _vectors(asked, found), "prompt_eval_count": found.num_tokens}
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
+def ollama_embeddings(_: str, asked: EmbeddingRequest, found: Embeddings) -> dict[str, Any]:
+    return {"embedding": _vectors(asked, found)[0]}
+
+
+def _texts(given: _Input) -> tuple[Prompt, ...]:
+    """Return the texts of an input, which may be one text, the tokens of one, or a list of either."""
+    if isinstance(given, str):
+        texts: list[Any] = [given]
+    elif all(isinstance(item, int) for item in given):
+        texts = [given]
+    else:
+        texts = list(given)
+    if len(texts) > MAX_INPUTS or not all(isinstance(text, str | list) and text for text in texts):
+        raise BadRequestError(f"input must be a text, its tokens, or a list of 1 to {MAX_INPUTS} of them")
+    return tuple(text if isinstance(text, str) else tuple(text) for text in texts)
+
+
+def _vectors(asked: EmbeddingRequest, found: Embeddings) -> list[list[float]]:
+    """Return the vectors at the length that was asked for. Raises BadRequestError if they are shorter."""
+    wanted = asked.dimensions
+    if wanted is None:
+        return [list(vector) for vector in found.vectors]
+    if any(len(vector) < wanted for vector in found.vectors):
+        raise BadRequestError(f"dimensions must be at most {len(found.vectors[0])}: this model has no more")
+    return [_scaled(vector[:wanted]) for vector in found.vectors]
+
+
+def _scaled(vector: Sequence[float]) -> list[float]:
+    length = math.hypot(*vector) or 1.0
+    return [number / length for number in vector]
 
 
 def _packed(vector: Sequence[float]) -> str:

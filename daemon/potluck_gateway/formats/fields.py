@@ -121,6 +121,12 @@ def limit(given: int | None) -> int | None:
     return None if given == -1 else given
 
 
+def thinking_switches(is_on: bool | None, effort: str | None) -> dict[str, Any]:
+    """Return what tells chat templates whether to think, and how much. Families name the first differently."""
+    switches: dict[str, Any] = {} if is_on is None else {"enable_thinking": is_on, "thinking": is_on}
+    return switches if effort is None else switches | {"reasoning_effort": effort}
+
+
 def stops(given: Stop) -> tuple[str, ...]:
     return tuple(word for word in ([given] if isinstance(given, str) else given or ()) if word)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from helpers.words_model import DETAILS, TOKEN, WAITING, Words, running, server_of
+from helpers.words_model import DETAILS, TOKEN, WAITING, Words, exchange, running, send, server_of
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_gateway.answers import answering
 from potluck_gateway.answers.answer import Answer, Likely, TokenScore
@@ -47,22 +47,6 @@ def asked() -> list[int]:
 def server(model: Words, asked: list[int]) -> Iterator[GatewayServer]:
     with running(server_of(model, lambda: asked.append(1)), model) as made:
         yield made
-
-
-def exchange(
-    server: GatewayServer, body: object, *, path: str = CHAT, method: str = "POST", **headers: str
-) -> tuple[http.client.HTTPResponse, bytes]:
-    """Send a request with the key, unless `headers` say otherwise; return the answer and its body."""
-    given = {"Authorization": f"Bearer {TOKEN}"} | {name.replace("_", "-"): text for name, text in headers.items()}
-    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
-        connection.request(method, path, body if isinstance(body, bytes) else json.dumps(body), given)
-        answer = connection.getresponse()
-        return answer, answer.read()
-
-
-def send(server: GatewayServer, body: object, **how: str) -> tuple[int, Any]:
-    answer, said = exchange(server, body, **how)
-    return answer.status, json.loads(said)
 
 
 def streamed(server: GatewayServer, **more: Any) -> list[dict[str, Any]]:

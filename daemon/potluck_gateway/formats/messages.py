@@ -1,0 +1,264 @@
+"""Reads and writes Anthropic's messages, which Claude Code and its like speak. Pure. Source: "Create a Message".
+
+Thinking is off unless a request asks for it, as there, so that a program which knows none finds only text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from potluck.sentences import Sentence
+from potluck_gateway.answers.answer import Answer, Answers, Kind, Part
+from potluck_gateway.formats.fields import (
+    Limit,
+    SamplingFields,
+    limit,
+    parse_object,
+    parse_tools,
+    read_fields,
+    stops,
+    thinking_switches,
+)
+from potluck_gateway.formats.history import History
+from potluck_gateway.formats.writing import EVENTS, event, new_id
+from potluck_gateway.requests import BadRequestError, ChatRequest
+
+_BILLING = re.compile(r"\Ax-anthropic-billing-header:[^\n]*\n*")  # differs each time: the prompt would be new each time
+_SIGNATURE = "unsigned"  # programs send no thinking back that has none
+_NOT_SHOWN = "(not shown: this model takes only text)"
+_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
+_DELTAS = {  # what is new in a block -> the type of the delta, and the field that has it
+    Kind.TEXT: ("text_delta", "text"),
+    Kind.THINKING: ("thinking_delta", "thinking"),
+    Kind.CALL: ("input_json_delta", "partial_json"),
+    "signature": ("signature_delta", "signature"),
+}
+_ERRORS = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+}
+
+
+class _Thinking(Struct, frozen=True):
+    type: str = "disabled"
+
+
+class _Form(Struct, frozen=True):
+    schema: dict[str, Any] | None = None
+
+
+class _Output(Struct, frozen=True):
+    effort: str | None = None
+    format: _Form | None = None
+
+
+class _Choice(Struct, frozen=True):
+    type: str = "auto"
+    name: str | None = None
+    disable_parallel_tool_use: bool | None = None
+
+
+class _Fields(SamplingFields, kw_only=True):
+    messages: Annotated[list[dict[str, Any]], Meta(min_length=1)]
+    system: str | list[dict[str, Any]] = ""
+    max_tokens: Limit | None = None
+    stop_sequences: Annotated[list[str], Meta(max_length=64)] | None = None
+    thinking: _Thinking = _Thinking()
+    output_config: _Output = _Output()
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: _Choice = _Choice()
+
+
+def parse_message_request(body: bytes) -> ChatRequest:
+    """Parse a request as `parse_chat` does."""
+    fields, ignored = read_fields(parse_object(body), _Fields, {})
+    history = History()
+    history.add_all([*_system(fields.system), *(chat for message in fields.messages for chat in _chats(message))])
+    tools, left_out = parse_tools(
+        [_tool(item) for item in fields.tools or []],
+        _choice(fields.tool_choice),
+        is_parallel=fields.tool_choice.disable_parallel_tool_use is not True,
+    )
+    last, form = history.messages[-1], fields.output_config.format
+    return ChatRequest(
+        messages=tuple(history.messages),
+        max_tokens=limit(fields.max_tokens),
+        sampling=fields.sampling(),
+        stop=stops(fields.stop_sequences),
+        continues=last.role == "assistant" and not last.calls,
+        template_kwargs=thinking_switches(fields.thinking.type != "disabled", fields.output_config.effort),
+        schema=None if form is None or form.schema is None else json.dumps(form.schema),
+        tools=tools,
+        is_streamed=fields.stream is True,
+        max_wait_s=fields.max_wait_s,
+        model=fields.model,
+        ignored=(*ignored, *history.left_out, *left_out),
+    )
+
+
+def message_error(error: BadRequestError) -> dict[str, Any]:
+    """Return the body of a refusal. Programs shorten a conversation when they read that the prompt is too long."""
+    is_too_long = error.code == "context_length_exceeded"
+    kind = _ERRORS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
+    return _error(kind, f"prompt is too long: {error}" if is_too_long else str(error))
+
+
+def _error(kind: str, message: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def _system(given: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the system message, if there is one."""
+    texts = [given] if isinstance(given, str) else [str(block.get("text") or "") for block in given]
+    said = list(filter(None, (_BILLING.sub("", text) for text in texts)))
+    return [{"role": "system", "content": said}] if said else []
+
+
+def _chats(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the messages of OpenAI's chat that say the same. There, each result of a tool has its own."""
+    content = message.get("content") or []
+    blocks = content if isinstance(content, list) else [content]
+    results = [block for block in blocks if _kind(block) == "tool_result"]
+    rest = [_shown(block) for block in blocks if _kind(block) not in ("tool_result", "tool_use")]
+    calls = [
+        {"id": block.get("id"), "function": {"name": block.get("name"), "arguments": block.get("input")}}
+        for block in blocks
+        if _kind(block) == "tool_use"
+    ]
+    said = {"role": message.get("role"), "content": rest, "tool_calls": calls}
+    return [*map(_result, results), *([said] if rest or calls or not results else [])]
+
+
+def _kind(block: object) -> object:
+    return block.get("type") if isinstance(block, dict) else None
+
+
+def _result(block: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of a call. One that isn't text would stop the conversation for good if it were refused."""
+    content = block.get("content") or []
+    parts = [_shown(part) for part in content] if isinstance(content, list) else [content]
+    texts = [part if isinstance(part, str) or _kind(part) == "text" else _NOT_SHOWN for part in parts]
+    failed = ["Error:"] if block.get("is_error") is True else []
+    return {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": failed + texts}
+
+
+def _shown(block: Any) -> Any:
+    """Return a document of plain text as text, and other blocks as they are."""
+    source: Any = block.get("source") if _kind(block) == "document" else None
+    is_text = isinstance(source, dict) and source.get("type") == "text"
+    return {"type": "text", "text": source["data"]} if is_text and "data" in source else block
+
+
+def _tool(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool of the caller as OpenAI's chat has it, and others as they are."""
+    if "input_schema" not in item:
+        return item
+    function = {"name": item.get("name"), "description": item.get("description"), "parameters": item["input_schema"]}
+    return {"type": "function", "function": function}
+
+
+def _choice(given: _Choice) -> object:
+    return {"name": given.name} if given.type == "tool" else "required" if given.type == "any" else given.type
+
+
+class MessageFormat:
+    media_type = EVENTS
+
+    def __init__(self, model: str, asked: ChatRequest) -> None:
+        self._model = model
+        self._thinks = bool(asked.template_kwargs.get("enable_thinking"))
+        self._id = new_id("msg")
+        self._open: Part | None = None  # the last part of the open block
+        self._index = -1  # of that block
+
+    def whole(self, answers: Answers) -> dict[str, Any]:
+        (answer,) = answers
+        thinking = [_thinking(answer.thinking, _SIGNATURE)] if answer.thinking and self._thinks else []
+        text = [{"type": "text", "text": answer.text}] if answer.text else []
+        calls = [_use(call.call_id, call.name, json.loads(call.arguments)) for call in answer.calls]
+        return self._message([*thinking, *text, *calls]) | _end(answer) | {"usage": _usage(answer)}
+
+    def begin(self) -> bytes:
+        nothing = {"stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 0, "output_tokens": 0}}
+        return _event("message_start", message=self._message([]) | nothing)
+
+    def part(self, part: Part) -> bytes:
+        if part.kind is Kind.THINKING and not self._thinks:
+            return _event("ping")
+        if not part.text and part.kind is not Kind.CALL:
+            return b""
+        last, switch = self._open, b""
+        if last is None or (last.kind, last.call) != (part.kind, part.call):
+            switch = self._close() + self._begin_block(part)
+        self._open = part
+        return switch + (self._delta(part.kind, part.text) if part.text else b"")
+
+    def wait(self, sentence: Sentence) -> bytes:
+        return _event("ping")
+
+    def end(self, answers: Answers) -> bytes:
+        (answer,) = answers
+        return (
+            self._close() + _event("message_delta", delta=_end(answer), usage=_usage(answer)) + _event("message_stop")
+        )
+
+    def failure(self, sentence: Sentence) -> bytes:
+        return event(_error("api_error", str(sentence)), "error")
+
+    def _message(self, content: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"id": self._id, "type": "message", "role": "assistant", "model": self._model, "content": content}
+
+    def _begin_block(self, part: Part) -> bytes:
+        self._index += 1
+        if part.call is not None:
+            block = _use(part.call.call_id, part.call.name, {})
+        else:
+            block = _thinking("", "") if part.kind is Kind.THINKING else {"type": "text", "text": ""}
+        return _event("content_block_start", index=self._index, content_block=block)
+
+    def _delta(self, kind: str, text: str) -> bytes:
+        name, field = _DELTAS[kind]
+        return _event("content_block_delta", index=self._index, delta={"type": name, field: text})
+
+    def _close(self) -> bytes:
+        """Return the end of the open block, if there is one."""
+        last, self._open = self._open, None
+        if last is None:
+            return b""
+        signature = self._delta("signature", _SIGNATURE) if last.kind is Kind.THINKING else b""
+        return signature + _event("content_block_stop", index=self._index)
+
+
+def _event(kind: str, **fields: object) -> bytes:
+    return event({"type": kind, **fields}, kind)
+
+
+def _thinking(text: str, signature: str) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": text, "signature": signature}
+
+
+def _use(call_id: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
+
+
+def _end(answer: Answer) -> dict[str, Any]:
+    reason = "stop_sequence" if answer.stop is not None else _REASONS[answer.reason]
+    return {"stop_reason": reason, "stop_sequence": answer.stop}
+
+
+def _usage(answer: Answer) -> dict[str, Any]:
+    return {
+        "input_tokens": answer.prompt_tokens - answer.cached_tokens,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": answer.cached_tokens,
+        "output_tokens": answer.answer_tokens,
+        "output_tokens_details": {"thinking_tokens": answer.thinking_tokens},
+    }

@@ -1,0 +1,36 @@
+"""Counts what the gateway does, as Prometheus reads it. No label comes from a caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+_FIRST_TOKEN_BOUNDS_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+
+
+class GatewayMetrics:
+    """The counters since the gateway started."""
+
+    def __init__(self, num_open: Callable[[], float], num_waiting: Callable[[], float]) -> None:
+        """`num_open`, `num_waiting`: how many requests are answered or wait, and how many of these wait."""
+        self._registry = CollectorRegistry()
+        self.requests = Counter(
+            "potluck_gateway_requests", "Requests answered.", ("path", "status"), registry=self._registry
+        )
+        self.tokens = Counter("potluck_gateway_tokens", "Tokens of whole answers.", ("kind",), registry=self._registry)
+        self.first_token = Histogram(
+            "potluck_gateway_first_token_seconds",
+            "From a request to the first part of its streamed answer.",
+            buckets=_FIRST_TOKEN_BOUNDS_S,
+            registry=self._registry,
+        )
+        text = "Requests being answered, those that wait among them."
+        Gauge("potluck_gateway_open", text, registry=self._registry).set_function(num_open)
+        text = "Answers that wait for others to end."
+        Gauge("potluck_gateway_waiting", text, registry=self._registry).set_function(num_waiting)
+
+    def page(self) -> bytes:
+        return generate_latest(self._registry)
