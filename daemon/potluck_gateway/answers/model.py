@@ -203,7 +203,7 @@ def _end_tokens(model: Any, text: Text) -> tuple[int, ...]:
     said = (
         model.config.get_text_config(decoder=True).eos_token_id,
         model.config.eos_token_id,
-        getattr(model.generation_config, "eos_token_id", None),
+        model.generation_config.eos_token_id,
         text.tokenizer.eos_token_id,
     )
     each: Iterable[int] = (token for one in said for token in (one if isinstance(one, list) else [one]))

@@ -13,19 +13,22 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import tokenizers
 import torch
 from helpers.golden import CHECKPOINT
 from helpers.small_model import golden_with_tokenizer
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway.answers import model as gateway_model
-from potluck_gateway.answers.answer import Answer, Part, TokenScore
-from potluck_gateway.answers.completion import Completion, Options, Text, check_length, complete
+from potluck_gateway.answers.answer import Answer, Part, TokenScore, ToolCall
+from potluck_gateway.answers.completion import Completion, Decoder, Options, Text, check_length, complete
+from potluck_gateway.answers.grammar import Grammars, closed
 from potluck_gateway.answers.model import SwarmChat
 from potluck_gateway.answers.prompts import Prompts, plain_prompt
 from potluck_gateway.answers.scoring import Bias, Scorer
 from potluck_gateway.answers.templates import BoundedRenderer, TemplateLimits
-from potluck_gateway.requests import ChatMessage, ChatRequest, Sampling
-from transformers import AutoModelForCausalLM, LlamaConfig
+from potluck_gateway.requests import ChatMessage, ChatRequest, Sampling, Tool, Tools
+from tokenizers import decoders, models
+from transformers import AutoModelForCausalLM, GenerationConfig, LlamaConfig, PreTrainedTokenizerFast
 
 from potluck.client.report import HopReport, RouteReport
 from potluck.errors import CheckpointError, UsageError
@@ -48,7 +51,7 @@ class Silent:
     """A model that never waits for servers."""
 
     waited_s: float | None = None
-    config = LlamaConfig(max_position_embeddings=4096)
+    config, generation_config = LlamaConfig(max_position_embeddings=4096), GenerationConfig()
 
     def tell_waits(self, on_wait: Callable[[tuple[Span, ...]], None]) -> None:
         self.on_wait = on_wait
@@ -128,6 +131,35 @@ def test_an_answer_that_was_cut_says_so(answered: None) -> None:
     assert answer_to(11)[0].reason == "length"
 
 
+@pytest.mark.parametrize(
+    ("asked", "positions", "served", "room"),
+    [
+        (None, 4096, 4096, 100),
+        (5000, 8192, 8192, 5000),
+        (5000, 4096, 9000, 4091),
+        (5000, 9000, 3000, 2995),
+        (0, 9, 9, 0),
+    ],
+)
+def test_an_answer_may_be_as_long_as_was_asked_within_the_models_positions_and_what_servers_take(
+    asked: int | None, positions: int, served: int, room: int
+) -> None:
+    model = Silent()
+    model.config = LlamaConfig(max_position_embeddings=positions)
+    model.longest_session = lambda: served  # type: ignore[method-assign]
+    assert chat(model)._room(ChatRequest(ASKED, max_tokens=asked), torch.zeros(1, 5)) == room
+
+
+def test_an_answer_ends_at_the_end_tokens_of_every_file_and_not_at_its_limit_then(answered: None) -> None:
+    model = Silent()
+    model.config = LlamaConfig(eos_token_id=[ord("o"), 7])
+    model.generation_config = GenerationConfig(eos_token_id=9)
+    made = chat(model)
+    assert made._ends == (ord("o"), 7, 9, made._text.tokenizer.eos_token_id)
+    answer = made.answer(ChatRequest(ASKED, max_tokens=11), lambda _: None)  # its last letter is an o
+    assert (answer.reason, answer.answer_tokens) == ("stop", 11)
+
+
 def test_what_a_listener_raises_ends_the_generation_and_the_next_one_has_its_turn(answered: None) -> None:
     asked, made = ChatRequest(ASKED), chat()
 
@@ -180,6 +212,23 @@ def test_penalties_lower_what_the_answer_has_and_not_what_the_prompt_has() -> No
     (penalties,) = options["logits_processor"]
     lowered = penalties(torch.tensor([[0, 1, 2, 3, 3]]), torch.zeros(1, 5))
     assert lowered.tolist() == [[0.0, 0.0, -1.5, -2.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("asked", "steps"),
+    [
+        (Sampling(), ["TopK", "TopP", "MinP", "_Draw"]),  # as the checkpoint says
+        (Sampling(0.5), ["Temperature", "TopK", "TopP", "MinP", "_Draw"]),
+        (Sampling(1, top_p=1, top_k=0, min_p=0), ["_Draw"]),  # neutral values
+        (Sampling(0), []),
+        (Sampling(1e-40), []),  # the quotients would be infinite
+    ],
+)
+def test_what_is_not_asked_for_comes_from_the_checkpoint(asked: Sampling, steps: list[str]) -> None:
+    defaults = GenerationConfig(do_sample=True, temperature=1.0, top_k=20, top_p=0.8, min_p=0.1)
+    made = Options(1, sampling=asked).generate_options(1, defaults).get("logits_processor", [])
+    assert [type(step).__name__.removesuffix("LogitsWarper") for step in made] == steps
+    assert "logits_processor" not in Options(1, sampling=Sampling()).generate_options(1, GenerationConfig())
 
 
 def test_a_seed_draws_the_same_whatever_other_threads_draw() -> None:
@@ -264,6 +313,36 @@ def test_system_messages_without_a_place_join_the_next_message_of_the_user(templ
     assert prompt_by(template, *TALK) == prompt
 
 
+TOOLS = Tools((Tool("add", {"type": "object", "properties": {}}, "Adds."),))
+CALLED = (
+    ChatMessage("system", "Be kind."),
+    ChatMessage("user", "1 + 2?"),
+    ChatMessage("assistant", "", (ToolCall("call_1", "add", '{"a": 1}'),), thinking="Easy."),
+    ChatMessage("tool", "3", call_id="call_1"),
+)
+
+
+@pytest.mark.parametrize("template", [None, EVERYTHING, FIRST_ONLY, NO_SYSTEM])
+def test_tools_calls_and_results_are_texts_where_a_template_knows_none(template: str | None) -> None:
+    prompt = prompt_by(template, *CALLED, tools=TOOLS)
+    for said in ("Be kind.", "1 + 2?", '"description": "Adds."', '{"name": "add", "arguments": {"a": 1}}', "3"):
+        assert said in prompt
+    assert "call_1" not in prompt
+
+
+def test_a_template_gets_tools_results_with_their_names_thoughts_and_ids_as_it_takes_them() -> None:
+    template = """{{ tools | tojson }}{% for m in messages %}
+{{ m.role }}: {{ m.reasoning_content }} {{ m.content }} {{ m.name }} {{ m.tool_call_id }}
+{%- for call in m.tool_calls or [] %}<tool_call>{"name": "{{ call.function.name }}", "arguments": {{
+call.function.arguments | tojson }}}</tool_call>{% if call.id | length != 9 %}{{ raise_exception('id') }}{% endif %}
+{%- endfor %}{% endfor %}"""
+    prompt = prompt_by(template, *CALLED, tools=TOOLS)
+    assert '"name": "add", "arguments": {"a": 1}' in prompt
+    assert "assistant: Easy." in prompt
+    assert "tool:  3 add" in prompt
+    assert '[{"type": "function"' in prompt
+
+
 def test_a_models_own_template_is_used_and_may_refuse() -> None:
     text = Text(resource(DEMO_MODEL))
     assert prompt_by(text.tokenizer.chat_template) == "User: Hello\nAssistant:"
@@ -328,6 +407,28 @@ def test_the_process_of_templates_keeps_nothing_of_its_parent_open() -> None:
     assert len(open_files) == 6, "standard streams, two pipes, and the folder that is listed"
 
 
+SCHEMA = {"type": "object", "properties": {"a": {"type": "array", "items": {"properties": {"b": {}}}}, "c": {}}}
+
+
+def test_objects_have_the_keys_that_a_schema_lists_unless_it_says_otherwise() -> None:
+    made = closed(SCHEMA)
+    assert made["additionalProperties"] is made["properties"]["a"]["items"]["additionalProperties"] is False
+    kept = [{"type": "object"}, {"properties": {}, "additionalProperties": {"type": "string"}}, {"allOf": [SCHEMA]}]
+    assert [closed(one) for one in kept] == kept
+
+
+def test_a_grammar_that_gives_up_is_over_and_not_whole() -> None:
+    text = Text(resource(DEMO_MODEL))
+    grammars = Grammars(text.tokenizer, [text.tokenizer.eos_token_id])
+    for said, is_over, is_whole in (("true", True, True), ("tr", False, False), ("x", True, False)):
+        grammar = grammars.of_schema('{"type": "boolean"}')
+        for token in text.tokenizer.encode(said, add_special_tokens=False):
+            grammar.take(token)
+        assert (grammar.is_over, grammar.is_whole) == (is_over, is_whole)
+    with pytest.raises(UsageError, match="schema"):
+        grammars.of_schema('{"type": "frog"}')
+
+
 # -- generation, on a small local model --------------------------------------------------------------------------------
 
 
@@ -363,6 +464,26 @@ def test_tokenizer_json_is_enough_and_a_checkpoints_own_code_is_never_run(tmp_pa
     text = Text(folder)
     assert text.decode(text.encode("Hello")[0].tolist()) == "Hello"
     assert said is None or text.tokenizer.eos_token == "Z"
+
+
+@pytest.mark.parametrize("decoder", ["bytes", "pieces"])
+def test_a_text_and_how_it_goes_on_are_the_decode_of_all_tokens(tmp_path: Path, decoder: str) -> None:
+    text = Text(resource(DEMO_MODEL))
+    if decoder == "pieces":  # as SentencePiece: a space at the beginning of a text is not written
+        vocabulary = {"▁Once": 0, "▁upon": 1, "▁a": 2, "<0xC3>": 3, "<0xA4>": 4, "▁time": 5, "s": 6}
+        made = tokenizers.Tokenizer(models.BPE(vocabulary, [], byte_fallback=True))
+        steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+        made.decoder = decoders.Sequence(steps)
+        text._tokenizer = PreTrainedTokenizerFast(tokenizer_object=made)
+        tokens = [0, 1, 2, 5, 6, 3, 4, 1]
+    else:
+        tokens = text.encode("Once upon a time, ä 日本 🎉 so")[0].tolist()
+    for cut in range(1, len(tokens)):
+        taken = Decoder(text, tokens[:cut])
+        said = "".join([*map(taken.take, tokens[cut:]), taken.rest()])
+        if not text.decode(tokens[:cut]).endswith("\N{REPLACEMENT CHARACTER}"):
+            assert text.decode(tokens[:cut]) + said == text.decode(tokens)
+    assert "".join(text.pieces(tokens)) == text.decode(tokens)
 
 
 def test_a_checkpoint_without_a_tokenizer_is_named(tmp_path: Path) -> None:
