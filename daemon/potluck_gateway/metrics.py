@@ -20,7 +20,8 @@ class GatewayMetrics:
         self.requests = Counter(
             "potluck_gateway_requests", "Requests answered.", ("path", "status"), registry=self._registry
         )
-        self.tokens = Counter("potluck_gateway_tokens", "Tokens of whole answers.", ("kind",), registry=self._registry)
+        text = "Tokens of prompts and answers, and of embedded texts."
+        self._tokens = Counter("potluck_gateway_tokens", text, ("kind",), registry=self._registry)
         self.first_token = Histogram(
             "potluck_gateway_first_token_seconds",
             "From a request to the first part of its streamed answer.",
@@ -31,6 +32,10 @@ class GatewayMetrics:
         Gauge("potluck_gateway_open", text, registry=self._registry).set_function(num_open)
         text = "Answers that wait for others to end."
         Gauge("potluck_gateway_waiting", text, registry=self._registry).set_function(num_waiting)
+
+    def note_tokens(self, **counts: int) -> None:
+        for kind, count in counts.items():
+            self._tokens.labels(kind).inc(count)
 
     def page(self) -> bytes:
         return generate_latest(self._registry)

@@ -7,7 +7,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,30 +21,16 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from potluck.errors import PotluckError
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_gateway.answers.answer import ModelFacts, Part
 from potluck_gateway.answers.answering import Answering, ChatModel
 from potluck_gateway.door import Door, Guard
-from potluck_gateway.formats import listing, ollama
-from potluck_gateway.formats.chat import ChatFormat, parse_chat
-from potluck_gateway.formats.completions import CompletionFormat, parse_completion
-from potluck_gateway.formats.embeddings import (
-    EmbeddingRequest,
-    Embeddings,
-    embedding_list,
-    ollama_embed,
-    ollama_embeddings,
-    parse_embeddings,
-    parse_ollama_embed,
-    parse_ollama_embeddings,
-)
+from potluck_gateway.formats import chat, completions, embeddings, listing, messages, ollama, responses
+from potluck_gateway.formats.embeddings import EmbeddingRequest, Embeddings
 from potluck_gateway.formats.fields import MAX_BODY_BYTES, parse_object
-from potluck_gateway.formats.messages import MessageFormat, message_error, parse_message_request
-from potluck_gateway.formats.ollama import OllamaFormat
-from potluck_gateway.formats.responses import ResponseFormat, parse_response_request
 from potluck_gateway.formats.writing import AnswerFormat, dumps, error_body
 from potluck_gateway.metrics import CONTENT_TYPE, GatewayMetrics
 from potluck_gateway.reply import SOCKET_TIMEOUT_S, Parts, Reply, refusal, while_connected
@@ -56,20 +42,21 @@ _Format = Callable[[str, ChatRequest], AnswerFormat]
 _ParseTexts = Callable[[bytes], EmbeddingRequest]
 _WriteVectors = Callable[[str, EmbeddingRequest, Embeddings], dict[str, Any]]
 _ANSWERS: dict[str, tuple[_Parse, _Format]] = {
-    "/v1/chat/completions": (parse_chat, ChatFormat),
-    "/v1/completions": (parse_completion, CompletionFormat),
-    "/v1/responses": (parse_response_request, ResponseFormat),
-    "/v1/messages": (parse_message_request, MessageFormat),
-    "/api/chat": (ollama.parse_ollama_chat, partial(OllamaFormat, is_chat=True)),
-    "/api/generate": (ollama.parse_ollama_generate, partial(OllamaFormat, is_chat=False)),
+    "/v1/chat/completions": (chat.parse_chat, chat.ChatFormat),
+    "/v1/completions": (completions.parse_completion, completions.CompletionFormat),
+    "/v1/responses": (responses.parse_response_request, responses.ResponseFormat),
+    "/v1/messages": (messages.parse_message_request, messages.MessageFormat),
+    "/api/chat": (ollama.parse_ollama_chat, partial(ollama.OllamaFormat, is_chat=True)),
+    "/api/generate": (ollama.parse_ollama_generate, partial(ollama.OllamaFormat, is_chat=False)),
 }
+_parse_ollama = partial(embeddings.parse_embeddings, is_ollama=True)
 _EMBEDDINGS: dict[str, tuple[_ParseTexts, _WriteVectors]] = {
-    "/v1/embeddings": (parse_embeddings, embedding_list),
-    "/api/embed": (parse_ollama_embed, ollama_embed),
-    "/api/embeddings": (parse_ollama_embeddings, ollama_embeddings),
+    "/v1/embeddings": (embeddings.parse_embeddings, embeddings.embedding_list),
+    "/api/embed": (_parse_ollama, embeddings.ollama_embed),
+    "/api/embeddings": (_parse_ollama, embeddings.ollama_embeddings),
 }
 _REFUSALS: dict[str, Callable[[BadRequestError], dict[str, Any]]] = {  # beginning of a path -> body
-    "/v1/messages": message_error,
+    "/v1/messages": messages.message_error,
     "/api/": lambda error: {"error": str(error)},
     "": lambda error: error_body(error.sentence, error.status, error.code),
 }
@@ -204,37 +191,33 @@ class GatewayServer:
             await self._app(scope, receive, count)
 
     def _routes(self) -> list[Route]:
-        facts: dict[str, Callable[[], object]] = {
-            "/health": lambda: {"status": "ok"},
-            "/v1/models": lambda: listing.model_list(self._each(listing.listed_model)),
-            "/api/version": lambda: {"version": ollama.VERSION},
-            "/api/tags": lambda: {"models": self._each(ollama.model_entry)},
-            "/api/ps": lambda: {"models": [entry for entry in self._each(ollama.running_entry) if entry]},
+        told: dict[str, Callable[[], Response]] = {
+            "/": lambda: PlainTextResponse("Ollama is running"),  # programs look for this text
+            "/health": lambda: _json({"status": "ok"}),
+            "/metrics": lambda: Response(self._metrics.page(), media_type=CONTENT_TYPE),
+            "/v1/models": lambda: _json(listing.model_list(self._each(listing.listed_model))),
+            "/api/version": lambda: _json({"version": ollama.VERSION}),
+            "/api/tags": lambda: _json({"models": self._each(ollama.model_entry)}),
+            "/api/ps": lambda: _json({"models": self._each(ollama.model_entry)}),
         }
-        asked = {path: partial(self._answer, *how) for path, how in _ANSWERS.items()} | {
-            path: partial(self._embed, *how) for path, how in _EMBEDDINGS.items()
+        asked: dict[str, Callable[[Request], Awaitable[ASGIApp]]] = {
+            **{path: partial(self._answer, *how) for path, how in _ANSWERS.items()},
+            **{path: partial(self._embed, *how) for path, how in _EMBEDDINGS.items()},
+            "/v1/messages/count_tokens": self._count_tokens,
+            "/api/show": self._show,
         }
-        asked |= {"/v1/messages/count_tokens": self._count_tokens, "/api/show": self._show}
         return [
-            *(Route(path, partial(self._fact, tell)) for path, tell in facts.items()),
+            *(Route(path, partial(self._state, tell)) for path, tell in told.items()),
             *(Route(path, answer, methods=["POST"]) for path, answer in asked.items()),
             Route("/v1/models/{name:path}", self._one_model),
-            Route("/metrics", self._metrics_page),
-            Route("/", self._is_running),
         ]
 
-    async def _fact(self, tell: Callable[[], object], _: Request) -> Response:
-        return _json(tell())
+    async def _state(self, tell: Callable[[], Response], _: Request) -> Response:
+        return tell()
 
     async def _one_model(self, request: Request) -> Response:
         name = self._find(request.path_params["name"])
         return _json(listing.listed_model(name, self._facts(name), self._since))
-
-    async def _metrics_page(self, _: Request) -> Response:
-        return Response(self._metrics.page(), media_type=CONTENT_TYPE)
-
-    async def _is_running(self, _: Request) -> Response:
-        return PlainTextResponse("Ollama is running")  # programs look for this text
 
     async def _answer(self, parse: _Parse, form: _Format, request: Request) -> Reply:
         asked = parse(await _body(request))
@@ -249,11 +232,11 @@ class GatewayServer:
         asked = parse(await _body(request))
         name = self._find(asked.model)
         found = await self._done(request, lambda: self._model_of(name).embed(asked.texts, is_cut=asked.is_cut))
-        self._metrics.tokens.labels("embedding").inc(found.num_tokens)
+        self._metrics.note_tokens(embedding=found.num_tokens)
         return _json(write(name, asked, found), 200, _named(asked.ignored))
 
     async def _count_tokens(self, request: Request) -> Response:
-        asked = parse_message_request(await _body(request))
+        asked = messages.parse_message_request(await _body(request))
         name = self._find(asked.model)
         return _json({"input_tokens": await self._done(request, lambda: self._model_of(name).count(asked))})
 
@@ -261,7 +244,7 @@ class GatewayServer:
         asked = parse_object(await _body(request))
         name = self._find(str(asked.get("model") or asked.get("name") or ""))
         facts = await self._done(request, lambda: self._model_of(name).facts)
-        return _json(ollama.model_description(name, facts, self._since))
+        return _json(ollama.model_description(name, facts))
 
     async def _done(self, request: Request, work: Callable[[], R]) -> R:
         """Return what `work` returns in a thread that answers. Raises BadRequestError."""
@@ -275,17 +258,16 @@ class GatewayServer:
 
     async def _counted(self, parts: Parts, key: str, num_choices: int) -> Parts:
         """Yield the parts, and count the tokens of whole answers and the time to the first part."""
-        begun, is_first = time.monotonic(), True
+        begun, has_begun = time.monotonic(), False
         async with aclosing(parts):  # type: ignore[type-var]
             async for item in parts:
-                if isinstance(item, Part) and is_first:
+                if isinstance(item, Part) and not has_begun:
+                    has_begun = True
                     self._metrics.first_token.observe(time.monotonic() - begun)
-                    is_first = False
                 if isinstance(item, tuple):
                     prompt_tokens = sum(answer.prompt_tokens for answer in item[::num_choices])
                     answer_tokens = sum(answer.answer_tokens for answer in item)
-                    self._metrics.tokens.labels("prompt").inc(prompt_tokens)
-                    self._metrics.tokens.labels("answer").inc(answer_tokens)
+                    self._metrics.note_tokens(prompt=prompt_tokens, answer=answer_tokens)
                     self._on_answered(key, prompt_tokens + answer_tokens)
                 yield item
 

@@ -1,8 +1,10 @@
-"""The gateway as programs use it: a real swarm, and the official clients of OpenAI and of Ollama."""
+"""The gateway as programs use it: a real swarm, and the official clients of OpenAI, Ollama and Anthropic."""
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
+import anthropic
 import ollama
 import pytest
 from potluck_control.resources import DEMO_MODEL, resource
@@ -52,8 +54,56 @@ def test_ollamas_client_chats_with_the_key_in_the_address(url: str) -> None:
     wanted = {"type": "object", "properties": {"even": {"type": "boolean"}}, "required": ["even"]} | _CLOSED
     assert "even" in json.loads(client.generate(model, "Is 7 even?", format=wanted).response)
     assert len(client.embed(model, ["a", "b"]).embeddings) == 2
-    assert client.show(model).capabilities
+    assert (len(client.embed(model, "a", dimensions=8).embeddings[0]), client.embeddings(model, "a").embedding[0]) == (
+        *(8, pytest.approx(client.embed(model, "a").embeddings[0][0])),
+    )
+    shown, (running,) = client.show(model), client.ps().models
+    assert shown.capabilities == ["completion", "tools", "embedding"]  # the demo model doesn't think
+    assert shown.modelinfo is not None
+    assert running.context_length == shown.modelinfo[f"{shown.modelinfo['general.architecture']}.context_length"] > 0
     with pytest.raises(ollama.ResponseError, match="the model here is"):
         client.chat("llama3", ASKED)
-    with pytest.raises(ollama.ResponseError, match="not supported"):
-        client.chat(model, ASKED, think=True)
+    assert client.chat(model, ASKED, options=options, think=False).message.content == whole.message.content
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def test_ollamas_client_gets_the_text_and_the_calls_of_a_model_with_tools(swarm: LocalSwarm) -> None:
+    with tool_tokenizer() as tokenizer, gateway(FOLDER, swarm, tokenizer=tokenizer) as url:
+        client = ollama.Client(f"{url.removesuffix('/v1')}/{KEY}", trust_env=False)
+        call = {"function": {"name": "add", "arguments": {"a": 1, "b": 2}}}
+        history = [
+            *ASKED,
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_name": "add", "content": "3"},
+        ]
+        assert client.chat(FOLDER.name, history, tools=[add], options={"num_predict": 12}).eval_count == 12
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_anthropics_client_gets_an_answer_and_a_call(swarm: LocalSwarm, is_streamed: bool) -> None:
+    direct = anthropic.DefaultHttpxClient(trust_env=False)
+    numbers = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], **_CLOSED}
+    asked: dict[str, Any] = {"model": FOLDER.name, "max_tokens": 12, "messages": ASKED}
+    tools = {"tools": [{"name": "add", "input_schema": numbers}], "tool_choice": {"type": "any"}, "max_tokens": 200}
+    with (
+        tool_tokenizer() as tokenizer,
+        gateway(FOLDER, swarm, tokenizer=tokenizer) as url,
+        anthropic.Anthropic(base_url=url.removesuffix("/v1"), auth_token=KEY, http_client=direct) as client,
+    ):
+
+        def answer(**more: Any) -> anthropic.types.Message:
+            if not is_streamed:
+                return client.messages.create(**asked | more)
+            with client.messages.stream(**asked | more) as stream:
+                return stream.get_final_message()
+
+        text, called = answer(), answer(**tools)
+        counted = client.messages.count_tokens(model=FOLDER.name, messages=ASKED)
+    assert (text.content[0].type, text.usage.output_tokens) == ("text", 12)
+    assert counted.input_tokens == text.usage.input_tokens + (text.usage.cache_read_input_tokens or 0)
+    (block,) = [block for block in called.content if block.type == "tool_use"]
+    assert (block.name, set(block.input), called.stop_reason) == ("add", {"a"}, "tool_use")

@@ -16,26 +16,14 @@ from potluck_gateway.requests import BadRequestError, Prompt
 
 MAX_INPUTS = 2048  # as in OpenAI's reference
 _Input = str | list[str | Count | list[Count]]
-_Dimensions = Annotated[int, Meta(ge=1)] | None
 
 
 class _Fields(Struct, kw_only=True):
     model: str | None = None
-    input: _Input
-    encoding_format: Literal["float", "base64"] | None = None
-    dimensions: _Dimensions = None
-
-
-class _OllamaFields(Struct, kw_only=True):
-    model: str | None = None
     input: _Input = ""
-    truncate: bool | None = None
-    dimensions: _Dimensions = None
-
-
-class _OllamaPrompt(Struct, kw_only=True):
-    model: str | None = None
-    prompt: str
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: Annotated[int, Meta(ge=1)] | None = None
+    truncate: bool | None = None  # Ollama's
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +51,20 @@ class Embeddings:
     num_tokens: int
 
 
-def parse_embeddings(body: bytes) -> EmbeddingRequest:
-    """Parse OpenAI's request. Raises BadRequestError."""
-    fields, ignored = read_fields(parse_object(body), _Fields, {})
-    is_base64 = fields.encoding_format == "base64"
-    return EmbeddingRequest(_texts(fields.input), fields.model, ignored, fields.dimensions, is_base64)
-
-
-def parse_ollama_embed(body: bytes) -> EmbeddingRequest:
-    """Parse the request of `/api/embed`, which without an input only loads a model. Raises BadRequestError."""
-    fields, ignored = read_fields(parse_object(body), _OllamaFields, {})
-    texts = _texts(fields.input) if fields.input else ()
-    return EmbeddingRequest(texts, fields.model, ignored, fields.dimensions, is_cut=fields.truncate is not False)
-
-
-def parse_ollama_embeddings(body: bytes) -> EmbeddingRequest:
-    """Parse the request of the older `/api/embeddings`. Raises BadRequestError."""
-    fields, ignored = read_fields(parse_object(body), _OllamaPrompt, {})
-    return EmbeddingRequest(_texts(fields.prompt), fields.model, ignored, is_cut=True)
+def parse_embeddings(body: bytes, *, is_ollama: bool = False) -> EmbeddingRequest:
+    """Parse a request. One of Ollama's without an input only loads a model. Raises BadRequestError."""
+    given = parse_object(body)
+    if is_ollama and "prompt" in given:  # as the older of its two has it
+        given["input"] = given.pop("prompt")
+    asked, ignored = read_fields(given, _Fields, {})
+    return EmbeddingRequest(
+        () if is_ollama and not asked.input else _texts(asked.input),
+        asked.model,
+        ignored,
+        asked.dimensions,
+        is_base64=asked.encoding_format == "base64",
+        is_cut=is_ollama if asked.truncate is None else asked.truncate,
+    )
 
 
 def embedding_list(model: str, asked: EmbeddingRequest, found: Embeddings) -> dict[str, Any]:
@@ -98,7 +82,7 @@ def ollama_embed(model: str, asked: EmbeddingRequest, found: Embeddings) -> dict
 
 
 def ollama_embeddings(_: str, asked: EmbeddingRequest, found: Embeddings) -> dict[str, Any]:
-    return {"embedding": _vectors(asked, found)[0]}
+    return {"embedding": next(iter(_vectors(asked, found)), [])}
 
 
 def _texts(given: _Input) -> tuple[Prompt, ...]:

@@ -14,15 +14,9 @@ from potluck_gateway.answers.answer import ModelFacts
 
 def listed_model(name: str, facts: ModelFacts | None, since: datetime) -> dict[str, Any]:
     """Return the entry of a model. `facts`: None while it is not loaded."""
-    entry = {
-        "id": name,
-        "object": "model",
-        "created": int(since.timestamp()),
-        "owned_by": "swarm",
-        "type": "model",
-        "display_name": name,
-        "created_at": since.isoformat(),
-    }
+    openai = {"object": "model", "created": int(since.timestamp()), "owned_by": "swarm"}
+    anthropic = {"type": "model", "display_name": name, "created_at": since.isoformat()}
+    entry = {"id": name, **openai, **anthropic}
     if facts is None:
         return entry
     longest = facts.context_length

@@ -13,16 +13,7 @@ from msgspec import Meta, Struct
 
 from potluck.sentences import Sentence
 from potluck_gateway.answers.answer import Answer, Answers, Kind, Part
-from potluck_gateway.formats.fields import (
-    Limit,
-    SamplingFields,
-    limit,
-    parse_object,
-    parse_tools,
-    read_fields,
-    stops,
-    thinking_switches,
-)
+from potluck_gateway.formats import fields
 from potluck_gateway.formats.history import History
 from potluck_gateway.formats.writing import EVENTS, event, new_id
 from potluck_gateway.requests import BadRequestError, ChatRequest
@@ -31,20 +22,7 @@ _BILLING = re.compile(r"\Ax-anthropic-billing-header:[^\n]*\n*")  # differs each
 _SIGNATURE = "unsigned"  # programs send no thinking back that has none
 _NOT_SHOWN = "(not shown: this model takes only text)"
 _REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
-_DELTAS = {  # what is new in a block -> the type of the delta, and the field that has it
-    Kind.TEXT: ("text_delta", "text"),
-    Kind.THINKING: ("thinking_delta", "thinking"),
-    Kind.CALL: ("input_json_delta", "partial_json"),
-    "signature": ("signature_delta", "signature"),
-}
-_ERRORS = {
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    503: "overloaded_error",
-}
+_ERRORS = {401: "authentication", 403: "permission", 404: "not_found", 429: "rate_limit", 503: "overloaded"}
 
 
 class _Thinking(Struct, frozen=True):
@@ -66,10 +44,10 @@ class _Choice(Struct, frozen=True):
     disable_parallel_tool_use: bool | None = None
 
 
-class _Fields(SamplingFields, kw_only=True):
+class _Fields(fields.SamplingFields, kw_only=True):
     messages: Annotated[list[dict[str, Any]], Meta(min_length=1)]
     system: str | list[dict[str, Any]] = ""
-    max_tokens: Limit | None = None
+    max_tokens: fields.Limit | None = None
     stop_sequences: Annotated[list[str], Meta(max_length=64)] | None = None
     thinking: _Thinking = _Thinking()
     output_config: _Output = _Output()
@@ -79,27 +57,27 @@ class _Fields(SamplingFields, kw_only=True):
 
 def parse_message_request(body: bytes) -> ChatRequest:
     """Parse a request as `parse_chat` does."""
-    fields, ignored = read_fields(parse_object(body), _Fields, {})
+    asked, ignored = fields.read_fields(fields.parse_object(body), _Fields, {})
     history = History()
-    history.add_all([*_system(fields.system), *(chat for message in fields.messages for chat in _chats(message))])
-    tools, left_out = parse_tools(
-        [_tool(item) for item in fields.tools or []],
-        _choice(fields.tool_choice),
-        is_parallel=fields.tool_choice.disable_parallel_tool_use is not True,
+    history.add_all([*_system(asked.system), *(chat for message in asked.messages for chat in _chats(message))])
+    tools, left_out = fields.parse_tools(
+        [_tool(item) for item in asked.tools or []],
+        _choice(asked.tool_choice),
+        is_parallel=asked.tool_choice.disable_parallel_tool_use is not True,
     )
-    last, form = history.messages[-1], fields.output_config.format
+    last, form = history.messages[-1], asked.output_config.format
     return ChatRequest(
         messages=tuple(history.messages),
-        max_tokens=limit(fields.max_tokens),
-        sampling=fields.sampling(),
-        stop=stops(fields.stop_sequences),
+        max_tokens=fields.limit(asked.max_tokens),
+        sampling=asked.sampling(),
+        stop=fields.stops(asked.stop_sequences),
         continues=last.role == "assistant" and not last.calls,
-        template_kwargs=thinking_switches(fields.thinking.type != "disabled", fields.output_config.effort),
+        template_kwargs=fields.thinking_switches(asked.thinking.type != "disabled", asked.output_config.effort),
         schema=None if form is None or form.schema is None else json.dumps(form.schema),
         tools=tools,
-        is_streamed=fields.stream is True,
-        max_wait_s=fields.max_wait_s,
-        model=fields.model,
+        is_streamed=asked.stream is True,
+        max_wait_s=asked.max_wait_s,
+        model=asked.model,
         ignored=(*ignored, *history.left_out, *left_out),
     )
 
@@ -107,8 +85,8 @@ def parse_message_request(body: bytes) -> ChatRequest:
 def message_error(error: BadRequestError) -> dict[str, Any]:
     """Return the body of a refusal. Programs shorten a conversation when they read that the prompt is too long."""
     is_too_long = error.code == "context_length_exceeded"
-    kind = _ERRORS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
-    return _error(kind, f"prompt is too long: {error}" if is_too_long else str(error))
+    kind = _ERRORS.get(error.status, "invalid_request" if error.status < 500 else "api")
+    return _error(f"{kind}_error", f"prompt is too long: {error}" if is_too_long else str(error))
 
 
 def _error(kind: str, message: str) -> dict[str, Any]:
@@ -225,8 +203,8 @@ class MessageFormat:
         return _event("content_block_start", index=self._index, content_block=block)
 
     def _delta(self, kind: str, text: str) -> bytes:
-        name, field = _DELTAS[kind]
-        return _event("content_block_delta", index=self._index, delta={"type": name, field: text})
+        name, field = ("input_json", "partial_json") if kind == Kind.CALL else (kind, kind)
+        return _event("content_block_delta", index=self._index, delta={"type": f"{name}_delta", field: text})
 
     def _close(self) -> bytes:
         """Return the end of the open block, if there is one."""
