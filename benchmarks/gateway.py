@@ -104,7 +104,7 @@ def gateway(folder: Path, swarm: LocalSwarm, *, tokenizer: Path | None = None) -
     quiet()
     torch.set_num_threads(1)
     with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=swarm.membership) as model:
-        chat = SwarmChat(folder.name, model, Text(tokenizer or folder))
+        chat = SwarmChat(folder.name, model, Text(tokenizer or folder), max_tokens=512)
         server = GatewayServer(chat, lambda key: key == KEY, lambda: None, max_tokens=512)
         thread = threading.Thread(target=server.run)
         thread.start()
