@@ -6,8 +6,8 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, cast
@@ -20,11 +20,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, UsageError
+from potluck.p2p.ports import ANY
+from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_gateway import requests
-from potluck_gateway.answers.answering import Answering, ChatModel
-from potluck_gateway.door import Door, Guard
+from potluck_gateway.answers.answering import Answering
+from potluck_gateway.answers.models import Models
+from potluck_gateway.door import Door, Guard, for_pages
 from potluck_gateway.formats.chat import ChatFormat, parse_chat
 from potluck_gateway.formats.completions import CompletionFormat, parse_completion
 from potluck_gateway.formats.embeddings import (
@@ -48,7 +51,7 @@ from potluck_gateway.requests import BadRequestError, ChatRequest
 
 TELL_S = 4.0  # shorter than the shortest time after which an unused gateway ends
 _TEND_S = 0.5
-_ADDRESS, _BACKLOG = "127.0.0.1", 128
+_LOOPBACK, _BACKLOG = "127.0.0.1", 128
 _MAX_HEAD_BYTES = 1 << 16
 _MAX_LENGTH_DIGITS = 12
 _OWNER_BYTES = 16
@@ -59,36 +62,41 @@ class GatewayServer:
 
     def __init__(
         self,
-        model: ChatModel,
+        models: Models,
         is_key: Callable[[str], bool],
         on_asked: Callable[[], None],
         *,
         max_tokens: int,
         at_once: int = 16,
+        address: str = _LOOPBACK,
         port: int = 0,
+        hosts: Collection[str] = (),
+        origins: Collection[str] = (),
         on_answered: Callable[[str, int], None] = lambda key, tokens: None,
     ) -> None:
-        """Open the port, or another one if it is taken.
+        """Open the port, or another one if it is taken. Raises UsageError if the address cannot be listened on.
 
         Args:
             is_key: whether a text is a key that lets a request in.
             on_answered: called after each answer with the key and the tokens of prompt and answer.
             max_tokens: of one answer.
             at_once: how many requests are answered at the same time; more have to wait.
+            hosts: further names under which programs may ask.
+            origins: those of web pages that may ask.
         """
-        self._model = model
+        self._models = models
         self._max_tokens = max_tokens
-        self._answering = Answering(model, at_once)
+        self._answering = Answering(models.model, at_once)
         self._on_asked = on_asked
         self._on_answered = on_answered
         self._open = 0  # requests
         self._told_at = 0.0
         self.door = Door()
         self._secret = os.urandom(_OWNER_BYTES)  # servers see the names of owners, and may guess keys
-        self._guard = Guard(self.door, is_key)
+        self._guard = Guard(self.door, is_key, hosts, origins)
         self._app = Starlette(
             routes=[
-                Route("/v1/models", self._models),
+                Route("/v1/models", self._list_models),
                 Route("/v1/models/{name:path}", self._one_model),
                 Route("/v1/chat/completions", self._chat, methods=["POST"]),
                 Route("/v1/completions", self._completion, methods=["POST"]),
@@ -103,11 +111,13 @@ class GatewayServer:
             ],
             exception_handlers={BadRequestError: _refuse, HTTPException: _refuse_path},
         )
-        self._socket = _listening(port)
+        self._socket = _listening(address, port)
         self.port: int = self._socket.getsockname()[1]
+        host = _LOOPBACK if address in ANY else f"[{address}]" if ":" in address else address
+        self.url = f"http://{host}:{self.port}/v1"
         self._server = uvicorn.Server(
             uvicorn.Config(
-                self._serve,
+                for_pages(self._serve, origins),
                 interface="asgi3",
                 http=cast(Any, self.door.protocol),
                 ws="none",
@@ -122,10 +132,6 @@ class GatewayServer:
                 h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
             )
         )
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
 
     def run(self) -> None:
         """Serve until `stop`."""
@@ -177,23 +183,19 @@ class GatewayServer:
         except BadRequestError as error:
             await _refuse(Request(scope), error)(scope, receive, send)
             return
-        with self._asking():
+        with self._asking() if admitted["key"] else nullcontext():  # a probe doesn't keep the gateway awake
             await self._app(admitted, receive, send)
 
-    async def _models(self, _: Request) -> Response:
-        return _json({"object": "list", "data": [self._model_entry()]})
+    async def _list_models(self, _: Request) -> Response:
+        return _json({"object": "list", "data": [_model_entry(name) for name in self._models.names()]})
 
     async def _one_model(self, request: Request) -> Response:
-        self._check_model(request.path_params["name"])
-        return _json(self._model_entry())
-
-    def _model_entry(self) -> dict[str, object]:
-        return {"id": self._model.name, "object": "model", "created": 0, "owned_by": "swarm"}
+        return _json(_model_entry(self._models.find(request.path_params["name"])))
 
     async def _chat(self, request: Request) -> Reply:
         asked = parse_chat(await _body(request), self._max_tokens)
         form = ChatFormat(
-            self._model.name,
+            self._models.find(asked.model),
             with_usage=asked.with_usage,
             num_choices=asked.num_choices,
             with_details=asked.with_details,
@@ -202,52 +204,55 @@ class GatewayServer:
 
     async def _completion(self, request: Request) -> Reply:
         asked = parse_completion(await _body(request), self._max_tokens)
-        return self._reply(request, asked, CompletionFormat(self._model.name, with_usage=asked.with_usage))
+        return self._reply(
+            request, asked, CompletionFormat(self._models.find(asked.model), with_usage=asked.with_usage)
+        )
 
     async def _response(self, request: Request) -> Reply:
         asked = parse_response_request(await _body(request), self._max_tokens)
-        return self._reply(request, asked, ResponseFormat(self._model.name, asked.tools))
+        return self._reply(request, asked, ResponseFormat(self._models.find(asked.model), asked.tools))
 
     async def _embeddings(self, request: Request) -> Response:
         asked = parse_embedding_request(await _body(request))
         found = await self._embedded(request, asked)
-        return _json(embedding_list(self._model.name, found, is_base64=asked.is_base64), 200, _named(asked.ignored))
+        return _json(
+            embedding_list(self._models.find(asked.model), found, is_base64=asked.is_base64), 200, _named(asked.ignored)
+        )
 
     async def _ollama_version(self, _: Request) -> Response:
         return _json({"version": VERSION})
 
     async def _ollama_tags(self, _: Request) -> Response:
-        return _json({"models": [model_entry(self._model.name)]})
+        return _json({"models": [model_entry(name) for name in self._models.names()]})
 
     async def _ollama_show(self, request: Request) -> Response:
         asked = requests.parse_object(await _body(request))
-        self._check_model(requests.parse_model(asked.get("model")), is_ollama=True)
-        entry = model_entry(self._model.name)
+        wanted = requests.parse_model(asked.get("model")) or ""
+        entry = model_entry(self._models.find(wanted.removesuffix(":latest")))
         return _json({"details": entry["details"], "model_info": {}, "capabilities": ["completion", "embedding"]})
 
     async def _ollama_chat(self, request: Request) -> Reply:
         asked = parse_ollama_chat(await _body(request), self._max_tokens)
-        return self._reply(request, asked, OllamaFormat(self._model.name, is_chat=True))
+        return self._reply(request, asked, OllamaFormat(self._models.find(asked.model), is_chat=True))
 
     async def _ollama_generate(self, request: Request) -> Reply:
         asked = parse_ollama_generate(await _body(request), self._max_tokens)
-        return self._reply(request, asked, OllamaFormat(self._model.name, is_chat=False))
+        return self._reply(request, asked, OllamaFormat(self._models.find(asked.model), is_chat=False))
 
     async def _ollama_embed(self, request: Request) -> Response:
         asked = parse_embedding_request(await _body(request), is_ollama=True)
         found = await self._embedded(request, asked)
-        return _json(ollama_embeddings(self._model.name, found), 200, _named(asked.ignored))
+        return _json(ollama_embeddings(self._models.find(asked.model), found), 200, _named(asked.ignored))
 
     async def _embedded(self, request: Request, asked: EmbeddingRequest) -> Embeddings:
-        self._check_model(asked.model)
+        self._models.find(asked.model)
         try:
-            found = await while_connected(request.receive, self._answering.embed(asked.texts))
+            found = await while_connected(request.receive, self._answering.embed(asked.model, asked.texts))
         except PotluckError as error:
             raise refusal(error) from error
         return found or Embeddings((), 0)  # nobody reads it
 
     def _reply(self, request: Request, asked: ChatRequest, form: AnswerFormat) -> Reply:
-        self._check_model(asked.model)
         key = request.scope["key"]
         owner = blake2b(key.encode(), key=self._secret, digest_size=_OWNER_BYTES).hexdigest()
         parts = self._counted(self._answering.parts(replace(asked, owner=owner)), key)
@@ -262,23 +267,25 @@ class GatewayServer:
                     self._on_answered(key, prompt_tokens + sum(answer.answer_tokens for answer in item))
                 yield item
 
-    def _check_model(self, wanted: str | None, *, is_ollama: bool = False) -> None:
-        name = self._model.name
-        wanted = wanted.removesuffix(":latest") if wanted and is_ollama else wanted
-        if wanted not in (None, "", name):
-            raise BadRequestError(f"the model here is {name}, not {wanted}", 404, "model_not_found")
-
 
 def _named(ignored: tuple[str, ...]) -> dict[str, str]:
     """Return the header that names fields without effect."""
     return {"X-Potluck-Ignored": ", ".join(ignored)} if ignored else {}
 
 
-def _listening(port: int) -> socket.socket:
-    try:
-        return socket.create_server((_ADDRESS, port), backlog=_BACKLOG)
-    except OSError:
-        return socket.create_server((_ADDRESS, 0), backlog=_BACKLOG)
+def _model_entry(name: str) -> dict[str, object]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "swarm"}
+
+
+def _listening(address: str, port: int) -> socket.socket:
+    """Listen at the port, or at a free one. Raises UsageError if the address cannot be had."""
+    family, is_any = (socket.AF_INET6 if ":" in address else socket.AF_INET), address == ANY[1]
+    for number in (port, 0):
+        try:
+            return socket.create_server((address, number), family=family, backlog=_BACKLOG, dualstack_ipv6=is_any)
+        except OSError as error:
+            why = str(error.strerror)
+    raise UsageError(sentence("gateway.address {address} cannot be listened on: {why}", address=address, why=why))
 
 
 async def _body(request: Request) -> bytes:

@@ -5,14 +5,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from potluck_control.gateway_messages import GatewaySwarm
 from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, OnWait, Part
+from potluck_gateway.answers.models import LoadedModel, Models
 from potluck_gateway.formats.embeddings import Embeddings
 from potluck_gateway.requests import ChatRequest
 from potluck_gateway.server import GatewayServer
 
 from potluck.client.outages import wait_text
 from potluck.errors import PotluckError
+from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
+from potluck.protocol.swarm import new_swarm
 
 TOKEN = "secret-token"
 WAITING = wait_text((Span(1, 3), Span(5, 6)))
@@ -21,8 +25,6 @@ DETAILS = AnswerDetails((7, 8, 9), 12.5, (AnswerHop("12D3KooW", None, "0:4"), An
 
 class Words:
     """Says its words one after the other, from `may_begin` on and with the last one after `may_end`."""
-
-    name = "words"
 
     def __init__(self, *words: str) -> None:
         self.words = list(words)
@@ -56,7 +58,13 @@ class Words:
 
 
 def server_of(model: Words, on_asked: Callable[[], None] = lambda: None, **options: Any) -> GatewayServer:
-    return GatewayServer(model, lambda key: key == TOKEN, on_asked, max_tokens=100, **options)
+    models = Models((offered("friends", "words"),), lambda _: LoadedModel(model, lambda: None))
+    return GatewayServer(models, lambda key: key == TOKEN, on_asked, max_tokens=100, **options)
+
+
+def offered(swarm: str, model: str) -> GatewaySwarm:
+    """A swarm that was joined, and the model that it serves."""
+    return GatewaySwarm(Membership(new_swarm(swarm, model, 4)), model)
 
 
 @contextmanager

@@ -33,8 +33,6 @@ _RETRY_AFTER_S = 5
 class ChatModel(Protocol):
     """A model that several threads may ask at once."""
 
-    name: str
-
     def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: OnWait) -> Answer:
         """Return one answer to a request, whatever number of choices it asks for.
 
@@ -56,8 +54,9 @@ class Waiting:
 class Answering:
     """The threads that answer, `at_once` at a time."""
 
-    def __init__(self, model: ChatModel, at_once: int) -> None:
-        self._model = model
+    def __init__(self, model_of: Callable[[str | None], ChatModel], at_once: int) -> None:
+        """`model_of` returns the model that a request names, and may take long."""
+        self._model_of = model_of
         self._most = at_once + MAX_WAITING
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="answer")
         self._accepted = 0
@@ -86,7 +85,7 @@ class Answering:
                 return
             try:
                 with caller.working():
-                    answer = self._model.answer(
+                    answer = self._model_of(request.model).answer(
                         _choice(request, index),
                         lambda part: put(replace(part, index=index)),
                         lambda said: put(Waiting(said)),
@@ -117,13 +116,13 @@ class Answering:
         finally:
             caller.leave()
 
-    async def embed(self, texts: Sequence[str]) -> Embeddings:
+    async def embed(self, name: str | None, texts: Sequence[str]) -> Embeddings:
         """Return the embeddings of texts. Raises PotluckError, and BadRequestError if too many requests wait."""
         caller = Leaving()
 
         def run() -> Embeddings:
             with caller.working():
-                return self._model.embed(texts)
+                return self._model_of(name).embed(texts)
 
         self._check_room(1)
         try:
