@@ -6,23 +6,25 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from potluck_control.gateway_messages import GatewayChange, GatewayOpening, GatewayReport, GatewaySwarm, key_hash
+from potluck_control.reach import opened
 from potluck_control.record_work import record_work
 from potluck_control.redaction import RedactingFormatter
 from potluck_control.schema import AuditStatus
 
-from potluck.client import AuditReport, ClientConfig
+from potluck.client import ClientConfig
 from potluck.client.config import joining_text
 from potluck.errors import PotluckError
 from potluck.p2p.joining import TryAgainError
 from potluck.processes import confine
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codec import decode, encode
-from potluck.sentences import NOTHING, sentence, verbatim
+from potluck.sentences import sentence, verbatim
 from potluck_gateway.answers.models import LoadedModel, Models
 from potluck_gateway.server import GatewayServer
 
@@ -76,7 +78,7 @@ class _Swarms:
             distrusted=frozenset(map(PersonId, wanted.distrusted)),
             on_wrong=self._tell_wrong,
         )
-        self._reports: list[Callable[[], AuditReport]] = []  # of the models, also of those that were closed
+        self._models: list[Any] = []
 
     def load(self, offered: GatewaySwarm) -> LoadedModel:
         """Return the model of a swarm. Raises PotluckError."""
@@ -90,27 +92,25 @@ class _Swarms:
         model = AutoDistributedModelForCausalLM.from_pretrained(
             checkpoint, swarm=offered.membership, config=self._config
         )
-        place = len(self._reports)
-        self._reports.append(model.audits)
+        self._models.append(model)
 
         def close() -> None:
+            self._models.remove(model)
             model.close()
-            last = model.audits()
-            self._reports[place] = lambda: last
 
         return LoadedModel(SwarmChat(swarm.model, model, text), close)
 
     def audits(self) -> AuditStatus:
-        found = [report() for report in self._reports]
+        found = [model.audits() for model in self._models]
         wrong = tuple(text for report in found for text in report.wrong)
         return AuditStatus(sum(report.audited for report in found), sum(report.undecided for report in found), wrong)
 
     def _tell_wrong(self, text: str) -> None:
-        people = tuple(person for report in self._reports for person in report().wrong_people)
+        people = tuple(person for model in self._models for person in model.audits().wrong_people)
         _tell(GatewayReport(audits=self.audits(), found=verbatim(text), distrusted=people))
 
     def _show_joining(self, reason: TryAgainError | None) -> None:
-        if reason is not None and not self._reports:  # afterwards only the request for another model waits
+        if reason is not None and not self._models:  # afterwards only the request for another model waits
             _tell(GatewayReport(step=joining_text(reason), is_waiting=True))
 
 
@@ -132,17 +132,14 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
         models,
         keys.has,
         lambda: _tell(GatewayReport(asked=True, audits=swarms.audits())),
+        replace(settings, port=port),
         max_tokens=wanted.settings.chat.max_tokens,
-        at_once=settings.at_once,
-        address=settings.address,
-        port=port,
-        hosts=settings.hosts,
-        origins=settings.origins,
         on_answered=lambda key, tokens: _tell(GatewayReport(asked=True, key_hash=key_hash(key), tokens=tokens)),
     )
-    notice = NOTHING
+    notice = opened(settings)
     if port not in (0, server.port):
-        notice = sentence("port {number} is taken (gateway.port): this address is for now", number=port)
+        taken = sentence("port {number} is taken (gateway.port): this address is for now", number=port)
+        notice = sentence("{what}; {other}", what=taken, other=notice) if notice else taken
     _tell(GatewayReport(url=server.url, notice=notice))
     server.run()
 

@@ -138,5 +138,4 @@ def for_pages(app: ASGIApp, origins: Collection[str]) -> ASGIApp:
         allow_methods=("GET", "HEAD", "POST"),
         allow_headers=("*",),
         allow_private_network=True,
-        expose_headers=("X-Potluck-Ignored", "Retry-After"),
     )

@@ -6,13 +6,15 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, cast
 
 import uvicorn
+from potluck_control.reach import gateway_url
+from potluck_control.settings import GatewaySettings
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -51,7 +53,8 @@ from potluck_gateway.requests import BadRequestError, ChatRequest
 
 TELL_S = 4.0  # shorter than the shortest time after which an unused gateway ends
 _TEND_S = 0.5
-_LOOPBACK, _BACKLOG = "127.0.0.1", 128
+_ANY_PORT = GatewaySettings(port=0)
+_BACKLOG = 128
 _MAX_HEAD_BYTES = 1 << 16
 _MAX_LENGTH_DIGITS = 12
 _OWNER_BYTES = 16
@@ -65,13 +68,9 @@ class GatewayServer:
         models: Models,
         is_key: Callable[[str], bool],
         on_asked: Callable[[], None],
+        settings: GatewaySettings = _ANY_PORT,
         *,
         max_tokens: int,
-        at_once: int = 16,
-        address: str = _LOOPBACK,
-        port: int = 0,
-        hosts: Collection[str] = (),
-        origins: Collection[str] = (),
         on_answered: Callable[[str, int], None] = lambda key, tokens: None,
     ) -> None:
         """Open the port, or another one if it is taken. Raises UsageError if the address cannot be listened on.
@@ -79,21 +78,19 @@ class GatewayServer:
         Args:
             is_key: whether a text is a key that lets a request in.
             on_answered: called after each answer with the key and the tokens of prompt and answer.
+            settings: where to listen, and who may ask.
             max_tokens: of one answer.
-            at_once: how many requests are answered at the same time; more have to wait.
-            hosts: further names under which programs may ask.
-            origins: those of web pages that may ask.
         """
         self._models = models
         self._max_tokens = max_tokens
-        self._answering = Answering(models.model, at_once)
+        self._answering = Answering(models.model, settings.at_once)
         self._on_asked = on_asked
         self._on_answered = on_answered
         self._open = 0  # requests
         self._told_at = 0.0
         self.door = Door()
         self._secret = os.urandom(_OWNER_BYTES)  # servers see the names of owners, and may guess keys
-        self._guard = Guard(self.door, is_key, hosts, origins)
+        self._guard = Guard(self.door, is_key, settings.hosts, settings.origins)
         self._app = Starlette(
             routes=[
                 Route("/v1/models", self._list_models),
@@ -111,13 +108,12 @@ class GatewayServer:
             ],
             exception_handlers={BadRequestError: _refuse, HTTPException: _refuse_path},
         )
-        self._socket = _listening(address, port)
+        self._socket = _listening(settings.address, settings.port)
         self.port: int = self._socket.getsockname()[1]
-        host = _LOOPBACK if address in ANY else f"[{address}]" if ":" in address else address
-        self.url = f"http://{host}:{self.port}/v1"
+        self.url = gateway_url(settings.address, self.port)
         self._server = uvicorn.Server(
             uvicorn.Config(
-                for_pages(self._serve, origins),
+                for_pages(self._serve, settings.origins),
                 interface="asgi3",
                 http=cast(Any, self.door.protocol),
                 ws="none",

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from potluck_control.gateway_messages import GatewaySwarm
+from potluck_control.settings import GatewaySettings
 from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, OnWait, Part
 from potluck_gateway.answers.models import LoadedModel, Models
 from potluck_gateway.formats.embeddings import Embeddings
@@ -57,9 +58,16 @@ class Words:
         raise NotImplementedError  # nobody asks for them
 
 
-def server_of(model: Words, on_asked: Callable[[], None] = lambda: None, **options: Any) -> GatewayServer:
+def server_of(
+    model: Words,
+    on_asked: Callable[[], None] = lambda: None,
+    on_answered: Callable[[str, int], None] = lambda key, tokens: None,
+    **settings: Any,
+) -> GatewayServer:
+    """`settings`: those of `GatewaySettings`."""
     models = Models((offered("friends", "words"),), lambda _: LoadedModel(model, lambda: None))
-    return GatewayServer(models, lambda key: key == TOKEN, on_asked, max_tokens=100, **options)
+    chosen = GatewaySettings(**{"port": 0, **settings})
+    return GatewayServer(models, lambda key: key == TOKEN, on_asked, chosen, max_tokens=100, on_answered=on_answered)
 
 
 def offered(swarm: str, model: str) -> GatewaySwarm:
