@@ -18,9 +18,11 @@ from typing import Any
 
 import openai
 import torch
+from potluck_control.gateway_messages import GatewaySwarm
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway.answers.completion import Text, quiet
 from potluck_gateway.answers.model import SwarmChat
+from potluck_gateway.answers.models import LoadedModel, Models
 from potluck_gateway.server import GatewayServer
 from transformers import AutoTokenizer
 
@@ -105,7 +107,8 @@ def gateway(folder: Path, swarm: LocalSwarm, *, tokenizer: Path | None = None) -
     torch.set_num_threads(1)
     with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=swarm.membership) as model:
         chat = SwarmChat(folder.name, model, Text(tokenizer or folder), max_tokens=512)
-        server = GatewayServer(chat, lambda key: key == KEY, lambda: None, max_tokens=512)
+        models = Models((GatewaySwarm(swarm.membership, str(folder)),), lambda _: LoadedModel(chat, lambda: None))
+        server = GatewayServer(models, lambda key: key == KEY, lambda: None, max_tokens=512)
         thread = threading.Thread(target=server.run)
         thread.start()
         try:

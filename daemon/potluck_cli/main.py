@@ -49,6 +49,7 @@ COMMANDS = {
     "generate": "let a swarm complete a prompt",
     "chat": "talk to a swarm's model",
     "estimate": "tell whether this machine alone or the swarm is faster",
+    "agent": "set up Claude Code, Codex, aider and others to use the swarm",
     "gateway": "let other programs here use the swarm through OpenAI's API",
     "swarm": "create, join and look at swarms",
     "bootstrap": "run a meeting point where members find a swarm",

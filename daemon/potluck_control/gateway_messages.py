@@ -7,22 +7,35 @@ when its standard input does.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 from msgspec import Struct
 
 from potluck.membership.membership import Membership
 from potluck.protocol.codec import Confidential
+from potluck.protocol.swarm import Swarm
 from potluck.sentences import NOTHING, Sentence
 from potluck_control.schema import AuditStatus
 from potluck_control.settings import Settings
 
 
-class GatewayOpening(Confidential, frozen=True):
-    """The swarm and model to open. `socket`: that of the daemon which records what others do."""
+class GatewaySwarm(Confidential, frozen=True):
+    """A swarm that was joined, and its model."""
 
     membership: Membership
-    token: str
     checkpoint: str  # folder or hub name
+
+    @property
+    def identity(self) -> Swarm:
+        """The swarm without where it is found: a loaded model stays in use for as long as this is equal."""
+        return replace(self.membership.swarm, bootstrap_peers=())
+
+
+class GatewayOpening(Confidential, frozen=True):
+    """The swarms to offer, of which the first is opened. `socket`: that of the daemon which records what others do."""
+
+    swarms: tuple[GatewaySwarm, ...]
+    token: str
     settings: Settings
     socket: str
     key_hashes: tuple[str, ...]
@@ -30,10 +43,11 @@ class GatewayOpening(Confidential, frozen=True):
     distrusted: tuple[str, ...] = ()  # people whose servers computed wrongly, as earlier gateways found
 
 
-class GatewayKeyHashes(Struct, frozen=True):
-    """The keys that hold from now on, beside the token; sent whenever they change."""
+class GatewayChange(Confidential, frozen=True):
+    """What holds from now on, sent whenever it changes: the keys beside the token, and the swarms."""
 
-    hashes: tuple[str, ...]
+    key_hashes: tuple[str, ...] | None = None  # None: as before
+    swarms: tuple[GatewaySwarm, ...] | None = None  # None: as before
 
 
 class GatewayReport(Struct, frozen=True):

@@ -7,6 +7,7 @@ own computer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum, auto
@@ -19,6 +20,8 @@ from potluck.protocol.records import AUDITS, CACHE_QUANTIZATIONS, QUANTIZATIONS
 from potluck_control.devices import check_devices, parse_max_memory
 from potluck_control.hours import parse_hours
 
+_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9_.:\[\]-]+")  # as browsers send it: no path, no star
 SETTINGS_VERSION: Final = 2
 DTYPES: Final = ("auto", "float32", "bfloat16", "float16")
 
@@ -62,6 +65,20 @@ def _check_absolute(folder: str) -> None:
     """Refuse a relative folder, which would mean another one to each program."""
     if folder and not folder.startswith("/"):
         raise ValueError(f"expected a folder that begins with /, not {folder!r}")
+
+
+def _check_hosts(hosts: tuple[str, ...]) -> None:
+    for host in hosts:
+        if _HOST.fullmatch(host) is None:
+            raise ValueError(f"expected the name of a host without a port, not {host!r}")
+
+
+def _check_origins(origins: tuple[str, ...]) -> None:
+    for origin in origins:
+        if _ORIGIN.fullmatch(origin) is None:
+            raise ValueError(
+                f"expected the scheme and host of a web page, such as https://chat.example, not {origin!r}"
+            )
 
 
 def _check_listen(addresses: tuple[str, ...]) -> None:
@@ -281,7 +298,19 @@ class ChatSettings:
 class GatewaySettings:
     """The gateway for programs."""
 
-    port: int = _setting(8737, "TCP port on loopback; 0: any free one, a new one at each start", low=0, high=65535)
+    port: int = _setting(8737, "TCP port; 0: any free one, a new one at each start", low=0, high=65535)
+    address: str = _setting("127.0.0.1", "IP address to listen on; 0.0.0.0: all of this machine's")
+    allow_remote: bool = _setting(
+        False, "listen on an address that other machines can reach; keys and texts travel there unencrypted"
+    )
+    hosts: tuple[str, ...] = _setting(
+        (), "further names by which programs reach it, e.g. host.docker.internal", check=_check_hosts
+    )
+    origins: tuple[str, ...] = _setting(
+        (),
+        "web pages and extensions that may use it, e.g. https://chat.example or chrome-extension://ID",
+        check=_check_origins,
+    )
     start_with_daemon: bool = _setting(False, "start the gateway with the daemon, and keep it running")
     swarm: str = _setting("", "name of the swarm that it starts with; empty: the one that is served")
     at_once: int = _setting(16, "requests that are answered at the same time; more have to wait", low=1, high=256)

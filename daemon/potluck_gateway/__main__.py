@@ -6,20 +6,26 @@ import logging
 import os
 import sys
 import threading
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport, key_hash
+from potluck_control.gateway_messages import GatewayChange, GatewayOpening, GatewayReport, GatewaySwarm, key_hash
+from potluck_control.reach import opened
 from potluck_control.record_work import record_work
 from potluck_control.redaction import RedactingFormatter
 from potluck_control.schema import AuditStatus
 
+from potluck.client import ClientConfig
+from potluck.client.config import joining_text
 from potluck.errors import PotluckError
 from potluck.p2p.joining import TryAgainError
 from potluck.processes import confine
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codec import decode, encode
-from potluck.sentences import NOTHING, sentence, verbatim
+from potluck.sentences import sentence, verbatim
+from potluck_gateway.answers.models import LoadedModel, Models
 from potluck_gateway.server import GatewayServer
 
 _lock = threading.Lock()
@@ -39,7 +45,6 @@ def main() -> None:
         return
     wanted = decode(GatewayOpening, line)
     keys = _Keys(wanted)
-    threading.Thread(target=_follow_daemon, args=(keys,), daemon=True).start()
     try:
         _serve(wanted, keys)
     except PotluckError as error:
@@ -61,58 +66,83 @@ class _Keys:
         return key_hash(key) in self._hashes
 
 
+class _Swarms:
+    """Opens the models of swarms, and adds up what their audits found."""
+
+    def __init__(self, wanted: GatewayOpening) -> None:
+        self._max_tokens = wanted.settings.chat.max_tokens
+        self._config = ClientConfig(
+            record=partial(record_work, socket=Path(wanted.socket)),
+            on_waiting=self._show_joining,
+            finds_nearby=wanted.settings.serve.find_nearby,
+            audits=wanted.settings.gateway.audits,
+            distrusted=frozenset(map(PersonId, wanted.distrusted)),
+            on_wrong=self._tell_wrong,
+        )
+        self._models: list[Any] = []
+
+    def load(self, offered: GatewaySwarm) -> LoadedModel:
+        """Return the model of a swarm. Raises PotluckError."""
+        from potluck.checkpoint.source import open_checkpoint
+        from potluck.client import AutoDistributedModelForCausalLM
+        from potluck_gateway.answers.completion import Text
+        from potluck_gateway.answers.model import SwarmChat
+
+        swarm, checkpoint = offered.membership.swarm, offered.checkpoint
+        text = Text(open_checkpoint(checkpoint, revision=swarm.revision).folder)
+        model = AutoDistributedModelForCausalLM.from_pretrained(
+            checkpoint, swarm=offered.membership, config=self._config
+        )
+        self._models.append(model)
+
+        def close() -> None:
+            self._models.remove(model)
+            model.close()
+
+        return LoadedModel(SwarmChat(swarm.model, model, text, max_tokens=self._max_tokens), close)
+
+    def audits(self) -> AuditStatus:
+        found = [model.audits() for model in self._models]
+        wrong = tuple(text for report in found for text in report.wrong)
+        return AuditStatus(sum(report.audited for report in found), sum(report.undecided for report in found), wrong)
+
+    def _tell_wrong(self, text: str) -> None:
+        people = tuple(person for model in self._models for person in model.audits().wrong_people)
+        _tell(GatewayReport(audits=self.audits(), found=verbatim(text), distrusted=people))
+
+    def _show_joining(self, reason: TryAgainError | None) -> None:
+        if reason is not None and not self._models:  # afterwards only the request for another model waits
+            _tell(GatewayReport(step=joining_text(reason), is_waiting=True))
+
+
 def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
     """Serve until standard input ends. Raises PotluckError."""
     from potluck.blocks.accelerators import limit_threads
-    from potluck.checkpoint.source import open_checkpoint
-    from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
-    from potluck.client.config import joining_text
-    from potluck_gateway.answers.completion import Text, quiet
-    from potluck_gateway.answers.model import SwarmChat
+    from potluck_gateway.answers.completion import quiet
 
     quiet()
     limit_threads()
-    swarm, settings = wanted.membership.swarm, wanted.settings
-    port = wanted.port or settings.gateway.port
+    settings = wanted.settings.gateway
+    port = wanted.port or settings.port
+    swarms = _Swarms(wanted)
+    models = Models(wanted.swarms, swarms.load)
+    threading.Thread(target=_follow_daemon, args=(keys, models), daemon=True).start()
     _tell(GatewayReport(step=sentence("Loading embeddings and head")))
-    text = Text(open_checkpoint(wanted.checkpoint, revision=swarm.revision).folder)
-
-    def show_joining(reason: TryAgainError | None) -> None:
-        if reason is not None:
-            _tell(GatewayReport(step=joining_text(reason), is_waiting=True))
-
-    def found() -> AuditStatus:
-        report = model.audits()
-        return AuditStatus(report.audited, report.undecided, tuple(report.wrong))
-
-    config = ClientConfig(
-        record=partial(record_work, socket=Path(wanted.socket)),
-        on_waiting=show_joining,
-        finds_nearby=settings.serve.find_nearby,
-        audits=settings.gateway.audits,
-        distrusted=frozenset(map(PersonId, wanted.distrusted)),
-        on_wrong=lambda text: _tell(
-            GatewayReport(audits=found(), found=verbatim(text), distrusted=tuple(model.audits().wrong_people))
-        ),
+    models.model(None)
+    server = GatewayServer(
+        models,
+        keys.has,
+        lambda: _tell(GatewayReport(asked=True, audits=swarms.audits())),
+        replace(settings, port=port),
+        max_tokens=wanted.settings.chat.max_tokens,
+        on_answered=lambda key, tokens: _tell(GatewayReport(asked=True, key_hash=key_hash(key), tokens=tokens)),
     )
-    with AutoDistributedModelForCausalLM.from_pretrained(
-        wanted.checkpoint, swarm=wanted.membership, config=config
-    ) as model:
-        chat = SwarmChat(swarm.model, model, text)
-        server = GatewayServer(
-            chat,
-            keys.has,
-            lambda: _tell(GatewayReport(asked=True, audits=found())),
-            max_tokens=settings.chat.max_tokens,
-            at_once=settings.gateway.at_once,
-            port=port,
-            on_answered=lambda key, tokens: _tell(GatewayReport(asked=True, key_hash=key_hash(key), tokens=tokens)),
-        )
-        notice = NOTHING
-        if port not in (0, server.port):
-            notice = sentence("port {number} is taken (gateway.port): this address is for now", number=port)
-        _tell(GatewayReport(url=server.url, notice=notice))
-        server.run()
+    notice = opened(settings)
+    if port not in (0, server.port):
+        taken = sentence("port {number} is taken (gateway.port): this address is for now", number=port)
+        notice = sentence("{what}; {other}", what=taken, other=notice) if notice else taken
+    _tell(GatewayReport(url=server.url, notice=notice))
+    server.run()
 
 
 def _tell(told: GatewayReport) -> None:
@@ -120,10 +150,14 @@ def _tell(told: GatewayReport) -> None:
         os.write(1, encode(told) + b"\n")
 
 
-def _follow_daemon(keys: _Keys) -> None:
-    """Hear of changed keys. Exit at once when the daemon closes the input: a generation may be waiting for servers."""
+def _follow_daemon(keys: _Keys, models: Models) -> None:
+    """Hear of changes. Exit at once when the daemon closes the input: a generation may be waiting for servers."""
     for line in sys.stdin.buffer:
-        keys.replace(decode(GatewayKeyHashes, line).hashes)
+        change = decode(GatewayChange, line)
+        if change.key_hashes is not None:
+            keys.replace(change.key_hashes)
+        if change.swarms is not None:
+            models.offer(change.swarms)
     os._exit(0)
 
 

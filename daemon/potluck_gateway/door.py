@@ -1,26 +1,31 @@
 """Lets in only those who show a key, and ends connections that show none.
 
 Any program of any user of this computer can connect to a port on loopback, and so can web pages through a browser.
-Therefore every request needs a key, its Host must be `localhost` or an IP address, because names can be made to point
-anywhere, and headers of a browser (`Origin`) are refused. Programs that can send no header put the key in front of the
-path. A connection that has shown no key ends soon, and gives way to newer ones.
+Therefore every request but a probe needs a key, its Host must be `localhost`, an IP address or one of `gateway.hosts`,
+because other names can be made to point anywhere, and headers of a browser (`Origin`) are refused unless they name one
+of `gateway.origins`. Programs that can send no header put the key in front of the path. A connection that has shown no
+key ends soon, and gives way to newer ones.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.types import Scope
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from potluck_gateway.requests import BadRequestError
 
-MAX_UNPROVEN = 32  # connections that have not shown a key
+MAX_UNPROVEN = 128  # connections that have not shown a key: as many as the system lets in at once
+_PROBES = (("GET", "/health"), ("HEAD", "/"))  # tell nothing but that the gateway is there
+_BEARER = re.compile("bearer +", re.IGNORECASE)
 _Address = tuple[str, int]
 
 
@@ -38,9 +43,8 @@ class Door:
 
     def enter(self, address: _Address, transport: asyncio.Transport) -> None:
         """Admit a new connection. It takes the place of the oldest stranger, so that nobody is kept out."""
-        strangers = list(self._unproven)
-        for stranger in strangers[: len(strangers) - MAX_UNPROVEN + 1]:
-            self._end(stranger)
+        if len(self._unproven) >= MAX_UNPROVEN:
+            self._end(next(iter(self._unproven)))
         self._unproven[address] = transport, time.monotonic() + self.proof_timeout_s
 
     def note_key(self, address: _Address) -> None:
@@ -84,31 +88,54 @@ class _Watched(asyncio.Protocol):
 class Guard:
     """Decides whether a request may come in."""
 
-    def __init__(self, door: Door, is_key: Callable[[str], bool]) -> None:
+    def __init__(
+        self, door: Door, is_key: Callable[[str], bool], hosts: Collection[str] = (), origins: Collection[str] = ()
+    ) -> None:
+        """`hosts`: further names that a Host may have. `origins`: those of web pages that may ask."""
         self._door = door
         self._is_key = is_key
+        self._hosts = hosts
+        self._origins = origins
 
     def admit(self, scope: Scope) -> Scope:
-        """Return the request without a key in its path, and with it as `key`. Raises BadRequestError without one."""
+        """Return the request without a key in its path, and with it as `key`; a probe has an empty one.
+
+        Raises BadRequestError.
+        """
         headers = Headers(scope=scope)
-        _check_host(headers.get("host", ""))
-        if "origin" in headers or "referer" in headers:
-            raise BadRequestError("requests from web pages are refused", 403)
+        self._check_host(headers.get("host", ""))
+        page = headers.get("origin", headers.get("referer"))
+        if page is not None and page not in self._origins:
+            raise BadRequestError(f"requests from web pages are refused unless gateway.origins names {page[:200]}", 403)
+        if (scope["method"], scope["path"]) in _PROBES:
+            return {**scope, "key": ""}
         first, _, rest = scope["path"].removeprefix("/").partition("/")
-        is_in_path = self._is_key(first)
-        key = first if is_in_path else headers.get("authorization", "").removeprefix("Bearer ")
-        if not is_in_path and not self._is_key(key):
+        bearer = _BEARER.sub("", headers.get("authorization", ""), count=1)
+        shown = (first, bearer, headers.get("x-api-key", ""), headers.get("api-key", ""))
+        key = next(filter(self._is_key, shown), None)
+        if key is None:
             raise BadRequestError("wrong key: send Authorization: Bearer KEY", 401, "invalid_api_key")
         self._door.note_key(scope["client"])
-        return {**scope, "key": key, "path": f"/{rest}" if is_in_path else scope["path"]}
+        return {**scope, "key": key, "path": f"/{rest}" if key == first else scope["path"]}
+
+    def _check_host(self, host: str) -> None:
+        """Raise BadRequestError unless the Host may be served, with or without a port."""
+        name = host if host.endswith("]") or ":" not in host else host.rpartition(":")[0]
+        if name.lower() in ("localhost", *self._hosts):
+            return
+        try:
+            ipaddress.ip_address(name.strip("[]"))
+        except ValueError:
+            text = f"the Host must be localhost, an IP address or a name in gateway.hosts, not {name[:200]}"
+            raise BadRequestError(text, 421) from None
 
 
-def _check_host(host: str) -> None:
-    """Raise BadRequestError unless the Host is `localhost` or an address, with or without a port."""
-    name = host if host.endswith("]") or ":" not in host else host.rpartition(":")[0]
-    if name == "localhost":
-        return
-    try:
-        ipaddress.ip_address(name.strip("[]"))
-    except ValueError:
-        raise BadRequestError("the Host must be localhost or an IP address", 421) from None
+def for_pages(app: ASGIApp, origins: Collection[str]) -> ASGIApp:
+    """Return the app with the answers by which browsers let web pages of these origins use it."""
+    return CORSMiddleware(
+        app,
+        allow_origins=origins,
+        allow_methods=("GET", "HEAD", "POST"),
+        allow_headers=("*",),
+        allow_private_network=True,
+    )

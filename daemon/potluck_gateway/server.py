@@ -8,7 +8,7 @@ import re
 import socket
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,6 +16,8 @@ from hashlib import blake2b
 from typing import Any, TypeVar, cast
 
 import uvicorn
+from potluck_control.reach import gateway_url
+from potluck_control.settings import GatewaySettings
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -23,11 +25,14 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, UsageError
+from potluck.p2p.ports import ANY
+from potluck.sentences import sentence
 from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_gateway.answers.answer import ModelFacts, Part
-from potluck_gateway.answers.answering import Answering, ChatModel
-from potluck_gateway.door import Door, Guard
+from potluck_gateway.answers.answering import Answering
+from potluck_gateway.answers.models import Models
+from potluck_gateway.door import Door, Guard, for_pages
 from potluck_gateway.formats import chat, completions, embeddings, listing, messages, ollama, responses
 from potluck_gateway.formats.embeddings import EmbeddingRequest, Embeddings
 from potluck_gateway.formats.fields import MAX_BODY_BYTES, parse_object
@@ -62,7 +67,8 @@ _REFUSALS: dict[str, Callable[[BadRequestError], dict[str, Any]]] = {  # beginni
 }
 TELL_S = 4.0  # shorter than the shortest time after which an unused gateway ends
 _TEND_S = 0.5
-_ADDRESS, _BACKLOG = "127.0.0.1", 128
+_ANY_PORT = GatewaySettings(port=0)
+_BACKLOG = 128
 _MAX_HEAD_BYTES = 1 << 16
 _MAX_LENGTH_DIGITS = 12
 _OWNER_BYTES = 16
@@ -74,43 +80,43 @@ class GatewayServer:
 
     def __init__(
         self,
-        model: ChatModel,
+        models: Models,
         is_key: Callable[[str], bool],
         on_asked: Callable[[], None],
+        settings: GatewaySettings = _ANY_PORT,
         *,
         max_tokens: int,
-        at_once: int = 16,
-        port: int = 0,
         on_answered: Callable[[str, int], None] = lambda key, tokens: None,
     ) -> None:
-        """Open the port, or another one if it is taken.
+        """Open the port, or another one if it is taken. Raises UsageError if the address cannot be listened on.
 
         Args:
             is_key: whether a text is a key that lets a request in.
             on_answered: called after each answer with the key and the tokens of prompt and answer.
+            settings: where to listen, who may ask, and how many at once.
             max_tokens: of an answer whose request names no limit; a header tells it.
-            at_once: how many requests are answered at the same time; more have to wait.
         """
-        self._model = model
+        self._models = models
         self._max_tokens = max_tokens
-        self._answering = Answering(model, at_once)
+        self._answering = Answering(models.model, settings.at_once)
         self._on_asked = on_asked
         self._on_answered = on_answered
         self._open = 0  # requests
         self._told_at = 0.0
         self.door = Door()
         self._secret = os.urandom(_OWNER_BYTES)  # servers see the names of owners, and may guess keys
-        self._guard = Guard(self.door, is_key)
+        self._guard = Guard(self.door, is_key, settings.hosts, settings.origins)
         self._since = datetime.now(UTC).replace(microsecond=0)
         self._metrics = GatewayMetrics(lambda: self._open, lambda: self._answering.num_waiting)
         routes = self._routes()
         self._paths = {route.path for route in routes}
         self._app = Starlette(routes=routes, exception_handlers={BadRequestError: _refuse, HTTPException: _refuse_path})
-        self._socket = _listening(port)
+        self._socket = _listening(settings.address, settings.port)
         self.port: int = self._socket.getsockname()[1]
+        self.url = gateway_url(settings.address, self.port)
         self._server = uvicorn.Server(
             uvicorn.Config(
-                self._serve,
+                for_pages(self._serve, settings.origins),
                 interface="asgi3",
                 http=cast(Any, self.door.protocol),
                 ws="none",
@@ -125,10 +131,6 @@ class GatewayServer:
                 h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
             )
         )
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
 
     def run(self) -> None:
         """Serve until `stop`."""
@@ -187,7 +189,7 @@ class GatewayServer:
         except BadRequestError as error:
             await _refuse(Request(scope), error)(scope, receive, count)
             return
-        with self._asking():
+        with self._asking() if scope["key"] else nullcontext():  # a probe doesn't keep the gateway awake
             await self._app(scope, receive, count)
 
     def _routes(self) -> list[Route]:
@@ -217,7 +219,7 @@ class GatewayServer:
 
     async def _one_model(self, request: Request) -> Response:
         name = self._find(request.path_params["name"])
-        return _json(listing.listed_model(name, self._facts(name), self._since))
+        return _json(listing.listed_model(name, self._models.facts(name), self._since))
 
     async def _answer(self, parse: _Parse, form: _Format, request: Request) -> Reply:
         asked = parse(await _body(request))
@@ -231,19 +233,19 @@ class GatewayServer:
     async def _embed(self, parse: _ParseTexts, write: _WriteVectors, request: Request) -> Response:
         asked = parse(await _body(request))
         name = self._find(asked.model)
-        found = await self._done(request, lambda: self._model_of(name).embed(asked.texts, is_cut=asked.is_cut))
+        found = await self._done(request, lambda: self._models.model(name).embed(asked.texts, is_cut=asked.is_cut))
         self._metrics.note_tokens(embedding=found.num_tokens)
         return _json(write(name, asked, found), 200, _named(asked.ignored))
 
     async def _count_tokens(self, request: Request) -> Response:
         asked = messages.parse_message_request(await _body(request))
         name = self._find(asked.model)
-        return _json({"input_tokens": await self._done(request, lambda: self._model_of(name).count(asked))})
+        return _json({"input_tokens": await self._done(request, lambda: self._models.model(name).count(asked))})
 
     async def _show(self, request: Request) -> Response:
         asked = parse_object(await _body(request))
         name = self._find(str(asked.get("model") or asked.get("name") or ""))
-        facts = await self._done(request, lambda: self._model_of(name).facts)
+        facts = await self._done(request, lambda: self._models.model(name).facts)
         return _json(ollama.model_description(name, facts))
 
     async def _done(self, request: Request, work: Callable[[], R]) -> R:
@@ -272,25 +274,11 @@ class GatewayServer:
                 yield item
 
     def _each(self, entry: Callable[[str, ModelFacts | None, datetime], dict[str, Any]]) -> list[dict[str, Any]]:
-        return [entry(name, self._facts(name), self._since) for name in self._names()]
-
-    def _names(self) -> list[str]:
-        return [self._model.name]
+        return [entry(name, self._models.facts(name), self._since) for name in self._models.names()]
 
     def _find(self, wanted: str | None) -> str:
         """Return the name of the model that a request means. Raises BadRequestError."""
-        name = (wanted or "").removesuffix(":latest")  # as programs of Ollama call it
-        names = self._names()
-        if name and name not in names:
-            raise BadRequestError(f"the model here is {' or '.join(names)}, not {name}", 404, "model_not_found")
-        return name or names[0]
-
-    def _model_of(self, name: str) -> ChatModel:
-        return self._model
-
-    def _facts(self, name: str) -> ModelFacts | None:
-        """Return what is known of a model; None while it is not loaded."""
-        return self._model.facts
+        return self._models.find((wanted or "").removesuffix(":latest"))  # as programs of Ollama call it
 
 
 def _named(ignored: tuple[str, ...]) -> dict[str, str]:
@@ -298,11 +286,19 @@ def _named(ignored: tuple[str, ...]) -> dict[str, str]:
     return {"X-Potluck-Ignored": _UNFIT.sub("?", ", ".join(ignored))} if ignored else {}
 
 
-def _listening(port: int) -> socket.socket:
-    try:
-        return socket.create_server((_ADDRESS, port), backlog=_BACKLOG)
-    except OSError:
-        return socket.create_server((_ADDRESS, 0), backlog=_BACKLOG)
+def _model_entry(name: str) -> dict[str, object]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "swarm"}
+
+
+def _listening(address: str, port: int) -> socket.socket:
+    """Listen at the port, or at a free one. Raises UsageError if the address cannot be had."""
+    family, is_any = (socket.AF_INET6 if ":" in address else socket.AF_INET), address == ANY[1]
+    for number in (port, 0):
+        try:
+            return socket.create_server((address, number), family=family, backlog=_BACKLOG, dualstack_ipv6=is_any)
+        except OSError as error:
+            why = str(error.strerror)
+    raise UsageError(sentence("gateway.address {address} cannot be listened on: {why}", address=address, why=why))
 
 
 async def _body(request: Request) -> bytes:

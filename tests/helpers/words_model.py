@@ -8,14 +8,19 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
+from potluck_control.gateway_messages import GatewaySwarm
+from potluck_control.settings import GatewaySettings
 from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, Kind, ModelFacts, OnWait, Part, ToolCall
+from potluck_gateway.answers.models import LoadedModel, Models
 from potluck_gateway.formats.embeddings import Embeddings
 from potluck_gateway.requests import ChatRequest, Prompt
 from potluck_gateway.server import GatewayServer
 
 from potluck.client.outages import wait_text
 from potluck.errors import PotluckError
+from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
+from potluck.protocol.swarm import new_swarm
 
 TOKEN = "secret-token"
 WAITING = wait_text((Span(1, 3), Span(5, 6)))
@@ -36,7 +41,6 @@ def call(arguments: str, of: ToolCall = ADD) -> Part:
 class Words:
     """Says its words one after the other, from `may_begin` on and with the last one after `may_end`."""
 
-    name = "words"
     facts = ModelFacts(1000, 100, 4, "words", thinks=True)
 
     def __init__(self, *words: str | Part) -> None:
@@ -84,8 +88,21 @@ class Words:
         return Embeddings(tuple([float(len(text)), 4.0, 0.0, 0.0] for text in texts), len(texts))
 
 
-def server_of(model: Words, on_asked: Callable[[], None] = lambda: None, **options: Any) -> GatewayServer:
-    return GatewayServer(model, lambda key: key == TOKEN, on_asked, max_tokens=100, **options)
+def server_of(
+    model: Words,
+    on_asked: Callable[[], None] = lambda: None,
+    on_answered: Callable[[str, int], None] = lambda key, tokens: None,
+    **settings: Any,
+) -> GatewayServer:
+    """`settings`: those of `GatewaySettings`."""
+    models = Models((offered("friends", "words"),), lambda _: LoadedModel(model, lambda: None))
+    chosen = GatewaySettings(**{"port": 0, **settings})
+    return GatewayServer(models, lambda key: key == TOKEN, on_asked, chosen, max_tokens=100, on_answered=on_answered)
+
+
+def offered(swarm: str, model: str) -> GatewaySwarm:
+    """A swarm that was joined, and the model that it serves."""
+    return GatewaySwarm(Membership(new_swarm(swarm, model, 4)), model)
 
 
 @contextmanager

@@ -53,7 +53,7 @@ class OtherAppsPage(SettingsForm):
         self._show_gateway(self._gateway)
 
     def show_status(self, status: Status) -> None:
-        self._model = layers.model(status.swarm.model) if status.swarm is not None else ""
+        self._model = status.swarm.model if status.swarm is not None else ""
         self._button.setEnabled(status.swarm is not None)
         self._show_recipes()
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from potluck_control.recipes import RECIPES
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import QPlainTextEdit
+from PySide6.QtWidgets import QComboBox, QPlainTextEdit
 
 from potluck_app.widgets.card import Card, text
 from potluck_app.widgets.copy_field import CopyButton
 from potluck_app.widgets.layout import row
-from potluck_app.widgets.segments import Segments
-from potluck_app.words.language import tr
-from potluck_app.words.recipes import RECIPES, Recipe
+from potluck_app.words.daemon_texts import translated
 
 _ROOM = 32  # height of what is around the text, and of a scroll bar below it
 _USUAL_ADDRESS = "http://127.0.0.1:8737/v1"
@@ -21,8 +20,9 @@ class RecipeCard(Card):
 
     def __init__(self) -> None:
         super().__init__()
-        choices = [(recipe, recipe.program) for recipe in RECIPES]
-        self._programs: Segments[Recipe] = Segments(self.tr("Program"), choices)
+        self._programs = QComboBox()
+        self._programs.addItems([recipe.program for recipe in RECIPES])
+        self._programs.setAccessibleName(self.tr("Program"))
         self._where, self._content = text("muted"), QPlainTextEdit()
         self._content.setReadOnly(True)
         self._content.setTabChangesFocus(True)
@@ -31,7 +31,7 @@ class RecipeCard(Card):
         self._content.setAccessibleName(self.tr("What to enter"))
         self._copy = CopyButton(self.tr("Copy the recipe"))
         self._values = ("", "", "")
-        self._programs.chosen.connect(lambda _: self._show())
+        self._programs.currentIndexChanged.connect(lambda _: self._show())
         self.fill(self.tr("Recipes"), row(self._programs, None), self._where, self._content, row(self._copy, None))
         self._show()
 
@@ -42,10 +42,12 @@ class RecipeCard(Card):
             self._show()
 
     def _show(self) -> None:
-        recipe, (address, key, model) = self._programs.value, self._values
-        self._where.setText(tr(recipe.where))
-        said = recipe.filled(address or _USUAL_ADDRESS, key or self.tr("YOUR-KEY"), model or self.tr("MODEL"))
+        recipe, (address, key, model) = RECIPES[self._programs.currentIndex()], self._values
+        self._where.setText(translated(recipe.place))
+        values = address or _USUAL_ADDRESS, key or self.tr("YOUR-KEY"), model or self.tr("MODEL")
+        content, then = recipe.filled(*values)
+        said = f"{content}\n{then}" if then else content
         self._content.setPlainText(said.rstrip())
         lines = said.count("\n")
         self._content.setFixedHeight(self._content.fontMetrics().lineSpacing() * lines + _ROOM)
-        self._copy.show_content(said)
+        self._copy.show_content(content)

@@ -42,7 +42,7 @@ class GatewayStatus(Confidential, frozen=True):
     is_waiting: bool = False  # for a member of the swarm that answers; also when it failed while it did
     problem: Sentence = NOTHING  # with the advice if there is any
     ends_at: float | None = None  # Unix; when it ends by itself if nobody asks; None: it stays
-    notice: Sentence = NOTHING  # what its user should know, such as that its port was taken
+    notice: Sentence = NOTHING  # what its user should know: that its port was taken, or who else can reach it
 
 
 class KeyName(Struct, frozen=True):

@@ -12,7 +12,7 @@ from potluck_control.schema import Status
 from potluck.errors import PotluckError
 from potluck.membership.joined import chosen_swarm
 from potluck.sentences import Sentence, sentence
-from potluck_daemon.doctor import clock, desktop, disk, gpu, memory, nat, packages, port, service, swarm
+from potluck_daemon.doctor import clock, desktop, disk, gateway, gpu, memory, nat, packages, port, service, swarm
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.settings.store import load
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 CHECKS: tuple[tuple[Sentence, Callable[[Scene], Any], Callable[[Any], list[Finding]]], ...] = tuple(
     (module.NAME, module.gather, module.judge)
-    for module in (service, packages, gpu, memory, disk, clock, port, nat, swarm, desktop)
+    for module in (service, packages, gpu, memory, disk, clock, port, nat, gateway, swarm, desktop)
 )
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from msgspec import structs
-from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport
+from potluck_control.gateway_messages import GatewayChange, GatewayOpening, GatewayReport, GatewaySwarm
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.own_python import python_command
 from potluck_control.schema import AuditStatus, Transition
@@ -56,6 +56,7 @@ class Gateway:
         self.status = GatewayStatus(GatewayState.STOPPED)
         self._task: asyncio.Task[None] | None = None
         self._child: Child | None = None
+        self._offered: tuple[GatewaySwarm, ...] = ()  # to the process that runs
         self.token = ""
         self._port = 0  # at which it has served; 0: it has not
         self._end_after_s = 0.0
@@ -104,7 +105,14 @@ class Gateway:
     async def tell_keys(self) -> None:
         """Let in only those with one of the keys, and those with the token."""
         if self._child is not None:
-            await self._child.say(encode(GatewayKeyHashes(self.keys.hashes())) + b"\n")
+            await self._child.say(encode(GatewayChange(key_hashes=self.keys.hashes())) + b"\n")
+
+    async def tell_swarms(self, swarms: tuple[GatewaySwarm, ...]) -> None:
+        """Offer these swarms, the one that was opened at first, and no others."""
+        is_new = [each.identity for each in swarms] != [each.identity for each in self._offered]
+        if self._child is not None and is_new:
+            self._offered = swarms
+            await self._child.say(encode(GatewayChange(swarms=swarms)) + b"\n")
 
     def hear(self, transition: Transition) -> None:
         """End the process when a game starts, unless it was asked to stay. It may be started again during the game."""
@@ -195,7 +203,7 @@ class Gateway:
             return
         wanted = structs.replace(wanted, distrusted=tuple(sorted(self._distrusted)), port=self._port or wanted.port)
         await child.say(encode(wanted) + b"\n")
-        self._child = child
+        self._child, self._offered = child, wanted.swarms
 
     async def _follow(self, child: Child) -> bool:
         """Follow the reports. Return True when nobody has used the gateway for long, False when it has ended."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from potluck_control.gateway_messages import GatewayOpening
+from potluck_control.gateway_messages import GatewayOpening, GatewaySwarm
 from potluck_control.method import Empty
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayStatus, KeyList, KeyName, MadeKey, StartParams
@@ -19,6 +20,7 @@ from potluck.model_folder import downloaded
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.parts import Parts
 from potluck_daemon.settings.launch import chosen_checkpoint
+from potluck_daemon.settings.listening import listening_problem
 from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
@@ -39,7 +41,7 @@ class GatewayTopic(Topic):
         return self._gateway.found if self._gateway.audits.wrong else NOTHING
 
     def tick(self, now: float) -> None:
-        """Start the gateway if it should always run, or anew if the swarm changed its model."""
+        """Start the gateway if it should always run, or anew if the swarm changed its model. Tell it of the others."""
         wanted = self._configuration.settings.gateway
         status, served = self._gateway.status, self._configuration.swarm
         has_new_model = served is not None and served.name == status.swarm and served.model != status.model
@@ -47,6 +49,8 @@ class GatewayTopic(Topic):
         if wanted.start_with_daemon and is_due:
             self._retry_at = now + _RETRY_S
             self.tasks.start(self._start_by_itself(StartParams(wanted.swarm, stays=True)))
+        elif not self._gateway.is_over:
+            self.tasks.start(self._tell_swarms())
 
     async def _start_by_itself(self, params: StartParams) -> None:
         try:
@@ -91,7 +95,31 @@ class GatewayTopic(Topic):
             await asyncio.sleep(_LOOK_S)
 
     def _opening(self, membership: Membership) -> GatewayOpening:
-        """Return what the gateway is to open. Raises UsageError for a swarm that nobody can find yet."""
+        """Return what the gateway is to open. Raises UsageError for an address that nothing may listen at, and
+        for a swarm that nobody can find yet."""
+        configuration = self._configuration
+        wanted = configuration.settings.gateway
+        if problem := listening_problem("gateway", wanted.address, is_allowed=wanted.allow_remote):
+            raise UsageError(problem)
+        return GatewayOpening(
+            swarms=self._offered(membership),
+            token=self._gateway.token,
+            settings=configuration.settings,
+            socket=str(configuration.places.socket),
+            key_hashes=self._gateway.keys.hashes(),
+        )
+
+    def _offered(self, first: Membership) -> tuple[GatewaySwarm, ...]:
+        """Return the joined swarms, `first` at first. Raises UsageError if nobody can find that one yet."""
+        offered = [self._offer(first)]
+        for membership in self._configuration.swarms.load().values():
+            if membership.swarm.name != first.swarm.name:
+                with suppress(UsageError):
+                    offered.append(self._offer(membership))
+        return tuple(offered)
+
+    def _offer(self, membership: Membership) -> GatewaySwarm:
+        """Return what the gateway needs to use a swarm. Raises UsageError for one that nobody can find yet."""
         configuration, swarm = self._configuration, membership.swarm
         is_served = configuration.serves(swarm.name)
         if is_served:
@@ -104,14 +132,17 @@ class GatewayTopic(Topic):
         folder = chosen_checkpoint(configuration.settings.serve.checkpoint, swarm) if is_served else ""
         if not folder and (found := downloaded(swarm, configuration.models_folder)) is not None:
             folder = str(found)
-        return GatewayOpening(
-            membership=replace(membership.for_client(), swarm=swarm),
-            token=self._gateway.token,
-            checkpoint=folder or str(bundled_checkpoint(swarm.model) or swarm.model),
-            settings=configuration.settings,
-            socket=str(configuration.places.socket),
-            key_hashes=self._gateway.keys.hashes(),
-        )
+        checkpoint = folder or str(bundled_checkpoint(swarm.model) or swarm.model)
+        return GatewaySwarm(replace(membership.for_client(), swarm=swarm), checkpoint)
+
+    async def _tell_swarms(self) -> None:
+        """Tell the gateway which swarms are joined now, and end it if its own was left."""
+        first = self._configuration.swarms.load().get(self._gateway.status.swarm)
+        if first is None:
+            await self._gateway.stop()
+            return
+        with suppress(UsageError):  # its own can't be found at the moment
+            await self._gateway.tell_swarms(self._offered(first))
 
     @answers(gateway.STOP)
     async def _stop(self, _: Empty) -> GatewayStatus:

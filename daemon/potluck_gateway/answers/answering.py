@@ -33,7 +33,6 @@ _RETRY_AFTER_S = 5
 class ChatModel(Protocol):
     """A model that several threads may ask at once."""
 
-    name: str
     facts: ModelFacts
 
     def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: OnWait) -> Answer:
@@ -60,8 +59,9 @@ class Waiting:
 class Answering:
     """The threads that answer, `at_once` at a time."""
 
-    def __init__(self, model: ChatModel, at_once: int) -> None:
-        self._model = model
+    def __init__(self, model_of: Callable[[str | None], ChatModel], at_once: int) -> None:
+        """`model_of` returns the model that a request names, and may take long."""
+        self._model_of = model_of
         self._at_once = at_once
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="answer")
         self._accepted = 0
@@ -95,7 +95,7 @@ class Answering:
                 return
             try:
                 with caller.working():
-                    answer = self._model.answer(
+                    answer = self._model_of(request.model).answer(
                         asked,
                         lambda part: put(replace(part, index=index)),
                         lambda said: put(Waiting(said)),

@@ -23,7 +23,7 @@ LINES = (  # at least one a command; `setup` and `service` must not get as far a
     *("ledger check", "ledger export {out}", "ledger backup {out}", "ledger restore {backup} --replace"),
     *("config list", "config edit", "config set serve.num_blocks 2", "setup --check", "setup --rollback"),
     *("update --check", "update --rollback", "generate hello", "chat hello", "completions bash", "control --wait 0"),
-    *("gateway status", "swarm list", "swarm join", "swarm page --output {out}"),
+    *("agent claude --write", "gateway status", "swarm list", "swarm join", "swarm page --output {out}"),
     *("swarm page", "bootstrap --port 0 --host 127.0.0.1"),
 )
 PLANTED_PROGRAM = "#!/bin/sh\nid -u >> {said}\n"

@@ -138,6 +138,67 @@ def test_strangers_are_refused(
 
 
 @pytest.mark.parametrize(
+    ("headers", "setting"),
+    [({"Origin": "http://evil.example"}, "gateway.origins"), ({"Host": "evil.example"}, "gateway.hosts")],
+)
+def test_a_refusal_names_the_setting_that_would_allow_it(
+    server: GatewayServer, headers: dict[str, str], setting: str
+) -> None:
+    assert setting in send(server, HELLO, **headers)[1]["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        *({"Authorization": f"{scheme} {TOKEN}"} for scheme in ("Bearer", "bearer", "BEARER ")),
+        *({"Authorization": shown, name: TOKEN} for name in ("x-api-key", "api-key") for shown in ("", "Bearer dummy")),
+    ],
+)
+def test_a_key_is_found_wherever_a_client_puts_it(server: GatewayServer, headers: dict[str, str]) -> None:
+    assert send(server, HELLO, **headers)[0] == 200
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/health"), ("HEAD", "/")])
+def test_a_probe_needs_no_key_and_keeps_nothing_awake(
+    server: GatewayServer, asked: list[int], method: str, path: str
+) -> None:
+    probe = {"path": path, "method": method, "Authorization": ""}
+    assert exchange(server, b"", **probe)[0].status not in (401, 403, 421)
+    assert exchange(server, b"", Host="evil.example", **probe)[0].status == 421
+    assert asked == []
+
+
+PAGE = "chrome-extension://abcdef"
+PREFLIGHT = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, x-any"}
+
+
+def test_named_hosts_and_pages_are_let_in_and_no_others(model: Words) -> None:
+    with running(server_of(model, hosts=("host.docker.internal",), origins=(PAGE,)), model) as server:
+        assert send(server, HELLO, Host="Host.docker.internal:8737")[0] == 200
+        assert send(server, HELLO, Host="evil.example")[0] == 421
+        for given, status in (({}, 200), ({"Authorization": ""}, 401)):
+            answer, _ = exchange(server, HELLO, Origin=PAGE, Referer=f"{PAGE}/index.html", **given)
+            assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (status, PAGE)
+        for origin in ("null", "*", f"{PAGE}g", PAGE.upper(), "http://evil.example"):
+            answer, _ = exchange(server, HELLO, Origin=origin)
+            assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (403, None)
+        assert send(server, HELLO, Referer=f"{PAGE}/")[0] == 403
+
+
+def test_the_preflight_of_a_named_page_needs_no_key(model: Words) -> None:
+    near = PREFLIGHT | {"Access-Control-Request-Private-Network": "true", "Authorization": ""}
+    with running(server_of(model, origins=(PAGE,)), model) as server:
+        answer, _ = exchange(server, b"", method="OPTIONS", Origin=PAGE, **near)
+        assert answer.status == 200
+        assert answer.headers["Access-Control-Allow-Origin"] == PAGE
+        assert answer.headers["Access-Control-Allow-Private-Network"] == "true"
+        assert "POST" in answer.headers["Access-Control-Allow-Methods"]
+        assert answer.headers["Access-Control-Allow-Headers"] == PREFLIGHT["Access-Control-Request-Headers"]
+        answer, _ = exchange(server, b"", method="OPTIONS", Origin="http://evil.example", **near)
+        assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (400, None)
+
+
+@pytest.mark.parametrize(
     "body",
     [
         *(b"{", [], {"messages": []}, {"messages": [{"role": "robot", "content": "x"}]}),
@@ -323,6 +384,19 @@ def test_strangers_neither_keep_the_owner_out_nor_stay(server: GatewayServer) ->
         assert _is_ended(connect())
 
 
+def test_many_who_come_at_once_with_the_right_key_are_all_let_in(server: GatewayServer) -> None:
+    with ExitStack() as stack:
+        callers = [
+            stack.enter_context(closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)))
+            for _ in range(48)
+        ]
+        for caller in callers:
+            caller.connect()
+        for caller in callers:
+            caller.request("GET", "/v1/models", headers={"Authorization": f"Bearer {TOKEN}"})
+        assert {caller.getresponse().status for caller in callers} == {200}
+
+
 def _is_ended(connection: socket.socket) -> bool:
     try:
         return connection.recv(1000) == b""
@@ -339,6 +413,22 @@ def test_a_taken_port_is_replaced_by_another(server: GatewayServer, model: Words
     other = server_of(model, port=server.port)
     assert other.port not in (0, server.port)
     other.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "host"), [("127.0.0.2", "127.0.0.2"), ("0.0.0.0", "127.0.0.1"), ("::1", "[::1]"), ("::", "127.0.0.1")]
+)
+def test_it_listens_where_it_is_told_and_says_how_this_computer_reaches_it(
+    model: Words, address: str, host: str
+) -> None:
+    with running(server_of(model, address=address), model) as server:
+        assert server.url == f"http://{host}:{server.port}/v1"
+        assert "".join(ask(ready(server), [ChatMessage("user", "Hello")])) == "Guten Tag ä"
+
+
+def test_an_address_of_another_machine_is_refused_with_the_setting(model: Words) -> None:
+    with pytest.raises(UsageError, match="cannot be listened on"):
+        server_of(model, address="192.0.2.7")
 
 
 def test_requests_wait_in_order_until_too_many_do(model: Words, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ It is read-only. On a loopback address the Host must be one, too, so that no web
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from potluck_control.settings import MetricsSettings
 
 from potluck.p2p.ports import is_loopback, names_this_computer
 from potluck.sentences import NOTHING, Sentence, sentence
+from potluck_daemon.settings.listening import listening_problem
 
 if TYPE_CHECKING:
     from potluck_daemon.reporting.web_page import WebPageServer
@@ -97,19 +97,7 @@ def refusal(settings: MetricsSettings) -> Sentence:
     """Return why such a page is not opened; nothing: it may be."""
     if not settings.port:
         return NOTHING
-    try:
-        ipaddress.ip_address(settings.address)
-    except ValueError:
-        return sentence(
-            "metrics.address {name} is not an IP address (127.0.0.1 is this machine only)", name=repr(settings.address)
-        )
-    if is_loopback(settings.address) or settings.allow_remote:
-        return NOTHING
-    return sentence(
-        "metrics.address {name} can be reached from other machines; nothing is shown there "
-        "(set metrics.allow_remote if that is what you want)",
-        name=settings.address,
-    )
+    return listening_problem("metrics", settings.address, is_allowed=settings.allow_remote)
 
 
 def _is_local_name(host: str) -> bool:

@@ -8,8 +8,22 @@ from potluck_cli.main import main
 from potluck_control.network_report import NetworkReport
 from potluck_control.places import Places
 from potluck_control.schema import EngineStatus, ProbeState, Status, SwarmStatus
+from potluck_control.settings import GatewaySettings
 from potluck_control.states import Reason, State
-from potluck_daemon.doctor import checks, clock, desktop, disk, gpu, memory, nat, packages, port, service, swarm
+from potluck_daemon.doctor import (
+    checks,
+    clock,
+    desktop,
+    disk,
+    gateway,
+    gpu,
+    memory,
+    nat,
+    packages,
+    port,
+    service,
+    swarm,
+)
 from potluck_daemon.doctor.checks import CHECKS, examine, read_scene
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.machine import Gpu, Vendor
@@ -66,6 +80,14 @@ def test_each_verdict_and_what_to_do() -> None:
         (gpu.judge, gpu.GpuFacts((H200,), "470.1", torch="2.13.0+cu130"), [OK, ERROR], "too old"),
         (gpu.judge, gpu.GpuFacts((H200,), "580.1", torch="2.13.0+cpu"), [OK, OK, WARNING], "the CPU only"),
         (gpu.judge, gpu.GpuFacts((replace(H200, capability=(3, 5)),), "580.1"), [WARNING, OK], "too old for torch"),
+        (gateway.judge, GatewaySettings(), [OK], "only programs of this machine"),
+        (gateway.judge, GatewaySettings(address="0.0.0.0"), [WARNING], "gateway.allow_remote"),
+        (
+            gateway.judge,
+            GatewaySettings(address="::", allow_remote=True, hosts=("box",), origins=("app://x",)),
+            [NOTE],
+            "by ::, box, app://x",
+        ),
         (packages.judge, packages.PackageFacts("/p"), [OK], "installed"),
         (packages.judge, packages.PackageFacts("/p", ("torch",)), [ERROR], "needs torch"),
         (packages.judge, packages.PackageFacts("/p", problem="FileNotFoundError"), [ERROR], "/p cannot be run"),

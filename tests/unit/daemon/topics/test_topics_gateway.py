@@ -14,7 +14,7 @@ from helpers.own_daemon import Ask, ask_until
 from potluck_control import schema
 from potluck_control.client import ControlError
 from potluck_control.gateway_messages import key_hash
-from potluck_control.methods import gateway, settings
+from potluck_control.methods import gateway, settings, swarms
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyName
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.schema import AuditStatus, Transition
@@ -194,18 +194,55 @@ async def test_keys_are_kept_as_hashes_and_told_to_the_gateway_at_once(ask: Ask,
     second = await ask(gateway.MAKE_KEY, KeyName("editor"))
     assert [key.name for key in (await ask(gateway.KEYS)).keys] == ["webui", "editor"]
     assert [key.name for key in (await ask(gateway.REVOKE_KEY, KeyName("webui"))).keys] == ["editor"]
-    heard: list[dict[str, Any]] = []
-    async with asyncio.timeout(60):
-        while len(heard) < 3:
-            await asyncio.sleep(0.05)
-            heard = _lines_of(Path(f"{script}.heard"))
+    heard = await heard_by(script, 3)
     hashes = [key_hash(first.key), key_hash(second.key)]
     assert heard[0]["key_hashes"] == hashes[:1]
-    assert [line["hashes"] for line in heard[1:]] == [hashes, hashes[1:]]
+    assert [line["key_hashes"] for line in heard[1:]] == [hashes, hashes[1:]]
     file = daemon.places.gateway_keys_file
     assert file.stat().st_mode & 0o777 == 0o600
     assert second.key not in file.read_text()
     assert second.key not in repr(second)
+
+
+async def heard_by(script: Path, count: int) -> list[dict[str, Any]]:
+    """The first lines that the script was told, once there are so many."""
+    heard: list[dict[str, Any]] = []
+    async with asyncio.timeout(60):
+        while len(heard) < count:
+            await asyncio.sleep(0.05)
+            heard = _lines_of(Path(f"{script}.heard"))
+    return heard
+
+
+async def test_it_offers_the_joined_swarms_its_own_at_first_until_they_are_left(
+    ask: Ask, daemon: Daemon, script: Path
+) -> None:
+    topic = next(topic for topic in daemon._topics if isinstance(topic, GatewayTopic))
+    await ask(schema.CREATE, schema.CreateParams("unreachable"))  # nobody can find it
+    await started(ask, script, READY, f"cat > {script}.heard", swarm="family")
+    JoinedSwarms(daemon.places.swarms_file).create(
+        replace(new_swarm("work", "large", 8), bootstrap_peers=(ADDRESS,)), is_open=True
+    )
+    topic.tick(0.0)
+    topic.tick(0.0)  # nothing is new
+    await heard_by(script, 2)
+    await ask(swarms.LEAVE, swarms.LeaveParams("friends", is_sure=True))
+    topic.tick(0.0)
+    told = [line["swarms"] for line in await heard_by(script, 3)]
+    names = [[each["membership"]["swarm"]["name"] for each in offered] for offered in told]
+    assert names == [["family", "friends"], ["family", "friends", "work"], ["family", "work"]]
+    await ask(swarms.LEAVE, swarms.LeaveParams("family", is_sure=True))
+    topic.tick(0.0)
+    await until(ask, lambda now: now.state is GatewayState.STOPPED)
+    assert not is_alive(script)
+
+
+async def test_it_listens_where_others_can_reach_it_only_if_that_was_said(ask: Ask, script: Path) -> None:
+    await ask(settings.SET, SetParams((Change("gateway.address", "0.0.0.0"),)))
+    with pytest.raises(ControlError, match="allow_remote"):
+        await ask(gateway.START, gateway.StartParams("friends"))
+    await ask(settings.SET, SetParams((Change("gateway.allow_remote", True),)))
+    assert (await started(ask, script, READY, "sleep 600")).state is GatewayState.READY
 
 
 def _lines_of(file: Path) -> list[dict[str, Any]]:
@@ -308,6 +345,6 @@ async def test_it_imports_while_the_engine_starts_and_is_told_the_swarm_once_tha
     now = await until(ask, lambda now: now.state is not GatewayState.STARTING)
     if comes_online:
         assert now.state is GatewayState.READY
-        assert opening_of(script)["membership"]["swarm"]["bootstrap_peers"] == [ADDRESS]
+        assert opening_of(script)["swarms"][0]["membership"]["swarm"]["bootstrap_peers"] == [ADDRESS]
     else:
         assert "cannot be found by others yet" in str(now.problem)

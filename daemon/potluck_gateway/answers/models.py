@@ -1,0 +1,92 @@
+"""The models of the swarms that this person has joined. A model is loaded when somebody first asks for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from potluck_control.gateway_messages import GatewaySwarm
+
+from potluck.errors import PotluckError, SwarmError
+from potluck.protocol.swarm import Swarm
+from potluck_gateway.answers.answer import ModelFacts
+from potluck_gateway.answers.answering import ChatModel
+from potluck_gateway.requests import BadRequestError
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model, and what ends its use of the swarm."""
+
+    chat: ChatModel
+    close: Callable[[], None]
+
+
+class Models:
+    """The models by name: that of the swarm's model, or MODEL@SWARM where an earlier swarm has the same one."""
+
+    def __init__(self, swarms: Sequence[GatewaySwarm], load: Callable[[GatewaySwarm], LoadedModel]) -> None:
+        """`swarms`: the first one is for requests that name no model. `load` may raise PotluckError."""
+        self._load = load
+        self._lock = threading.Lock()
+        self._loaded: dict[Swarm, Future[LoadedModel]] = {}
+        self.offer(swarms)
+
+    def offer(self, swarms: Sequence[GatewaySwarm]) -> None:
+        """Have these swarms from now on, and end the use of those that are gone or have another model."""
+        named: dict[str, GatewaySwarm] = {}
+        for each in swarms:
+            swarm = each.membership.swarm
+            named[f"{swarm.model}@{swarm.name}" if swarm.model in named else swarm.model] = each
+        with self._lock:
+            self._swarms = named
+            gone = self._loaded.keys() - {each.identity for each in swarms}
+            ended = [self._loaded.pop(identity) for identity in gone]
+        for future in ended:
+            future.add_done_callback(_close)
+
+    def names(self) -> list[str]:
+        return list(self._swarms)
+
+    def find(self, wanted: str | None) -> str:
+        """Return the name of the model that a request means. Raises BadRequestError."""
+        names = self.names()
+        if wanted and wanted not in names:
+            raise BadRequestError(f"the model here is {' or '.join(names)}, not {wanted}", 404, "model_not_found")
+        return wanted or names[0]
+
+    def facts(self, name: str) -> ModelFacts | None:
+        """Return what is known of a model; None while it is not loaded."""
+        with self._lock:
+            swarm = self._swarms.get(name)
+            future = None if swarm is None else self._loaded.get(swarm.identity)
+        is_loaded = future is not None and future.done() and future.exception() is None
+        return future.result().chat.facts if future is not None and is_loaded else None
+
+    def model(self, wanted: str | None) -> ChatModel:
+        """Return a model, loaded by the first thread that asks for it; others wait for that one.
+
+        Raises:
+            BadRequestError: there is no such model.
+            SwarmError: it cannot be loaded now. The next request tries again.
+        """
+        with self._lock:
+            swarm = self._swarms[self.find(wanted)]
+            future = self._loaded.get(swarm.identity)
+            if is_first := future is None:
+                future = self._loaded[swarm.identity] = Future()
+        if is_first:
+            try:
+                future.set_result(self._load(swarm))
+            except Exception as error:
+                with self._lock:
+                    self._loaded.pop(swarm.identity, None)
+                future.set_exception(SwarmError(error.whole) if isinstance(error, PotluckError) else error)
+        return future.result().chat
+
+
+def _close(future: Future[LoadedModel]) -> None:
+    if future.exception() is None:
+        future.result().close()
