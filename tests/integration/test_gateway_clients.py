@@ -32,13 +32,18 @@ def url(swarm: LocalSwarm) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="module")
+def tool_url(swarm: LocalSwarm) -> Iterator[str]:
+    with tool_tokenizer() as tokenizer, gateway(FOLDER, swarm, tokenizer=tokenizer) as address:
+        yield address
+
+
 def test_openais_client_gets_what_the_docs_promise(url: str) -> None:
     assert not_as_documented(url, KEY) == {}
 
 
-def test_openais_client_offers_tools_and_gets_calls_of_a_model_whose_template_knows_them(swarm: LocalSwarm) -> None:
-    with tool_tokenizer() as tokenizer, gateway(FOLDER, swarm, tokenizer=tokenizer) as url:
-        assert not_as_documented(url, KEY, TOOL_CASES) == {}
+def test_openais_client_offers_tools_and_gets_calls_of_a_model_whose_template_knows_them(tool_url: str) -> None:
+    assert not_as_documented(tool_url, KEY, TOOL_CASES) == {}
 
 
 def test_ollamas_client_chats_with_the_key_in_the_address(url: str) -> None:
@@ -71,29 +76,21 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-def test_ollamas_client_gets_the_text_and_the_calls_of_a_model_with_tools(swarm: LocalSwarm) -> None:
-    with tool_tokenizer() as tokenizer, gateway(FOLDER, swarm, tokenizer=tokenizer) as url:
-        client = ollama.Client(f"{url.removesuffix('/v1')}/{KEY}", trust_env=False)
-        call = {"function": {"name": "add", "arguments": {"a": 1, "b": 2}}}
-        history = [
-            *ASKED,
-            {"role": "assistant", "tool_calls": [call]},
-            {"role": "tool", "tool_name": "add", "content": "3"},
-        ]
-        assert client.chat(FOLDER.name, history, tools=[add], options={"num_predict": 12}).eval_count == 12
+def test_ollamas_client_offers_tools_and_sends_calls_back(tool_url: str) -> None:
+    client = ollama.Client(f"{tool_url.removesuffix('/v1')}/{KEY}", trust_env=False)
+    call = {"function": {"name": "add", "arguments": {"a": 1, "b": 2}}}
+    result = {"role": "tool", "tool_name": "add", "content": "3"}
+    history = [*ASKED, {"role": "assistant", "tool_calls": [call]}, result]
+    assert client.chat(FOLDER.name, history, tools=[add], options={"num_predict": 12}).eval_count
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
-def test_anthropics_client_gets_an_answer_and_a_call(swarm: LocalSwarm, is_streamed: bool) -> None:
-    direct = anthropic.DefaultHttpxClient(trust_env=False)
+def test_anthropics_client_gets_an_answer_and_a_call(tool_url: str, is_streamed: bool) -> None:
     numbers = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], **_CLOSED}
-    asked: dict[str, Any] = {"model": FOLDER.name, "max_tokens": 12, "messages": ASKED}
-    tools = {"tools": [{"name": "add", "input_schema": numbers}], "tool_choice": {"type": "any"}, "max_tokens": 200}
-    with (
-        tool_tokenizer() as tokenizer,
-        gateway(FOLDER, swarm, tokenizer=tokenizer) as url,
-        anthropic.Anthropic(base_url=url.removesuffix("/v1"), auth_token=KEY, http_client=direct) as client,
-    ):
+    tools = {"tools": [{"name": "add", "input_schema": numbers}], "tool_choice": {"type": "any"}}
+    asked: dict[str, Any] = {"model": FOLDER.name, "max_tokens": 200, "messages": ASKED}
+    url, direct = tool_url.removesuffix("/v1"), anthropic.DefaultHttpxClient(trust_env=False)
+    with anthropic.Anthropic(base_url=url, auth_token=KEY, http_client=direct) as client:
 
         def answer(**more: Any) -> anthropic.types.Message:
             if not is_streamed:
@@ -101,9 +98,10 @@ def test_anthropics_client_gets_an_answer_and_a_call(swarm: LocalSwarm, is_strea
             with client.messages.stream(**asked | more) as stream:
                 return stream.get_final_message()
 
-        text, called = answer(), answer(**tools)
+        text, called = answer(max_tokens=1), answer(**tools)
         counted = client.messages.count_tokens(model=FOLDER.name, messages=ASKED)
-    assert (text.content[0].type, text.usage.output_tokens) == ("text", 12)
+    assert ([block.type for block in text.content], text.stop_reason) == (["text"], "max_tokens")
     assert counted.input_tokens == text.usage.input_tokens + (text.usage.cache_read_input_tokens or 0)
-    (block,) = [block for block in called.content if block.type == "tool_use"]
+    (block,) = called.content
+    assert block.type == "tool_use"
     assert (block.name, set(block.input), called.stop_reason) == ("add", {"a"}, "tool_use")
