@@ -10,6 +10,7 @@
 
 _shtab_potluck_commands() {
   local _commands=(
+    agent:'Print the few lines with which a program uses the swarm'"'"'s model, or write them into its configuration. The program gets a key of its own, named after it; an earlier key of that name ends. Without NAME, list the programs. A file that is changed keeps everything else, and its copy lies beside it.'
     autostart:'Choose whether the desktop starts the tray app and systemd starts the daemon when you log in. Both are off until you choose. Without options, show what the system will do, whoever arranged it. For a machine that nobody plays on, use `potluck service install --system`.'
     bootstrap:'Run a meeting point, through which members of a swarm find each other. It holds the directory of who serves what, never a model, prompt or key. Its address is printed once it can be reached, and stays the same across restarts. With the link of a swarm it refuses everybody who is not a member, and passes on who joined and who was removed. It cannot check what members write into the directory; they check that themselves when they read it.'
     chat:'Talk to a swarm'"'"'s model. Starts the gateway if needed. The servers you use can read what you write, so never send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D, Ctrl-C stops an answer, and /new starts another conversation.'
@@ -146,6 +147,16 @@ _shtab_potluck_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_defaults_added=0
 
+_shtab_potluck_agent_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--write[write the lines into the program\'s configuration]"
+  "--json[print JSON, for scripts]"
+  ":one of claude, codex, aider, opencode, continue, cline, zed, webui, ollama, python:(claude codex aider opencode continue cline zed webui ollama python)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_agent_defaults_added=0
+
 _shtab_potluck_autostart_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--app[whether the tray app starts]:app:(on off)"
@@ -209,7 +220,7 @@ _shtab_potluck_config_edit_defaults_added=0
 _shtab_potluck_config_get_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
+  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -226,7 +237,7 @@ _shtab_potluck_config_list_defaults_added=0
 _shtab_potluck_config_set_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
+  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
   "(*):separate several texts by commas\; numbers may have a unit\: 6GB, 80 \°C, 20 Mbit\/s:"
 )
 
@@ -236,7 +247,7 @@ _shtab_potluck_config_set_defaults_added=0
 _shtab_potluck_config_unset_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
+  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -930,6 +941,7 @@ _shtab_potluck() {
       (( CURRENT += 1 ))
       curcontext="${curcontext%:*:*}:_shtab_potluck-$line[1]:"
       case $line[1] in
+        agent) _arguments -C -s $_shtab_potluck_agent_options ;;
         autostart) _arguments -C -s $_shtab_potluck_autostart_options ;;
         bootstrap) _arguments -C -s $_shtab_potluck_bootstrap_options ;;
         chat) _arguments -C -s $_shtab_potluck_chat_options ;;
