@@ -77,11 +77,11 @@ def add(a: int, b: int) -> int:
 
 
 def test_ollamas_client_offers_tools_and_sends_calls_back(tool_url: str) -> None:
-    client = ollama.Client(f"{tool_url.removesuffix('/v1')}/{KEY}", trust_env=False)
     call = {"function": {"name": "add", "arguments": {"a": 1, "b": 2}}}
     result = {"role": "tool", "tool_name": "add", "content": "3"}
     history = [*ASKED, {"role": "assistant", "tool_calls": [call]}, result]
-    assert client.chat(FOLDER.name, history, tools=[add], options={"num_predict": 12}).eval_count
+    with ollama.Client(f"{tool_url.removesuffix('/v1')}/{KEY}", trust_env=False) as client:
+        assert client.chat(FOLDER.name, history, tools=[add], options={"num_predict": 12}).eval_count
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
