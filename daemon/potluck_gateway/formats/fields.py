@@ -18,7 +18,7 @@ from potluck_gateway.requests import ANY_OBJECT, BadRequestError, Sampling, Tool
 MAX_BODY_BYTES = 32 << 20  # agents send what they have read
 MAX_CHOICES = 128
 MAX_TOP_SCORES = 20  # as in OpenAI's reference
-_MAX_NAMED = 32  # ignored fields
+MAX_NAMED = 32  # fields, tools and pieces of history without effect, each
 
 T = TypeVar("T", bound=Struct)
 Refused = Mapping[str, tuple[tuple[object, ...], str]]
@@ -95,17 +95,18 @@ class ChoiceFields(SamplingFields, kw_only=True):
 def parse_object(body: bytes) -> dict[str, Any]:
     """Read a JSON object. Halves of surrogate pairs, which no text may have, become question marks."""
     try:
-        asked = json.loads(body)
+        asked = json.loads(body.decode("utf-8-sig", "replace"), parse_constant=_no_number)
+        asked = _without_halves(asked) if b"\\ud" in body.lower() else asked
     except (ValueError, RecursionError) as error:
         raise BadRequestError(f"the request is no JSON: {error}") from None
     if not isinstance(asked, dict):
         raise BadRequestError("expected a JSON object")
-    return _without_halves(asked) if b"\\ud" in body.lower() else asked
+    return asked
 
 
 def read_fields(asked: dict[str, Any], kind: type[T], refused: Refused) -> tuple[T, tuple[str, ...]]:
     """Return the fields that `kind` declares, and the names of those that have no effect. Raises BadRequestError."""
-    given = {name: value for name, value in asked.items() if value is not None}
+    given = {name: _whole(value) for name, value in asked.items() if value is not None}
     for name, (neutral, advice) in refused.items():
         if name in given and given[name] not in neutral:
             raise BadRequestError(f"{name} is not supported here: {advice}", code="unsupported_parameter")
@@ -114,11 +115,24 @@ def read_fields(asked: dict[str, Any], kind: type[T], refused: Refused) -> tuple
     except msgspec.ValidationError as error:
         raise BadRequestError(str(error)) from None
     known = {*kind.__struct_fields__, *refused}
-    return fields, tuple(sorted(name[:64] for name in given.keys() - known))[:_MAX_NAMED]
+    return fields, tuple(sorted(name[:64] for name in given.keys() - known))[:MAX_NAMED]
 
 
 def limit(given: int | None) -> int | None:
     return None if given == -1 else given
+
+
+def thinking_switches(is_on: bool | None, effort: str | None) -> dict[str, Any]:
+    """Return what tells chat templates whether to think, and how much. Families name the first differently."""
+    switches: dict[str, Any] = {} if is_on is None else {"enable_thinking": is_on, "thinking": is_on}
+    return switches if effort is None else switches | {"reasoning_effort": effort}
+
+
+def effort_switches(effort: str | None) -> dict[str, Any]:
+    """Return the same for a `reasoning_effort` of OpenAI's."""
+    if effort in (None, "none"):
+        return thinking_switches(None if effort is None else False, None)
+    return thinking_switches(True, effort)
 
 
 def stops(given: Stop) -> tuple[str, ...]:
@@ -138,6 +152,12 @@ def parse_schema(given: object) -> str | None:
     return json.dumps(wanted["schema"])
 
 
+def check_one_form(schema: str | None, tools: Tools | None, name: str) -> None:
+    """Raise BadRequestError if an answer has to be a call and to match the schema of field `name`."""
+    if schema is not None and tools is not None and tools.must_call:
+        raise BadRequestError(f"{name} leaves no room for a call: leave out one", code="unsupported_parameter")
+
+
 def parse_tools(given: object, choice: object, *, is_parallel: bool) -> tuple[Tools | None, tuple[str, ...]]:
     """Return the tools that a request offers, in OpenAI's form for chats, and the names of those that are left out.
 
@@ -148,16 +168,28 @@ def parse_tools(given: object, choice: object, *, is_parallel: bool) -> tuple[To
         raise BadRequestError("tools must be a list")
     items = list(given or [])  # type: ignore[call-overload]
     offered = tuple(tool for item in items if (tool := _tool(item)) is not None)
-    left_out = tuple(f"tools[{index}]" for index, item in enumerate(items) if _tool(item) is None)
-    named = choice.get("function", choice) if isinstance(choice, dict) else None
+    left_out = tuple(f"tools[{index}]" for index, item in enumerate(items) if _tool(item) is None)[:MAX_NAMED]
+    if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
+        allowed = choice.get("allowed_tools", choice)
+        names = [_name(item) for item in allowed.get("tools") or []] if isinstance(allowed, dict) else []
+        offered = tuple(tool for tool in offered if tool.name in names)
+        choice = allowed.get("mode", "auto") if isinstance(allowed, dict) else choice
+    named = _name(choice)
     if choice in (None, "auto", "none") or (choice == "required" and not offered and left_out):
         return (None if choice == "none" or not offered else Tools(offered, (), is_parallel)), left_out
-    if choice != "required" and not (isinstance(named, dict) and isinstance(named.get("name"), str)):
+    if choice != "required" and named is None:
         raise BadRequestError("tool_choice must be none, auto, required, or name a function")
-    wanted = offered if named is None else tuple(tool for tool in offered if tool.name == named["name"])
+    wanted = offered if named is None else tuple(tool for tool in offered if tool.name == named)
     if not wanted:
         raise BadRequestError("tool_choice asks for a tool that tools does not have")
     return Tools(offered, wanted, is_parallel=False), left_out
+
+
+def _name(item: object) -> str | None:
+    """Return which function a choice or a tool names; None if it names none."""
+    function = item.get("function", item) if isinstance(item, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _tool(item: object) -> Tool | None:
@@ -173,9 +205,7 @@ def _tool(item: object) -> Tool | None:
     if not isinstance(parameters or {}, dict) or not isinstance(told, str):
         raise BadRequestError(f"the parameters of {name} must be a JSON schema, and its description a text")
     nothing = {"type": "object", "properties": {}, "additionalProperties": False}
-    return Tool(
-        name, {"type": "object", **parameters} if parameters else nothing, told if isinstance(told, str) else ""
-    )
+    return Tool(name, {"type": "object", **parameters} if parameters else nothing, told)
 
 
 def _token(name: str) -> int:
@@ -184,9 +214,23 @@ def _token(name: str) -> int:
     return int(name)
 
 
+def without_halves(text: str) -> str:
+    """Replace halves of surrogate pairs in a text."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def _without_halves(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return without_halves(value)
     if isinstance(value, list):
         return [_without_halves(item) for item in value]
     return {_without_halves(k): _without_halves(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _whole(value: Any) -> Any:
+    """Return 5.0 as 5, because some programs know no other numbers."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -5,130 +5,229 @@ Nothing is stored here, so `previous_response_id` is refused: the whole conversa
 
 from __future__ import annotations
 
+import json
 import time
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, Part, ToolCall
-from potluck_gateway.answers.tools import parse_tools
+from potluck_gateway.answers.answer import Answer, Answers, Kind, Part, ToolCall
+from potluck_gateway.formats import fields
+from potluck_gateway.formats.history import History
 from potluck_gateway.formats.writing import EVENTS, comment, event, new_id
-from potluck_gateway.requests import (
-    ACCOUNTS,
-    LEAVE_OUT,
-    MAX_MESSAGES,
-    SAMPLING,
-    BadRequestError,
-    ChatMessage,
-    ChatRequest,
-    FieldRules,
-    Tools,
-    check_fields,
-    parse_max_tokens,
-    parse_message,
-    parse_object,
-    parse_response_format,
-    parse_sampling,
-)
+from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, Tool, Tools
 
-_RULES = FieldRules(
-    frozenset(["input", "instructions", "model", "max_output_tokens", "temperature", "top_p", "stream", "text"])
-    | {"tools", "tool_choice", "parallel_tool_calls"},
-    ACCOUNTS | {"truncation", "include", "reasoning"},
-    {
-        "previous_response_id": ((), "nothing is stored: send the whole conversation as input"),
-        "conversation": ((), "nothing is stored: send the whole conversation as input"),
-        "background": ((False,), "wait for the answer"),
-        "prompt": ((), "send its text as instructions"),
-        "top_logprobs": ((0,), "scores are not returned"),
-        "max_tool_calls": ((), LEAVE_OUT),
-    },
-)
+_STATELESS = ((), "nothing is stored: send the whole conversation as input")
+_REFUSED: fields.Refused = {
+    "previous_response_id": _STATELESS,
+    "conversation": _STATELESS,
+    "background": ((False,), "wait for the answer"),
+    "prompt": ((), "send its text as instructions"),
+}
+_ARGUMENTS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}  # kind -> field
+_FREE = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
-def parse_response_request(body: bytes, most_tokens: int) -> ChatRequest:
+class _Form(NamedTuple):
+    """How an item is written: the beginning of its id, its type, what its events are called, the field of its text."""
+
+    prefix: str
+    type: str
+    events: str
+    field: str
+
+
+_FORMS = {
+    Kind.TEXT: _Form("msg", "message", "output_text", "text"),
+    Kind.THINKING: _Form("rs", "reasoning", "reasoning_text", "text"),
+    Kind.CALL: _Form("fc", "function_call", "function_call_arguments", "arguments"),
+}
+_FREE_CALL = _Form("ctc", "custom_tool_call", "custom_tool_call_input", "input")
+
+
+class _Reasoning(Struct):
+    effort: str | None = None
+
+
+class _Text(Struct):
+    format: Any = None
+
+
+class _Fields(fields.SamplingFields, kw_only=True):
+    input: Any = None
+    instructions: str | None = None
+    max_output_tokens: fields.Limit | None = None
+    text: _Text | None = None
+    reasoning: _Reasoning | None = None
+    tools: Any = None
+    tool_choice: Any = None
+    parallel_tool_calls: bool | None = None
+
+
+def parse_response_request(body: bytes) -> ChatRequest:
     """Parse a request as `parse_chat` does."""
-    asked = parse_object(body)
-    ignored = check_fields(asked, _RULES)
-    instructions = asked.get("instructions")
-    if instructions is not None and not isinstance(instructions, str):
-        raise BadRequestError("instructions must be a text")
-    text = asked.get("text")
-    schema = _schema(text.get("format") if isinstance(text, dict) else None)
-    tools = _tools(asked)
-    if schema is not None and tools is not None and tools.must_call:
-        raise BadRequestError("text.format leaves no room for a call: leave out one", code="unsupported_parameter")
-    start = (ChatMessage("system", instructions),) if instructions else ()
+    given = fields.parse_object(body)
+    asked, ignored = fields.read_fields(given, _Fields, _REFUSED)
+    history = History()
+    if asked.instructions:
+        history.messages.append(ChatMessage("system", asked.instructions))
+    _read_input(history, asked.input)
+    tools, left_out = _tools(asked)
+    schema = _schema(asked.text.format if asked.text else None)
+    fields.check_one_form(schema, tools, "text.format")
     return ChatRequest(
-        (*start, *_messages(asked.get("input"))),
-        parse_max_tokens(asked.get("max_output_tokens") or most_tokens, most_tokens),
+        messages=tuple(history.messages),
+        max_tokens=fields.limit(asked.max_output_tokens),
+        sampling=asked.sampling(),
+        template_kwargs=fields.effort_switches(asked.reasoning.effort if asked.reasoning else None),
         schema=schema,
         tools=tools,
-        ignored=ignored,
-        **parse_sampling({name: value for name, value in asked.items() if name in SAMPLING | {"model"}}),
+        is_streamed=asked.stream is True,
+        max_wait_s=asked.max_wait_s,
+        model=asked.model,
+        ignored=(*ignored, *_without_effect(given), *left_out, *history.left_out),
     )
 
 
-def _messages(value: object) -> tuple[ChatMessage, ...]:
-    if isinstance(value, str):
-        return (ChatMessage("user", value),)
-    if not isinstance(value, list) or not 1 <= len(value) <= MAX_MESSAGES:
-        raise BadRequestError(f"input must be a text or a list of 1 to {MAX_MESSAGES} messages")
-    messages: list[ChatMessage] = []
-    for item in value:
-        kind = item.get("type", "message") if isinstance(item, dict) else "message"
-        if kind == "function_call":
-            call = parse_message({"role": "assistant", "tool_calls": [_nested(item) | {"id": item.get("call_id")}]})
-            # One message has the text and all calls of a turn, which are items of their own here.
-            last = messages.pop() if messages and messages[-1].role == "assistant" else ChatMessage("assistant", "")
-            messages.append(replace(last, calls=last.calls + call.calls))
-        elif kind == "function_call_output":
-            result = {"role": "tool", "content": item.get("output"), "tool_call_id": item.get("call_id")}
-            messages.append(parse_message(result))
-        elif kind == "message":
-            messages.append(parse_message(item))
+def _without_effect(given: dict[str, Any]) -> Iterator[str]:
+    for name, kind in (("reasoning", _Reasoning), ("text", _Text)):
+        for inner, value in (given.get(name) or {}).items():
+            if value is not None and inner not in kind.__struct_fields__:
+                yield f"{name}.{inner}"
+
+
+def _read_input(history: History, given: object) -> None:
+    """Add the messages that the items of an input say."""
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
+        raise BadRequestError("input must be a text or a list of at least one item")
+    answered = max((number for number, item in enumerate(items) if _is_answer(item)), default=-1)
+    for number, item in enumerate(items):
+        message = _message(history, item, f"input[{number}]", is_new=number > answered)
+        if message is None:
+            continue
+        last = history.messages[-1] if history.messages else message
+        if last.role == message.role == "assistant" and last is not message:
+            history.messages[-1] = _joined(last, message)
         else:
-            raise BadRequestError(f"input of type {str(kind)[:64]!r} is not supported here", code="unsupported_content")
-    return tuple(messages)
+            history.messages.append(message)
 
 
-def _tools(asked: dict[str, Any]) -> Tools | None:
-    """Return the tools, whose fields lie on one level here, as `parse_tools` does."""
-    tools, choice = asked.get("tools") or [], asked.get("tool_choice")
-    return parse_tools(
-        {
-            "tools": [_nested(tool) for tool in tools] if isinstance(tools, list) else tools,
-            "tool_choice": _nested(choice) if isinstance(choice, dict) else choice,
-            "parallel_tool_calls": asked.get("parallel_tool_calls"),
-        }
+def _is_answer(item: dict[str, Any]) -> bool:
+    return item.get("type", "message") != "message" or item.get("role") == "assistant"
+
+
+def _message(history: History, item: dict[str, Any], place: str, *, is_new: bool) -> ChatMessage | None:
+    """Return what an item says; None if it is left out. An assistant's turn has several items."""
+    kind = str(item.get("type") or "message")
+    if kind == "message":
+        return history.message(item, place, is_new=is_new)
+    if kind == "reasoning":
+        text, _ = history.content(item.get("content") or item.get("summary"), place)
+        return ChatMessage("assistant", "", thinking=text)
+    if kind in _ARGUMENTS:
+        written = item.get(_ARGUMENTS[kind])
+        arguments = {"input": written} if kind == "custom_tool_call" else written
+        function = {"name": item.get("name", kind.removesuffix("_call")), "arguments": arguments}
+        calls = history.calls([{"id": item.get("call_id") or item.get("id"), "function": function}], place)
+        return ChatMessage("assistant", "", calls)
+    if kind.removesuffix("_output") in _ARGUMENTS:
+        text, _ = history.content(item.get("output"), place)
+        call_id = item.get("call_id") or item.get("id")
+        return ChatMessage("tool", text, call_id=call_id if isinstance(call_id, str) else None)
+    history.leave_out(place, kind)
+    return None
+
+
+def _joined(first: ChatMessage, then: ChatMessage) -> ChatMessage:
+    """Return one message with the thinking, the text and the calls of two."""
+    text, thinking = (
+        "\n".join(filter(None, both)) for both in ((first.content, then.content), (first.thinking, then.thinking))
     )
+    return ChatMessage("assistant", text, first.calls + then.calls, thinking=thinking)
+
+
+def _tools(asked: _Fields) -> tuple[Tools | None, tuple[str, ...]]:
+    """Return the tools, whose fields lie on one level here, as `fields.parse_tools` does."""
+    given = asked.tools or []
+    nested = [_nested(item) for item in given] if isinstance(given, list) else given
+    is_parallel = asked.parallel_tool_calls is not False
+    tools, left_out = fields.parse_tools(nested, asked.tool_choice, is_parallel=is_parallel)
+    if tools is None:
+        return None, left_out
+    free = {item.get("name") for item in given if item.get("type") == "custom"}
+    offered = tuple(replace(tool, is_free=tool.name in free) for tool in tools.offered)
+    return replace(tools, offered=offered), left_out
 
 
 def _nested(item: object) -> Any:
-    """Return a function, a choice or a call of one as chats have it, with its fields in `function`."""
-    is_function = isinstance(item, dict) and item.get("type") in ("function", "function_call")
-    return {"type": "function", "function": item} if is_function else item
+    """Return a function as chats have it. A tool that takes any text becomes a function with one parameter."""
+    if not isinstance(item, dict) or item.get("type") not in ("function", "custom"):
+        return item
+    parameters = _FREE if item["type"] == "custom" else item.get("parameters")
+    return {"type": "function", "function": item | {"parameters": parameters}}
 
 
 def _schema(form: object) -> str | None:
     """Return the JSON schema of a `text.format`, which has the fields of `json_schema` on its own level."""
     if isinstance(form, dict) and form.get("type") == "json_schema":
-        return parse_response_format({"type": "json_schema", "json_schema": form})
-    return parse_response_format(form)
+        return fields.parse_schema({"type": "json_schema", "json_schema": form})
+    return fields.parse_schema(form)
+
+
+@dataclass(slots=True)
+class _Item:
+    """An item of the output: a thought, a message or a call, from its first part on."""
+
+    item_id: str
+    output_index: int
+    form: _Form
+    call: ToolCall | None
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """Return what it says so far; of a call that takes any text, only that text."""
+        text = "".join(self.pieces)
+        return _free_input(text) if self.form is _FREE_CALL else text
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Return what all events of its text say."""
+        place = {"item_id": self.item_id, "output_index": self.output_index}
+        return place if self.call is not None else {**place, "content_index": 0}
+
+    def written(self, status: str) -> dict[str, Any]:
+        item = {"id": self.item_id, "type": self.form.type, "status": status}
+        if self.call is not None:
+            return {**item, "call_id": self.call.call_id, "name": self.call.name, self.form.field: self.text}
+        more = {"summary": []} if self.form.type == "reasoning" else {"role": "assistant"}
+        return {**item, **more, "content": [self.content(self.text)] if self.pieces else []}
+
+    def content(self, text: str) -> dict[str, Any]:
+        said = {"type": self.form.events, "text": text}
+        return said if self.form.type == "reasoning" else {**said, "annotations": [], "logprobs": []}
+
+    def belongs(self, part: Part, form: _Form) -> bool:
+        ids = [None if call is None else call.call_id for call in (self.call, part.call)]
+        return self.form is form and ids[0] == ids[1]
 
 
 class ResponseFormat:
     media_type = EVENTS
 
-    def __init__(self, model: str, tools: Tools | None = None) -> None:
-        self._tools = tools
-        self._is_begun = False  # the message with the text
-        self._id, self._item_id = new_id("resp"), new_id("msg")
+    def __init__(self, model: str, asked: ChatRequest) -> None:
+        self._tools = asked.tools
+        self._items: list[_Item] = []
+        self._open: _Item | None = None
+        self._id = new_id("resp")
         self._model = model
         self._created_at = int(time.time())
-        self._text = ""
         self._number = 0  # of the next event
-        response = self._response("in_progress", [])
+        response = self._response("in_progress")
         # Made now, because its events have the first numbers and the first part is written before it is asked for.
         self._beginning = self._event("response.created", response=response) + self._event(
             "response.in_progress", response=response
@@ -136,15 +235,16 @@ class ResponseFormat:
 
     def whole(self, answers: Answers) -> dict[str, Any]:
         (answer,) = answers
+        self._finish(answer)
         is_full = answer.reason == "length"
         usage = {
             "input_tokens": answer.prompt_tokens,
-            "input_tokens_details": {"cached_tokens": 0},
+            "input_tokens_details": {"cached_tokens": answer.cached_tokens},
             "output_tokens": answer.answer_tokens,
-            "output_tokens_details": {"reasoning_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": answer.thinking_tokens},
             "total_tokens": answer.prompt_tokens + answer.answer_tokens,
         }
-        response = self._response("incomplete" if is_full else "completed", self._output(answer))
+        response = self._response("incomplete" if is_full else "completed")
         details = {"reason": "max_output_tokens"} if is_full else None
         return {**response, "incomplete_details": details, "usage": usage}
 
@@ -152,32 +252,70 @@ class ResponseFormat:
         return self._beginning
 
     def part(self, part: Part) -> bytes:
-        self._text += part.text
-        return self._begin_text() + self._part_event("response.output_text.delta", delta=part.text, logprobs=[])
+        return self._add(part) if part.text or part.kind is Kind.CALL else b""
 
     def wait(self, sentence: Sentence) -> bytes:
         return comment(sentence)
 
     def end(self, answers: Answers) -> bytes:
-        (answer,) = answers
-        whole, text = self.whole(answers), b""
-        if _has_text(answer):
-            text = (
-                self._begin_text()
-                + self._part_event("response.output_text.done", text=answer.text, logprobs=[])
-                + self._part_event("response.content_part.done", part=_part(answer.text))
-                + self._event("response.output_item.done", output_index=0, item=self._item("completed", answer.text))
-            )
-        first = int(_has_text(answer))
-        calls = b"".join(self._call_events(first + number, call) for number, call in enumerate(answer.calls))
-        return text + calls + self._event(f"response.{whole['status']}", response=whole)
+        last = self._finish(answers[0])
+        whole = self.whole(answers)
+        return last + self._event(f"response.{whole['status']}", response=whole)
 
     def failure(self, sentence: Sentence) -> bytes:
         error = {"code": "server_error", "message": str(sentence)}
-        output = [self._item("incomplete", self._text)] if self._is_begun else []
-        return self._event("response.failed", response={**self._response("failed", output), "error": error})
+        return self._event("response.failed", response={**self._response("failed"), "error": error})
 
-    def _response(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
+    def _add(self, part: Part) -> bytes:
+        """Return the events of a part. One of another kind or call ends the open item."""
+        item, said, form = self._open, b"", self._form(part)
+        if item is None or not item.belongs(part, form):
+            said = self._close()
+            item = _Item(f"{form.prefix}_{self._id}_{len(self._items)}", len(self._items), form, part.call)
+            self._items.append(item)
+            self._open = item
+            said += self._item_event(item, "added", "in_progress")
+            if item.call is None:
+                said += self._event("response.content_part.added", **item.place, part=item.content(""))
+        item.pieces.append(part.text)
+        return said if form is _FREE_CALL or not part.text else said + self._delta(item, part.text)
+
+    def _form(self, part: Part) -> _Form:
+        offered = self._tools.offered if self._tools is not None else ()
+        is_free = any(tool.is_free and part.call is not None and tool.name == part.call.name for tool in offered)
+        return _FREE_CALL if is_free else _FORMS[part.kind]
+
+    def _delta(self, item: _Item, text: str) -> bytes:
+        return self._event(f"response.{item.form.events}.delta", **item.place, delta=text, **_scores(item))
+
+    def _close(self) -> bytes:
+        """Return the events that end the open item, if there is one."""
+        item, self._open = self._open, None
+        if item is None:
+            return b""
+        said = self._delta(item, item.text) if item.form is _FREE_CALL else b""
+        more = _scores(item) if item.call is None else {"name": item.call.name}
+        said += self._event(f"response.{item.form.events}.done", **item.place, **{item.form.field: item.text}, **more)
+        if item.call is None:
+            said += self._event("response.content_part.done", **item.place, part=item.content(item.text))
+        return said + self._item_event(item, "done", "completed")
+
+    def _item_event(self, item: _Item, kind: str, status: str) -> bytes:
+        written = item.written(status)
+        return self._event(f"response.output_item.{kind}", output_index=item.output_index, item=written)
+
+    def _finish(self, answer: Answer) -> bytes:
+        """End the last item. If no part has come, the answer comes at once; one of nothing is an empty message."""
+        said = b""
+        if not self._items:
+            said += self._add(Part(answer.thinking, kind=Kind.THINKING)) if answer.thinking else b""
+            said += self._add(Part(answer.text)) if answer.text or not (answer.thinking or answer.calls) else b""
+            for call in answer.calls:
+                said += self._add(Part(call.arguments, kind=Kind.CALL, call=call))
+        return said + self._close()
+
+    def _response(self, status: str) -> dict[str, Any]:
+        output = [item.written("incomplete" if item is self._open else "completed") for item in self._items]
         return {
             "id": self._id,
             "object": "response",
@@ -195,62 +333,37 @@ class ResponseFormat:
             "usage": None,
         }
 
-    def _begin_text(self) -> bytes:
-        """Return the events before the first text, which an answer of calls alone lacks."""
-        if self._is_begun:
-            return b""
-        self._is_begun = True
-        item = self._item("in_progress", None)
-        return self._event("response.output_item.added", output_index=0, item=item) + self._part_event(
-            "response.content_part.added", part=_part("")
-        )
-
-    def _call_events(self, index: int, call: ToolCall) -> bytes:
-        item = _call_item(call)
-        of_it = {"item_id": item["id"], "output_index": index}
-        begun = item | {"status": "in_progress", "arguments": ""}
-        return (
-            self._event("response.output_item.added", output_index=index, item=begun)
-            + self._event("response.function_call_arguments.delta", delta=call.arguments, **of_it)
-            + self._event("response.function_call_arguments.done", arguments=call.arguments, name=call.name, **of_it)
-            + self._event("response.output_item.done", output_index=index, item=item)
-        )
-
-    def _output(self, answer: Answer) -> list[dict[str, Any]]:
-        text = [self._item("completed", answer.text)] if _has_text(answer) else []
-        return text + [_call_item(call) for call in answer.calls]
-
-    def _item(self, status: str, text: str | None) -> dict[str, Any]:
-        content = [] if text is None else [_part(text)]
-        return {"id": self._item_id, "type": "message", "status": status, "role": "assistant", "content": content}
-
-    def _part_event(self, kind: str, **more: object) -> bytes:
-        return self._event(kind, item_id=self._item_id, output_index=0, content_index=0, **more)
-
     def _event(self, kind: str, **more: object) -> bytes:
         self._number += 1
         return event({"type": kind, "sequence_number": self._number - 1, **more}, kind)
 
 
-def _part(text: str) -> dict[str, Any]:
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+def _free_input(arguments: str) -> str:
+    """Return the only parameter of a call that takes any text, or what the model wrote instead."""
+    try:
+        return str(json.loads(arguments)["input"])
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return arguments
 
 
-def _has_text(answer: Answer) -> bool:
-    return bool(answer.text) or not answer.calls
-
-
-def _call_item(call: ToolCall) -> dict[str, Any]:
-    """Return a call as an item of the output; its own id follows from that of the call."""
-    item_id = f"fc_{call.call_id.removeprefix('call_')}"
-    named = {"call_id": call.call_id, "name": call.name, "arguments": call.arguments}
-    return {"id": item_id, "type": "function_call", "status": "completed", **named}
+def _scores(item: _Item) -> dict[str, Any]:
+    """Return the field that the reference wants in the events of a message."""
+    return {"logprobs": []} if item.form.type == "message" else {}
 
 
 def _asked_tools(tools: Tools | None) -> dict[str, Any]:
     """Return what a response repeats of the tools of its request."""
     if tools is None:
         return {"parallel_tool_calls": False, "tool_choice": "none", "tools": []}
-    offered = [{"type": "function", "strict": False, **tool.definition["function"]} for tool in tools.offered]
     choice = "required" if tools.must_call else "auto"
-    return {"parallel_tool_calls": tools.is_parallel, "tool_choice": choice, "tools": offered}
+    return {
+        "parallel_tool_calls": tools.is_parallel,
+        "tool_choice": choice,
+        "tools": list(map(_offered, tools.offered)),
+    }
+
+
+def _offered(tool: Tool) -> dict[str, Any]:
+    if tool.is_free:
+        return {"type": "custom", "name": tool.name, "description": tool.description}
+    return {"type": "function", "strict": False, **tool.definition["function"]}
