@@ -204,7 +204,7 @@ class _Item:
         item = {"id": self.item_id, "type": self.form.type, "status": status}
         if self.call is not None:
             return {**item, "call_id": self.call.call_id, "name": self.call.name, self.form.field: self.text}
-        more = {"summary": []} if self.form.type == "reasoning" else {"role": "assistant"}
+        more: dict[str, Any] = {"summary": []} if self.form.type == "reasoning" else {"role": "assistant"}
         return {**item, **more, "content": [self.content(self.text)] if self.pieces else []}
 
     def content(self, text: str) -> dict[str, Any]:
