@@ -128,15 +128,15 @@ def thinking_switches(is_on: bool | None, effort: str | None) -> dict[str, Any]:
     return switches if effort is None else switches | {"reasoning_effort": effort}
 
 
+def stops(given: Stop) -> tuple[str, ...]:
+    return tuple(word for word in ([given] if isinstance(given, str) else given or ()) if word)
+
+
 def effort_switches(effort: str | None) -> dict[str, Any]:
-    """Return the same for a `reasoning_effort` of OpenAI's."""
+    """Return the same as `thinking_switches` for OpenAI's `reasoning_effort`."""
     if effort in (None, "none"):
         return thinking_switches(None if effort is None else False, None)
     return thinking_switches(True, effort)
-
-
-def stops(given: Stop) -> tuple[str, ...]:
-    return tuple(word for word in ([given] if isinstance(given, str) else given or ()) if word)
 
 
 def parse_schema(given: object) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -32,20 +32,30 @@ _FREE = {"type": "object", "properties": {"input": {"type": "string"}}, "require
 
 
 class _Form(NamedTuple):
-    """How an item is written: the beginning of its id, its type, what its events are called, the field of its text."""
+    """How an item of the output is written.
 
-    prefix: str
-    type: str
+    Attributes:
+        events: how the events of its text are called.
+        field: which has the whole text in the last of these.
+        item: the item without a text.
+        content: the only content of an item, without its text; None for a call, whose text is in `field`.
+    """
+
     events: str
     field: str
+    item: dict[str, Any]
+    content: dict[str, Any] | None = None
 
 
+_TEXT: dict[str, Any] = {"type": "output_text", "annotations": [], "logprobs": []}
 _FORMS = {
-    Kind.TEXT: _Form("msg", "message", "output_text", "text"),
-    Kind.THINKING: _Form("rs", "reasoning", "reasoning_text", "text"),
-    Kind.CALL: _Form("fc", "function_call", "function_call_arguments", "arguments"),
+    Kind.TEXT: _Form("output_text", "text", {"type": "message", "role": "assistant", "content": []}, _TEXT),
+    Kind.THINKING: _Form(
+        "reasoning_text", "text", {"type": "reasoning", "summary": [], "content": []}, {"type": "reasoning_text"}
+    ),
+    Kind.CALL: _Form("function_call_arguments", "arguments", {"type": "function_call", "arguments": ""}),
 }
-_FREE_CALL = _Form("ctc", "custom_tool_call", "custom_tool_call_input", "input")
+_FREE_CALL = _Form("custom_tool_call_input", "input", {"type": "custom_tool_call", "input": ""})
 
 
 class _Reasoning(Struct):
@@ -178,51 +188,16 @@ def _schema(form: object) -> str | None:
     return fields.parse_schema(form)
 
 
-@dataclass(slots=True)
-class _Item:
-    """An item of the output: a thought, a message or a call, from its first part on."""
-
-    item_id: str
-    output_index: int
-    form: _Form
-    call: ToolCall | None
-    pieces: list[str] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        """Return what it says so far; of a call that takes any text, only that text."""
-        text = "".join(self.pieces)
-        return _free_input(text) if self.form is _FREE_CALL else text
-
-    @property
-    def place(self) -> dict[str, Any]:
-        """Return what all events of its text say."""
-        place = {"item_id": self.item_id, "output_index": self.output_index}
-        return place if self.call is not None else {**place, "content_index": 0}
-
-    def written(self, status: str) -> dict[str, Any]:
-        item = {"id": self.item_id, "type": self.form.type, "status": status}
-        if self.call is not None:
-            return {**item, "call_id": self.call.call_id, "name": self.call.name, self.form.field: self.text}
-        more: dict[str, Any] = {"summary": []} if self.form.type == "reasoning" else {"role": "assistant"}
-        return {**item, **more, "content": [self.content(self.text)] if self.pieces else []}
-
-    def content(self, text: str) -> dict[str, Any]:
-        said = {"type": self.form.events, "text": text}
-        return said if self.form.type == "reasoning" else {**said, "annotations": [], "logprobs": []}
-
-    def belongs(self, part: Part, form: _Form) -> bool:
-        ids = [None if call is None else call.call_id for call in (self.call, part.call)]
-        return self.form is form and ids[0] == ids[1]
-
-
 class ResponseFormat:
     media_type = EVENTS
 
     def __init__(self, model: str, asked: ChatRequest) -> None:
         self._tools = asked.tools
-        self._items: list[_Item] = []
-        self._open: _Item | None = None
+        self._output: list[dict[str, Any]] = []  # the items that have ended
+        self._open: Part | None = None  # the first part of the item that has not
+        self._form = _FORMS[Kind.TEXT]  # of that item
+        self._item: dict[str, Any] = {}
+        self._pieces: list[str] = []
         self._id = new_id("resp")
         self._model = model
         self._created_at = int(time.time())
@@ -268,61 +243,77 @@ class ResponseFormat:
 
     def _add(self, part: Part) -> bytes:
         """Return the events of a part. One of another kind or call ends the open item."""
-        item, said, form = self._open, b"", self._form(part)
-        if item is None or not item.belongs(part, form):
-            said = self._close()
-            item = _Item(f"{form.prefix}_{self._id}_{len(self._items)}", len(self._items), form, part.call)
-            self._items.append(item)
-            self._open = item
-            said += self._item_event(item, "added", "in_progress")
-            if item.call is None:
-                said += self._event("response.content_part.added", **item.place, part=item.content(""))
-        item.pieces.append(part.text)
-        return said if form is _FREE_CALL or not part.text else said + self._delta(item, part.text)
+        said = b""
+        if self._open is None or (self._open.kind, self._open.call) != (part.kind, part.call):
+            said = self._close() + self._begin_item(part)
+        self._pieces.append(part.text)
+        return said if self._form is _FREE_CALL or not part.text else said + self._delta(part.text)
 
-    def _form(self, part: Part) -> _Form:
-        offered = self._tools.offered if self._tools is not None else ()
-        is_free = any(tool.is_free and part.call is not None and tool.name == part.call.name for tool in offered)
-        return _FREE_CALL if is_free else _FORMS[part.kind]
-
-    def _delta(self, item: _Item, text: str) -> bytes:
-        return self._event(f"response.{item.form.events}.delta", **item.place, delta=text, **_scores(item))
+    def _begin_item(self, part: Part) -> bytes:
+        self._open, self._pieces = part, []
+        self._form = _FREE_CALL if _is_free(part.call, self._tools) else _FORMS[part.kind]
+        named = {} if part.call is None else {"call_id": part.call.call_id, "name": part.call.name}
+        item_id = f"{part.kind}_{self._id}_{len(self._output)}"
+        self._item = {"id": item_id, **self._form.item, **named, "status": "in_progress"}
+        return self._item_event("added") + self._content_event("added", "")
 
     def _close(self) -> bytes:
         """Return the events that end the open item, if there is one."""
-        item, self._open = self._open, None
-        if item is None:
+        if self._open is None:
             return b""
-        said = self._delta(item, item.text) if item.form is _FREE_CALL else b""
-        more = _scores(item) if item.call is None else {"name": item.call.name}
-        said += self._event(f"response.{item.form.events}.done", **item.place, **{item.form.field: item.text}, **more)
-        if item.call is None:
-            said += self._event("response.content_part.done", **item.place, part=item.content(item.text))
-        return said + self._item_event(item, "done", "completed")
-
-    def _item_event(self, item: _Item, kind: str, status: str) -> bytes:
-        written = item.written(status)
-        return self._event(f"response.output_item.{kind}", output_index=item.output_index, item=written)
+        text, form, call = "".join(self._pieces), self._form, self._open.call
+        said = b""
+        if form is _FREE_CALL:
+            text = _free_input(text)
+            said = self._delta(text)
+        named = {} if call is None else {"name": call.name}
+        said += self._text_event("done", **{form.field: text}, **named) + self._content_event("done", text)
+        written = {form.field: text} if form.content is None else {"content": [form.content | {"text": text}]}
+        self._item |= {"status": "completed", **written}
+        said += self._item_event("done")
+        self._output.append(self._item)
+        self._open = None
+        return said
 
     def _finish(self, answer: Answer) -> bytes:
         """End the last item. If no part has come, the answer comes at once; one of nothing is an empty message."""
         said = b""
-        if not self._items:
+        if self._open is None and not self._output:
             said += self._add(Part(answer.thinking, kind=Kind.THINKING)) if answer.thinking else b""
             said += self._add(Part(answer.text)) if answer.text or not (answer.thinking or answer.calls) else b""
             for call in answer.calls:
                 said += self._add(Part(call.arguments, kind=Kind.CALL, call=call))
         return said + self._close()
 
+    def _delta(self, text: str) -> bytes:
+        return self._text_event("delta", delta=text)
+
+    def _text_event(self, kind: str, **more: object) -> bytes:
+        scores = {"logprobs": []} if self._form.content is _TEXT else {}
+        return self._event(f"response.{self._form.events}.{kind}", **self._place(), **scores, **more)
+
+    def _content_event(self, kind: str, text: str) -> bytes:
+        if self._form.content is None:
+            return b""
+        part = self._form.content | {"text": text}
+        return self._event(f"response.content_part.{kind}", **self._place(), part=part)
+
+    def _item_event(self, kind: str) -> bytes:
+        return self._event(f"response.output_item.{kind}", output_index=len(self._output), item=self._item)
+
+    def _place(self) -> dict[str, Any]:
+        """Return what all events of the text of the open item say."""
+        content = {} if self._form.content is None else {"content_index": 0}
+        return {"item_id": self._item["id"], "output_index": len(self._output), **content}
+
     def _response(self, status: str) -> dict[str, Any]:
-        output = [item.written("incomplete" if item is self._open else "completed") for item in self._items]
         return {
             "id": self._id,
             "object": "response",
             "created_at": self._created_at,
             "status": status,
             "model": self._model,
-            "output": output,
+            "output": self._output,
             "error": None,
             "incomplete_details": None,
             "instructions": None,
@@ -338,17 +329,17 @@ class ResponseFormat:
         return event({"type": kind, "sequence_number": self._number - 1, **more}, kind)
 
 
+def _is_free(call: ToolCall | None, tools: Tools | None) -> bool:
+    offered = () if tools is None or call is None else tools.offered
+    return any(tool.is_free and call is not None and tool.name == call.name for tool in offered)
+
+
 def _free_input(arguments: str) -> str:
     """Return the only parameter of a call that takes any text, or what the model wrote instead."""
     try:
         return str(json.loads(arguments)["input"])
     except (ValueError, RecursionError, KeyError, TypeError):
         return arguments
-
-
-def _scores(item: _Item) -> dict[str, Any]:
-    """Return the field that the reference wants in the events of a message."""
-    return {"logprobs": []} if item.form.type == "message" else {}
 
 
 def _asked_tools(tools: Tools | None) -> dict[str, Any]:
