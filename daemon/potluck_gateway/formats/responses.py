@@ -289,7 +289,7 @@ class ResponseFormat:
         return self._text_event("delta", delta=text)
 
     def _text_event(self, kind: str, **more: object) -> bytes:
-        scores = {"logprobs": []} if self._form.content is _TEXT else {}
+        scores: dict[str, Any] = {"logprobs": []} if self._form.content is _TEXT else {}
         return self._event(f"response.{self._form.events}.{kind}", **self._place(), **scores, **more)
 
     def _content_event(self, kind: str, text: str) -> bytes:
