@@ -84,7 +84,7 @@ def test_openais_client_reads_the_items_of_a_response_in_order(client: openai.Op
         answer: Any = events[-1].response  # type: ignore[union-attr]
         done = [event for event in events if event.type == "response.output_item.done"]
         assert [event.output_index for event in done] == [0, 1, 2, 3]
-        assert [event.item.model_dump() for event in done] == [item.model_dump() for item in answer.output]
+        assert [event.item.to_dict() for event in done] == [item.to_dict() for item in answer.output]
         for kind in ("reasoning_text", "output_text", "function_call_arguments", "custom_tool_call_input"):
             pieces = [event.delta for event in events if event.type == f"response.{kind}.delta"]  # type: ignore[union-attr]
             (whole,) = [event for event in events if event.type == f"response.{kind}.done"]
@@ -148,9 +148,22 @@ def test_a_request_is_read_as_the_references_say() -> None:
             {"role": "developer", "content": "Be kind."},
             {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
         ],
-        **{"max_tokens": 1000, "temperature": 0.5, "top_p": 1, "top_k": -1, "min_p": 0.1, "repetition_penalty": 1.1},
-        **{"stop": "END", "stop_token_ids": [5], "ignore_eos": True, "seed": 7, "n": 1, "logit_bias": {"3": -100}},
-        **{"stream": True, "stream_options": {"include_usage": True}, "user": "someone", "presence_penalty": None},
+        max_tokens=1000,
+        temperature=0.5,
+        top_p=1,
+        top_k=-1,
+        min_p=0.1,
+        repetition_penalty=1.1,
+        presence_penalty=None,
+        logit_bias={"3": -100},
+        stop="END",
+        stop_token_ids=[5],
+        ignore_eos=True,
+        seed=7,
+        n=1,
+        stream=True,
+        stream_options={"include_usage": True},
+        user="someone",
     )
     assert asked == ChatRequest(
         (ChatMessage("system", "Be kind."), ChatMessage("user", "a\nb")),
@@ -310,7 +323,7 @@ def test_neutral_values_are_no_error_and_not_named(fields: dict[str, Any]) -> No
 
 def test_fields_without_effect_are_named_and_no_more_than_some() -> None:
     named = ("prediction", "service_tier", "verbosity", "web_search_options")
-    assert chat(**dict.fromkeys(named, {"a": 1})).ignored == named
+    assert chat(**{name: {"a": 1} for name in named}).ignored == named
     asked = response(
         reasoning={"summary": "auto", "effort": None},
         text={"verbosity": "low"},

@@ -18,7 +18,7 @@ from potluck_gateway.answers.answer import Answer
 from potluck_gateway.client import CompletionOptions, ask, complete
 from potluck_gateway.door import MAX_UNPROVEN
 from potluck_gateway.formats.embeddings import Embeddings
-from potluck_gateway.requests import ChatMessage, ContextLengthError
+from potluck_gateway.requests import ChatMessage, ContextLengthError, Prompt
 from potluck_gateway.server import GatewayServer
 
 from potluck.client.leaving import ends_with_caller
@@ -251,7 +251,7 @@ class Blocked(Words):
         self._wait()
         return super().answer(*given)
 
-    def embed(self, texts: Sequence[str]) -> Embeddings:
+    def embed(self, texts: Sequence[Prompt], *, is_cut: bool = False) -> Embeddings:
         self._wait()
         return Embeddings(([1.0],), 1)
 
