@@ -84,7 +84,7 @@ def test_openais_client_reads_the_items_of_a_response_in_order(client: openai.Op
         answer: Any = events[-1].response  # type: ignore[union-attr]
         done = [event for event in events if event.type == "response.output_item.done"]
         assert [event.output_index for event in done] == [0, 1, 2, 3]
-        assert [event.item.to_dict() for event in done] == [item.to_dict() for item in answer.output]
+        assert [(event.item.id, event.item.type) for event in done] == [(item.id, item.type) for item in answer.output]
         for kind in ("reasoning_text", "output_text", "function_call_arguments", "custom_tool_call_input"):
             pieces = [event.delta for event in events if event.type == f"response.{kind}.delta"]  # type: ignore[union-attr]
             (whole,) = [event for event in events if event.type == f"response.{kind}.done"]
