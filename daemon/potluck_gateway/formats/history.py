@@ -16,8 +16,8 @@ from potluck_gateway.requests import BadRequestError, ChatMessage
 
 _ROLES = {"developer": "system", "function": "tool", "model": "assistant", "human": "user", "ai": "assistant"}
 _KNOWN = frozenset(["system", "user", "assistant", "tool"])
-_TEXTS = ("text", "input_text", "output_text", "refusal", "summary_text", "reasoning_text")
-_THOUGHTS = ("thinking", "reasoning")
+_TEXTS = ("text", "input_text", "output_text", "refusal", None)  # also of parts without a type
+_THOUGHTS = ("thinking", "reasoning", "summary_text", "reasoning_text")
 _SEPARATOR = "\n"  # between the text parts of a message, as other servers do
 
 
@@ -28,13 +28,23 @@ class History:
         self.messages: list[ChatMessage] = []
         self.left_out: list[str] = []
 
-    def add_all(self, given: object) -> None:
-        """Add the messages of OpenAI's chat or of Ollama's. Raises BadRequestError if one is no message."""
+    def add_all(self, given: object, name: str = "messages", *, joins: bool = False) -> None:
+        """Add the messages of OpenAI's chat or of Ollama's. Raises BadRequestError if one is no message.
+
+        `joins`: an answer may be split to several messages, and None is one to leave out.
+        """
         if not isinstance(given, list) or not given:
-            raise BadRequestError("messages must be a list of at least one message")
-        answered = max((number for number, item in enumerate(given) if _role(item) == "assistant"), default=-1)
+            raise BadRequestError(f"{name} must be a list of at least one message")
+        answered = max((n for n, item in enumerate(given) if item and _role(item) == "assistant"), default=-1)
         for number, item in enumerate(given):
-            self.messages.append(self.message(item, f"messages[{number}]", is_new=number > answered))
+            place = f"{name}[{number}]"
+            if joins and item is None:
+                self.leave_out(place)
+                continue
+            message = self.message(item, place, is_new=number > answered)
+            if joins and self.messages and self.messages[-1].role == message.role == "assistant":
+                message = _joined(self.messages.pop(), message)
+            self.messages.append(message)
 
     def message(self, given: object, place: str, *, is_new: bool = False) -> ChatMessage:
         """Return a message. `is_new`: no answer has followed yet, so what a user says beside text is refused."""
@@ -66,11 +76,10 @@ class History:
                 texts.append(part)
             elif isinstance(part, dict) and kind in _THOUGHTS:
                 thoughts.append(str(part.get("thinking") or part.get("text") or ""))
-            elif isinstance(part, dict) and kind in (*_TEXTS, None) and _text_of(part) is not None:
+            elif isinstance(part, dict) and kind in _TEXTS and _text_of(part) is not None:
                 texts.append(str(_text_of(part)))
             else:
-                is_empty = kind in (*_TEXTS, None)
-                self.leave_out(f"{place}.content[{number}]", kind, is_question=is_question and not is_empty)
+                self.leave_out(f"{place}.content[{number}]", kind, is_question=is_question and kind not in _TEXTS)
         return _SEPARATOR.join(texts), _SEPARATOR.join(filter(None, thoughts))
 
     def calls(self, given: object, place: str) -> tuple[ToolCall, ...]:
@@ -80,19 +89,26 @@ class History:
             function = item.get("function", item.get("custom", item)) if isinstance(item, dict) else None
             name = function.get("name") if isinstance(function, dict) else None
             if not isinstance(item, dict) or not isinstance(function, dict) or not isinstance(name, str):
-                self.leave_out(f"{place}.tool_calls[{number}]", "a call")
+                self.leave_out(f"{place}.tool_calls[{number}]")
                 continue
             call_id = item.get("id") or item.get("call_id") or f"call_{len(self.messages)}_{number}"
             arguments = arguments_of(function.get("arguments", function.get("input")))
             found.append(ToolCall(str(call_id)[:256], name, arguments))
         return tuple(found)
 
-    def leave_out(self, place: str, kind: object, *, is_question: bool = False) -> None:
+    def leave_out(self, place: str, kind: object = None, *, is_question: bool = False) -> None:
         """Name what is left out. Raises BadRequestError if a question is about it."""
         if is_question:
             raise BadRequestError(f"this model takes only text, not {str(kind)[:64]!r}", code="unsupported_content")
         if len(self.left_out) < MAX_NAMED:
             self.left_out.append(place)
+
+
+def _joined(first: ChatMessage, then: ChatMessage) -> ChatMessage:
+    """Return one message with the thinking, the text and the calls of two."""
+    text = _SEPARATOR.join(filter(None, (first.content, then.content)))
+    thinking = _SEPARATOR.join(filter(None, (first.thinking, then.thinking)))
+    return ChatMessage("assistant", text, first.calls + then.calls, thinking=thinking)
 
 
 def arguments_of(given: object) -> str:

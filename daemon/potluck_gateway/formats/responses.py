@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from potluck_gateway.answers.answer import Answer, Answers, Kind, Part, ToolCall
 from potluck_gateway.formats import fields
 from potluck_gateway.formats.history import History
 from potluck_gateway.formats.writing import EVENTS, comment, event, new_id
-from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, Tool, Tools
+from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, Tools
 
 _STATELESS = ((), "nothing is stored: send the whole conversation as input")
 _REFUSED: fields.Refused = {
@@ -38,7 +37,7 @@ class _Form(NamedTuple):
         events: how the events of its text are called.
         field: which has the whole text in the last of these.
         item: the item without a text.
-        content: the only content of an item, without its text; None for a call, whose text is in `field`.
+        content: the only content of the item, without its text; None for a call, which has its text in `field`.
     """
 
     events: str
@@ -67,105 +66,64 @@ class _Text(Struct):
 
 
 class _Fields(fields.SamplingFields, kw_only=True):
-    input: Any = None
+    input: str | list[Any] | None = None
     instructions: str | None = None
     max_output_tokens: fields.Limit | None = None
-    text: _Text | None = None
-    reasoning: _Reasoning | None = None
-    tools: Any = None
+    text: dict[str, Any] | None = None
+    reasoning: dict[str, Any] | None = None
+    tools: list[dict[str, Any]] | None = None
     tool_choice: Any = None
     parallel_tool_calls: bool | None = None
 
 
 def parse_response_request(body: bytes) -> ChatRequest:
     """Parse a request as `parse_chat` does."""
-    given = fields.parse_object(body)
-    asked, ignored = fields.read_fields(given, _Fields, _REFUSED)
+    asked, ignored = fields.read_fields(fields.parse_object(body), _Fields, _REFUSED)
+    text, unused = fields.read_fields(asked.text or {}, _Text, {})
+    reasoning, unused_too = fields.read_fields(asked.reasoning or {}, _Reasoning, {})
     history = History()
     if asked.instructions:
         history.messages.append(ChatMessage("system", asked.instructions))
-    _read_input(history, asked.input)
+    items = [{"role": "user", "content": asked.input}] if isinstance(asked.input, str) else asked.input
+    history.add_all(list(map(_chat, items or [])), "input", joins=True)
     tools, left_out = _tools(asked)
-    schema = _schema(asked.text.format if asked.text else None)
+    schema = _schema(text.format)
     fields.check_one_form(schema, tools, "text.format")
     return ChatRequest(
         messages=tuple(history.messages),
         max_tokens=fields.limit(asked.max_output_tokens),
         sampling=asked.sampling(),
-        template_kwargs=fields.effort_switches(asked.reasoning.effort if asked.reasoning else None),
+        template_kwargs=fields.effort_switches(reasoning.effort),
         schema=schema,
         tools=tools,
         is_streamed=asked.stream is True,
         max_wait_s=asked.max_wait_s,
         model=asked.model,
-        ignored=(*ignored, *_without_effect(given), *left_out, *history.left_out),
+        ignored=(*ignored, *unused, *unused_too, *left_out, *history.left_out),
     )
 
 
-def _without_effect(given: dict[str, Any]) -> Iterator[str]:
-    for name, kind in (("reasoning", _Reasoning), ("text", _Text)):
-        for inner, value in (given.get(name) or {}).items():
-            if value is not None and inner not in kind.__struct_fields__:
-                yield f"{name}.{inner}"
-
-
-def _read_input(history: History, given: object) -> None:
-    """Add the messages that the items of an input say."""
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
-        raise BadRequestError("input must be a text or a list of at least one item")
-    answered = max((number for number, item in enumerate(items) if _is_answer(item)), default=-1)
-    for number, item in enumerate(items):
-        message = _message(history, item, f"input[{number}]", is_new=number > answered)
-        if message is None:
-            continue
-        last = history.messages[-1] if history.messages else message
-        if last.role == message.role == "assistant" and last is not message:
-            history.messages[-1] = _joined(last, message)
-        else:
-            history.messages.append(message)
-
-
-def _is_answer(item: dict[str, Any]) -> bool:
-    return item.get("type", "message") != "message" or item.get("role") == "assistant"
-
-
-def _message(history: History, item: dict[str, Any], place: str, *, is_new: bool) -> ChatMessage | None:
-    """Return what an item says; None if it is left out. An assistant's turn has several items."""
-    kind = str(item.get("type") or "message")
-    if kind == "message":
-        return history.message(item, place, is_new=is_new)
+def _chat(item: object) -> Any:
+    """Return the message of a chat that says what an item says; None if there is none."""
+    if not isinstance(item, dict):
+        raise BadRequestError("input must be a text or a list of items")
+    kind, call_id = str(item.get("type") or "message"), item.get("call_id") or item.get("id")
     if kind == "reasoning":
-        text, _ = history.content(item.get("content") or item.get("summary"), place)
-        return ChatMessage("assistant", "", thinking=text)
+        return {"role": "assistant", "content": item.get("content") or item.get("summary")}
     if kind in _ARGUMENTS:
         written = item.get(_ARGUMENTS[kind])
         arguments = {"input": written} if kind == "custom_tool_call" else written
         function = {"name": item.get("name", kind.removesuffix("_call")), "arguments": arguments}
-        calls = history.calls([{"id": item.get("call_id") or item.get("id"), "function": function}], place)
-        return ChatMessage("assistant", "", calls)
+        return {"role": "assistant", "tool_calls": [{"id": call_id, "function": function}]}
     if kind.removesuffix("_output") in _ARGUMENTS:
-        text, _ = history.content(item.get("output"), place)
-        call_id = item.get("call_id") or item.get("id")
-        return ChatMessage("tool", text, call_id=call_id if isinstance(call_id, str) else None)
-    history.leave_out(place, kind)
-    return None
-
-
-def _joined(first: ChatMessage, then: ChatMessage) -> ChatMessage:
-    """Return one message with the thinking, the text and the calls of two."""
-    text, thinking = (
-        "\n".join(filter(None, both)) for both in ((first.content, then.content), (first.thinking, then.thinking))
-    )
-    return ChatMessage("assistant", text, first.calls + then.calls, thinking=thinking)
+        return {"role": "tool", "tool_call_id": call_id, "content": item.get("output")}
+    return item if kind == "message" else None
 
 
 def _tools(asked: _Fields) -> tuple[Tools | None, tuple[str, ...]]:
     """Return the tools, whose fields lie on one level here, as `fields.parse_tools` does."""
-    given = asked.tools or []
-    nested = [_nested(item) for item in given] if isinstance(given, list) else given
-    is_parallel = asked.parallel_tool_calls is not False
-    tools, left_out = fields.parse_tools(nested, asked.tool_choice, is_parallel=is_parallel)
+    given, is_parallel = asked.tools or [], asked.parallel_tool_calls is not False
+    tools, left_out = fields.parse_tools(list(map(_nested, given)), asked.tool_choice, is_parallel=is_parallel)
     if tools is None:
         return None, left_out
     free = {item.get("name") for item in given if item.get("type") == "custom"}
@@ -173,12 +131,11 @@ def _tools(asked: _Fields) -> tuple[Tools | None, tuple[str, ...]]:
     return replace(tools, offered=offered), left_out
 
 
-def _nested(item: object) -> Any:
+def _nested(item: dict[str, Any]) -> dict[str, Any]:
     """Return a function as chats have it. A tool that takes any text becomes a function with one parameter."""
-    if not isinstance(item, dict) or item.get("type") not in ("function", "custom"):
-        return item
-    parameters = _FREE if item["type"] == "custom" else item.get("parameters")
-    return {"type": "function", "function": item | {"parameters": parameters}}
+    kind = item.get("type")
+    function = item | ({"parameters": _FREE} if kind == "custom" else {})
+    return {"type": "function", "function": function} if kind in ("function", "custom") else {"type": str(kind)}
 
 
 def _schema(form: object) -> str | None:
@@ -192,7 +149,7 @@ class ResponseFormat:
     media_type = EVENTS
 
     def __init__(self, model: str, asked: ChatRequest) -> None:
-        self._tools = asked.tools
+        self._tools = asked.tools or Tools(())
         self._output: list[dict[str, Any]] = []  # the items that have ended
         self._open: Part | None = None  # the first part of the item that has not
         self._form = _FORMS[Kind.TEXT]  # of that item
@@ -247,11 +204,11 @@ class ResponseFormat:
         if self._open is None or (self._open.kind, self._open.call) != (part.kind, part.call):
             said = self._close() + self._begin_item(part)
         self._pieces.append(part.text)
-        return said if self._form is _FREE_CALL or not part.text else said + self._delta(part.text)
+        return said if self._form is _FREE_CALL or not part.text else said + self._text_event("delta", delta=part.text)
 
     def _begin_item(self, part: Part) -> bytes:
         self._open, self._pieces = part, []
-        self._form = _FREE_CALL if _is_free(part.call, self._tools) else _FORMS[part.kind]
+        self._form = _FREE_CALL if self._is_free(part.call) else _FORMS[part.kind]
         named = {} if part.call is None else {"call_id": part.call.call_id, "name": part.call.name}
         item_id = f"{part.kind}_{self._id}_{len(self._output)}"
         self._item = {"id": item_id, **self._form.item, **named, "status": "in_progress"}
@@ -261,12 +218,11 @@ class ResponseFormat:
         """Return the events that end the open item, if there is one."""
         if self._open is None:
             return b""
-        text, form, call = "".join(self._pieces), self._form, self._open.call
-        said = b""
+        text, form, said = "".join(self._pieces), self._form, b""
         if form is _FREE_CALL:
             text = _free_input(text)
-            said = self._delta(text)
-        named = {} if call is None else {"name": call.name}
+            said = self._text_event("delta", delta=text)
+        named = {} if self._open.call is None else {"name": self._open.call.name}
         said += self._text_event("done", **{form.field: text}, **named) + self._content_event("done", text)
         written = {form.field: text} if form.content is None else {"content": [form.content | {"text": text}]}
         self._item |= {"status": "completed", **written}
@@ -274,6 +230,9 @@ class ResponseFormat:
         self._output.append(self._item)
         self._open = None
         return said
+
+    def _is_free(self, call: ToolCall | None) -> bool:
+        return call is not None and any(tool.is_free and tool.name == call.name for tool in self._tools.offered)
 
     def _finish(self, answer: Answer) -> bytes:
         """End the last item. If no part has come, the answer comes at once; one of nothing is an empty message."""
@@ -284,9 +243,6 @@ class ResponseFormat:
             for call in answer.calls:
                 said += self._add(Part(call.arguments, kind=Kind.CALL, call=call))
         return said + self._close()
-
-    def _delta(self, text: str) -> bytes:
-        return self._text_event("delta", delta=text)
 
     def _text_event(self, kind: str, **more: object) -> bytes:
         scores: dict[str, Any] = {"logprobs": []} if self._form.content is _TEXT else {}
@@ -318,7 +274,11 @@ class ResponseFormat:
             "incomplete_details": None,
             "instructions": None,
             "metadata": {},
-            **_asked_tools(self._tools),
+            "parallel_tool_calls": self._tools.is_parallel,
+            "tool_choice": "required" if self._tools.must_call else "auto",
+            "tools": [
+                {"type": "function", "strict": False, **tool.definition["function"]} for tool in self._tools.offered
+            ],
             "temperature": None,
             "top_p": None,
             "usage": None,
@@ -329,32 +289,9 @@ class ResponseFormat:
         return event({"type": kind, "sequence_number": self._number - 1, **more}, kind)
 
 
-def _is_free(call: ToolCall | None, tools: Tools | None) -> bool:
-    offered = () if tools is None or call is None else tools.offered
-    return any(tool.is_free and call is not None and tool.name == call.name for tool in offered)
-
-
 def _free_input(arguments: str) -> str:
     """Return the only parameter of a call that takes any text, or what the model wrote instead."""
     try:
         return str(json.loads(arguments)["input"])
     except (ValueError, RecursionError, KeyError, TypeError):
         return arguments
-
-
-def _asked_tools(tools: Tools | None) -> dict[str, Any]:
-    """Return what a response repeats of the tools of its request."""
-    if tools is None:
-        return {"parallel_tool_calls": False, "tool_choice": "none", "tools": []}
-    choice = "required" if tools.must_call else "auto"
-    return {
-        "parallel_tool_calls": tools.is_parallel,
-        "tool_choice": choice,
-        "tools": list(map(_offered, tools.offered)),
-    }
-
-
-def _offered(tool: Tool) -> dict[str, Any]:
-    if tool.is_free:
-        return {"type": "custom", "name": tool.name, "description": tool.description}
-    return {"type": "function", "strict": False, **tool.definition["function"]}

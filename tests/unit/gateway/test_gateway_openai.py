@@ -331,7 +331,7 @@ def test_fields_without_effect_are_named_and_no_more_than_some() -> None:
         include=["x"],
         metadata={},
     )
-    assert set(asked.ignored) == {"include", "metadata", "store", "reasoning.summary", "text.verbosity"}
+    assert set(asked.ignored) == {"include", "metadata", "store", "summary", "verbosity"}
     assert len(chat(**{f"field_{n}": 1 for n in range(1000)}).ignored) < 100
     left = [*HELLO, {"role": "assistant", "content": [IMAGE] * 1000}]
     assert len(chat(messages=left, tools=[{"type": "a"}] * 1000).ignored) < 100
