@@ -96,6 +96,7 @@ def server_of(
 ) -> GatewayServer:
     """`settings`: those of `GatewaySettings`."""
     models = Models((offered("friends", "words"),), lambda _: LoadedModel(model, lambda: None))
+    models.model(None)  # as the gateway's process does before it serves
     chosen = GatewaySettings(**{"port": 0, **settings})
     return GatewayServer(models, lambda key: key == TOKEN, on_asked, chosen, max_tokens=100, on_answered=on_answered)
 

@@ -21,7 +21,7 @@ _COMPACT = {"x-guidance": {"whitespace_flexible": False}}  # a weak model may wr
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A call as a model wrote it. `arguments` are an object, or not read yet: then they are typed by the schema."""
+    """A call as a model wrote it. `arguments`: JSON, or pairs of names and texts that the tool's schema types."""
 
     name: str
     arguments: object
@@ -125,7 +125,7 @@ def _paired_calls(call: str, pair: str) -> Callable[[str], list[Written]]:
     calls, pairs = re.compile(call, re.DOTALL), re.compile(pair, re.DOTALL)
 
     def read(text: str) -> list[Written]:
-        found = [Written(one["name"].strip(), pairs.findall(one["pairs"])) for one in calls.finditer(text)]
+        found = [Written(one["name"].strip(), tuple(pairs.findall(one["pairs"]))) for one in calls.finditer(text)]
         if not found:
             raise ValueError("no call")
         return found
@@ -292,7 +292,7 @@ def opens_thinking(form: Form, prompt: str) -> bool:
 def typed(written: Written, tool: Tool) -> dict[str, Any]:
     """Return the arguments of a call as an object. Raises ValueError."""
     arguments = written.arguments
-    if isinstance(arguments, list):
+    if isinstance(arguments, tuple):
         listed = tool.parameters.get("properties")
         known = listed if isinstance(listed, dict) else {}
         return {key.strip(): _value(text, known.get(key.strip())) for key, text in arguments}

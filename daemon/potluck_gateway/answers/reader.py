@@ -114,7 +114,8 @@ class Reader:
 
     def _next_tag(self) -> tuple[int, str] | None:
         found = [(place, tag) for tag in self._plain_tags() if (place := self._buffer.find(tag)) >= 0]
-        return min(found, default=None)
+        begins = self._form.thinking[0] if self._state is _State.TEXT else ""  # only before all text
+        return min(((n, tag) for n, tag in found if tag != begins or not self._buffer[:n].strip()), default=None)
 
     def _take_token(self, token: str) -> list[Part]:
         is_turn = token in self._tags() or (self._state is _State.TEXT and token in self._form.thinking)

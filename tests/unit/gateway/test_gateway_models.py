@@ -47,7 +47,7 @@ def load() -> Loader:
 
 def words_of(models: Models, name: str | None) -> Sequence[str]:
     model: Any = models.model(name)
-    return model.words
+    return [part.text for part in model.parts]
 
 
 def test_a_name_is_that_of_the_model_and_of_the_swarm_where_an_earlier_one_has_the_same(load: Loader) -> None:

@@ -1,0 +1,154 @@
+"""How an answer is read into thinking, text and calls, and kept to a call."""
+
+import json
+import re
+from collections.abc import Collection
+
+import pytest
+import torch
+from potluck_control.resources import DEMO_MODEL, resource
+from potluck_gateway.answers.answer import Kind
+from potluck_gateway.answers.completion import Text
+from potluck_gateway.answers.forms import GENERIC, Form, call_grammar, form_of, opens_thinking
+from potluck_gateway.answers.grammar import Grammars
+from potluck_gateway.answers.reader import Reader
+from potluck_gateway.requests import Tool, Tools
+
+TOOLS = Tools((Tool("add", {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}),))
+HERMES = form_of('<think> <tool_call> "arguments": ', ())
+LLAMA = form_of('Respond in the format {"name": function name, "parameters": dictionary}.', ())
+CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
+READ = ("add", {"a": 1})
+
+
+def read(
+    form: Form,
+    written: str,
+    tools: Tools | None = TOOLS,
+    *,
+    special: Collection[str] = (),
+    thinks: bool = False,
+    is_cut: bool = False,
+) -> tuple[str, str, list[tuple[str, object]]]:
+    """Return the text, the thinking and the calls of an answer, which is the same in pieces of any size."""
+    found = []
+    for size in (1, 2, 5, 1000):
+        reader = Reader(form, tools, special=special, thinks=thinks)
+        parts = []
+        for run in re.split(f"({'|'.join(map(re.escape, special))})", written) if special else [written]:
+            pieces = [run] if run in special else [run[at : at + size] for at in range(0, len(run), size)]
+            for piece in pieces:
+                parts += reader.take(piece, is_special=piece in special)
+        parts += reader.end(is_cut=is_cut)
+        said = {kind: "".join(part.text for part in parts if part.kind is kind) for kind in Kind}
+        calls = [(call.name, json.loads(call.arguments)) for call in reader.calls]
+        assert [part.text for part in parts if part.kind is Kind.CALL] == [call.arguments for call in reader.calls]
+        assert len({call.call_id for call in reader.calls}) == len(calls)
+        found.append((said[Kind.TEXT], said[Kind.THINKING], calls))
+    assert all(one == found[0] for one in found)
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "text", "thinking", "calls"),
+    [
+        (f"<think>\nHm {CALL}\n</think>\n\nSo:\n{CALL}\n{CALL}", "So:", f"Hm {CALL}", [READ, READ]),
+        ("A tag like <think> or <tool_call> is only named.", None, "", []),
+        ("a < b </thing> <tool", None, "", []),
+        ("</think>\nText", "Text", "", []),
+        ('<tool_call>{"name": "sub", "arguments": {}}</tool_call>', None, "", []),
+        ('<tool_call>{"name": "add", "arguments": [1]}</tool_call>', None, "", []),
+        ('<tool_call>{"name": "add", "argum', None, "", []),
+        ('<tool_call>{"name": "add", "arguments": "{\\"a\\": 1}"}', "", "", [READ]),
+        ("<think>Only a thought", "", "Only a thought", []),
+    ],
+)
+def test_thinking_text_and_calls_are_told_apart_and_nothing_else_is_lost(
+    written: str, text: str | None, thinking: str, calls: list[object]
+) -> None:
+    assert read(HERMES, written) == (written if text is None else text, thinking, calls)
+
+
+def test_thinking_that_the_prompt_has_begun_ends_at_its_tag() -> None:
+    assert opens_thinking(HERMES, "assistant\n<think>\n")
+    assert not opens_thinking(HERMES, "assistant\n<think>\n\n</think>\n\n")
+    assert read(HERMES, "Hm.\n</think>\n\nYes.", thinks=True) == ("Yes.", "Hm.", [])
+
+
+def test_a_tag_that_is_a_token_is_only_a_tag_as_that_token() -> None:
+    tokens = ("<think>", "</think>", "<|im_end|>")
+    reader = Reader(HERMES, None, special=tokens)
+    parts = [*reader.take("<think>", is_special=True), *reader.take("no </think> yet")]
+    parts += [
+        *reader.take("</think>", is_special=True),
+        *reader.take("Yes"),
+        *reader.take("<|im_end|>", is_special=True),
+    ]
+    assert [(part.kind, part.text) for part in parts + reader.end(is_cut=False)] == [
+        (Kind.THINKING, "no </think> yet"),
+        (Kind.TEXT, "Yes"),
+    ]
+
+
+@pytest.mark.parametrize("form", [HERMES, GENERIC])
+def test_a_call_that_the_limit_cuts_leaves_nothing_in_the_text(form: Form) -> None:
+    for end in range(1, len(CALL)):
+        text, _, calls = read(form, f"So: {CALL[:end]}", is_cut=True)
+        assert (text.strip(), calls) in (("So:", []), ("So:", [READ]))
+
+
+def test_only_one_call_is_taken_if_parallel_ones_are_not_wanted_and_none_without_tools() -> None:
+    assert read(HERMES, CALL * 2, Tools(TOOLS.offered, is_parallel=False))[2] == [READ]
+    assert read(HERMES, CALL, None) == (CALL, "", [])
+
+
+@pytest.mark.parametrize(
+    ("written", "calls"),
+    [
+        ('{"name": "add", "parameters": {"a": 1}}', [READ]),
+        ('{"name": "add", "parameters": {"a": 1}}; {"name": "add", "arguments": {}}', [READ, ("add", {})]),
+        ('[{"name": "add", "parameters": {"a": 1}}]', [READ]),
+        ('{"sum": 3}', []),
+        ('See {"name": "add", "parameters": {}}', []),
+    ],
+)
+def test_an_answer_of_json_alone_may_be_a_call(written: str, calls: list[object]) -> None:
+    assert read(LLAMA, written) == ("" if calls else written, "", calls)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        '<tool_call> "arguments": ',
+        '{"parameters": ',
+        "<tool_call><function=",
+        "<tool_call><arg_key>",
+        "<｜tool▁call▁begin｜>",
+        "<｜tool▁call▁begin｜>```json",
+        "<|tool_call_begin|>",
+        "<minimax:tool_call>",
+        "[TOOL_CALLS]",
+        "<｜DSML｜function_calls>",
+        "<|channel|>",
+    ],
+)
+def test_a_grammar_lets_through_only_calls_that_fit_and_that_are_read_as_such(template: str) -> None:
+    tokenizer = Text(resource(DEMO_MODEL)).tokenizer
+    closed = {"type": "object", "additionalProperties": False}
+    one = {"properties": {"a": {"$ref": "#/$defs/one"}}, "required": ["a"], "$defs": {"one": {"const": 1}}}
+    tools = (Tool("add", closed | one), Tool("clock", closed))
+    form = form_of(template, ())
+    grammars = Grammars(tokenizer, [tokenizer.eos_token_id])
+    for seed in range(6):
+        assert form.calls is not None
+        grammar = grammars.of_lark(call_grammar(tools, form.calls, {}))
+        random, tokens = torch.Generator().manual_seed(seed), []
+        while not grammar.is_over:
+            scores = grammar(torch.zeros(1, 1), torch.zeros(1, len(tokenizer)))
+            tokens.append(int(torch.multinomial(scores.softmax(-1), 1, generator=random)))
+            grammar.take(tokens[-1])
+        assert grammar.is_whole
+        written = tokenizer.decode(tokens, skip_special_tokens=True)
+        text, _, (call,) = read(form, written, Tools(tools))
+        assert text == ""
+        assert call in [("add", {"a": 1}), ("clock", {})]
