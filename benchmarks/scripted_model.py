@@ -33,7 +33,7 @@ from potluck.protocol.swarm import new_swarm
 KEY, MODEL = "key-of-the-benchmark", "scripted"
 TURNS = 10
 PARALLEL, FAILING, BROKEN, EMPTY, NAMED, SPOKEN, AGAIN, LONG = 2, 3, 4, 5, 7, 8, 9, 10  # numbers of questions
-NUDGE = "no visible output"  # in what Claude Code says after an empty answer
+FORGOTTEN = "I have forgotten my answers"
 _POSITIONS, _MOST = 1 << 20, 4096  # tokens of a text, and of an answer
 _END = "<|im_end|>"
 _TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
@@ -79,6 +79,10 @@ class Written:
     is_broken: bool = False  # its calls are no JSON
 
 
+def question(number: int) -> str:
+    return f"Question {number} of {TURNS}: what is in the folder?"
+
+
 class ScriptedModel:
     """Stands in for transformers' model of a swarm. Without tools it answers with a text at once."""
 
@@ -119,21 +123,24 @@ class ScriptedModel:
         rounds = prompt.count("<|im_start|>assistant", asked[-1].end() if asked else 0) - 1
         thinking = f"Question {number}. I have called {rounds} times." if self._thinks else ""
         tools = _offered(prompt)
-        if tools and rounds < (2 if number == AGAIN else 1) and NUDGE not in prompt[asked[-1].end() :]:
+        if tools and rounds < (2 if number == AGAIN else 1):
             if number == NAMED and self._thinks:
                 thinking += " I could write <tool_call> here, but I won't."
             call = _call(tools, number, rounds)
             calls = (call, call) if number == PARALLEL else (call,)
             return Written(thinking, "I'll look." if number == SPOKEN else "", calls, number == BROKEN)
-        if number == EMPTY and tools and NUDGE not in prompt[asked[-1].end() :]:
+        if number == EMPTY and self.written.calls:  # asked again, it says something
             return Written(thinking)
-        lost = [one for one in range(1, number) if one != EMPTY and f"Answer {one}:" not in prompt]
-        said = f"I have forgotten {lost}" if lost else "héllo 🎉 and 中文, " + "again " * (200 if number == LONG else 1)
+        known = set(range(1, number)) - {EMPTY, BROKEN}  # a broken call may be shown, and nothing come after it
+        lost = [one for one in sorted(known) if f"Answer {one}:" not in prompt]
+        said = f"{FORGOTTEN} {lost}" if lost else "héllo 🎉 and 中文, " + "again " * (200 if number == LONG else 1)
         return Written(thinking, f"Answer {number}: {said.strip()}.")
 
     def _marked(self, written: Written) -> str:
         """Return an answer with its tags."""
-        thought = f"{'' if self._opens else '<think>' + chr(10)}{written.thinking}\n</think>\n\n" if self._thinks else ""
+        thought = (
+            f"{'' if self._opens else '<think>' + chr(10)}{written.thinking}\n</think>\n\n" if self._thinks else ""
+        )
         calls = [json.dumps({"name": name, "arguments": given}) for name, given in written.calls]
         if written.is_broken:
             calls = [call[:-4] for call in calls]
@@ -154,7 +161,7 @@ def _call(tools: dict[str, dict[str, Any]], number: int, rounds: int) -> tuple[s
     runs = [name for name, fields in tools.items() if {"command", "cmd"} & fields.get("properties", {}).keys()]
     name = runs[0] if runs else next(iter(tools))
     text = "ls /nowhere" if number == FAILING else f"echo 'héllo 🎉 <b>{number}.{rounds}</b>'"
-    return name, {one: text for one in tools[name].get("required", ())}
+    return name, dict.fromkeys(tools[name].get("required", ()), text)
 
 
 @contextmanager
