@@ -70,13 +70,18 @@ def _agents(tools: Path, home: Path, url: str) -> dict[str, Agent]:
         "models": {MODEL: {"reasoning": True, "limit": {"context": 32768, "output": 4096}}},
     }
     both = dict.fromkeys(("model", "small_model"), f"potluck/{MODEL}")
-    (home / "opencode.json").write_text(json.dumps({**both, "provider": {"potluck": provider}, "permission": "allow"}))
+    (home / "opencode.json").write_text(json.dumps(both | chosen))
     codex = {"model_provider": "potluck", "model": MODEL, "check_for_update_on_startup": False}
     served = {"name": "Potluck", "base_url": f"{url}/v1", "env_key": "KEY", "wire_api": "responses"}
     codex |= {f"model_providers.potluck.{name}": text for name, text in served.items()} | {"analytics.enabled": False}
     settings = [word for name, value in codex.items() for word in ("-c", f"{name}={json.dumps(value)}")]
     names = [f"ANTHROPIC_{name}MODEL" for name in ("", "SMALL_FAST_", "DEFAULT_HAIKU_", "DEFAULT_SONNET_")]
-    claude = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_AUTH_TOKEN": KEY, **dict.fromkeys(names, MODEL)}
+    quiet = {
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+    }
+    claude = {**quiet, "ANTHROPIC_BASE_URL": url, "ANTHROPIC_AUTH_TOKEN": KEY, **dict.fromkeys(names, MODEL)}
     aider = (
         "--no-git --no-analytics --no-check-update --no-show-release-notes --no-show-model-warnings --no-pretty "
         "--yes-always --restore-chat-history --max-chat-history-tokens 100000 --message"
@@ -90,7 +95,7 @@ def _agents(tools: Path, home: Path, url: str) -> dict[str, Agent]:
             {"KEY": KEY},
         ),
         "Continue": Agent([f"{node}/cn"], ["--resume"], ["--auto", "--config", f"{home}/continue.yaml", "-p"], {}),
-        "OpenCode": Agent([f"{node}/opencode", "run"], ["-c"], ["--format", "json"], {}),
+        "OpenCode": Agent([f"{node}/opencode", "run"], ["-c"], ["--format", "json"], quiet),
         "aider": Agent(
             [f"{tools}/aider/bin/aider", "--model", f"openai/{MODEL}"],
             [],

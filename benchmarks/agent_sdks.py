@@ -42,12 +42,13 @@ async def agents(kind: str, url: str, key: str, model: str, questions: list[str]
 
 
 async def langchain(kind: str, url: str, key: str, model: str, questions: list[str]) -> AsyncIterator[str]:
-    name, options = {
+    models: dict[str, tuple[str, dict[str, Any]]] = {
         "openai": ("ChatOpenAI", {"base_url": f"{url}/v1", "api_key": key}),
         "responses": ("ChatOpenAI", {"base_url": f"{url}/v1", "api_key": key, "use_responses_api": True}),
         "anthropic": ("ChatAnthropic", {"base_url": url, "api_key": key, "max_tokens": 4096}),
         "ollama": ("ChatOllama", {"base_url": f"{url}/{key}", "reasoning": True}),
-    }[kind]
+    }
+    name, options = models[kind]
     module = import_module(f"langchain_{kind.replace('responses', 'openai')}")
     tools = [import_module("langchain_core.tools").tool(look)]
     graph = import_module("langgraph.prebuilt").create_react_agent(getattr(module, name)(model=model, **options), tools)
