@@ -49,7 +49,7 @@ FOREIGN = {
     "potluck_gateway.answers.model": "the arguments of OpenAI's tool calls",
     "potluck_gateway.formats.ollama": "Ollama's requests and answers",
     "potluck_gateway.requests": "OpenAI's tool calls and schemas",
-    "potluck_gateway.answers.tools": "llguidance's grammars, and tool calls as models write them",
+    "potluck_gateway.answers.forms": "llguidance's grammars, and tool calls as models write them",
 }
 """Module -> the format, which others define."""
 

@@ -76,6 +76,12 @@ def _embedding(**more: Any) -> Callable[[openai.OpenAI], Any]:
     return lambda client: client.embeddings.create(**fields)
 
 
+def _named(**more: Any) -> Callable[[openai.OpenAI], str | None]:
+    """Return what asks a chat with these fields, and returns which of them are named as without effect."""
+    fields = {"model": "", "messages": _HELLO, "max_tokens": 3, **more}
+    return lambda client: client.chat.completions.with_raw_response.create(**fields).headers.get("X-Potluck-Ignored")
+
+
 def _says_something(answer: Any) -> bool:
     choice, usage = answer.choices[0], answer.usage
     text = choice.message.content if hasattr(choice, "message") else choice.text
@@ -125,10 +131,11 @@ def _calls(*names: str) -> Callable[[Any], bool]:
 
 def _streams_call(chunks: Any) -> bool:
     choices = [chunk.choices[0] for chunk in chunks]
-    (call,) = [call for choice in choices for call in choice.delta.tool_calls or []]
+    first, *rest = [call for choice in choices for call in choice.delta.tool_calls or []]
     text = "".join(choice.delta.content or "" for choice in choices)
-    is_call = (call.index, call.function.name, text) == (0, "add", "")
-    return is_call and bool(json.loads(call.function.arguments)) and choices[-1].finish_reason == "tool_calls"
+    is_call = (first.index, first.function.name, text) == (0, "add", "") and not any(call.id for call in rest)
+    arguments = "".join(call.function.arguments for call in (first, *rest))
+    return is_call and bool(json.loads(arguments)) and choices[-1].finish_reason == "tool_calls"
 
 
 def _responds_with_call(response: Any) -> bool:
@@ -163,6 +170,14 @@ def _streams_response(events: Any) -> bool:
     ) and "response.output_text.delta" in kinds
 
 
+def _scores_only(answer: Any) -> bool:
+    """Whether the prompt alone comes back, with the scores of its tokens."""
+    choice = answer.choices[0]
+    scores = choice.logprobs.token_logprobs
+    is_scored = scores[0] is None and all(score < 0 for score in scores[1:])
+    return choice.text == "Count from 7 to 18:" and is_scored and answer.usage.completion_tokens == 0
+
+
 def _fits_schema(text: str) -> bool:
     return set(json.loads(text)) == {"count", "is_even"}
 
@@ -192,6 +207,11 @@ CASES: tuple[Case, ...] = (
     Case("chat", _chat(), _says_something),
     Case("chat streamed", _chat(stream=True, stream_options=_USAGE), _streams),
     Case("chat with every option", _chat(top_p=0.9, temperature=0.7, presence_penalty=0.5, frequency_penalty=0.5)),
+    Case(
+        "chat with options of other servers",
+        _chat(extra_body={"top_k": 40, "min_p": 0.05, "repetition_penalty": 1.1, "stop_token_ids": [2]}),
+        _says_something,
+    ),
     Case("chat with a seed", _twice, lambda said: said[0] == said[1]),
     Case("chat with stop", _chat(stop=["9"]), lambda answer: "9" not in answer.choices[0].message.content),
     Case("chat limited", _chat(max_tokens=1), lambda answer: answer.choices[0].finish_reason == "length"),
@@ -218,17 +238,29 @@ CASES: tuple[Case, ...] = (
     Case("chat with top scores alone", _chat(top_logprobs=3), status=400),
     Case("chat with bias", _chat(logit_bias={"7": -100}), _says_something),
     Case("chat with a bias for no token", _chat(logit_bias={"123456": 1}), status=400),
-    Case("chat with tools and no template", _chat(tools=[_TOOL]), **_UNSUPPORTED),
-    Case("chat with calls and no template", _chat(messages=_CALLED), **_UNSUPPORTED),
+    Case("chat with tools and no template", _chat(tools=[_TOOL]), _says_something),
+    Case("chat with calls and no template", _chat(messages=_CALLED), _says_something),
     Case("chat with audio", _chat(modalities=["audio"]), **_UNSUPPORTED),
-    Case("chat with effort", _chat(reasoning_effort="low"), **_UNSUPPORTED),
+    Case("chat with effort", _chat(reasoning_effort="low"), _says_something),
+    Case("chat without effort", _chat(reasoning_effort="none", verbosity="low"), _says_something),
+    Case("chat with words for the template", _chat(extra_body={"chat_template_kwargs": {"a": 1}}), _says_something),
+    Case(
+        "chat that goes on",
+        _chat(
+            messages=[*_HELLO, {"role": "assistant", "content": "7, 8,"}],
+            extra_body={"continue_final_message": True, "add_generation_prompt": False, "echo": True},
+        ),
+        lambda answer: answer.choices[0].message.content.startswith("7, 8,"),
+    ),
+    Case("chat that answers nothing", _chat(max_tokens=0), lambda answer: answer.usage.completion_tokens == 0),
     Case(
         "chat with an image",
         _chat(messages=[{"role": "user", "content": _IMAGE}]),
         status=400,
         code="unsupported_content",
     ),
-    Case("chat with the unknown", _chat(extra_body={"frobnicate": 1}), status=400, code="unknown_parameter"),
+    Case("chat with the unknown", _named(extra_body={"frobnicate": 1}), lambda named: named == "frobnicate"),
+    Case("chat with the neutral", _named(extra_body={"top_k": -1, "min_p": 0}), lambda named: named is None),
     Case("chat too hot", _chat(temperature=-1), status=400),
     Case("chat without messages", _chat(messages=[]), status=400),
     Case("chat of another model", _chat(model="gpt-4o"), status=404, code="model_not_found"),
@@ -241,7 +273,10 @@ CASES: tuple[Case, ...] = (
     Case("completion", _completion(), _says_something),
     Case("completion streamed", _completion(stream=True, stream_options=_USAGE), _streams),
     Case("completion of one in a list", _completion(prompt=["Count:"]), _says_something),
-    Case("completion of several", _completion(prompt=["a", "b"]), status=400),
+    Case("completion of several", _completion(prompt=["a", "b", "c"]), _are_three),
+    Case("completion of tokens", _completion(prompt=[5, 6, 7]), lambda answer: answer.usage.prompt_tokens == 3),
+    Case("completion of lists of tokens", _completion(prompt=[[5, 6], [7], [8]]), _are_three),
+    Case("completion of an empty list", _completion(prompt=[]), status=400),
     Case("completion of choices", _completion(n=3), _are_three),
     Case(
         "completion with scores",
@@ -249,7 +284,12 @@ CASES: tuple[Case, ...] = (
         lambda answer: "".join(answer.choices[0].logprobs.tokens) == answer.choices[0].text,
     ),
     Case("completion with bias", _completion(logit_bias={"7": -100}), _says_something),
-    Case("completion with echo", _completion(echo=True), **_UNSUPPORTED),
+    Case(
+        "completion with echo",
+        _completion(echo=True),
+        lambda answer: answer.choices[0].text.startswith("Count from 7 to 18:") and _says_something(answer),
+    ),
+    Case("completion of scores", _completion(echo=True, logprobs=1, max_tokens=0), _scores_only),
     Case("completion of the best", _completion(best_of=3), **_UNSUPPORTED),
     Case("completion in the middle", _completion(suffix="end"), **_UNSUPPORTED),
     Case("response", _response(), lambda answer: bool(answer.output_text) and answer.usage.output_tokens > 0),
@@ -261,7 +301,8 @@ CASES: tuple[Case, ...] = (
         lambda got: _fits_schema(got.output_text),
     ),
     Case("response that goes on", _response(previous_response_id="resp-1"), **_UNSUPPORTED),
-    Case("response with tools", _response(tools=[{"type": "web_search"}]), **_UNSUPPORTED),
+    Case("response with tools", _response(tools=[{"type": "web_search"}]), lambda got: bool(got.output_text)),
+    Case("response with effort", _response(reasoning={"effort": "low"}), lambda got: bool(got.output)),
     Case("response later", _response(background=True), **_UNSUPPORTED),
     Case("response of before", lambda client: client.responses.retrieve("resp-1"), **_ABSENT),
     Case("embedding", _embedding(), lambda found: len(found.data[0].embedding) > 1),
@@ -324,8 +365,8 @@ TOOL_CASES: tuple[Case, ...] = (  # for a model with `TOOL_TEMPLATE`
         _response(tools=[_FLAT_ADD], tool_choice="required", text={"format": {"type": "json_object"}}),
         **_UNSUPPORTED,
     ),
-    Case("a result without a text", _response(tools=[_FLAT_ADD], input=[{**_ITEMS[2], "output": 3}]), status=400),
-    Case("a tool of another type", _chat(tools=[{"type": "custom", "custom": {"name": "a"}}]), **_UNSUPPORTED),
+    Case("a result without a text", _response(tools=[_FLAT_ADD], input=[{**_ITEMS[2], "output": 3}])),
+    Case("a tool of another type", _named(tools=[{"type": "search"}, _TOOL]), lambda named: named == "tools[0]"),
 )
 
 

@@ -842,14 +842,6 @@
         <translation>Füge unter Administrationsbereich, Einstellungen, Verbindungen eine OpenAI-API-Verbindung hinzu:</translation>
     </message>
     <message>
-        <source>In config.yaml, below “models”:</source>
-        <translation>In config.yaml, unter „models“:</translation>
-    </message>
-    <message>
-        <source>In a terminal:</source>
-        <translation>In einem Terminal:</translation>
-    </message>
-    <message>
         <source>With OpenAI&apos;s package (pip install openai):</source>
         <translation>Mit dem Paket von OpenAI (pip install openai):</translation>
     </message>
@@ -2221,14 +2213,6 @@
         <translation>Arbeitsspeicher</translation>
     </message>
     <message>
-        <source>metrics.address {name} can be reached from other machines; nothing is shown there (set metrics.allow_remote if that is what you want)</source>
-        <translation>metrics.address {name} ist von anderen Computern aus erreichbar; dort wird nichts gezeigt (setze metrics.allow_remote, wenn du das willst)</translation>
-    </message>
-    <message>
-        <source>metrics.address {name} is not an IP address (127.0.0.1 is this machine only)</source>
-        <translation>metrics.address {name} ist keine IP-Adresse (127.0.0.1 ist nur dieser Computer)</translation>
-    </message>
-    <message>
         <source>metrics.port {port} cannot be listened on: {why}</source>
         <translation>an metrics.port {port} kann Potluck nicht lauschen: {why}</translation>
     </message>
@@ -3061,6 +3045,30 @@
         <translation>die Einladung ist aufgebraucht</translation>
     </message>
     <message>
+        <source>As Ollama&apos;s address, in programs that speak only its API:</source>
+        <translation>Als Ollamas Adresse, in Programmen, die nur dessen API sprechen:</translation>
+    </message>
+    <message>
+        <source>In Cline&apos;s settings:</source>
+        <translation>In den Einstellungen von Cline:</translation>
+    </message>
+    <message>
+        <source>In {file}:</source>
+        <translation>In {file}:</translation>
+    </message>
+    <message>
+        <source>gateway</source>
+        <translation>Gateway</translation>
+    </message>
+    <message>
+        <source>gateway.address {address} cannot be listened on: {why}</source>
+        <translation>gateway.address {address} kann nicht geöffnet werden: {why}</translation>
+    </message>
+    <message>
+        <source>only programs of this machine reach the gateway, with a key</source>
+        <translation>nur Programme dieses Computers erreichen das Gateway, mit einem Schlüssel</translation>
+    </message>
+    <message>
         <source>the invite has expired</source>
         <translation>die Einladung ist abgelaufen</translation>
     </message>
@@ -3821,6 +3829,10 @@
         <translation>wofür {what} nötig ist</translation>
     </message>
     <message>
+        <source>whoever has a key also reaches the gateway by {ways}</source>
+        <translation>wer einen Schlüssel hat, erreicht das Gateway auch über {ways}</translation>
+    </message>
+    <message>
         <source>windows can be seen</source>
         <translation>Fenster sind zu sehen</translation>
     </message>
@@ -4221,6 +4233,14 @@
         <translation>{place}: {key}: {why}</translation>
     </message>
     <message>
+        <source>{section}.address {name} can be reached from other machines, so nothing listens there (set {section}.allow_remote if that is what you want)</source>
+        <translation>{section}.address {name} ist von anderen Computern aus erreichbar, deshalb antwortet dort nichts (setze {section}.allow_remote, wenn du das willst)</translation>
+    </message>
+    <message>
+        <source>{section}.address {name} is not an IP address (127.0.0.1 is this machine only)</source>
+        <translation>{section}.address {name} ist keine IP-Adresse (127.0.0.1 ist nur dieser Computer)</translation>
+    </message>
+    <message>
         <source>{text}</source>
         <translation>{text}</translation>
     </message>
@@ -4287,6 +4307,10 @@
     <message>
         <source>{what}; it is now called {file}</source>
         <translation>{what}; sie heißt jetzt {file}</translation>
+    </message>
+    <message>
+        <source>{what}; {other}</source>
+        <translation>{what}; {other}</translation>
     </message>
     <message>
         <source>{who} can be used</source>

@@ -842,14 +842,6 @@
         <translation>En Panel de administración, Ajustes, Conexiones, añade una conexión a la API de OpenAI:</translation>
     </message>
     <message>
-        <source>In config.yaml, below “models”:</source>
-        <translation>En config.yaml, bajo «models»:</translation>
-    </message>
-    <message>
-        <source>In a terminal:</source>
-        <translation>En una terminal:</translation>
-    </message>
-    <message>
         <source>With OpenAI&apos;s package (pip install openai):</source>
         <translation>Con el paquete de OpenAI (pip install openai):</translation>
     </message>
@@ -2221,14 +2213,6 @@
         <translation>memoria</translation>
     </message>
     <message>
-        <source>metrics.address {name} can be reached from other machines; nothing is shown there (set metrics.allow_remote if that is what you want)</source>
-        <translation>metrics.address {name} es accesible desde otros equipos; allí no se muestra nada (activa metrics.allow_remote si es lo que quieres)</translation>
-    </message>
-    <message>
-        <source>metrics.address {name} is not an IP address (127.0.0.1 is this machine only)</source>
-        <translation>metrics.address {name} no es una dirección IP (127.0.0.1 es solo este equipo)</translation>
-    </message>
-    <message>
         <source>metrics.port {port} cannot be listened on: {why}</source>
         <translation>no se puede escuchar en metrics.port {port}: {why}</translation>
     </message>
@@ -3061,6 +3045,30 @@
         <translation>la invitación está agotada</translation>
     </message>
     <message>
+        <source>As Ollama&apos;s address, in programs that speak only its API:</source>
+        <translation>Como dirección de Ollama, en los programas que solo hablan su API:</translation>
+    </message>
+    <message>
+        <source>In Cline&apos;s settings:</source>
+        <translation>En los ajustes de Cline:</translation>
+    </message>
+    <message>
+        <source>In {file}:</source>
+        <translation>En {file}:</translation>
+    </message>
+    <message>
+        <source>gateway</source>
+        <translation>pasarela</translation>
+    </message>
+    <message>
+        <source>gateway.address {address} cannot be listened on: {why}</source>
+        <translation>no se puede escuchar en gateway.address {address}: {why}</translation>
+    </message>
+    <message>
+        <source>only programs of this machine reach the gateway, with a key</source>
+        <translation>solo los programas de este equipo llegan a la pasarela, con una clave</translation>
+    </message>
+    <message>
         <source>the invite has expired</source>
         <translation>la invitación ha caducado</translation>
     </message>
@@ -3821,6 +3829,10 @@
         <translation>para lo que hace falta {what}</translation>
     </message>
     <message>
+        <source>whoever has a key also reaches the gateway by {ways}</source>
+        <translation>quien tiene una clave también llega a la pasarela por {ways}</translation>
+    </message>
+    <message>
         <source>windows can be seen</source>
         <translation>las ventanas se ven</translation>
     </message>
@@ -4221,6 +4233,14 @@
         <translation>{place}: {key}: {why}</translation>
     </message>
     <message>
+        <source>{section}.address {name} can be reached from other machines, so nothing listens there (set {section}.allow_remote if that is what you want)</source>
+        <translation>{section}.address {name} es accesible desde otros equipos, así que allí no se escucha (activa {section}.allow_remote si es lo que quieres)</translation>
+    </message>
+    <message>
+        <source>{section}.address {name} is not an IP address (127.0.0.1 is this machine only)</source>
+        <translation>{section}.address {name} no es una dirección IP (127.0.0.1 es solo este equipo)</translation>
+    </message>
+    <message>
         <source>{text}</source>
         <translation>{text}</translation>
     </message>
@@ -4287,6 +4307,10 @@
     <message>
         <source>{what}; it is now called {file}</source>
         <translation>{what}; ahora se llama {file}</translation>
+    </message>
+    <message>
+        <source>{what}; {other}</source>
+        <translation>{what}; {other}</translation>
     </message>
     <message>
         <source>{who} can be used</source>

@@ -46,8 +46,13 @@ def test_openais_client_offers_tools_and_gets_calls_of_a_model_whose_template_kn
     assert not_as_documented(tool_url, KEY, TOOL_CASES) == {}
 
 
-def test_ollamas_client_chats_with_the_key_in_the_address(url: str) -> None:
-    client = ollama.Client(f"{url.removesuffix('/v1')}/{KEY}", trust_env=False)
+@pytest.fixture
+def client(url: str) -> Iterator[ollama.Client]:
+    with ollama.Client(f"{url.removesuffix('/v1')}/{KEY}", trust_env=False) as made:
+        yield made
+
+
+def test_ollamas_client_chats_with_the_key_in_the_address(client: ollama.Client) -> None:
     model = client.list().models[0].model
     assert model == FOLDER.name
     options = {"num_predict": 12, "temperature": 0, "num_ctx": 2048}
@@ -59,9 +64,8 @@ def test_ollamas_client_chats_with_the_key_in_the_address(url: str) -> None:
     wanted = {"type": "object", "properties": {"even": {"type": "boolean"}}, "required": ["even"]} | _CLOSED
     assert "even" in json.loads(client.generate(model, "Is 7 even?", format=wanted).response)
     assert len(client.embed(model, ["a", "b"]).embeddings) == 2
-    assert (len(client.embed(model, "a", dimensions=8).embeddings[0]), client.embeddings(model, "a").embedding[0]) == (
-        *(8, pytest.approx(client.embed(model, "a").embeddings[0][0])),
-    )
+    assert len(client.embed(model, "a", dimensions=8).embeddings[0]) == 8
+    assert client.embeddings(model, "a").embedding == pytest.approx(client.embed(model, "a").embeddings[0])
     shown, (running,) = client.show(model), client.ps().models
     assert shown.capabilities == ["completion", "tools", "embedding"]  # the demo model doesn't think
     assert shown.modelinfo is not None
@@ -77,11 +81,11 @@ def add(a: int, b: int) -> int:
 
 
 def test_ollamas_client_offers_tools_and_sends_calls_back(tool_url: str) -> None:
-    client = ollama.Client(f"{tool_url.removesuffix('/v1')}/{KEY}", trust_env=False)
     call = {"function": {"name": "add", "arguments": {"a": 1, "b": 2}}}
     result = {"role": "tool", "tool_name": "add", "content": "3"}
     history = [*ASKED, {"role": "assistant", "tool_calls": [call]}, result]
-    assert client.chat(FOLDER.name, history, tools=[add], options={"num_predict": 12}).eval_count
+    with ollama.Client(f"{tool_url.removesuffix('/v1')}/{KEY}", trust_env=False) as client:
+        assert client.chat(FOLDER.name, history, tools=[add], options={"num_predict": 12}).eval_count
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])

@@ -184,9 +184,10 @@ class SwarmChat:
                 on_wait(wait_text(missing))
 
     def _grammar(self, request: ChatRequest, prepared: Prepared) -> Grammar | None:
-        if prepared.form is not None and request.tools is not None and request.tools.must_call:
+        if prepared.form is not None and prepared.form.calls and request.tools is not None and request.tools.must_call:
             tools = [replace(tool, parameters=closed(tool.parameters)) for tool in request.tools.must_call]
-            return self._grammars.of_lark(call_grammar(tools, prepared.form, self._text.added.values()))
+            numbers = {text: number for number, text in self._text.added.items()}
+            return self._grammars.of_lark(call_grammar(tools, prepared.form.calls, numbers))
         return None if request.schema is None else self._grammars.of_schema(request.schema)
 
     def _bias(self, request: ChatRequest) -> Bias | None:

@@ -23,8 +23,7 @@ from transformers import PreTrainedTokenizerBase
 from potluck.errors import UsageError
 from potluck_gateway.answers import forms
 from potluck_gateway.answers.completion import Text
-from potluck_gateway.answers.forms import GENERIC, Form, form_of
-from potluck_gateway.answers.reader import opens_thinking
+from potluck_gateway.answers.forms import GENERIC, Form, form_of, opens_thinking
 from potluck_gateway.answers.templates import BoundedRenderer
 from potluck_gateway.requests import ChatMessage, ChatRequest
 
@@ -68,13 +67,14 @@ class Prompts:
     def thinks(self) -> bool:
         """Tell whether the model's answers may begin with thinking."""
         template = self._template(has_tools=False)
-        form = None if template is None else form_of(template, self._text.added.values())
-        return form is not None and form.thinks
+        return template is not None and form_of(template, self._text.added.values()).thinks
 
     def _rendered(self, request: ChatRequest, template: str) -> Prepared:
         known = form_of(template, self._text.added.values())
         first: UsageError | None = None
-        for messages, is_native in _ways(request, knows_tools=known is not None and known.knows_calls):
+        must_call = request.tools is not None and bool(request.tools.must_call)
+        knows_tools = known.calls is not None and (known.calls.shape is not None or not must_call)
+        for messages, is_native in _ways(request, knows_tools=knows_tools):
             try:
                 shown = [_templated(message, template) for message in _named(messages, template)]
                 tools = [tool.definition for tool in request.tools.offered] if request.tools and is_native else None
@@ -84,8 +84,8 @@ class Prompts:
                 continue
             if all(text in rendered for text in _must_appear(request, is_native=is_native)):
                 tokens = self._text.tokenizer(rendered, return_tensors="pt", add_special_tokens=False).input_ids
-                form = known if is_native or known is None else replace(known, **forms.calls_of(GENERIC))
-                return Prepared(tokens, form, not request.continues and opens_thinking(form or GENERIC, rendered))
+                form = known if is_native else replace(known, calls=GENERIC.calls)
+                return Prepared(tokens, form, not request.continues and opens_thinking(form, rendered))
         raise first or UsageError("the model's chat template leaves out a part of this conversation")
 
     def _template(self, *, has_tools: bool) -> str | None:

@@ -1,121 +1,136 @@
 """Reads and writes OpenAI's chat completions. Pure. Source: the API reference, "Create chat completion".
 
-Two fields are ours, as in `completions_format`: `max_wait_s` and `with_details`.
+Some fields are of other servers: `top_k` and its like, `chat_template_kwargs` and `continue_final_message` are vLLM's.
+Thinking, which the reference has no place for, is written as `reasoning_content` and as `reasoning`: programs look for
+one of them. Two fields are ours, as in `completions`: `max_wait_s` and `with_details`.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from potluck.protocol.codec import builtins
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, Part
-from potluck_gateway.answers.tools import parse_tools
+from potluck_gateway.answers.answer import Answer, Answers, Kind, Part, ToolCall
+from potluck_gateway.formats import fields
+from potluck_gateway.formats.history import History
 from potluck_gateway.formats.scores import chat_scores
 from potluck_gateway.formats.writing import EVENTS, comment, error_body, event, new_id
-from potluck_gateway.requests import (
-    ACCOUNTS,
-    CHOICES,
-    LEAVE_OUT,
-    MAX_TOP_SCORES,
-    SAMPLING,
-    BadRequestError,
-    ChatRequest,
-    FieldRules,
-    check_fields,
-    parse_choices,
-    parse_max_tokens,
-    parse_max_wait,
-    parse_messages,
-    parse_number,
-    parse_object,
-    parse_response_format,
-    parse_sampling,
-)
+from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest
 
 DONE = b"data: [DONE]\n\n"
-_RULES = FieldRules(
-    SAMPLING
-    | CHOICES
-    | {"messages", "model", "max_tokens", "max_completion_tokens", "response_format", "max_wait_s", "top_logprobs"}
-    | {"with_details"}
-    | {"tools", "tool_choice", "parallel_tool_calls"},
-    ACCOUNTS,
-    {
-        "functions": (([],), "use tools"),
-        "modalities": ((["text"],), "answers are texts"),
-        "reasoning_effort": ((), LEAVE_OUT),
-    },
-)
+_OTHER_FORMS = ("grammar", "guided_choice", "guided_grammar", "guided_json", "guided_regex", "structured_outputs")
+_REFUSED: fields.Refused = {
+    "modalities": ((["text"],), "answers are texts"),
+    **dict.fromkeys(_OTHER_FORMS, ((), "use response_format")),
+}
 
 
-def parse_chat(body: bytes, most_tokens: int) -> ChatRequest:
-    """Parse a request; `most_tokens` limits the answer even if more are asked for. Raises BadRequestError."""
-    asked = parse_object(body)
-    ignored = check_fields(asked, _RULES)
-    wanted = asked.get("max_completion_tokens") or asked.get("max_tokens") or most_tokens
+class _Fields(fields.ChoiceFields, kw_only=True):
+    messages: Any = None
+    max_completion_tokens: fields.Limit | None = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Meta(ge=0, le=fields.MAX_TOP_SCORES)] | None = None
+    response_format: Any = None
+    tools: Any = None
+    tool_choice: Any = None
+    functions: list[Any] | None = None
+    function_call: Any = None
+    parallel_tool_calls: bool | None = None
+    reasoning_effort: str | None = None
+    enable_thinking: bool | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+    continue_final_message: bool | None = None
+    add_generation_prompt: bool | None = None  # says nothing more
+    echo: bool | None = None
+
+
+def parse_chat(body: bytes) -> ChatRequest:
+    """Parse a request. Raises BadRequestError."""
+    asked, ignored = fields.read_fields(fields.parse_object(body), _Fields, _REFUSED)
+    history = History()
+    history.add_all(asked.messages)
+    given, choice = asked.tools, asked.tool_choice
+    if asked.functions and not given:
+        given, choice = [{"function": function} for function in asked.functions], asked.function_call
+    tools, left_out = fields.parse_tools(given, choice, is_parallel=asked.parallel_tool_calls is not False)
+    schema = fields.parse_schema(asked.response_format)
+    fields.check_one_form(schema, tools, "response_format")
+    continues = _continues(asked, history.messages[-1])
+    limit = asked.max_tokens if asked.max_completion_tokens is None else asked.max_completion_tokens
     return ChatRequest(
-        messages=parse_messages(asked.get("messages")),
-        max_tokens=parse_max_tokens(wanted, most_tokens),
-        max_wait_s=parse_max_wait(asked.get("max_wait_s")),
-        schema=parse_response_format(asked.get("response_format")),
-        tools=parse_tools(asked),
-        with_details=asked.get("with_details") is True,
-        ignored=ignored,
-        num_top=_parse_num_top(asked),
-        **parse_choices(asked),
-        **parse_sampling(asked),
+        messages=tuple(history.messages),
+        max_tokens=fields.limit(limit),
+        echoes=continues and asked.echo is True,
+        continues=continues,
+        template_kwargs=fields.effort_switches(asked.reasoning_effort)
+        | fields.thinking_switches(asked.enable_thinking, None)
+        | (asked.chat_template_kwargs or {}),
+        schema=schema,
+        tools=tools,
+        num_top=_num_top(asked),
+        ignored=(*ignored, *left_out, *history.left_out),
+        **asked.shared(),
     )
 
 
-def _parse_num_top(asked: dict[str, Any]) -> int | None:
+def _continues(asked: _Fields, last: ChatMessage) -> bool:
+    if asked.continue_final_message is True and (last.role != "assistant" or last.calls):
+        raise BadRequestError("continue_final_message needs a last message of the assistant, without calls")
+    return asked.continue_final_message is True
+
+
+def _num_top(asked: _Fields) -> int | None:
     """Return how many likely tokens a chat wants to see at each step; None if it wants no scores."""
-    has_scores, most = asked.get("logprobs") or False, asked.get("top_logprobs") or 0
-    if not isinstance(has_scores, bool):
-        raise BadRequestError("logprobs must be true or false")
-    if most and not has_scores:
+    if asked.top_logprobs and not asked.logprobs:
         raise BadRequestError("top_logprobs needs logprobs: true")
-    return int(parse_number(most, "top_logprobs", 0, MAX_TOP_SCORES)) if has_scores else None
+    return asked.top_logprobs or 0 if asked.logprobs else None
 
 
 class ChatFormat:
     media_type = EVENTS
 
-    def __init__(self, model: str, *, with_usage: bool, num_choices: int = 1, with_details: bool = False) -> None:
-        """Args: with_usage: a stream ends with the counts of tokens; with_details: `potluck` says why it waits."""
-        self._with_details = with_details
-        self._with_usage = with_usage
-        self._num_choices = num_choices
+    def __init__(self, model: str, asked: ChatRequest) -> None:
+        self._asked = asked
         self._shared = {"id": new_id("chatcmpl"), "created": int(time.time()), "model": model}
+        self._begun: list[list[str]] = [[] for _ in range(asked.num_choices)]  # ids of the calls of each choice
 
     def whole(self, answers: Answers) -> dict[str, Any]:
         choices = [_choice(index, answer) for index, answer in enumerate(answers)]
-        return {**self._shared, "object": "chat.completion", "choices": choices, "usage": usage(answers)}
+        counts = usage(answers, self._asked.num_choices)
+        return {**self._shared, "object": "chat.completion", "choices": choices, "usage": counts}
 
     def begin(self) -> bytes:
         start = {"role": "assistant", "content": ""}
-        return b"".join(self._chunk(index, start) for index in range(self._num_choices))
+        return b"".join(self._chunk(index, start) for index in range(self._asked.num_choices))
 
     def part(self, part: Part) -> bytes:
-        return self._chunk(part.index, {"content": part.text}, **_logprobs(part))
+        if part.call is not None:
+            return self._chunk(part.index, {"tool_calls": [self._call(part.index, part.call, part.text)]})
+        said = _thoughts(part.text) if part.kind is Kind.THINKING else {"content": part.text}
+        return self._chunk(part.index, said, **_logprobs(part))
 
     def wait(self, sentence: Sentence) -> bytes:
-        return self._event([], potluck=builtins(sentence)) if self._with_details else comment(sentence)
+        return self._event([], potluck=builtins(sentence)) if self._asked.with_details else comment(sentence)
 
     def end(self, answers: Answers) -> bytes:
-        ends = [self._end(index, answer) for index, answer in enumerate(answers)]
-        counts = self._event([], usage=usage(answers)) if self._with_usage else b""
-        return b"".join(ends) + counts + DONE
-
-    def _end(self, index: int, answer: Answer) -> bytes:
-        calls = [{"index": number} | call for number, call in enumerate(_calls(answer))]
-        return (self._chunk(index, {"tool_calls": calls}) if calls else b"") + self._chunk(
-            index, {}, answer.reason, **details(answer)
-        )
+        ends = [self._chunk(index, {}, answer.reason, **details(answer)) for index, answer in enumerate(answers)]
+        counts = usage(answers, self._asked.num_choices)
+        return b"".join(ends) + (self._event([], usage=counts) if self._asked.with_usage else b"") + DONE
 
     def failure(self, sentence: Sentence) -> bytes:
         return event(error_body(sentence, 500))
+
+    def _call(self, index: int, call: ToolCall, text: str) -> dict[str, Any]:
+        """Return new text of the arguments of a call. Only the first has the name."""
+        begun = self._begun[index]
+        if call.call_id in begun:
+            return {"index": begun.index(call.call_id), "function": {"arguments": text}}
+        begun.append(call.call_id)
+        return {"index": len(begun) - 1, **_written(call, text)}
 
     def _chunk(self, index: int, delta: dict[str, Any], reason: str | None = None, **more: object) -> bytes:
         return self._event([{"index": index, "delta": delta, "finish_reason": reason, **more}])
@@ -125,8 +140,9 @@ class ChatFormat:
 
 
 def _choice(index: int, answer: Answer) -> dict[str, Any]:
-    calls = {"tool_calls": _calls(answer)} if answer.calls else {}
-    message = {"role": "assistant", "content": answer.text or (None if calls else ""), **calls}
+    calls = {"tool_calls": [_written(call, call.arguments) for call in answer.calls]} if answer.calls else {}
+    thinking = _thoughts(answer.thinking) if answer.thinking else {}
+    message = {"role": "assistant", "content": answer.text or (None if calls else ""), **thinking, **calls}
     return (
         {"index": index, "message": message, "logprobs": None, "finish_reason": answer.reason}
         | _logprobs(answer)
@@ -134,11 +150,12 @@ def _choice(index: int, answer: Answer) -> dict[str, Any]:
     )
 
 
-def _calls(answer: Answer) -> list[dict[str, Any]]:
-    return [
-        {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-        for call in answer.calls
-    ]
+def _thoughts(text: str) -> dict[str, Any]:
+    return {"reasoning_content": text, "reasoning": text}
+
+
+def _written(call: ToolCall, arguments: str) -> dict[str, Any]:
+    return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
 def _logprobs(scored: Answer | Part) -> dict[str, Any]:
@@ -150,7 +167,14 @@ def details(answer: Answer) -> dict[str, Any]:
     return {} if answer.details is None else {"potluck": builtins(answer.details)}
 
 
-def usage(answers: Answers) -> dict[str, int]:
-    """Return the counts of tokens. The prompt counts once, however many choices there are."""
-    prompt, answer = answers[0].prompt_tokens, sum(one.answer_tokens for one in answers)
-    return {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
+def usage(answers: Answers, num_choices: int) -> dict[str, Any]:
+    """Return the counts of tokens. Each prompt counts once, however many choices it has."""
+    firsts = answers[::num_choices]
+    prompt, answer = sum(one.prompt_tokens for one in firsts), sum(one.answer_tokens for one in answers)
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": answer,
+        "total_tokens": prompt + answer,
+        "prompt_tokens_details": {"cached_tokens": sum(one.cached_tokens for one in firsts)},
+        "completion_tokens_details": {"reasoning_tokens": sum(one.thinking_tokens for one in answers)},
+    }

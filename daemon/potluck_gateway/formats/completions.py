@@ -8,76 +8,69 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from potluck.sentences import Sentence
 from potluck_gateway.answers.answer import Answers, Part, TokenScore
+from potluck_gateway.formats import fields
 from potluck_gateway.formats.chat import DONE, details, usage
 from potluck_gateway.formats.scores import completion_scores
 from potluck_gateway.formats.writing import EVENTS, comment, error_body, event, new_id
-from potluck_gateway.requests import (
-    ACCOUNTS,
-    CHOICES,
-    MAX_TOP_SCORES,
-    SAMPLING,
-    BadRequestError,
-    ChatRequest,
-    FieldRules,
-    check_fields,
-    parse_choices,
-    parse_max_tokens,
-    parse_max_wait,
-    parse_number,
-    parse_object,
-    parse_sampling,
-)
+from potluck_gateway.requests import BadRequestError, ChatRequest, Prompt
 
+MAX_PROMPTS = 128
 _DEFAULT_TOKENS = 16  # as in the reference
-_RULES = FieldRules(
-    SAMPLING | CHOICES | {"prompt", "model", "max_tokens", "max_wait_s", "with_details"},
-    ACCOUNTS,
-    {
-        "best_of": ((1,), "ask for n answers and choose"),
-        "echo": ((False,), "put the prompt before the answer yourself"),
-        "suffix": (("",), "the model only goes on with a text"),
-    },
-)
+_REFUSED: fields.Refused = {"suffix": (("",), "the model only goes on with a text")}
 
 
-def parse_completion(body: bytes, most_tokens: int) -> ChatRequest:
+class _Fields(fields.ChoiceFields, kw_only=True):
+    prompt: Any = None
+    echo: bool | None = None
+    best_of: int | None = None
+    logprobs: Annotated[int, Meta(ge=0, le=fields.MAX_TOP_SCORES)] | None = None
+
+
+def parse_completion(body: bytes) -> ChatRequest:
     """Parse a request as `parse_chat` does."""
-    asked = parse_object(body)
-    ignored = check_fields(asked, _RULES)
-    given = asked.get("prompt")
-    prompt = given[0] if isinstance(given, list) and len(given) == 1 else given
-    if not isinstance(prompt, str) or not prompt:
-        raise BadRequestError("prompt must be one text")
-    wanted = asked.get("max_tokens") or _DEFAULT_TOKENS
-    num_top = asked.get("logprobs")
+    asked, ignored = fields.read_fields(fields.parse_object(body), _Fields, _REFUSED)
+    if asked.best_of not in (None, 1, asked.n):
+        raise BadRequestError("best_of is not supported here: ask for n and choose", code="unsupported_parameter")
     return ChatRequest(
-        (),
-        parse_max_tokens(wanted, most_tokens),
-        max_wait_s=parse_max_wait(asked.get("max_wait_s")),
-        prompt=prompt,
-        with_details=asked.get("with_details") is True,
-        num_top=None if num_top is None else int(parse_number(num_top, "logprobs", 0, MAX_TOP_SCORES)),
+        prompts=_prompts(asked.prompt),
+        max_tokens=fields.limit(_DEFAULT_TOKENS if asked.max_tokens is None else asked.max_tokens),
+        echoes=asked.echo is True,
+        num_top=asked.logprobs,
         ignored=ignored,
-        **parse_choices(asked),
-        **parse_sampling(asked),
+        **asked.shared(),
     )
+
+
+def _prompts(given: Any) -> tuple[Prompt, ...]:
+    """Return the prompts of a request, which may also be a single one."""
+    items = given if isinstance(given, list) and given and type(given[0]) is not int else [given]
+    if not 1 <= len(items) <= MAX_PROMPTS or not all(map(_is_prompt, items)):
+        raise BadRequestError(f"prompt must be a text or a list of tokens, or a list of 1 to {MAX_PROMPTS} of these")
+    return tuple(item if isinstance(item, str) else tuple(item) for item in items)
+
+
+def _is_prompt(item: object) -> bool:
+    if isinstance(item, list):
+        return bool(item) and all(type(token) is int and 0 <= token < 1 << 31 for token in item)
+    return isinstance(item, str) and bool(item)
 
 
 class CompletionFormat:
     media_type = EVENTS
 
-    def __init__(self, model: str, *, with_usage: bool) -> None:
-        """`with_usage`: whether a stream ends with the counts of tokens."""
-        self._with_usage = with_usage
+    def __init__(self, model: str, asked: ChatRequest) -> None:
+        self._asked = asked
         self._shared = {"id": new_id("cmpl"), "object": "text_completion", "created": int(time.time()), "model": model}
 
     def whole(self, answers: Answers) -> dict[str, Any]:
         choices = [_choice(n, one.text, one.reason, one.scores) | details(one) for n, one in enumerate(answers)]
-        return {**self._shared, "choices": choices, "usage": usage(answers)}
+        return {**self._shared, "choices": choices, "usage": usage(answers, self._asked.num_choices)}
 
     def begin(self) -> bytes:
         return b""
@@ -91,8 +84,8 @@ class CompletionFormat:
     def end(self, answers: Answers) -> bytes:
         last = [_choice(n, "", one.reason) | details(one) for n, one in enumerate(answers)]
         ends = [event({**self._shared, "choices": [choice]}) for choice in last]
-        counts = event({**self._shared, "choices": [], "usage": usage(answers)}) if self._with_usage else b""
-        return b"".join(ends) + counts + DONE
+        counts = event({**self._shared, "choices": [], "usage": usage(answers, self._asked.num_choices)})
+        return b"".join(ends) + (counts if self._asked.with_usage else b"") + DONE
 
     def failure(self, sentence: Sentence) -> bytes:
         return event(error_body(sentence, 500))

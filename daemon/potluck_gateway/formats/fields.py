@@ -18,8 +18,9 @@ from potluck_gateway.requests import ANY_OBJECT, BadRequestError, Sampling, Tool
 MAX_BODY_BYTES = 32 << 20  # agents send what they have read
 MAX_CHOICES = 128
 MAX_TOP_SCORES = 20  # as in OpenAI's reference
-_MAX_NAMED = 32  # ignored fields
+MAX_NAMED = 32  # fields, tools and pieces of history without effect, each
 
+R = TypeVar("R")
 T = TypeVar("T", bound=Struct)
 Refused = Mapping[str, tuple[tuple[object, ...], str]]
 """Field -> the values that change nothing beside null, and what to do instead."""
@@ -92,29 +93,50 @@ class ChoiceFields(SamplingFields, kw_only=True):
         }
 
 
+class _Function(Struct):
+    name: Annotated[str, Meta(min_length=1, max_length=256)]
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+    def tool(self) -> Tool:
+        nothing = {"properties": {}, "additionalProperties": False}
+        return Tool(self.name, {"type": "object", **(self.parameters or nothing)}, self.description or "")
+
+
+class _Tool(Struct):
+    type: str = "function"
+    function: _Function | None = None
+
+    @property
+    def is_offered(self) -> bool:
+        return self.type == "function" and self.function is not None
+
+
+class _Allowed(Struct):
+    mode: str = "auto"
+    tools: list[Any] = []
+
+
 def parse_object(body: bytes) -> dict[str, Any]:
     """Read a JSON object. Halves of surrogate pairs, which no text may have, become question marks."""
     try:
-        asked = json.loads(body)
+        asked = json.loads(body.decode("utf-8-sig", "replace"), parse_constant=_no_number)
+        asked = _without_halves(asked) if b"\\ud" in body.lower() else asked
     except (ValueError, RecursionError) as error:
         raise BadRequestError(f"the request is no JSON: {error}") from None
     if not isinstance(asked, dict):
         raise BadRequestError("expected a JSON object")
-    return _without_halves(asked) if b"\\ud" in body.lower() else asked
+    return asked
 
 
 def read_fields(asked: dict[str, Any], kind: type[T], refused: Refused) -> tuple[T, tuple[str, ...]]:
     """Return the fields that `kind` declares, and the names of those that have no effect. Raises BadRequestError."""
-    given = {name: value for name, value in asked.items() if value is not None}
+    given = {name: _whole(value) for name, value in asked.items() if value is not None}
     for name, (neutral, advice) in refused.items():
         if name in given and given[name] not in neutral:
             raise BadRequestError(f"{name} is not supported here: {advice}", code="unsupported_parameter")
-    try:
-        fields = msgspec.convert(given, kind)
-    except msgspec.ValidationError as error:
-        raise BadRequestError(str(error)) from None
     known = {*kind.__struct_fields__, *refused}
-    return fields, tuple(sorted(name[:64] for name in given.keys() - known))[:_MAX_NAMED]
+    return _read(given, kind), tuple(sorted(name[:64] for name in given.keys() - known))[:MAX_NAMED]
 
 
 def limit(given: int | None) -> int | None:
@@ -131,17 +153,27 @@ def stops(given: Stop) -> tuple[str, ...]:
     return tuple(word for word in ([given] if isinstance(given, str) else given or ()) if word)
 
 
+def effort_switches(effort: str | None) -> dict[str, Any]:
+    """Return the same as `thinking_switches` for OpenAI's `reasoning_effort`."""
+    is_on = None if effort is None else effort != "none"
+    return thinking_switches(is_on, effort if is_on else None)
+
+
 def parse_schema(given: object) -> str | None:
     """Return the JSON schema that a `response_format` asks for; None if any text will do."""
-    kind = given.get("type") if isinstance(given, dict) else "text" if given is None else None
-    if kind == "text":
-        return None
-    if kind == "json_object":
-        return ANY_OBJECT
-    wanted = given.get("json_schema") if isinstance(given, dict) and kind == "json_schema" else None
+    form = {"type": "text"} if given is None else given if isinstance(given, dict) else {}
+    if form.get("type") in ("text", "json_object"):
+        return None if form["type"] == "text" else ANY_OBJECT
+    wanted = form.get("json_schema") if form.get("type") == "json_schema" else None
     if not isinstance(wanted, dict) or not isinstance(wanted.get("schema"), dict):
         raise BadRequestError("response_format must be of type text, json_object, or json_schema with a schema")
     return json.dumps(wanted["schema"])
+
+
+def check_one_form(schema: str | None, tools: Tools | None, name: str) -> None:
+    """Raise BadRequestError if an answer has to be a call and to match the schema of field `name`."""
+    if schema is not None and tools is not None and tools.must_call:
+        raise BadRequestError(f"{name} leaves no room for a call: leave out one", code="unsupported_parameter")
 
 
 def parse_tools(given: object, choice: object, *, is_parallel: bool) -> tuple[Tools | None, tuple[str, ...]]:
@@ -150,38 +182,36 @@ def parse_tools(given: object, choice: object, *, is_parallel: bool) -> tuple[To
     Tools of kinds that run elsewhere (searches, computers) cannot be offered; an agent works without them. None if
     there are no others, or if calls are forbidden. Raises BadRequestError.
     """
-    if not isinstance(given or [], list):
-        raise BadRequestError("tools must be a list")
-    items = list(given or [])  # type: ignore[call-overload]
-    offered = tuple(tool for item in items if (tool := _tool(item)) is not None)
-    left_out = tuple(f"tools[{index}]" for index, item in enumerate(items) if _tool(item) is None)
-    named = choice.get("function", choice) if isinstance(choice, dict) else None
+    items = _read(given or [], list[_Tool])
+    offered = tuple(item.function.tool() for item in items if item.is_offered and item.function is not None)
+    left_out = tuple(f"tools[{index}]" for index, item in enumerate(items) if not item.is_offered)[:MAX_NAMED]
+    if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
+        allowed = _read(choice.get("allowed_tools", choice), _Allowed)
+        names = [_name(item) for item in allowed.tools]
+        offered, choice = tuple(tool for tool in offered if tool.name in names), allowed.mode
     if choice in (None, "auto", "none") or (choice == "required" and not offered and left_out):
         return (None if choice == "none" or not offered else Tools(offered, (), is_parallel)), left_out
-    if choice != "required" and not (isinstance(named, dict) and isinstance(named.get("name"), str)):
+    name = _name(choice)
+    if choice != "required" and name is None:
         raise BadRequestError("tool_choice must be none, auto, required, or name a function")
-    wanted = offered if named is None else tuple(tool for tool in offered if tool.name == named["name"])
+    wanted = tuple(tool for tool in offered if name in (None, tool.name))
     if not wanted:
         raise BadRequestError("tool_choice asks for a tool that tools does not have")
     return Tools(offered, wanted, is_parallel=False), left_out
 
 
-def _tool(item: object) -> Tool | None:
-    """Return a tool of type function; None for other kinds. Raises BadRequestError for a broken one."""
-    if not isinstance(item, dict):
-        raise BadRequestError("a tool must be an object")
-    function = item.get("function")
-    if item.get("type", "function") != "function" or not isinstance(function, dict):
-        return None
-    name, parameters, told = function.get("name"), function.get("parameters"), function.get("description") or ""
-    if not isinstance(name, str) or not 1 <= len(name) <= 256:
-        raise BadRequestError("a function needs a name of at most 256 letters")
-    if not isinstance(parameters or {}, dict) or not isinstance(told, str):
-        raise BadRequestError(f"the parameters of {name} must be a JSON schema, and its description a text")
-    nothing = {"type": "object", "properties": {}, "additionalProperties": False}
-    return Tool(
-        name, {"type": "object", **parameters} if parameters else nothing, told if isinstance(told, str) else ""
-    )
+def _name(item: object) -> str | None:
+    """Return which function a choice or a tool names; None if it names none."""
+    function = item.get("function", item) if isinstance(item, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _read(given: object, kind: type[R]) -> R:
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        raise BadRequestError(str(error)) from None
 
 
 def _token(name: str) -> int:
@@ -190,9 +220,23 @@ def _token(name: str) -> int:
     return int(name)
 
 
+def without_halves(text: str) -> str:
+    """Replace halves of surrogate pairs in a text."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def _without_halves(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return without_halves(value)
     if isinstance(value, list):
         return [_without_halves(item) for item in value]
     return {_without_halves(k): _without_halves(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _whole(value: Any) -> Any:
+    """Return 5.0 as 5, because some programs know no other numbers."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

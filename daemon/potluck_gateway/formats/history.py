@@ -11,12 +11,13 @@ import json
 from typing import Any
 
 from potluck_gateway.answers.answer import ToolCall
+from potluck_gateway.formats.fields import MAX_NAMED, without_halves
 from potluck_gateway.requests import BadRequestError, ChatMessage
 
 _ROLES = {"developer": "system", "function": "tool", "model": "assistant", "human": "user", "ai": "assistant"}
 _KNOWN = frozenset(["system", "user", "assistant", "tool"])
-_TEXTS = ("text", "input_text", "output_text", "refusal", "summary_text", "reasoning_text")
-_THOUGHTS = ("thinking", "reasoning")
+_TEXTS = ("text", "input_text", "output_text", "refusal", None)  # also of parts without a type
+_THOUGHTS = ("thinking", "reasoning", "summary_text", "reasoning_text")
 _SEPARATOR = "\n"  # between the text parts of a message, as other servers do
 
 
@@ -27,57 +28,58 @@ class History:
         self.messages: list[ChatMessage] = []
         self.left_out: list[str] = []
 
-    def add_all(self, given: object) -> None:
-        """Add the messages of OpenAI's chat or of Ollama's. Raises BadRequestError if one is no message."""
-        if not isinstance(given, list) or not given:
-            raise BadRequestError("messages must be a list of at least one message")
-        roles = [_role(item) for item in given]
-        for number, item in enumerate(given):
-            self.add(item, is_new="assistant" not in roles[number:])
+    def add_all(self, given: object, name: str = "messages", *, joins: bool = False) -> None:
+        """Add the messages of OpenAI's chat or of Ollama's. Raises BadRequestError if one is no message.
 
-    def add(self, given: object, *, is_new: bool = False) -> None:
-        """Add a message. `is_new`: no answer has followed yet, so what isn't text is refused."""
+        `joins`: an answer may be split to several messages, and None is one to leave out.
+        """
+        if not isinstance(given, list) or not given:
+            raise BadRequestError(f"{name} must be a list of at least one message")
+        answered = max((n for n, item in enumerate(given) if item and _role(item) == "assistant"), default=-1)
+        for number, item in enumerate(given):
+            place = f"{name}[{number}]"
+            if joins and item is None:
+                self.leave_out(place)
+                continue
+            message = self.message(item, place, is_new=number > answered)
+            if joins and self.messages and self.messages[-1].role == message.role == "assistant":
+                message = _joined(self.messages.pop(), message)
+            self.messages.append(message)
+
+    def message(self, given: object, place: str, *, is_new: bool = False) -> ChatMessage:
+        """Return a message. `is_new`: no answer has followed yet, so what a user says beside text is refused."""
         role = _role(given)
         assert isinstance(given, dict)
-        place = f"messages[{len(self.messages)}]"
-        text, thinking = self.content(given.get("content"), place, is_new=is_new)
-        thoughts = (given.get("reasoning_content"), given.get("reasoning"), given.get("thinking"))
-        thinking = next((thought for thought in thoughts if thought and isinstance(thought, str)), thinking)
-        refusal = given.get("refusal")
+        is_question = is_new and role == "user"
+        text, thinking = self.content(given.get("content"), place, is_question=is_question)
         if given.get("images"):
-            raise BadRequestError("this model takes only text, no images", code="unsupported_content")
-        calls = given.get("tool_calls") or (
-            [{"function": given["function_call"]}] if given.get("function_call") else []
-        )
-        call_id = given.get("tool_call_id", given.get("name") if role == "tool" else None)
-        self.messages.append(
-            ChatMessage(
-                role,
-                text or (refusal if isinstance(refusal, str) else ""),
-                self.calls(calls, place) if role == "assistant" else (),
-                call_id if isinstance(call_id, str) else None,
-                thinking if role == "assistant" else "",
-            )
-        )
+            self.leave_out(f"{place}.images", "image", is_question=is_question)
+        refusal = given.get("refusal")
+        text = text or (refusal if isinstance(refusal, str) else "")
+        if role == "assistant":
+            thoughts = (given.get("reasoning_content"), given.get("reasoning"), given.get("thinking"))
+            thinking = next((thought for thought in thoughts if thought and isinstance(thought, str)), thinking)
+            return ChatMessage(role, text, self.calls(_calls_of(given), place), thinking=thinking)
+        named = (given.get("tool_call_id"), given.get("name"), given.get("tool_name"))
+        call_id = next((name for name in named if role == "tool" and name and isinstance(name, str)), None)
+        return ChatMessage(role, text, call_id=call_id)
 
-    def content(self, given: object, place: str, *, is_new: bool = False) -> tuple[str, str]:
-        """Return the text and the thinking in the content of a message. `is_new`: what isn't text is refused."""
+    def content(self, given: object, place: str, *, is_question: bool = False) -> tuple[str, str]:
+        """Return the text and the thinking in the content of a message. What isn't text in a question is refused."""
         if given is None or isinstance(given, str):
             return given or "", ""
         texts: list[str] = []
         thoughts: list[str] = []
         for number, part in enumerate(given if isinstance(given, list) else [given]):
-            kind = part.get("type") if isinstance(part, dict) else None
+            kind = part.get("type") if isinstance(part, dict) else type(part).__name__
             if isinstance(part, str):
                 texts.append(part)
             elif isinstance(part, dict) and kind in _THOUGHTS:
                 thoughts.append(str(part.get("thinking") or part.get("text") or ""))
-            elif isinstance(part, dict) and kind in (*_TEXTS, None) and _text_of(part) is not None:
+            elif isinstance(part, dict) and kind in _TEXTS and _text_of(part) is not None:
                 texts.append(str(_text_of(part)))
-            elif is_new and kind is not None:
-                raise BadRequestError(f"this model takes only text, not {str(kind)[:64]!r}", code="unsupported_content")
             else:
-                self.left_out.append(f"{place}.content[{number}]")
+                self.leave_out(f"{place}.content[{number}]", kind, is_question=is_question and kind not in _TEXTS)
         return _SEPARATOR.join(texts), _SEPARATOR.join(filter(None, thoughts))
 
     def calls(self, given: object, place: str) -> tuple[ToolCall, ...]:
@@ -87,26 +89,46 @@ class History:
             function = item.get("function", item.get("custom", item)) if isinstance(item, dict) else None
             name = function.get("name") if isinstance(function, dict) else None
             if not isinstance(item, dict) or not isinstance(function, dict) or not isinstance(name, str):
-                self.left_out.append(f"{place}.tool_calls[{number}]")
+                self.leave_out(f"{place}.tool_calls[{number}]")
                 continue
             call_id = item.get("id") or item.get("call_id") or f"call_{len(self.messages)}_{number}"
-            found.append(
-                ToolCall(str(call_id)[:256], name, arguments_of(function.get("arguments", function.get("input"))))
-            )
+            arguments = arguments_of(function.get("arguments", function.get("input")))
+            found.append(ToolCall(str(call_id)[:256], name, arguments))
         return tuple(found)
+
+    def leave_out(self, place: str, kind: object = None, *, is_question: bool = False) -> None:
+        """Name what is left out. Raises BadRequestError if a question is about it."""
+        if is_question:
+            raise BadRequestError(f"this model takes only text, not {str(kind)[:64]!r}", code="unsupported_content")
+        if len(self.left_out) < MAX_NAMED:
+            self.left_out.append(place)
+
+
+def _joined(first: ChatMessage, then: ChatMessage) -> ChatMessage:
+    """Return one message with the thinking, the text and the calls of two."""
+    text = _SEPARATOR.join(filter(None, (first.content, then.content)))
+    thinking = _SEPARATOR.join(filter(None, (first.thinking, then.thinking)))
+    return ChatMessage("assistant", text, first.calls + then.calls, thinking=thinking)
 
 
 def arguments_of(given: object) -> str:
     """Return arguments as a JSON object. Those that are none, as a model wrote them, become its only field."""
-    read = given
-    if isinstance(given, str) and given.strip():
-        try:
-            read = json.loads(given)
-        except (ValueError, RecursionError):
-            read = {"arguments": given}
+    try:
+        return _object_of(json.loads(given.strip() or "{}") if isinstance(given, str) else given)
+    except (ValueError, RecursionError):
+        return _object_of(str(given))
+
+
+def _object_of(read: object) -> str:
     if not isinstance(read, dict):
         read = {"arguments": read} if read else {}
-    return json.dumps(read, ensure_ascii=False)
+    return without_halves(json.dumps(read, ensure_ascii=False))
+
+
+def _calls_of(given: dict[str, Any]) -> object:
+    """Return the calls of a message, also of the oldest kind, whose result only has the name of the function."""
+    old = given.get("function_call")
+    return given.get("tool_calls") or ([{"id": old.get("name"), "function": old}] if isinstance(old, dict) else [])
 
 
 def _role(given: object) -> str:

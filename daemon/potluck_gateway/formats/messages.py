@@ -15,7 +15,7 @@ from potluck.sentences import Sentence
 from potluck_gateway.answers.answer import Answer, Answers, Kind, Part
 from potluck_gateway.formats import fields
 from potluck_gateway.formats.history import History
-from potluck_gateway.formats.writing import EVENTS, event, new_id
+from potluck_gateway.formats.writing import EVENTS, Block, Blocks, event, new_id
 from potluck_gateway.requests import BadRequestError, ChatRequest
 
 _BILLING = re.compile(r"\Ax-anthropic-billing-header:[^\n]*\n*")  # differs each time: the prompt would be new each time
@@ -154,8 +154,7 @@ class MessageFormat:
         self._model = model
         self._thinks = bool(asked.template_kwargs.get("enable_thinking"))
         self._id = new_id("msg")
-        self._open: Part | None = None  # the last part of the open block
-        self._index = -1  # of that block
+        self._blocks = Blocks(self)
 
     def whole(self, answers: Answers) -> dict[str, Any]:
         (answer,) = answers
@@ -171,48 +170,42 @@ class MessageFormat:
     def part(self, part: Part) -> bytes:
         if part.kind is Kind.THINKING and not self._thinks:
             return _event("ping")
-        if not part.text and part.kind is not Kind.CALL:
-            return b""
-        last, switch = self._open, b""
-        if last is None or (last.kind, last.call) != (part.kind, part.call):
-            switch = self._close() + self._begin_block(part)
-        self._open = part
-        return switch + (self._delta(part.kind, part.text) if part.text else b"")
+        return self._blocks.add(part) if part.text or part.call else b""
 
     def wait(self, sentence: Sentence) -> bytes:
         return _event("ping")
 
     def end(self, answers: Answers) -> bytes:
         (answer,) = answers
-        return (
-            self._close() + _event("message_delta", delta=_end(answer), usage=_usage(answer)) + _event("message_stop")
-        )
+        end = _event("message_delta", delta=_end(answer), usage=_usage(answer))
+        return self._blocks.close() + end + _event("message_stop")
 
     def failure(self, sentence: Sentence) -> bytes:
         return event(_error("api_error", str(sentence)), "error")
 
+    def opened(self, block: Block) -> bytes:
+        if block.call is not None:
+            content = _use(block.call.call_id, block.call.name, {})
+        else:
+            content = _thinking("", "") if block.kind is Kind.THINKING else {"type": "text", "text": ""}
+        return _event("content_block_start", index=block.number, content_block=content)
+
+    def more(self, block: Block, text: str) -> bytes:
+        if block.kind is Kind.CALL:
+            return _delta(block, "input_json", "partial_json", text)
+        return _delta(block, block.kind, block.kind, text)
+
+    def closed(self, block: Block) -> bytes:
+        is_thinking = block.kind is Kind.THINKING
+        signature = _delta(block, "signature", "signature", _SIGNATURE) if is_thinking else b""
+        return signature + _event("content_block_stop", index=block.number)
+
     def _message(self, content: list[dict[str, Any]]) -> dict[str, Any]:
         return {"id": self._id, "type": "message", "role": "assistant", "model": self._model, "content": content}
 
-    def _begin_block(self, part: Part) -> bytes:
-        self._index += 1
-        if part.call is not None:
-            block = _use(part.call.call_id, part.call.name, {})
-        else:
-            block = _thinking("", "") if part.kind is Kind.THINKING else {"type": "text", "text": ""}
-        return _event("content_block_start", index=self._index, content_block=block)
 
-    def _delta(self, kind: str, text: str) -> bytes:
-        name, field = ("input_json", "partial_json") if kind == Kind.CALL else (kind, kind)
-        return _event("content_block_delta", index=self._index, delta={"type": f"{name}_delta", field: text})
-
-    def _close(self) -> bytes:
-        """Return the end of the open block, if there is one."""
-        last, self._open = self._open, None
-        if last is None:
-            return b""
-        signature = self._delta("signature", _SIGNATURE) if last.kind is Kind.THINKING else b""
-        return signature + _event("content_block_stop", index=self._index)
+def _delta(block: Block, name: str, field: str, text: str) -> bytes:
+    return _event("content_block_delta", index=block.number, delta={"type": f"{name}_delta", field: text})
 
 
 def _event(kind: str, **fields: object) -> bytes:

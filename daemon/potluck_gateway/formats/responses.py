@@ -5,130 +5,161 @@ Nothing is stored here, so `previous_response_id` is refused: the whole conversa
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, Part, ToolCall
-from potluck_gateway.answers.tools import parse_tools
+from potluck_gateway.answers.answer import Answer, Answers, Kind, Part, ToolCall
+from potluck_gateway.formats import fields
+from potluck_gateway.formats.history import History
 from potluck_gateway.formats.writing import EVENTS, comment, event, new_id
-from potluck_gateway.requests import (
-    ACCOUNTS,
-    LEAVE_OUT,
-    MAX_MESSAGES,
-    SAMPLING,
-    BadRequestError,
-    ChatMessage,
-    ChatRequest,
-    FieldRules,
-    Tools,
-    check_fields,
-    parse_max_tokens,
-    parse_message,
-    parse_object,
-    parse_response_format,
-    parse_sampling,
-)
+from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, Tools
 
-_RULES = FieldRules(
-    frozenset(["input", "instructions", "model", "max_output_tokens", "temperature", "top_p", "stream", "text"])
-    | {"tools", "tool_choice", "parallel_tool_calls"},
-    ACCOUNTS | {"truncation", "include", "reasoning"},
-    {
-        "previous_response_id": ((), "nothing is stored: send the whole conversation as input"),
-        "conversation": ((), "nothing is stored: send the whole conversation as input"),
-        "background": ((False,), "wait for the answer"),
-        "prompt": ((), "send its text as instructions"),
-        "top_logprobs": ((0,), "scores are not returned"),
-        "max_tool_calls": ((), LEAVE_OUT),
-    },
-)
+_STATELESS = ((), "nothing is stored: send the whole conversation as input")
+_REFUSED: fields.Refused = {
+    "previous_response_id": _STATELESS,
+    "conversation": _STATELESS,
+    "background": ((False,), "wait for the answer"),
+    "prompt": ((), "send its text as instructions"),
+}
+_ARGUMENTS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}  # kind -> field
+_FREE = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
-def parse_response_request(body: bytes, most_tokens: int) -> ChatRequest:
+class _Form(NamedTuple):
+    """How an item of the output is written.
+
+    Attributes:
+        events: how the events of its text are called.
+        field: which has the whole text in the last of these.
+        item: the item without a text.
+        content: the only content of the item, without its text; None for a call, which has its text in `field`.
+    """
+
+    events: str
+    field: str
+    item: dict[str, Any]
+    content: dict[str, Any] | None = None
+
+
+_TEXT: dict[str, Any] = {"type": "output_text", "annotations": [], "logprobs": []}
+_FORMS = {
+    Kind.TEXT: _Form("output_text", "text", {"type": "message", "role": "assistant", "content": []}, _TEXT),
+    Kind.THINKING: _Form(
+        "reasoning_text", "text", {"type": "reasoning", "summary": [], "content": []}, {"type": "reasoning_text"}
+    ),
+    Kind.CALL: _Form("function_call_arguments", "arguments", {"type": "function_call", "arguments": ""}),
+}
+_FREE_CALL = _Form("custom_tool_call_input", "input", {"type": "custom_tool_call", "input": ""})
+
+
+class _Reasoning(Struct):
+    effort: str | None = None
+
+
+class _Text(Struct):
+    format: Any = None
+
+
+class _Fields(fields.SamplingFields, kw_only=True):
+    input: str | list[Any] | None = None
+    instructions: str | None = None
+    max_output_tokens: fields.Limit | None = None
+    text: dict[str, Any] | None = None
+    reasoning: dict[str, Any] | None = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: Any = None
+    parallel_tool_calls: bool | None = None
+
+
+def parse_response_request(body: bytes) -> ChatRequest:
     """Parse a request as `parse_chat` does."""
-    asked = parse_object(body)
-    ignored = check_fields(asked, _RULES)
-    instructions = asked.get("instructions")
-    if instructions is not None and not isinstance(instructions, str):
-        raise BadRequestError("instructions must be a text")
-    text = asked.get("text")
-    schema = _schema(text.get("format") if isinstance(text, dict) else None)
-    tools = _tools(asked)
-    if schema is not None and tools is not None and tools.must_call:
-        raise BadRequestError("text.format leaves no room for a call: leave out one", code="unsupported_parameter")
-    start = (ChatMessage("system", instructions),) if instructions else ()
+    asked, ignored = fields.read_fields(fields.parse_object(body), _Fields, _REFUSED)
+    text, unused = fields.read_fields(asked.text or {}, _Text, {})
+    reasoning, unused_too = fields.read_fields(asked.reasoning or {}, _Reasoning, {})
+    history = History()
+    if asked.instructions:
+        history.messages.append(ChatMessage("system", asked.instructions))
+    items = [{"role": "user", "content": asked.input}] if isinstance(asked.input, str) else asked.input
+    history.add_all(list(map(_chat, items or [])), "input", joins=True)
+    tools, left_out = _tools(asked)
+    schema = _schema(text.format)
+    fields.check_one_form(schema, tools, "text.format")
     return ChatRequest(
-        (*start, *_messages(asked.get("input"))),
-        parse_max_tokens(asked.get("max_output_tokens") or most_tokens, most_tokens),
+        messages=tuple(history.messages),
+        max_tokens=fields.limit(asked.max_output_tokens),
+        sampling=asked.sampling(),
+        template_kwargs=fields.effort_switches(reasoning.effort),
         schema=schema,
         tools=tools,
-        ignored=ignored,
-        **parse_sampling({name: value for name, value in asked.items() if name in SAMPLING | {"model"}}),
+        is_streamed=asked.stream is True,
+        max_wait_s=asked.max_wait_s,
+        model=asked.model,
+        ignored=(*ignored, *unused, *unused_too, *left_out, *history.left_out),
     )
 
 
-def _messages(value: object) -> tuple[ChatMessage, ...]:
-    if isinstance(value, str):
-        return (ChatMessage("user", value),)
-    if not isinstance(value, list) or not 1 <= len(value) <= MAX_MESSAGES:
-        raise BadRequestError(f"input must be a text or a list of 1 to {MAX_MESSAGES} messages")
-    messages: list[ChatMessage] = []
-    for item in value:
-        kind = item.get("type", "message") if isinstance(item, dict) else "message"
-        if kind == "function_call":
-            call = parse_message({"role": "assistant", "tool_calls": [_nested(item) | {"id": item.get("call_id")}]})
-            # One message has the text and all calls of a turn, which are items of their own here.
-            last = messages.pop() if messages and messages[-1].role == "assistant" else ChatMessage("assistant", "")
-            messages.append(replace(last, calls=last.calls + call.calls))
-        elif kind == "function_call_output":
-            result = {"role": "tool", "content": item.get("output"), "tool_call_id": item.get("call_id")}
-            messages.append(parse_message(result))
-        elif kind == "message":
-            messages.append(parse_message(item))
-        else:
-            raise BadRequestError(f"input of type {str(kind)[:64]!r} is not supported here", code="unsupported_content")
-    return tuple(messages)
+def _chat(item: object) -> Any:
+    """Return the message of a chat that says what an item says; None if there is none."""
+    if not isinstance(item, dict):
+        raise BadRequestError("input must be a text or a list of items")
+    kind, call_id = str(item.get("type") or "message"), item.get("call_id") or item.get("id")
+    if kind == "reasoning":
+        return {"role": "assistant", "content": item.get("content") or item.get("summary")}
+    if kind in _ARGUMENTS:
+        written = item.get(_ARGUMENTS[kind])
+        arguments = {"input": written} if kind == "custom_tool_call" else written
+        function = {"name": item.get("name", kind.removesuffix("_call")), "arguments": arguments}
+        return {"role": "assistant", "tool_calls": [{"id": call_id, "function": function}]}
+    if kind.removesuffix("_output") in _ARGUMENTS:
+        return {"role": "tool", "tool_call_id": call_id, "content": item.get("output")}
+    return item if kind == "message" else None
 
 
-def _tools(asked: dict[str, Any]) -> Tools | None:
-    """Return the tools, whose fields lie on one level here, as `parse_tools` does."""
-    tools, choice = asked.get("tools") or [], asked.get("tool_choice")
-    return parse_tools(
-        {
-            "tools": [_nested(tool) for tool in tools] if isinstance(tools, list) else tools,
-            "tool_choice": _nested(choice) if isinstance(choice, dict) else choice,
-            "parallel_tool_calls": asked.get("parallel_tool_calls"),
-        }
-    )
+def _tools(asked: _Fields) -> tuple[Tools | None, tuple[str, ...]]:
+    """Return the tools, whose fields lie on one level here, as `fields.parse_tools` does."""
+    given, is_parallel = asked.tools or [], asked.parallel_tool_calls is not False
+    tools, left_out = fields.parse_tools(list(map(_nested, given)), asked.tool_choice, is_parallel=is_parallel)
+    if tools is None:
+        return None, left_out
+    free = {item.get("name") for item in given if item.get("type") == "custom"}
+    offered = tuple(replace(tool, is_free=tool.name in free) for tool in tools.offered)
+    return replace(tools, offered=offered), left_out
 
 
-def _nested(item: object) -> Any:
-    """Return a function, a choice or a call of one as chats have it, with its fields in `function`."""
-    is_function = isinstance(item, dict) and item.get("type") in ("function", "function_call")
-    return {"type": "function", "function": item} if is_function else item
+def _nested(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a function as chats have it. A tool that takes any text becomes a function with one parameter."""
+    kind = item.get("type")
+    function = item | ({"parameters": _FREE} if kind == "custom" else {})
+    return {"type": "function", "function": function} if kind in ("function", "custom") else {"type": str(kind)}
 
 
 def _schema(form: object) -> str | None:
     """Return the JSON schema of a `text.format`, which has the fields of `json_schema` on its own level."""
     if isinstance(form, dict) and form.get("type") == "json_schema":
-        return parse_response_format({"type": "json_schema", "json_schema": form})
-    return parse_response_format(form)
+        return fields.parse_schema({"type": "json_schema", "json_schema": form})
+    return fields.parse_schema(form)
 
 
 class ResponseFormat:
     media_type = EVENTS
 
-    def __init__(self, model: str, tools: Tools | None = None) -> None:
-        self._tools = tools
-        self._is_begun = False  # the message with the text
-        self._id, self._item_id = new_id("resp"), new_id("msg")
+    def __init__(self, model: str, asked: ChatRequest) -> None:
+        self._tools = asked.tools or Tools(())
+        self._output: list[dict[str, Any]] = []  # the items that have ended
+        self._open: Part | None = None  # the first part of the item that has not
+        self._form = _FORMS[Kind.TEXT]  # of that item
+        self._item: dict[str, Any] = {}
+        self._pieces: list[str] = []
+        self._id = new_id("resp")
         self._model = model
         self._created_at = int(time.time())
-        self._text = ""
         self._number = 0  # of the next event
-        response = self._response("in_progress", [])
+        response = self._response("in_progress")
         # Made now, because its events have the first numbers and the first part is written before it is asked for.
         self._beginning = self._event("response.created", response=response) + self._event(
             "response.in_progress", response=response
@@ -136,15 +167,16 @@ class ResponseFormat:
 
     def whole(self, answers: Answers) -> dict[str, Any]:
         (answer,) = answers
+        self._finish(answer)
         is_full = answer.reason == "length"
         usage = {
             "input_tokens": answer.prompt_tokens,
-            "input_tokens_details": {"cached_tokens": 0},
+            "input_tokens_details": {"cached_tokens": answer.cached_tokens},
             "output_tokens": answer.answer_tokens,
-            "output_tokens_details": {"reasoning_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": answer.thinking_tokens},
             "total_tokens": answer.prompt_tokens + answer.answer_tokens,
         }
-        response = self._response("incomplete" if is_full else "completed", self._output(answer))
+        response = self._response("incomplete" if is_full else "completed")
         details = {"reason": "max_output_tokens"} if is_full else None
         return {**response, "incomplete_details": details, "usage": usage}
 
@@ -152,105 +184,114 @@ class ResponseFormat:
         return self._beginning
 
     def part(self, part: Part) -> bytes:
-        self._text += part.text
-        return self._begin_text() + self._part_event("response.output_text.delta", delta=part.text, logprobs=[])
+        return self._add(part) if part.text or part.kind is Kind.CALL else b""
 
     def wait(self, sentence: Sentence) -> bytes:
         return comment(sentence)
 
     def end(self, answers: Answers) -> bytes:
-        (answer,) = answers
-        whole, text = self.whole(answers), b""
-        if _has_text(answer):
-            text = (
-                self._begin_text()
-                + self._part_event("response.output_text.done", text=answer.text, logprobs=[])
-                + self._part_event("response.content_part.done", part=_part(answer.text))
-                + self._event("response.output_item.done", output_index=0, item=self._item("completed", answer.text))
-            )
-        first = int(_has_text(answer))
-        calls = b"".join(self._call_events(first + number, call) for number, call in enumerate(answer.calls))
-        return text + calls + self._event(f"response.{whole['status']}", response=whole)
+        last = self._finish(answers[0])
+        whole = self.whole(answers)
+        return last + self._event(f"response.{whole['status']}", response=whole)
 
     def failure(self, sentence: Sentence) -> bytes:
         error = {"code": "server_error", "message": str(sentence)}
-        output = [self._item("incomplete", self._text)] if self._is_begun else []
-        return self._event("response.failed", response={**self._response("failed", output), "error": error})
+        return self._event("response.failed", response={**self._response("failed"), "error": error})
 
-    def _response(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
+    def _add(self, part: Part) -> bytes:
+        """Return the events of a part. One of another kind or call ends the open item."""
+        said = b""
+        if self._open is None or (self._open.kind, self._open.call) != (part.kind, part.call):
+            said = self._close() + self._begin_item(part)
+        self._pieces.append(part.text)
+        return said if self._form is _FREE_CALL or not part.text else said + self._text_event("delta", delta=part.text)
+
+    def _begin_item(self, part: Part) -> bytes:
+        self._open, self._pieces = part, []
+        self._form = _FREE_CALL if self._is_free(part.call) else _FORMS[part.kind]
+        named = {} if part.call is None else {"call_id": part.call.call_id, "name": part.call.name}
+        item_id = f"{part.kind}_{self._id}_{len(self._output)}"
+        self._item = {"id": item_id, **self._form.item, **named, "status": "in_progress"}
+        return self._item_event("added") + self._content_event("added", "")
+
+    def _close(self) -> bytes:
+        """Return the events that end the open item, if there is one."""
+        if self._open is None:
+            return b""
+        text, form, said = "".join(self._pieces), self._form, b""
+        if form is _FREE_CALL:
+            text = _free_input(text)
+            said = self._text_event("delta", delta=text)
+        named = {} if self._open.call is None else {"name": self._open.call.name}
+        said += self._text_event("done", **{form.field: text}, **named) + self._content_event("done", text)
+        written = {form.field: text} if form.content is None else {"content": [form.content | {"text": text}]}
+        self._item |= {"status": "completed", **written}
+        said += self._item_event("done")
+        self._output.append(self._item)
+        self._open = None
+        return said
+
+    def _is_free(self, call: ToolCall | None) -> bool:
+        return call is not None and any(tool.is_free and tool.name == call.name for tool in self._tools.offered)
+
+    def _finish(self, answer: Answer) -> bytes:
+        """End the last item. If no part has come, the answer comes at once; one of nothing is an empty message."""
+        said = b""
+        if self._open is None and not self._output:
+            said += self._add(Part(answer.thinking, kind=Kind.THINKING)) if answer.thinking else b""
+            said += self._add(Part(answer.text)) if answer.text or not (answer.thinking or answer.calls) else b""
+            for call in answer.calls:
+                said += self._add(Part(call.arguments, kind=Kind.CALL, call=call))
+        return said + self._close()
+
+    def _text_event(self, kind: str, **more: object) -> bytes:
+        scores: dict[str, Any] = {"logprobs": []} if self._form.content is _TEXT else {}
+        return self._event(f"response.{self._form.events}.{kind}", **self._place(), **scores, **more)
+
+    def _content_event(self, kind: str, text: str) -> bytes:
+        if self._form.content is None:
+            return b""
+        part = self._form.content | {"text": text}
+        return self._event(f"response.content_part.{kind}", **self._place(), part=part)
+
+    def _item_event(self, kind: str) -> bytes:
+        return self._event(f"response.output_item.{kind}", output_index=len(self._output), item=self._item)
+
+    def _place(self) -> dict[str, Any]:
+        """Return what all events of the text of the open item say."""
+        content = {} if self._form.content is None else {"content_index": 0}
+        return {"item_id": self._item["id"], "output_index": len(self._output), **content}
+
+    def _response(self, status: str) -> dict[str, Any]:
         return {
             "id": self._id,
             "object": "response",
             "created_at": self._created_at,
             "status": status,
             "model": self._model,
-            "output": output,
+            "output": self._output,
             "error": None,
             "incomplete_details": None,
             "instructions": None,
             "metadata": {},
-            **_asked_tools(self._tools),
+            "parallel_tool_calls": self._tools.is_parallel,
+            "tool_choice": "required" if self._tools.must_call else "auto",
+            "tools": [
+                {"type": "function", "strict": False, **tool.definition["function"]} for tool in self._tools.offered
+            ],
             "temperature": None,
             "top_p": None,
             "usage": None,
         }
-
-    def _begin_text(self) -> bytes:
-        """Return the events before the first text, which an answer of calls alone lacks."""
-        if self._is_begun:
-            return b""
-        self._is_begun = True
-        item = self._item("in_progress", None)
-        return self._event("response.output_item.added", output_index=0, item=item) + self._part_event(
-            "response.content_part.added", part=_part("")
-        )
-
-    def _call_events(self, index: int, call: ToolCall) -> bytes:
-        item = _call_item(call)
-        of_it = {"item_id": item["id"], "output_index": index}
-        begun = item | {"status": "in_progress", "arguments": ""}
-        return (
-            self._event("response.output_item.added", output_index=index, item=begun)
-            + self._event("response.function_call_arguments.delta", delta=call.arguments, **of_it)
-            + self._event("response.function_call_arguments.done", arguments=call.arguments, name=call.name, **of_it)
-            + self._event("response.output_item.done", output_index=index, item=item)
-        )
-
-    def _output(self, answer: Answer) -> list[dict[str, Any]]:
-        text = [self._item("completed", answer.text)] if _has_text(answer) else []
-        return text + [_call_item(call) for call in answer.calls]
-
-    def _item(self, status: str, text: str | None) -> dict[str, Any]:
-        content = [] if text is None else [_part(text)]
-        return {"id": self._item_id, "type": "message", "status": status, "role": "assistant", "content": content}
-
-    def _part_event(self, kind: str, **more: object) -> bytes:
-        return self._event(kind, item_id=self._item_id, output_index=0, content_index=0, **more)
 
     def _event(self, kind: str, **more: object) -> bytes:
         self._number += 1
         return event({"type": kind, "sequence_number": self._number - 1, **more}, kind)
 
 
-def _part(text: str) -> dict[str, Any]:
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-
-
-def _has_text(answer: Answer) -> bool:
-    return bool(answer.text) or not answer.calls
-
-
-def _call_item(call: ToolCall) -> dict[str, Any]:
-    """Return a call as an item of the output; its own id follows from that of the call."""
-    item_id = f"fc_{call.call_id.removeprefix('call_')}"
-    named = {"call_id": call.call_id, "name": call.name, "arguments": call.arguments}
-    return {"id": item_id, "type": "function_call", "status": "completed", **named}
-
-
-def _asked_tools(tools: Tools | None) -> dict[str, Any]:
-    """Return what a response repeats of the tools of its request."""
-    if tools is None:
-        return {"parallel_tool_calls": False, "tool_choice": "none", "tools": []}
-    offered = [{"type": "function", "strict": False, **tool.definition["function"]} for tool in tools.offered]
-    choice = "required" if tools.must_call else "auto"
-    return {"parallel_tool_calls": tools.is_parallel, "tool_choice": choice, "tools": offered}
+def _free_input(arguments: str) -> str:
+    """Return the only parameter of a call that takes any text, or what the model wrote instead."""
+    try:
+        return str(json.loads(arguments)["input"])
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return arguments

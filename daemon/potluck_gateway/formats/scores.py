@@ -17,9 +17,13 @@ def completion_scores(scores: Sequence[TokenScore]) -> dict[str, Any]:
     return {
         "tokens": [_text(score.token) for score in scores],
         "token_logprobs": [score.logprob for score in scores],
-        "top_logprobs": [{_text(one.token): one.logprob for one in score.top} for score in scores],
+        "top_logprobs": [_top(score) for score in scores],
         "text_offset": [score.offset for score in scores],
     }
+
+
+def _top(score: TokenScore) -> dict[str, float] | None:
+    return None if score.logprob is None else {_text(one.token): one.logprob for one in score.top}
 
 
 def _entry(score: TokenScore | Likely) -> dict[str, Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from potluck.protocol.codec import builtins
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answers, Part
+from potluck_gateway.answers.answer import Answer, Answers, Kind, Part, ToolCall
 from potluck_gateway.requests import COMMENT
 
 EVENTS, LINES = "text/event-stream", "application/x-ndjson"
@@ -36,6 +38,78 @@ class AnswerFormat(Protocol):
 
     def failure(self, sentence: Sentence) -> bytes:
         """Return the end of a stream whose answer failed."""
+
+
+@dataclass(slots=True)
+class Block:
+    """A thought, a text or a call: the parts of an answer that follow each other and are of one kind.
+
+    Attributes:
+        number: of the blocks of this answer, from 0.
+        pieces: the texts of its parts so far.
+    """
+
+    number: int
+    kind: Kind
+    call: ToolCall | None
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+
+class BlockWriter(Protocol):
+    """Writes the events of blocks, for formats whose streams say where each begins and ends."""
+
+    def opened(self, block: Block) -> bytes: ...
+
+    def more(self, block: Block, text: str) -> bytes: ...
+
+    def closed(self, block: Block) -> bytes: ...
+
+
+class Blocks:
+    """Joins the parts of one answer to blocks. A part of another kind or call closes the open block."""
+
+    def __init__(self, writer: BlockWriter) -> None:
+        self._writer = writer
+        self._open: Block | None = None
+        self.made: list[Block] = []  # also the open one, which is the last
+
+    def add(self, part: Part) -> bytes:
+        """Return the events of a part: the end of the block before it, the beginning of its own, its text."""
+        said, block = b"", self._open
+        call_id = part.call and part.call.call_id
+        if block is None or (block.kind, block.call and block.call.call_id) != (part.kind, call_id):
+            said = self.close()
+            block = self._open = Block(len(self.made), part.kind, part.call)
+            self.made.append(block)
+            said += self._writer.opened(block)
+        if not part.text:
+            return said
+        block.pieces.append(part.text)
+        return said + self._writer.more(block, part.text)
+
+    def close(self) -> bytes:
+        """Return the end of the open block, if there is one."""
+        block, self._open = self._open, None
+        return b"" if block is None else self._writer.closed(block)
+
+    def finish(self, answer: Answer) -> bytes:
+        """Close the last block. If no part has come, make those of the whole answer first."""
+        said = b"" if self.made else b"".join(self.add(part) for part in _parts(answer))
+        return said + self.close()
+
+
+def _parts(answer: Answer) -> Iterator[Part]:
+    """Yield the parts that an answer has when it comes at once. One of nothing has an empty text."""
+    if answer.thinking:
+        yield Part(answer.thinking, kind=Kind.THINKING)
+    if answer.text or not (answer.thinking or answer.calls):
+        yield Part(answer.text)
+    for call in answer.calls:
+        yield Part(call.arguments, kind=Kind.CALL, call=call)
 
 
 def new_id(kind: str) -> str:

@@ -195,6 +195,17 @@ def test_numbers_are_taken_as_people_type_them() -> None:
             convert(entry, text)
 
 
+def test_only_exact_origins_and_names_of_hosts_can_be_let_in() -> None:
+    hosts, origins = entry_of("gateway.hosts"), entry_of("gateway.origins")
+    assert convert(hosts, "host.docker.internal,desk") == ("host.docker.internal", "desk")
+    exact = "http://localhost:3000,chrome-extension://abc,vscode-webview://0f,http://[::1]:80"
+    assert convert(origins, exact) == tuple(exact.split(","))
+    for entry, texts in ((hosts, ("*", "a:80", "http://a", "*.a")), (origins, ("null", "*", "https://*", "http://a/"))):
+        for text in texts:
+            with pytest.raises(ValueError, match="expected"):
+                convert(entry, text)
+
+
 def test_every_default_passes_its_own_check(path: Path) -> None:
     for entry in entries():
         text = ",".join(entry.default) if isinstance(entry.default, tuple) else str(entry.default)
