@@ -28,7 +28,7 @@ from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
 
 if TYPE_CHECKING:
-    from potluck_gateway.answers.completion import Completion, Text
+    from potluck_gateway.answers.completion import Completion, Decoder, Text
 
     from potluck.client import HopReport, RouteReport
 
@@ -174,13 +174,10 @@ class Demo:
 
     def _printer(self, text: Text) -> Callable[[Completion], None]:
         self._terminal.write("  " + self._terminal.faint(_on_one_line(self._prompt)))
-        shown = ""
+        decoder = Decoder(text, text.encode(self._prompt)[0].tolist())
 
         def show(completion: Completion) -> None:
-            nonlocal shown
-            part = text.new_part(completion.tokens, shown)
-            shown += part
-            self._terminal.write(_on_one_line(part))
+            self._terminal.write(_on_one_line(decoder.take(completion.tokens[-1])))
 
         return show
 

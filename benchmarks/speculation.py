@@ -20,6 +20,7 @@ from unittest import mock
 import torch
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway.answers.completion import Completion, Options, Text, complete
+from potluck_gateway.requests import Sampling
 from transformers import LogitsProcessor
 from transformers.generation.logits_process import TopKLogitsWarper
 
@@ -87,7 +88,7 @@ def exact(soak: bool) -> Measured:
             for prompt, _ in texts["known"] + texts["code"] + texts["unseen"]:
                 for name, options in (
                     ("greedy", Options(_TOKENS, min_new_tokens=_TOKENS)),
-                    ("drawn", Options(_TOKENS, min_new_tokens=_TOKENS, temperature=0.7, seed=seed)),
+                    ("drawn", Options(_TOKENS, min_new_tokens=_TOKENS, sampling=Sampling(0.7, seed=seed))),
                 ):
                     cut = prompt[:, seed % 8 :] if prompt.shape[1] > 16 else prompt
                     plain = _complete(model, cut, options, steps, "plain")
@@ -108,9 +109,8 @@ def _sampled(model: Any, folder: Path, prompt: torch.Tensor) -> dict[str, float]
 
     Shapes: prompt [1, tokens]. The first token comes from the prompt's step, the others are drafted or not.
     """
-    options = Options(3, min_new_tokens=3, temperature=1.0, steps=(TopKLogitsWarper(_TOP_K),), drafts=True)
+    options = Options(3, min_new_tokens=3, sampling=Sampling(1.0), steps=(TopKLogitsWarper(_TOP_K),), drafts=True)
     steps = {"drafts": 0}
-    torch.manual_seed(_SAMPLES)
     drawn = Counter(tuple(_complete(model, prompt, options, steps, "drafts").tokens) for _ in range(_SAMPLES))
     cells, rest_seen, rest_expected = list[tuple[float, float]](), 0.0, 0.0
     expected = _chances(local_model(folder), prompt, 3)
