@@ -343,8 +343,8 @@ TOOL_CASES: tuple[Case, ...] = (  # for a model with `TOOL_TEMPLATE`
     Case("a named call of no tool", _chat(tools=[_CLOCK], tool_choice=_ADD), status=400),
     Case(
         "a call and a schema",
-        _chat(tools=[_TOOL], tool_choice="required", response_format=_JSON_SCHEMA),
-        **_UNSUPPORTED,
+        _chat(tools=[_TOOL], tool_choice="required", response_format=_JSON_SCHEMA, max_tokens=200),
+        _calls("add"),
     ),
     Case("response with functions", _response(tools=[_FLAT_ADD, _FLAT_CLOCK]), lambda found: bool(found.output)),
     Case(
@@ -362,8 +362,13 @@ TOOL_CASES: tuple[Case, ...] = (  # for a model with `TOOL_TEMPLATE`
     Case("a result in a response", _response(tools=[_FLAT_ADD], input=_ITEMS), lambda found: bool(found.output_text)),
     Case(
         "a response's call and schema",
-        _response(tools=[_FLAT_ADD], tool_choice="required", text={"format": {"type": "json_object"}}),
-        **_UNSUPPORTED,
+        _response(
+            tools=[_FLAT_ADD],
+            tool_choice="required",
+            text={"format": {"type": "json_object"}},
+            max_output_tokens=200,
+        ),
+        _responds_with_call,
     ),
     Case("a result without a text", _response(tools=[_FLAT_ADD], input=[{**_ITEMS[2], "output": 3}])),
     Case("a tool of another type", _named(tools=[{"type": "search"}, _TOOL]), lambda named: named == "tools[0]"),

@@ -49,7 +49,7 @@ class Follower:
         self.stop: str | None = None  # which stop text ended the answer
         self.is_stopped = False
         if grammar is not None:
-            grammar.wanted = lambda: self._mode is not Kind.THINKING  # thoughts come before it
+            grammar.mode = lambda: self._mode
 
     def said(self, kind: Kind) -> str:
         return "".join(self._said[kind])
@@ -73,14 +73,13 @@ class Follower:
         """Take the newest token. Raises EnoughError if it ends the answer."""
         token = completion.tokens[-1]
         self.tokens, self.times_s, self.tokens_per_s = completion.tokens, completion.times_s, completion.tokens_per_s
-        before = self._mode
+        before, must_match = self._mode, self._grammar is not None and self._grammar.is_wanted()
         parts = list(self._parts(token))
-        is_thought = Kind.THINKING in (before, self._mode)
-        self.thinking_tokens += is_thought
+        self.thinking_tokens += Kind.THINKING in (before, self._mode)
         if self._scorer is not None and before is self._mode is Kind.TEXT and token not in self._text.special:
             self._scores.append(self._scorer.score(token, self._read))
         self._pass_on(parts)
-        if self._grammar is not None and not is_thought:
+        if self._grammar is not None and must_match and self._grammar.is_wanted():  # else it began another part
             self._grammar.take(token)
             self.is_stopped = self.is_stopped or self._grammar.is_over
         if self.is_stopped or (self._reader is not None and self._reader.has_enough):

@@ -51,6 +51,11 @@ class Calls:
     begins: str = ""
     is_bare: bool = False
 
+    @property
+    def begins_with(self) -> tuple[str, ...]:
+        """Return the tags with which calls may begin."""
+        return (self.tags[0], *self.sections[:1])
+
 
 @dataclass(frozen=True, slots=True)
 class Form:

@@ -17,6 +17,7 @@ import torch
 from transformers.generation.logits_process import LogitsProcessor
 
 from potluck.errors import UsageError
+from potluck_gateway.answers.answer import Kind
 
 _COMPACT = {"whitespace_flexible": False}  # a weak model may write blanks without end
 _OPEN = ("additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "$ref")
@@ -33,23 +34,24 @@ class Grammars:
         self._ends = ends
         self._made: Any = None
 
-    def of_schema(self, schema: str) -> Grammar:
-        """Return a new grammar for one answer. Raises UsageError if the schema cannot be kept to."""
+    def of_text(self, schema: str) -> Grammar:
+        """Return a new grammar for the text of one answer. Raises UsageError if the schema cannot be kept to."""
         closed_schema = json.dumps(closed(json.loads(schema)))
-        return self._made_of(partial(llguidance.LLMatcher.grammar_from_json_schema, closed_schema, overrides=_COMPACT))
+        read = partial(llguidance.LLMatcher.grammar_from_json_schema, closed_schema, overrides=_COMPACT)
+        return self._made_of(read, (Kind.TEXT,))
 
-    def of_lark(self, grammar: str) -> Grammar:
-        """Return a new grammar for one answer, written in llguidance's Lark. Raises UsageError as `of_schema`."""
-        return self._made_of(partial(llguidance.LLMatcher.grammar_from_lark, grammar))
+    def of_call(self, grammar: str) -> Grammar:
+        """Return a new grammar for a call, written in llguidance's Lark. Raises UsageError as `of_text`."""
+        return self._made_of(partial(llguidance.LLMatcher.grammar_from_lark, grammar), (Kind.TEXT, Kind.CALL))
 
-    def _made_of(self, read: Callable[[], str]) -> Grammar:
+    def _made_of(self, read: Callable[[], str], kinds: tuple[Kind, ...]) -> Grammar:
         try:
             matcher = llguidance.LLMatcher(self._tokens(), read())
         except (ValueError, TypeError) as error:
             raise UsageError(f"this model cannot keep to a schema: {error}") from error
         if problem := matcher.get_error():
             raise UsageError(f"the schema is not usable: {problem.strip().splitlines()[0][:300]}")
-        return Grammar(matcher)
+        return Grammar(matcher, kinds)
 
     def bytes_of(self, token: int) -> bytes:
         """Return the bytes of a token, which may be a piece of a letter; none for a number without a token."""
@@ -66,18 +68,23 @@ class Grammars:
 
 
 class Grammar(LogitsProcessor):  # type: ignore[misc]
-    """Lets an answer take only the tokens that its schema allows next, once it is `wanted`.
+    """Lets an answer take only the tokens that its schema allows next, in the parts of it that the schema is for.
 
     Attributes:
-        wanted: whether the next token has to match; thoughts come before that.
-        opening: a token that may come instead of the first one: it opens a thought.
+        mode: returns what the next token belongs to.
+        openings: tokens that may come instead of the first one: they begin a thought, or a call instead of a text.
     """
 
-    def __init__(self, matcher: Any) -> None:
+    def __init__(self, matcher: Any, kinds: tuple[Kind, ...]) -> None:
         self._matcher = matcher
+        self._kinds = kinds
         self._is_begun = False
-        self.wanted: Callable[[], bool] = lambda: True
-        self.opening: int | None = None
+        self.mode: Callable[[], Kind] = lambda: Kind.TEXT
+        self.openings: Sequence[int] = ()
+
+    def is_wanted(self) -> bool:
+        """Tell whether the next token has to match."""
+        return self.mode() in self._kinds
 
     def take(self, token: int) -> None:
         """Note that the match goes on with this token."""
@@ -99,14 +106,14 @@ class Grammar(LogitsProcessor):  # type: ignore[misc]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return `scores` [1, vocabulary] without the tokens that cannot come next."""
-        if not self.wanted():
+        if not self.is_wanted():
             return scores
         allowed = torch.frombuffer(bytearray(self._matcher.compute_logit_bias()), dtype=torch.uint8) != 0
         mask = torch.zeros(scores.shape[1], dtype=torch.bool)  # [vocabulary], which may be the larger one
         size = min(len(mask), len(allowed))
         mask[:size] = allowed[:size]
-        if self.opening is not None and not self._is_begun:
-            mask[self.opening] = True
+        if self.openings and not self._is_begun:
+            mask[list(self.openings)] = True
         return scores.masked_fill(~mask.to(scores.device), -torch.inf)
 
 

@@ -184,11 +184,19 @@ class SwarmChat:
                 on_wait(wait_text(missing))
 
     def _grammar(self, request: ChatRequest, prepared: Prepared) -> Grammar | None:
-        if prepared.form is not None and prepared.form.calls and request.tools is not None and request.tools.must_call:
+        """Return what the answer is kept to, if that is asked for. A call that is forced leaves no room for a text."""
+        form, numbers = prepared.form, {text: number for number, text in self._text.added.items()}
+        if form is not None and form.calls is not None and request.tools is not None and request.tools.must_call:
             tools = [replace(tool, parameters=closed(tool.parameters)) for tool in request.tools.must_call]
-            numbers = {text: number for number, text in self._text.added.items()}
-            return self._grammars.of_lark(call_grammar(tools, prepared.form.calls, numbers))
-        return None if request.schema is None else self._grammars.of_schema(request.schema)
+            grammar = self._grammars.of_call(call_grammar(tools, form.calls, numbers))
+        elif request.schema is not None:
+            grammar = self._grammars.of_text(request.schema)
+        else:
+            return None
+        if form is not None:
+            begins = (form.thinking[0], *(form.calls.begins_with if form.calls is not None and request.tools else ()))
+            grammar.openings = [numbers[tag] for tag in begins if tag in numbers]
+        return grammar
 
     def _bias(self, request: ChatRequest) -> Bias | None:
         """Raises UsageError for tokens that the model doesn't have."""

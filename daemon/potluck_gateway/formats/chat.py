@@ -22,11 +22,7 @@ from potluck_gateway.formats.writing import EVENTS, comment, error_body, event, 
 from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest
 
 DONE = b"data: [DONE]\n\n"
-_OTHER_FORMS = ("grammar", "guided_choice", "guided_grammar", "guided_json", "guided_regex", "structured_outputs")
-_REFUSED: fields.Refused = {
-    "modalities": ((["text"],), "answers are texts"),
-    **dict.fromkeys(_OTHER_FORMS, ((), "use response_format")),
-}
+_REFUSED: fields.Refused = {**fields.GRAMMARS, "modalities": ((["text"],), "answers are texts")}
 
 
 class _Fields(fields.ChoiceFields, kw_only=True):
@@ -58,7 +54,6 @@ def parse_chat(body: bytes) -> ChatRequest:
         given, choice = [{"function": function} for function in asked.functions], asked.function_call
     tools, left_out = fields.parse_tools(given, choice, is_parallel=asked.parallel_tool_calls is not False)
     schema = fields.parse_schema(asked.response_format)
-    fields.check_one_form(schema, tools, "response_format")
     continues = _continues(asked, history.messages[-1])
     limit = asked.max_tokens if asked.max_completion_tokens is None else asked.max_completion_tokens
     return ChatRequest(

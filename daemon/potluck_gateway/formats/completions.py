@@ -22,7 +22,7 @@ from potluck_gateway.requests import BadRequestError, ChatRequest, Prompt
 
 MAX_PROMPTS = 128
 _DEFAULT_TOKENS = 16  # as in the reference
-_REFUSED: fields.Refused = {"suffix": (("",), "the model only goes on with a text")}
+_REFUSED: fields.Refused = {**fields.GRAMMARS, "suffix": (("",), "the model only goes on with a text")}
 
 
 class _Fields(fields.ChoiceFields, kw_only=True):

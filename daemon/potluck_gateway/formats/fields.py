@@ -61,6 +61,13 @@ class SamplingFields(Struct, kw_only=True):
         )
 
 
+GRAMMARS: Refused = dict.fromkeys(
+    ("grammar", "guided_choice", "guided_grammar", "guided_json", "guided_regex", "json_schema", "structured_outputs"),
+    ((), "use response_format of a chat"),
+)
+"""Other ways to keep an answer to a form."""
+
+
 class StreamOptions(Struct):
     include_usage: bool | None = None
 
@@ -162,18 +169,15 @@ def effort_switches(effort: str | None) -> dict[str, Any]:
 def parse_schema(given: object) -> str | None:
     """Return the JSON schema that a `response_format` asks for; None if any text will do."""
     form = {"type": "text"} if given is None else given if isinstance(given, dict) else {}
-    if form.get("type") in ("text", "json_object"):
-        return None if form["type"] == "text" else ANY_OBJECT
-    wanted = form.get("json_schema") if form.get("type") == "json_schema" else None
+    kind = form.get("type")
+    if kind == "text":
+        return None
+    if kind == "json_object" and form.get("schema") is None:
+        return ANY_OBJECT
+    wanted = {"json_object": form, "json_schema": form.get("json_schema")}.get(kind)  # the first one is llama.cpp's
     if not isinstance(wanted, dict) or not isinstance(wanted.get("schema"), dict):
         raise BadRequestError("response_format must be of type text, json_object, or json_schema with a schema")
     return json.dumps(wanted["schema"])
-
-
-def check_one_form(schema: str | None, tools: Tools | None, name: str) -> None:
-    """Raise BadRequestError if an answer has to be a call and to match the schema of field `name`."""
-    if schema is not None and tools is not None and tools.must_call:
-        raise BadRequestError(f"{name} leaves no room for a call: leave out one", code="unsupported_parameter")
 
 
 def parse_tools(given: object, choice: object, *, is_parallel: bool) -> tuple[Tools | None, tuple[str, ...]]:

@@ -88,7 +88,6 @@ def parse_response_request(body: bytes) -> ChatRequest:
     history.add_all(list(map(_chat, items or [])), "input", joins=True)
     tools, left_out = _tools(asked)
     schema = _schema(text.format)
-    fields.check_one_form(schema, tools, "text.format")
     return ChatRequest(
         messages=tuple(history.messages),
         max_tokens=fields.limit(asked.max_output_tokens),

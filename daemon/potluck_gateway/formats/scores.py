@@ -23,7 +23,10 @@ def completion_scores(scores: Sequence[TokenScore]) -> dict[str, Any]:
 
 
 def _top(score: TokenScore) -> dict[str, float] | None:
-    return None if score.logprob is None else {_text(one.token): one.logprob for one in score.top}
+    """Return the likely tokens and the chosen one; None for the first token of a text."""
+    if score.logprob is None:
+        return None
+    return {_text(one.token): one.logprob for one in score.top} | {_text(score.token): score.logprob}
 
 
 def _entry(score: TokenScore | Likely) -> dict[str, Any]:

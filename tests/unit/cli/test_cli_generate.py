@@ -65,7 +65,6 @@ def test_what_the_gateway_does_not_have_needs_a_client_of_its_own(way: Callable[
         (("--model", "."), READY),
         (("--quantization", "int8"), READY),
         (("--adapter", "a"), READY),
-        (("--max-new-tokens", "513"), READY),
         ((), None),  # no daemon
         ((), structs.replace(READY, swarm="family")),
         ((), structs.replace(READY, state=GatewayState.STARTING, swarm="family")),  # it is left alone

@@ -421,12 +421,12 @@ def test_a_grammar_that_gives_up_is_over_and_not_whole() -> None:
     text = Text(resource(DEMO_MODEL))
     grammars = Grammars(text.tokenizer, [text.tokenizer.eos_token_id])
     for said, is_over, is_whole in (("true", True, True), ("tr", False, False), ("x", True, False)):
-        grammar = grammars.of_schema('{"type": "boolean"}')
+        grammar = grammars.of_text('{"type": "boolean"}')
         for token in text.tokenizer.encode(said, add_special_tokens=False):
             grammar.take(token)
         assert (grammar.is_over, grammar.is_whole) == (is_over, is_whole)
     with pytest.raises(UsageError, match="schema"):
-        grammars.of_schema('{"type": "frog"}')
+        grammars.of_text('{"type": "frog"}')
 
 
 # -- generation, on a small local model --------------------------------------------------------------------------------

@@ -292,10 +292,6 @@ def test_functions_are_tools_and_other_kinds_are_left_out_and_named() -> None:
         ({"tools": TOOLS, "tool_choice": "any"}, None),
         ({"tools": [], "tool_choice": "required"}, None),
         ({"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "sub"}}}, None),
-        (
-            {"tools": TOOLS, "tool_choice": "required", "response_format": {"type": "json_object"}},
-            "unsupported_parameter",
-        ),
         ({"modalities": ["text", "audio"]}, "unsupported_parameter"),
         ({"guided_json": {}}, "unsupported_parameter"),
         ({"response_format": {"type": "json_schema"}}, None),
@@ -445,11 +441,6 @@ def test_items_of_a_response_become_the_messages_of_a_chat() -> None:
         {"background": True},
         {"previous_response_id": "resp_1"},
         {"input": [{"role": "user", "content": [{"type": "input_image"}]}]},
-        {
-            "text": {"format": {"type": "json_object"}},
-            "tools": [{"type": "function", **ADD}],
-            "tool_choice": "required",
-        },
     ],
 )
 def test_a_response_that_makes_no_sense_here_is_refused(fields: dict[str, Any]) -> None:

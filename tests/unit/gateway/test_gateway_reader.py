@@ -141,7 +141,7 @@ def test_a_grammar_lets_through_only_calls_that_fit_and_that_are_read_as_such(te
     grammars = Grammars(tokenizer, [tokenizer.eos_token_id])
     for seed in range(6):
         assert form.calls is not None
-        grammar = grammars.of_lark(call_grammar(tools, form.calls, {}))
+        grammar = grammars.of_call(call_grammar(tools, form.calls, {}))
         random, tokens = torch.Generator().manual_seed(seed), []
         while not grammar.is_over:
             scores = grammar(torch.zeros(1, 1), torch.zeros(1, len(tokenizer)))
