@@ -92,12 +92,11 @@ def _json_calls(text: str) -> list[Written]:
 
 
 def _from_json(item: object) -> Written:
-    if not isinstance(item, dict) or not isinstance(item.get("name"), str):
+    name = item.get("name", item.get("tool_name")) if isinstance(item, dict) else None
+    if not isinstance(item, dict) or not isinstance(name, str):
         raise ValueError("no call")
     call_id = item.get("id")
-    return Written(
-        item["name"], item.get("arguments", item.get("parameters")), call_id if isinstance(call_id, str) else None
-    )
+    return Written(name, item.get("arguments", item.get("parameters")), call_id if isinstance(call_id, str) else None)
 
 
 def _values(text: str) -> Iterator[Any]:
@@ -174,21 +173,28 @@ _DEEPSEEK = Calls(
     sections=("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
 )
 _INVOKED = (r'invoke name="?(?P<name>[^">]+)"?>(?P<pairs>.*?)</', r'parameter name="?([^">]+)"?[^>]*>(.*?)</')
-_ROWS: tuple[tuple[str, Calls], ...] = (  # what a template has, and the calls that it teaches
+
+
+def _dsml(block: str) -> Calls:
+    """Return the form of DeepSeek V3.2 and later, which name the block differently."""
+    return Calls(
+        (f"<｜DSML｜{block}>", f"</｜DSML｜{block}>"),
+        _paired_calls(rf"<｜DSML｜{_INVOKED[0]}｜DSML｜invoke>", rf"<｜DSML｜{_INVOKED[1]}｜DSML｜parameter>"),
+        (f'<｜DSML｜{block}>\n<｜DSML｜invoke name="NAME">\n', f"</｜DSML｜invoke>\n</｜DSML｜{block}>"),
+        ('<｜DSML｜parameter name="KEY" string="IS_TEXT">', "</｜DSML｜parameter>\n"),
+    )
+
+
+def _listed(begin: str, end: str) -> Calls:
+    """Return a form of objects or of a list of them between two tags."""
+    return Calls((begin, end), _json_calls, (f'{begin}[{{"name": "NAME", "arguments": ', f"}}]{end}"))
+
+
+_ROWS: tuple[tuple[tuple[str, ...], Calls], ...] = (  # what a template has, and the calls that it teaches
+    (("｜DSML｜", "function_calls>"), _dsml("function_calls")),
+    (("｜DSML｜", "tool_calls>"), _dsml("tool_calls")),
     (
-        "DSML",
-        Calls(
-            ("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"),
-            _paired_calls(rf"<｜DSML｜{_INVOKED[0]}｜DSML｜invoke>", rf"<｜DSML｜{_INVOKED[1]}｜DSML｜parameter>"),
-            (
-                '<｜DSML｜function_calls>\n<｜DSML｜invoke name="NAME">\n',
-                "</｜DSML｜invoke>\n</｜DSML｜function_calls>",
-            ),
-            ('<｜DSML｜parameter name="KEY" string="IS_TEXT">', "</｜DSML｜parameter>\n"),
-        ),
-    ),
-    (
-        "```json",
+        ("<｜tool▁call▁begin｜>", "```json"),
         replace(
             _DEEPSEEK,
             shape=(
@@ -197,9 +203,9 @@ _ROWS: tuple[tuple[str, Calls], ...] = (  # what a template has, and the calls t
             ),
         ),
     ),
-    ("<｜tool▁call▁begin｜>", _DEEPSEEK),
+    (("<｜tool▁call▁begin｜>",), _DEEPSEEK),
     (
-        "<|tool_call_begin|>",
+        ("<|tool_call_begin|>",),
         Calls(
             ("<|tool_call_begin|>", "<|tool_call_end|>"),
             _named_calls(r"\s*(?P<id>(?:functions\.)?(?P<name>[^:<\s]+)(?::\d+)?)\s*<\|tool_call_argument_begin\|>"),
@@ -212,7 +218,7 @@ _ROWS: tuple[tuple[str, Calls], ...] = (  # what a template has, and the calls t
         ),
     ),
     (
-        "<minimax:tool_call>",
+        ("<minimax:tool_call>",),
         Calls(
             ("<minimax:tool_call>", "</minimax:tool_call>"),
             _paired_calls(rf"<{_INVOKED[0]}invoke>", rf"<{_INVOKED[1]}parameter>"),
@@ -222,7 +228,7 @@ _ROWS: tuple[tuple[str, Calls], ...] = (  # what a template has, and the calls t
         ),
     ),
     (
-        "<arg_key>",
+        ("<tool_call>", "<arg_key>"),
         Calls(
             ("<tool_call>", "</tool_call>"),
             _paired_calls(
@@ -234,16 +240,20 @@ _ROWS: tuple[tuple[str, Calls], ...] = (  # what a template has, and the calls t
         ),
     ),
     (
-        "<seed:tool_call>",
+        ("<seed:tool_call>",),
         replace(
             _CODER,
             tags=("<seed:tool_call>", "</seed:tool_call>"),
             shape=("<seed:tool_call>\n<function=NAME>\n", "</function>\n</seed:tool_call>"),
         ),
     ),
-    ("<function=", _CODER),
+    (("<tool_call>", "<function="), _CODER),
     (
-        "[TOOL_CALLS]",
+        ("<function=",),
+        Calls(("<function=", "</function>"), _named_calls("(?P<name>[^>]+)>"), ("<function=NAME>", "</function>")),
+    ),
+    (
+        ("[TOOL_CALLS]",),
         Calls(
             ("[TOOL_CALLS]", ""),
             _named_calls(r"\s*(?P<name>[^\[{\s]+)\s*(?:\[CALL_ID\](?P<id>\w+))?\s*(?:\[ARGS\])?"),
@@ -251,12 +261,22 @@ _ROWS: tuple[tuple[str, Calls], ...] = (  # what a template has, and the calls t
             marks=("[ARGS]", "[CALL_ID]"),
         ),
     ),
-    ("<|tool_call>", Calls(("<|tool_call>", "<tool_call|>"), _gemma_call, marks=('<|"|>',), begins="call:")),
+    (("<|tool_call>",), Calls(("<|tool_call>", "<tool_call|>"), _gemma_call, marks=('<|"|>',), begins="call:")),
     (
-        "<start_function_call>",
+        ("<start_function_call>",),
         Calls(("<start_function_call>", "<end_function_call>"), _gemma_call, marks=("<escape>",), begins="call:"),
     ),
-    ("<tool_call>", _HERMES),
+    (("<tool_calls>",), _listed("<tool_calls>", "</tool_calls>")),
+    (("<TOOLCALL>",), _listed("<TOOLCALL>", "</TOOLCALL>")),
+    (
+        ("<|START_ACTION|>",),
+        Calls(
+            ("<|START_ACTION|>", "<|END_ACTION|>"),
+            _json_calls,
+            ('<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "NAME", "parameters": ', "}\n]<|END_ACTION|>"),
+        ),
+    ),
+    (("<tool_call>",), _HERMES),
 )
 _BARE = Calls(("<|python_tag|>", ""), _json_calls, ('{"name": "NAME", "parameters": ', "}"), is_bare=True)
 _CHANNELS = Calls(
@@ -269,6 +289,7 @@ _THINKING = (  # tags, and what follows the first one
     ("[THINK]", "[/THINK]", ""),
     ("<seed:think>", "</seed:think>", ""),
     ("◁think▷", "◁/think▷", ""),
+    ("<|START_THINKING|>", "<|END_THINKING|>", ""),
     ("<|channel>", "<channel|>", "thought"),
 )
 GENERIC = Form(calls=_HERMES)
@@ -278,11 +299,10 @@ def form_of(template: str, added: Collection[str]) -> Form:
     """Return the form that a chat template teaches. `added`: the texts of the tokenizer's added tokens."""
     if "<|channel|>" in template:
         return Form(calls=_CHANNELS, has_channels=True, thinks=True)
-    calls = next((calls for mark, calls in _ROWS if mark in template and calls.tags[0] in template), None)
-    has_field = {name: re.search(rf'\\?"{name}\\?"\s*:', template) for name in ("arguments", "parameters")}
-    if calls is _HERMES and not has_field["arguments"]:
+    calls = next((calls for marks, calls in _ROWS if all(mark in template for mark in marks)), None)
+    if calls is _HERMES and not re.search(r'\\?"arguments\\?"\s*:', template):
         calls = None
-    if calls is None and "<tool_call>" not in template and ("<|python_tag|>" in template or has_field["parameters"]):
+    elif calls is None and re.search(r'\{\\?"name\\?":.{0,99}\\?"parameters\\?":', template):
         calls = _BARE
     said = (row for row in _THINKING if row[1] in template or row[1] in added)
     begin, end, label = row if (row := next(said, None)) else _THINKING[0]

@@ -174,7 +174,9 @@ def parse_schema(given: object) -> str | None:
         return None
     if kind == "json_object" and form.get("schema") is None:
         return ANY_OBJECT
-    wanted = {"json_object": form, "json_schema": form.get("json_schema")}.get(kind)  # the first one is llama.cpp's
+    wanted = {"json_object": form, "json_schema": form.get("json_schema")}.get(
+        str(kind)
+    )  # the first one is llama.cpp's
     if not isinstance(wanted, dict) or not isinstance(wanted.get("schema"), dict):
         raise BadRequestError("response_format must be of type text, json_object, or json_schema with a schema")
     return json.dumps(wanted["schema"])

@@ -120,7 +120,10 @@ def test_an_answer_of_json_alone_may_be_a_call(written: str, calls: list[object]
     "template",
     [
         '<tool_call> "arguments": ',
-        '{"parameters": ',
+        '{"name": "x", "parameters": ',
+        "<tool_calls>",
+        "<function=",
+        "<|START_ACTION|>",
         "<tool_call><function=",
         "<tool_call><arg_key>",
         "<｜tool▁call▁begin｜>",
