@@ -154,6 +154,14 @@ FIGURES = {
             "requests over the surface of OpenAI's client that neither answer nor refuse as documented",
         ),
         Figure(
+            "agent_forms",
+            "answers",
+            "lower",
+            0,
+            "agent_forms:agent_forms",
+            "answers in 12 families' forms, streamed, split and cut, whose thinking, text or calls are read otherwise",
+        ),
+        Figure(
             "gateway_16",
             "ratio",
             "higher",
