@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from os.path import commonprefix
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from benchmarks.figures import Measured
 
 PIECES = (1, 2, 3, 5, 7, 16, 0)  # letters; 0: all at once
 _CUT_PIECES = 4
-_MOST_SHOWN = 20  # wrong answers of each layout
+_MOST_SHOWN = 40  # kinds of answers
 _NAMED = "\ue000"  # within a tag that the model only names, so it is no token of its own
 _MODES = ("off", "written", "opened", "empty")  # how thinking comes
 
@@ -275,7 +275,7 @@ def _contents(layout: Layout) -> Iterator[tuple[str, str, str, Sequence[Call], b
     yield "two calls", _THINKING, "", (first, second), False
     for number, call in enumerate(_CALLS):
         yield f"call {number}", _THINKING, "", (call,), False
-    names = " or ".join(tag[0] + _NAMED + tag[1:] for tag in layout.tags)
+    names = " or ".join(map(_named, layout.tags))
     yield "text that names tags", _THINKING, f"Write {names} there.", (), True
     yield "call that names tags", _THINKING, "", (Call("look", {"path": f"a {names} z", "count": 1}),), True
 
@@ -283,10 +283,9 @@ def _contents(layout: Layout) -> Iterator[tuple[str, str, str, Sequence[Call], b
 def _thoughts(layout: Layout) -> Iterator[tuple[str, str, str, Sequence[Call], bool]]:
     """Yield answers whose thinking names a tag and a call."""
     shown = layout.write("", "", _CALLS[:1])
-    for tag in layout.tags:
-        shown = shown.replace(tag, tag[0] + _NAMED + tag[1:])
-    begin = next((tag for tag in layout.tags[2:]), layout.tags[0])
-    thinking = f"Not {begin[0] + _NAMED + begin[1:]} yet, only later {shown} and so on."
+    for tag in (*layout.tags, *layout.marks):
+        shown = shown.replace(tag, _named(tag))
+    thinking = f"Not {_named(layout.tags[2])} yet, only later {shown} and so on."
     yield "thinking that names a call, text", thinking, _TEXT, (), not layout.can_name
     yield "thinking that names a call, call", thinking, "", _CALLS[1:2], not layout.can_name
 
@@ -301,7 +300,7 @@ def cases(layout: Layout) -> Iterator[Case]:
             thought = thinking if thinks else {"off": "", "empty": "\n"}[mode]
             opening = layout.opening if mode == "opened" else ""
             whole = layout.write(thought, text, calls)
-            ends = (commonprefix((whole, layout.write(thought, text, calls[: n + 1]))) for n in range(len(calls)))
+            ends = (_shared(whole, layout.write(thought, text, calls[: n + 1])) for n in range(len(calls)))
             yield Case(
                 layout,
                 f"{layout.name}, thinking {mode}, {label}",
@@ -311,6 +310,14 @@ def cases(layout: Layout) -> Iterator[Case]:
                 tuple(len(end) - len(opening) for end in ends),
                 needs_tokens,
             )
+
+
+def _shared(one: str, other: str) -> str:
+    return one[: sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))]
+
+
+def _named(tag: str) -> str:
+    return tag[0] + _NAMED + tag[1:]
 
 
 def _plain(text: str) -> str:
@@ -378,16 +385,15 @@ def _answers(case: Case) -> Iterator[tuple[str, bool, Said]]:
 def agent_forms(soak: bool) -> Measured:
     """Answers whose thinking, text or calls differ from what the model wrote."""
     num_answers, num_wrong = 0, 0
-    wrong: dict[str, list[str]] = {}
+    wrong: dict[str, str] = {}
     for layout in LAYOUTS:
         for case in cases(layout):
             for how, is_right, said in _answers(case):
                 num_answers += 1
-                num_wrong += not is_right
-                shown = wrong.setdefault(layout.name, [])
-                if not is_right and len(shown) < _MOST_SHOWN:
-                    shown.append(f"{case.label}, {how}: {said}")
-    detail: dict[str, Any] = {"answers": num_answers, "wrong": {name: shown for name, shown in wrong.items() if shown}}
+                if not is_right:
+                    num_wrong += 1
+                    wrong.setdefault(case.label, f"{how}: {said}")
+    detail: dict[str, Any] = {"answers": num_answers, "wrong": dict(list(wrong.items())[:_MOST_SHOWN])}
     if soak and (folder := os.environ.get("POTLUCK_TEMPLATES")):
         detail["published"] = published(Path(folder))
         num_wrong += len(detail["published"]["wrong"])
@@ -435,13 +441,22 @@ def _turn(template: str, calls: list[dict[str, Any]], call_id: str) -> tuple[str
     prompt = _rendered(template, [asked], add_generation_prompt=True)
     said = _rendered(template, [asked, {"role": "assistant", "content": "zebra"}])
     called = _rendered(template, [asked, {"role": "assistant", "content": "", "tool_calls": calls}, result])
-    shared = commonprefix((prompt, called))
+    shared = _shared(prompt, called)
+    if shared.rfind("<") > shared.rfind(">"):  # it ends within a tag
+        shared = shared[: shared.rfind("<")]
     end = said.rpartition("zebra")[2].strip()
     turn = called[len(shared) :]
     return shared, turn.partition(end)[0] if end else turn
 
 
-def _rendered(template: str, messages: list[dict[str, Any]], **given: bool) -> str:
+def _rendered(template: str, messages: list[dict[str, Any]], *, add_generation_prompt: bool = False) -> str:
     tools = [tool.definition for tool in TOOLS.offered]
-    rendered, _ = render_jinja_template([messages], tools=tools, chat_template=template, **given)
+    rendered, _ = render_jinja_template(
+        [messages],
+        tools=tools,
+        chat_template=template,
+        add_generation_prompt=add_generation_prompt,
+        bos_token="<s>",
+        eos_token="</s>",
+    )
     return str(rendered[0])
