@@ -12,8 +12,9 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cache
-from itertools import takewhile
+from itertools import product, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,14 @@ class Case:
     said: Said
     ends: tuple[int, ...]
     needs_tokens: bool
+
+
+class Verdict(StrEnum):
+    """Names what becomes of a published template."""
+
+    RIGHT = "right"
+    UNKNOWN = "unknown"  # its calls are of no form that is known, so its model is told the generic one
+    SKIPPED = "skipped"  # it knows no tools, or refuses
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,44 +412,39 @@ def agent_forms(soak: bool) -> Measured:
 def published(folder: Path) -> dict[str, Any]:
     """Read a call as each published template in a folder writes it."""
     verdicts = {path.name: _of_published(path.read_text()) for path in sorted(folder.glob("*.jinja"))}
-    return {
-        "templates": len(verdicts),
-        "skipped": [name for name, verdict in verdicts.items() if verdict is None],
-        "wrong": {name: verdict for name, verdict in verdicts.items() if verdict},
-    }
+    listed: dict[str, Any] = {kind: [name for name, found in verdicts.items() if found == kind] for kind in Verdict}
+    return listed | {"wrong": {name: found for name, found in verdicts.items() if not isinstance(found, Verdict)}}
 
 
-def _of_published(template: str) -> str | None:
-    """Return what is wrong with the call that is read, nothing if it is right, or None if the template writes none."""
+def _of_published(template: str) -> Verdict | str:
+    """Return what became of a call that a template wrote, and the call itself if it was read otherwise."""
     call = _CALLS[0]
-    for arguments in (call.arguments, json.dumps(call.arguments)):
-        made = {"id": "functions.look:0", "type": "function", "function": {"name": call.name, "arguments": arguments}}
-        for call_id in ("functions.look:0", "abcdefgh1"):
-            calls = [made | {"id": call_id}]
-            try:
-                prompt, turn = _turn(template, calls, call_id)
-            except Exception:  # templates may raise anything
-                continue
-            if call.name not in turn:
-                continue
-            form = form_of(template, ())
-            if form is None:
-                return f"no form: {turn!r}"
-            reader = Reader(form, TOOLS, thinks=opens_thinking(form, prompt))
-            reader.take(turn)
-            reader.end(is_cut=False)
-            read_calls = [(one.name, _sorted(json.loads(one.arguments))) for one in reader.calls]
-            return "" if read_calls == [(call.name, _sorted(call.arguments))] else f"{read_calls} of {turn!r}"
-    return None
+    for arguments, call_id in product((call.arguments, json.dumps(call.arguments)), ("functions.look:0", "abcdefgh1")):
+        function = {"name": call.name, "arguments": arguments}
+        try:
+            prompt, turn = _turn(template, {"id": call_id, "type": "function", "function": function})
+        except Exception:  # templates may raise anything
+            continue
+        if call.name not in turn:
+            continue
+        form = form_of(template, ())
+        if form is None or form.calls is None:
+            return Verdict.UNKNOWN
+        reader = Reader(form, TOOLS, thinks=opens_thinking(form, prompt))
+        reader.take(turn)
+        reader.end(is_cut=False)
+        calls = [(one.name, _sorted(json.loads(one.arguments))) for one in reader.calls]
+        return Verdict.RIGHT if calls == [(call.name, _sorted(call.arguments))] else f"{calls} of {turn!r}"
+    return Verdict.SKIPPED
 
 
-def _turn(template: str, calls: list[dict[str, Any]], call_id: str) -> tuple[str, str]:
-    """Return the prompt and the assistant's turn with calls, up to the mark that ends it."""
+def _turn(template: str, call: dict[str, Any]) -> tuple[str, str]:
+    """Return the prompt and the assistant's turn with a call, up to the mark that ends it."""
     asked = {"role": "user", "content": "How are you?"}
-    result = {"role": "tool", "name": "look", "tool_call_id": call_id, "content": "42"}
+    result = {"role": "tool", "name": "look", "tool_call_id": call["id"], "content": "42"}
     prompt = _rendered(template, [asked], add_generation_prompt=True)
     said = _rendered(template, [asked, {"role": "assistant", "content": "zebra"}])
-    called = _rendered(template, [asked, {"role": "assistant", "content": "", "tool_calls": calls}, result])
+    called = _rendered(template, [asked, {"role": "assistant", "content": "", "tool_calls": [call]}, result])
     shared = _shared(prompt, called)
     if shared.rfind("<") > shared.rfind(">"):  # it ends within a tag
         shared = shared[: shared.rfind("<")]
