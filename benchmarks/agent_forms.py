@@ -275,7 +275,7 @@ _TEXT = "Here 🙂 `a < b`:\n\n- {'k': [1]}\n- done"
 
 
 def _contents(layout: Layout) -> Iterator[tuple[str, str, str, Sequence[Call], bool]]:
-    """Yield what an answer may have: its label, thinking, text and calls, and whether they name tags."""
+    """Yield what an answer may have: its label, thinking, text and calls, and whether only tokens tell its tags."""
     first, second, _, last = _CALLS
     yield "text", _THINKING, _TEXT, (), False
     yield "text of JSON", _THINKING, '{"answer": [1, 2]}', (), False
@@ -287,16 +287,12 @@ def _contents(layout: Layout) -> Iterator[tuple[str, str, str, Sequence[Call], b
     names = " or ".join(map(_named, layout.tags))
     yield "text that names tags", _THINKING, f"Write {names} there.", (), True
     yield "call that names tags", _THINKING, "", (Call("look", {"path": f"a {names} z", "count": 1}),), True
-
-
-def _thoughts(layout: Layout) -> Iterator[tuple[str, str, str, Sequence[Call], bool]]:
-    """Yield answers whose thinking names a tag and a call."""
-    shown = layout.write("", "", _CALLS[:1])
+    shown = layout.write("", "", (first,))
     for tag in (*layout.tags, *layout.marks):
         shown = shown.replace(tag, _named(tag))
     thinking = f"Not {_named(layout.tags[2])} yet, only later {shown} and so on."
-    yield "thinking that names a call, text", thinking, _TEXT, (), not layout.can_name
-    yield "thinking that names a call, call", thinking, "", _CALLS[1:2], not layout.can_name
+    yield "text after thinking that names a call", thinking, _TEXT, (), not layout.can_name
+    yield "call after thinking that names a call", thinking, "", (second,), not layout.can_name
 
 
 def cases(layout: Layout) -> Iterator[Case]:
@@ -304,9 +300,8 @@ def cases(layout: Layout) -> Iterator[Case]:
     for mode in _MODES:
         if mode == "opened" and not layout.opening:
             continue
-        thinks = mode in ("written", "opened")
-        for label, thinking, text, calls, needs_tokens in (*_contents(layout), *(_thoughts(layout) if thinks else ())):
-            thought = thinking if thinks else {"off": "", "empty": "\n"}[mode]
+        for label, thinking, text, calls, needs_tokens in _contents(layout):
+            thought = {"off": "", "empty": "\n"}.get(mode, thinking)
             opening = layout.opening if mode == "opened" else ""
             whole = layout.write(thought, text, calls)
             ends = (_shared(whole, layout.write(thought, text, calls[: n + 1])) for n in range(len(calls)))
