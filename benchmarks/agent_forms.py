@@ -12,8 +12,9 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cache
-from os.path import commonprefix
+from itertools import product, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from benchmarks.figures import Measured
 
 PIECES = (1, 2, 3, 5, 7, 16, 0)  # letters; 0: all at once
 _CUT_PIECES = 4
-_MOST_SHOWN = 20  # wrong answers of each layout
+_MOST_SHOWN = 40  # kinds of answers
 _NAMED = "\ue000"  # within a tag that the model only names, so it is no token of its own
 _MODES = ("off", "written", "opened", "empty")  # how thinking comes
 
@@ -95,6 +96,14 @@ class Case:
     said: Said
     ends: tuple[int, ...]
     needs_tokens: bool
+
+
+class Verdict(StrEnum):
+    """Names what becomes of a published template."""
+
+    RIGHT = "right"
+    UNKNOWN = "unknown"  # its calls are of no form that is known, so its model is told the generic one
+    SKIPPED = "skipped"  # it knows no tools, or refuses
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +275,7 @@ _TEXT = "Here 🙂 `a < b`:\n\n- {'k': [1]}\n- done"
 
 
 def _contents(layout: Layout) -> Iterator[tuple[str, str, str, Sequence[Call], bool]]:
-    """Yield what an answer may have: its label, thinking, text and calls, and whether they name tags."""
+    """Yield what an answer may have: its label, thinking, text and calls, and whether only tokens tell its tags."""
     first, second, _, last = _CALLS
     yield "text", _THINKING, _TEXT, (), False
     yield "text of JSON", _THINKING, '{"answer": [1, 2]}', (), False
@@ -275,20 +284,15 @@ def _contents(layout: Layout) -> Iterator[tuple[str, str, str, Sequence[Call], b
     yield "two calls", _THINKING, "", (first, second), False
     for number, call in enumerate(_CALLS):
         yield f"call {number}", _THINKING, "", (call,), False
-    names = " or ".join(tag[0] + _NAMED + tag[1:] for tag in layout.tags)
+    names = " or ".join(map(_named, layout.tags))
     yield "text that names tags", _THINKING, f"Write {names} there.", (), True
     yield "call that names tags", _THINKING, "", (Call("look", {"path": f"a {names} z", "count": 1}),), True
-
-
-def _thoughts(layout: Layout) -> Iterator[tuple[str, str, str, Sequence[Call], bool]]:
-    """Yield answers whose thinking names a tag and a call."""
-    shown = layout.write("", "", _CALLS[:1])
-    for tag in layout.tags:
-        shown = shown.replace(tag, tag[0] + _NAMED + tag[1:])
-    begin = next((tag for tag in layout.tags[2:]), layout.tags[0])
-    thinking = f"Not {begin[0] + _NAMED + begin[1:]} yet, only later {shown} and so on."
-    yield "thinking that names a call, text", thinking, _TEXT, (), not layout.can_name
-    yield "thinking that names a call, call", thinking, "", _CALLS[1:2], not layout.can_name
+    shown = layout.write("", "", (first,))
+    for tag in (*layout.tags, *layout.marks):
+        shown = shown.replace(tag, _named(tag))
+    thinking = f"Not {_named(layout.tags[2])} yet, only later {shown} and so on."
+    yield "text after thinking that names a call", thinking, _TEXT, (), not layout.can_name
+    yield "call after thinking that names a call", thinking, "", (second,), not layout.can_name
 
 
 def cases(layout: Layout) -> Iterator[Case]:
@@ -296,12 +300,11 @@ def cases(layout: Layout) -> Iterator[Case]:
     for mode in _MODES:
         if mode == "opened" and not layout.opening:
             continue
-        thinks = mode in ("written", "opened")
-        for label, thinking, text, calls, needs_tokens in (*_contents(layout), *(_thoughts(layout) if thinks else ())):
-            thought = thinking if thinks else {"off": "", "empty": "\n"}[mode]
+        for label, thinking, text, calls, needs_tokens in _contents(layout):
+            thought = {"off": "", "empty": "\n"}.get(mode, thinking)
             opening = layout.opening if mode == "opened" else ""
             whole = layout.write(thought, text, calls)
-            ends = (commonprefix((whole, layout.write(thought, text, calls[: n + 1]))) for n in range(len(calls)))
+            ends = (_shared(whole, layout.write(thought, text, calls[: n + 1])) for n in range(len(calls)))
             yield Case(
                 layout,
                 f"{layout.name}, thinking {mode}, {label}",
@@ -311,6 +314,14 @@ def cases(layout: Layout) -> Iterator[Case]:
                 tuple(len(end) - len(opening) for end in ends),
                 needs_tokens,
             )
+
+
+def _shared(one: str, other: str) -> str:
+    return one[: sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))]
+
+
+def _named(tag: str) -> str:
+    return tag[0] + _NAMED + tag[1:]
 
 
 def _plain(text: str) -> str:
@@ -378,16 +389,15 @@ def _answers(case: Case) -> Iterator[tuple[str, bool, Said]]:
 def agent_forms(soak: bool) -> Measured:
     """Answers whose thinking, text or calls differ from what the model wrote."""
     num_answers, num_wrong = 0, 0
-    wrong: dict[str, list[str]] = {}
+    wrong: dict[str, str] = {}
     for layout in LAYOUTS:
         for case in cases(layout):
             for how, is_right, said in _answers(case):
                 num_answers += 1
-                num_wrong += not is_right
-                shown = wrong.setdefault(layout.name, [])
-                if not is_right and len(shown) < _MOST_SHOWN:
-                    shown.append(f"{case.label}, {how}: {said}")
-    detail: dict[str, Any] = {"answers": num_answers, "wrong": {name: shown for name, shown in wrong.items() if shown}}
+                if not is_right:
+                    num_wrong += 1
+                    wrong.setdefault(case.label, f"{how}: {said}")
+    detail: dict[str, Any] = {"answers": num_answers, "wrong": dict(list(wrong.items())[:_MOST_SHOWN])}
     if soak and (folder := os.environ.get("POTLUCK_TEMPLATES")):
         detail["published"] = published(Path(folder))
         num_wrong += len(detail["published"]["wrong"])
@@ -397,51 +407,55 @@ def agent_forms(soak: bool) -> Measured:
 def published(folder: Path) -> dict[str, Any]:
     """Read a call as each published template in a folder writes it."""
     verdicts = {path.name: _of_published(path.read_text()) for path in sorted(folder.glob("*.jinja"))}
-    return {
-        "templates": len(verdicts),
-        "skipped": [name for name, verdict in verdicts.items() if verdict is None],
-        "wrong": {name: verdict for name, verdict in verdicts.items() if verdict},
-    }
+    listed: dict[str, Any] = {kind: [name for name, found in verdicts.items() if found == kind] for kind in Verdict}
+    return listed | {"wrong": {name: found for name, found in verdicts.items() if not isinstance(found, Verdict)}}
 
 
-def _of_published(template: str) -> str | None:
-    """Return what is wrong with the call that is read, nothing if it is right, or None if the template writes none."""
+def _of_published(template: str) -> Verdict | str:
+    """Return what became of a call that a template wrote, and the call itself if it was read otherwise."""
     call = _CALLS[0]
-    for arguments in (call.arguments, json.dumps(call.arguments)):
-        made = {"id": "functions.look:0", "type": "function", "function": {"name": call.name, "arguments": arguments}}
-        for call_id in ("functions.look:0", "abcdefgh1"):
-            calls = [made | {"id": call_id}]
-            try:
-                prompt, turn = _turn(template, calls, call_id)
-            except Exception:  # templates may raise anything
-                continue
-            if call.name not in turn:
-                continue
-            form = form_of(template, ())
-            if form is None:
-                return f"no form: {turn!r}"
-            reader = Reader(form, TOOLS, thinks=opens_thinking(form, prompt))
-            reader.take(turn)
-            reader.end(is_cut=False)
-            read_calls = [(one.name, _sorted(json.loads(one.arguments))) for one in reader.calls]
-            return "" if read_calls == [(call.name, _sorted(call.arguments))] else f"{read_calls} of {turn!r}"
-    return None
+    for arguments, call_id in product((call.arguments, json.dumps(call.arguments)), ("functions.look:0", "abcdefgh1")):
+        function = {"name": call.name, "arguments": arguments}
+        try:
+            prompt, turn = _turn(template, {"id": call_id, "type": "function", "function": function})
+        except Exception:  # templates may raise anything
+            continue
+        if call.name not in turn:
+            continue
+        form = form_of(template, ())
+        if form is None or form.calls is None:
+            return Verdict.UNKNOWN
+        reader = Reader(form, TOOLS, thinks=opens_thinking(form, prompt))
+        reader.take(turn)
+        reader.end(is_cut=False)
+        calls = [(one.name, _sorted(json.loads(one.arguments))) for one in reader.calls]
+        return Verdict.RIGHT if calls == [(call.name, _sorted(call.arguments))] else f"{calls} of {turn!r}"
+    return Verdict.SKIPPED
 
 
-def _turn(template: str, calls: list[dict[str, Any]], call_id: str) -> tuple[str, str]:
-    """Return the prompt and the assistant's turn with calls, up to the mark that ends it."""
+def _turn(template: str, call: dict[str, Any]) -> tuple[str, str]:
+    """Return the prompt and the assistant's turn with a call, up to the mark that ends it."""
     asked = {"role": "user", "content": "How are you?"}
-    result = {"role": "tool", "name": "look", "tool_call_id": call_id, "content": "42"}
+    result = {"role": "tool", "name": "look", "tool_call_id": call["id"], "content": "42"}
     prompt = _rendered(template, [asked], add_generation_prompt=True)
     said = _rendered(template, [asked, {"role": "assistant", "content": "zebra"}])
-    called = _rendered(template, [asked, {"role": "assistant", "content": "", "tool_calls": calls}, result])
-    shared = commonprefix((prompt, called))
+    called = _rendered(template, [asked, {"role": "assistant", "content": "", "tool_calls": [call]}, result])
+    shared = _shared(prompt, called)
+    if shared.rfind("<") > shared.rfind(">"):  # it ends within a tag
+        shared = shared[: shared.rfind("<")]
     end = said.rpartition("zebra")[2].strip()
     turn = called[len(shared) :]
     return shared, turn.partition(end)[0] if end else turn
 
 
-def _rendered(template: str, messages: list[dict[str, Any]], **given: bool) -> str:
+def _rendered(template: str, messages: list[dict[str, Any]], *, add_generation_prompt: bool = False) -> str:
     tools = [tool.definition for tool in TOOLS.offered]
-    rendered, _ = render_jinja_template([messages], tools=tools, chat_template=template, **given)
+    rendered, _ = render_jinja_template(
+        [messages],
+        tools=tools,
+        chat_template=template,
+        add_generation_prompt=add_generation_prompt,
+        bos_token="<s>",
+        eos_token="</s>",
+    )
     return str(rendered[0])
