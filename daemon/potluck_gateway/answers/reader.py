@@ -82,13 +82,15 @@ class Reader:
     def end(self, *, is_cut: bool) -> list[Part]:
         """Return the rest. `is_cut`: the answer was ended by its limit, so an unfinished call is no text."""
         rest, self._buffer = self._buffer, ""
+        rest = rest[: len(rest) - self._held(rest)] if is_cut else rest
         match self._state:
             case _State.CALL:
                 return [] if is_cut and self._is_unfinished(rest) else self._call(rest, "")
             case _State.HEADER:
                 return [] if is_cut or self._has_said else self._said(rest, Kind.TEXT)
-        kept = rest[: len(rest) - self._held(rest)] if is_cut else rest
-        return self._said(kept.rstrip() if self._state is _State.THINKING else kept, _MODES[self._state])
+            case _State.THINKING:
+                return self._said(rest.rstrip(), Kind.THINKING)
+        return self._said(rest, Kind.TEXT)
 
     # -- tags
 
