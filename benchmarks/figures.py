@@ -154,6 +154,14 @@ FIGURES = {
             "requests over the surface of OpenAI's client that neither answer nor refuse as documented",
         ),
         Figure(
+            "agent_turns",
+            "conversations",
+            "lower",
+            0,
+            "agent_turns:stopped",
+            "conversations of agents, ten turns each before a scripted model behind the gateway, that stop",
+        ),
+        Figure(
             "gateway_16",
             "ratio",
             "higher",
