@@ -160,6 +160,8 @@ FIGURES = {
             0,
             "agent_forms:agent_forms",
             "answers in 12 families' forms, streamed, split and cut, whose thinking, text or calls are read otherwise",
+        ),
+        Figure(
             "agent_turns",
             "conversations",
             "lower",
