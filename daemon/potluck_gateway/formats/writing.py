@@ -135,4 +135,5 @@ def error_body(sentence: Sentence, status: int, code: str | None = None) -> dict
 
 
 def dumps(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    """Return JSON. Halves of surrogate pairs, which a model may write as escapes, become question marks."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
