@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import agent_sdks
-from benchmarks.scripted_model import BROKEN, EMPTY, KEY, MODEL, TEMPLATES, TURNS, question, scripted_gateway
+from benchmarks.gateway import KEY
+from benchmarks.scripted_model import BROKEN, EMPTY, MODEL, TEMPLATES, TURNS, question, scripted_gateway
 
 _NODE = ("@openai/codex", "@anthropic-ai/claude-code", "@continuedev/cli", "opencode-ai")
 _LANGCHAIN = ("langgraph", "langchain-openai", "langchain-anthropic", "langchain-ollama")
@@ -67,9 +68,10 @@ def _agents(tools: Path, home: Path, url: str) -> dict[str, Agent]:
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": f"{url}/v1", "apiKey": KEY},
-        "models": {MODEL: {"reasoning": True, "limit": {"context": 32768, "output": 4096}}},
+        "models": {MODEL: {"reasoning": True, "limit": {"context": 1 << 20, "output": 4096}}},
     }
     both = dict.fromkeys(("model", "small_model"), f"potluck/{MODEL}")
+    chosen = {"provider": {"potluck": provider}, "permission": "allow", "autoupdate": False, "share": "disabled"}
     (home / "opencode.json").write_text(json.dumps(both | chosen))
     codex = {"model_provider": "potluck", "model": MODEL, "check_for_update_on_startup": False}
     served = {"name": "Potluck", "base_url": f"{url}/v1", "env_key": "KEY", "wire_api": "responses"}
@@ -104,7 +106,10 @@ def _agents(tools: Path, home: Path, url: str) -> dict[str, Agent]:
         ),
     }
     sdks = [f"{tools}/sdks/bin/python", agent_sdks.__file__]
-    return found | {kind: Agent([*sdks, kind, url, KEY, MODEL], [], [], {}) for kind in agent_sdks.KINDS}
+    for library, kinds in agent_sdks.KINDS.items():
+        for kind in kinds:
+            found[f"{library}, {kind}"] = Agent([*sdks, library, kind, url, KEY, MODEL], [], [], {})
+    return found
 
 
 def _converse(agent: Agent, home: Path) -> str:

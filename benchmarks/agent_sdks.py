@@ -1,4 +1,4 @@
-"""Agents that are Python libraries: `agent_sdks.py KIND URL KEY MODEL QUESTION ...` prints the answer to each question.
+"""Agents that are Python libraries: `agent_sdks.py LIBRARY KIND URL KEY MODEL QUESTION ...` prints each answer.
 
 Runs in the interpreter that has the libraries, so it imports nothing of ours, and loads a library by its name.
 """
@@ -9,16 +9,11 @@ from collections.abc import AsyncIterable, AsyncIterator
 from importlib import import_module
 from typing import Any
 
-KINDS = (
-    "agents-chat",
-    "agents-responses",
-    "langchain-openai",
-    "langchain-responses",
-    "langchain-anthropic",
-    "langchain-ollama",
-    "pydantic-chat",
-    "pydantic-responses",
-)
+KINDS = {
+    "agents": ("chat", "responses"),
+    "langchain": ("openai", "responses", "anthropic", "ollama"),
+    "pydantic": ("chat", "responses"),
+}
 
 
 def look(command: str) -> str:
@@ -75,9 +70,8 @@ async def pydantic(kind: str, url: str, key: str, model: str, questions: list[st
 
 
 async def main() -> None:
-    library, _, kind = sys.argv[1].partition("-")
+    library, kind, url, key, model, *questions = sys.argv[1:]
     converse = {"agents": agents, "langchain": langchain, "pydantic": pydantic}[library]
-    url, key, model, *questions = sys.argv[2:]
     async for answer in converse(kind, url, key, model, questions):
         print(answer, flush=True)
 

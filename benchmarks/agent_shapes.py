@@ -8,6 +8,8 @@ calls that were cut and of empty answers are as recorded. The official clients r
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,7 +18,8 @@ import ollama
 import openai
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
-from benchmarks.scripted_model import KEY, MODEL
+from benchmarks.gateway import KEY
+from benchmarks.scripted_model import MODEL
 
 Fields = dict[str, Any]
 _SCHEMA = {
@@ -41,6 +44,24 @@ _TOOLS: list[Fields] = [
     {"name": "bash", "description": "Runs.", "parameters": _SCHEMA},
 ]
 _CUT = '{"command": "echo '
+
+
+class Clients(NamedTuple):
+    """The official clients, with a gateway."""
+
+    openai: Any
+    anthropic: Any
+    ollama: Any
+
+
+@contextmanager
+def clients_of(url: str) -> Iterator[Clients]:
+    with (
+        openai.OpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0) as one,
+        anthropic.Anthropic(base_url=url, api_key=KEY, max_retries=0) as two,
+        ollama.Client(f"{url}/{KEY}", trust_env=False) as three,
+    ):
+        yield Clients(one, two, three)
 
 
 class Call(NamedTuple):
@@ -81,7 +102,7 @@ class Program:
     cut: tuple[str, str] = ("bash", _CUT)
     hears_thinking = True
 
-    def ask(self, url: str) -> Heard:
+    def ask(self, clients: Clients) -> Heard:
         """Send the conversation. Raises as the program's client does."""
         raise NotImplementedError
 
@@ -105,10 +126,11 @@ class Chat(Program):
     empty: str | None = None
     tools: list[Fields] = field(default_factory=lambda: [{"type": "function", "function": tool} for tool in _TOOLS])
 
-    def ask(self, url: str) -> Heard:
+    def ask(self, clients: Clients) -> Heard:
         more = self.fields | ({"tools": self.tools} if self.tools else {})
-        create: Any = _openai(url).chat.completions.create
-        made = create(model=MODEL, messages=self.history, stream=self.is_streamed, extra_body=more)
+        made: Any = clients.openai.chat.completions.create(
+            model=MODEL, messages=self.history, stream=self.is_streamed, extra_body=more
+        )
         if self.is_streamed:
             state: Any = ChatCompletionStreamState()
             for chunk in made:
@@ -139,10 +161,9 @@ class Responses(Program):
 
     more_tools: list[Fields] = field(default_factory=list)
 
-    def ask(self, url: str) -> Heard:
+    def ask(self, clients: Clients) -> Heard:
         tools = [*({"type": "function", "strict": False, **tool} for tool in _TOOLS), *self.more_tools]
-        create: Any = _openai(url).responses.create
-        made = create(
+        made: Any = clients.openai.responses.create(
             model=MODEL, input=self.history, stream=self.is_streamed, extra_body=self.fields | {"tools": tools}
         )
         streamed: list[Fields] | None = None
@@ -172,16 +193,15 @@ class Responses(Program):
 class Messages(Program):
     """Anthropic's messages."""
 
-    def ask(self, url: str) -> Heard:
+    def ask(self, clients: Clients) -> Heard:
         self.hears_thinking = "thinking" in self.fields
         tools = [{"name": one["name"], "description": "?", "input_schema": one["parameters"]} for one in _TOOLS]
-        client: Any = anthropic.Anthropic(base_url=url, api_key=KEY, max_retries=0).beta.messages
         options = {"model": MODEL, "max_tokens": 16384, "messages": self.history}
         if self.is_streamed:
-            with client.stream(**options, extra_body=self.fields | {"tools": tools}) as stream:
+            with clients.anthropic.beta.messages.stream(**options, extra_body=self.fields | {"tools": tools}) as stream:
                 made = stream.get_final_message()
         else:
-            made = client.create(**options, extra_body=self.fields | {"tools": tools})
+            made = clients.anthropic.beta.messages.create(**options, extra_body=self.fields | {"tools": tools})
         blocks: list[Fields] = [block.model_dump() for block in made.content]
         calls = [Call(one["id"], one["name"], json.dumps(one["input"])) for one in blocks if one["type"] == "tool_use"]
         thinking = "".join(block.get("thinking", "") for block in blocks)
@@ -205,10 +225,9 @@ class Messages(Program):
 class Ollama(Program):
     """Ollama's chat, in which calls have no ids, and arguments are objects."""
 
-    def ask(self, url: str) -> Heard:
-        client: Any = ollama.Client(url, headers={"Authorization": f"Bearer {KEY}"})
+    def ask(self, clients: Clients) -> Heard:
         tools = [{"type": "function", "function": tool} for tool in _TOOLS]
-        parts = list(client.chat(MODEL, self.history, tools=tools, stream=True, **self.fields))
+        parts = list(clients.ollama.chat(MODEL, self.history, tools=tools, stream=True, **self.fields))
         thinking = "".join(part.message.thinking or "" for part in parts)
         text = "".join(part.message.content or "" for part in parts)
         made = [call.model_dump() for part in parts for call in part.message.tool_calls or ()]
@@ -279,10 +298,6 @@ def programs() -> list[Program]:
         Messages("pydantic-ai, messages", {}, [], is_streamed=False),
         Ollama("LangChain, Ollama", {"think": True, "options": {}}, [], thinks="thinking"),
     ]
-
-
-def _openai(url: str) -> openai.OpenAI:
-    return openai.OpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0)
 
 
 def _parts(function: Fields) -> dict[str, str]:

@@ -7,6 +7,7 @@ The soak also runs the agents themselves (`agent_clients`).
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import anthropic
 import httpx
@@ -14,7 +15,7 @@ import ollama
 import openai
 
 from benchmarks.agent_clients import conversations_of_agents
-from benchmarks.agent_shapes import Heard, Program, programs
+from benchmarks.agent_shapes import Clients, Heard, Program, clients_of, programs
 from benchmarks.figures import Measured
 from benchmarks.scripted_model import (
     BROKEN,
@@ -39,33 +40,33 @@ def stopped(soak: bool) -> Measured:
     return Measured(float(len(why)), {"conversations": len(found), "stopped": why})
 
 
-def replayed(turns: int = TURNS) -> dict[str, str]:
+def replayed(kinds: Iterable[str] = TEMPLATES, turns: int = TURNS) -> dict[str, str]:
     """Return for each conversation why it stopped; nothing if it didn't."""
     found = {}
-    for kind, template in TEMPLATES.items():
-        with scripted_gateway(template) as (url, model):
+    for kind in kinds:
+        with scripted_gateway(TEMPLATES[kind]) as (url, model), clients_of(url) as clients:
+            assert httpx.head(url).is_success, "HEAD / without a key fails"  # Claude Code and programs of Ollama ask
             for program in programs():
-                found[f"{program.name}, template that {kind}"] = _converse(program, url, model, turns)
+                found[f"{program.name}, template that {kind}"] = _converse(program, clients, model, turns)
     return found
 
 
-def _converse(program: Program, url: str, model: ScriptedModel, turns: int) -> str:
+def _converse(program: Program, clients: Clients, model: ScriptedModel, turns: int) -> str:
     number = 0
     try:
-        assert httpx.head(url).is_success, "HEAD / without a key fails"  # Claude Code and programs of Ollama ask
         for number in range(1, turns + 1):
-            _turn(program, url, model, number)
+            _turn(program, clients, model, number)
     except (*_FAILURES, ollama.ResponseError) as error:
         return f"turn {number}: {type(error).__name__} {error}"
     return ""
 
 
-def _turn(program: Program, url: str, model: ScriptedModel, number: int) -> None:
+def _turn(program: Program, clients: Clients, model: ScriptedModel, number: int) -> None:
     """Ask a question, and go on until there are no more calls. Raises as a program would fail."""
     program.history.append({"role": "user", "content": question(number)})
     nudges = [] if program.nudge is None else [program.nudge]
     while True:
-        heard = program.ask(url)
+        heard = program.ask(clients)
         _check(heard, model.written, hears_thinking=program.hears_thinking)
         if nudges and not heard.text and not heard.calls:
             program.history.append(nudges.pop())  # in place of the empty answer

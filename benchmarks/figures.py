@@ -162,6 +162,14 @@ FIGURES = {
             "answers in 12 families' forms, streamed, split and cut, whose thinking, text or calls are read otherwise",
         ),
         Figure(
+            "agent_turns",
+            "conversations",
+            "lower",
+            0,
+            "agent_turns:stopped",
+            "conversations of agents, ten turns each before a scripted model behind the gateway, that stop",
+        ),
+        Figure(
             "gateway_16",
             "ratio",
             "higher",

@@ -107,15 +107,22 @@ def gateway(folder: Path, swarm: LocalSwarm, *, tokenizer: Path | None = None) -
     torch.set_num_threads(1)
     with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=swarm.membership) as model:
         chat = SwarmChat(folder.name, model, Text(tokenizer or folder), max_tokens=512)
-        models = Models((GatewaySwarm(swarm.membership, str(folder)),), lambda _: LoadedModel(chat, lambda: None))
-        server = GatewayServer(models, lambda key: key == KEY, lambda: None, max_tokens=512)
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        try:
-            yield server.url
-        finally:
-            server.stop()
-            thread.join()
+        with serving(chat, GatewaySwarm(swarm.membership, str(folder)), max_tokens=512) as url:
+            yield url
+
+
+@contextmanager
+def serving(chat: SwarmChat, swarm: GatewaySwarm, *, max_tokens: int) -> Iterator[str]:
+    """Run a gateway for a chat model, and yield its address."""
+    models = Models((swarm,), lambda _: LoadedModel(chat, lambda: None))
+    server = GatewayServer(models, lambda key: key == KEY, lambda: None, max_tokens=max_tokens)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield server.url
+    finally:
+        server.stop()
+        thread.join()
 
 
 @contextmanager

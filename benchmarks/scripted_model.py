@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,19 +20,18 @@ import torch
 from potluck_control.gateway_messages import GatewaySwarm
 from potluck_gateway.answers.completion import Text
 from potluck_gateway.answers.model import SwarmChat
-from potluck_gateway.answers.models import LoadedModel, Models
-from potluck_gateway.server import GatewayServer
 from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 from transformers import GenerationConfig, LlamaConfig, PreTrainedTokenizerFast
 
+from benchmarks.gateway import serving
 from potluck.membership.membership import Membership
 from potluck.protocol.swarm import new_swarm
 
-KEY, MODEL = "key-of-the-benchmark", "scripted"
+MODEL = "scripted"
 TURNS = 10
 PARALLEL, FAILING, BROKEN, EMPTY, NAMED, SPOKEN, AGAIN, LONG = 2, 3, 4, 5, 7, 8, 9, 10  # numbers of questions
-FORGOTTEN = "I have forgotten my answers"
+FORGOTTEN = "I have forgotten"
 _POSITIONS, _MOST = 1 << 20, 4096  # tokens of a text, and of an answer
 _END = "<|im_end|>"
 _TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
@@ -94,8 +92,7 @@ class ScriptedModel:
         self._tokenizer = tokenizer
         self._thinks = "<think>" in template
         self._opens = template.endswith("<think>\n{% endif %}")
-        self.prompt = ""  # of the newest answer
-        self.written = Written()  # the newest one
+        self.written = Written()  # the newest answer
 
     def tell_waits(self, on_wait: object) -> None:
         """Do nothing, because it never waits."""
@@ -109,8 +106,7 @@ class ScriptedModel:
 
     def generate(self, prompt: torch.Tensor, *, streamer: Any, max_new_tokens: int, **_: Any) -> None:
         """Shapes: prompt [1, tokens], int64."""
-        self.prompt = str(self._tokenizer.decode(prompt[0]))
-        self.written = self._answer(self.prompt)
+        self.written = self._answer(str(self._tokenizer.decode(prompt[0])))
         tokens: list[int] = self._tokenizer.encode(self._marked(self.written) + _END)
         streamer.put(prompt)
         for token in tokens[:max_new_tokens]:
@@ -120,7 +116,8 @@ class ScriptedModel:
     def _answer(self, prompt: str) -> Written:
         asked = list(re.finditer(r"Question (\d+) of", prompt))
         number = int(asked[-1][1]) if asked else 0
-        rounds = prompt.count("<|im_start|>assistant", asked[-1].end() if asked else 0) - 1
+        since = prompt[asked[-1].end() :] if asked else prompt
+        rounds = since.count("<|im_start|>assistant") - 1
         thinking = f"Question {number}. I have called {rounds} times." if self._thinks else ""
         tools = _offered(prompt)
         if tools and rounds < (2 if number == AGAIN else 1):
@@ -132,19 +129,19 @@ class ScriptedModel:
         if number == EMPTY and self.written.calls:  # asked again, it says something
             return Written(thinking)
         known = set(range(1, number)) - {EMPTY, BROKEN}  # a broken call may be shown, and nothing come after it
-        lost = [one for one in sorted(known) if f"Answer {one}:" not in prompt]
+        lost = [f"answer {one}" for one in sorted(known) if f"Answer {one}:" not in prompt]
+        if number == FAILING and tools and "no such" not in since.lower():
+            lost.append("the result")
         said = f"{FORGOTTEN} {lost}" if lost else "héllo 🎉 and 中文, " + "again " * (200 if number == LONG else 1)
         return Written(thinking, f"Answer {number}: {said.strip()}.")
 
     def _marked(self, written: Written) -> str:
         """Return an answer with its tags."""
-        thought = (
-            f"{'' if self._opens else '<think>' + chr(10)}{written.thinking}\n</think>\n\n" if self._thinks else ""
-        )
+        opened = "" if self._opens else "<think>\n"
+        thought = f"{opened}{written.thinking}\n</think>\n\n" if self._thinks else ""
         calls = [json.dumps({"name": name, "arguments": given}) for name, given in written.calls]
-        if written.is_broken:
-            calls = [call[:-4] for call in calls]
-        return thought + "\n".join([written.text, *(f"<tool_call>\n{call}\n</tool_call>" for call in calls)]).strip()
+        tagged = [f"<tool_call>\n{call[:-4] if written.is_broken else call}\n</tool_call>" for call in calls]
+        return thought + "\n".join([written.text, *tagged]).strip()
 
 
 def _offered(prompt: str) -> dict[str, dict[str, Any]]:
@@ -172,16 +169,8 @@ def scripted_gateway(template: str) -> Iterator[tuple[str, ScriptedModel]]:
         text = Text(folder)
     model = ScriptedModel(text.tokenizer, template)
     chat = SwarmChat(MODEL, model, text, max_tokens=_MOST)
-    swarm = GatewaySwarm(Membership(new_swarm("agents", MODEL, 1)), MODEL)
-    models = Models((swarm,), lambda _: LoadedModel(chat, lambda: None))
-    server = GatewayServer(models, lambda key: key == KEY, lambda: None, max_tokens=_MOST)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        yield server.url.removesuffix("/v1"), model
-    finally:
-        server.stop()
-        thread.join()
+    with serving(chat, GatewaySwarm(Membership(new_swarm("agents", MODEL, 1)), MODEL), max_tokens=_MOST) as url:
+        yield url.removesuffix("/v1"), model
 
 
 def _tokenizer(template: str) -> PreTrainedTokenizerFast:

@@ -9,6 +9,7 @@ import ollama
 import pytest
 from potluck_control.resources import DEMO_MODEL, resource
 
+from benchmarks.agent_turns import replayed
 from benchmarks.gateway import KEY, gateway, tool_tokenizer
 from benchmarks.gateway_cases import TOOL_CASES, not_as_documented
 from benchmarks.local_swarm import LocalSwarm
@@ -109,3 +110,8 @@ def test_anthropics_client_gets_an_answer_and_a_call(tool_url: str, is_streamed:
     (block,) = called.content
     assert block.type == "tool_use"
     assert (block.name, set(block.input), called.stop_reason) == ("add", {"a"}, "tool_use")
+
+
+def test_agents_go_on_after_failures_before_a_model_that_knows_neither_tools_nor_the_system() -> None:
+    found = replayed(["knows neither tools nor the system"], turns=5)
+    assert {name: problem for name, problem in found.items() if problem} == {}

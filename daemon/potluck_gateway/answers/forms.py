@@ -100,9 +100,16 @@ def _from_json(item: object) -> Written:
 
 
 def _values(text: str) -> Iterator[Any]:
-    rest = text.strip()
+    """Yield values up to one that is not whole, as where a limit has cut it; the first one has to be."""
+    rest, has_some = text.strip(), False
     while rest:
-        value, end = json.JSONDecoder().raw_decode(rest)
+        try:
+            value, end = json.JSONDecoder().raw_decode(rest)
+        except ValueError:
+            if has_some and rest[0] in "{[":
+                return
+            raise
+        has_some = True
         yield from value if isinstance(value, list) else [value]
         rest = rest[end:].lstrip("; \n\t")
 
@@ -172,16 +179,20 @@ _DEEPSEEK = Calls(
     marks=(_SEP,),
     sections=("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
 )
-_INVOKED = (r'invoke name="?(?P<name>[^">]+)"?>(?P<pairs>.*?)</', r'parameter name="?([^">]+)"?[^>]*>(.*?)</')
 
 
-def _dsml(block: str) -> Calls:
-    """Return the form of DeepSeek V3.2 and later, which name the block differently."""
+def _invoked(mark: str, block: str) -> Calls:
+    """Return a form of calls in a block: MiniMax' one, and with a mark in each tag DeepSeek's since V3.2."""
     return Calls(
-        (f"<｜DSML｜{block}>", f"</｜DSML｜{block}>"),
-        _paired_calls(rf"<｜DSML｜{_INVOKED[0]}｜DSML｜invoke>", rf"<｜DSML｜{_INVOKED[1]}｜DSML｜parameter>"),
-        (f'<｜DSML｜{block}>\n<｜DSML｜invoke name="NAME">\n', f"</｜DSML｜invoke>\n</｜DSML｜{block}>"),
-        ('<｜DSML｜parameter name="KEY" string="IS_TEXT">', "</｜DSML｜parameter>\n"),
+        (f"<{mark}invoke", f"</{mark}invoke>"),
+        _paired_calls(
+            r'^\s*name="?(?P<name>[^">]+)"?>(?P<pairs>.*)$',
+            rf'<{mark}parameter name="?([^">]+)"?[^>]*>(.*?)</{mark}parameter>',
+        ),
+        (f'<{mark}{block}>\n<{mark}invoke name="NAME">\n', f"</{mark}invoke>\n</{mark}{block}>"),
+        (f'<{mark}parameter name="KEY"' + (' string="IS_TEXT">' if mark else ">"), f"</{mark}parameter>\n"),
+        sections=(f"<{mark}{block}>", f"</{mark}{block}>"),
+        begins=" name=",
     )
 
 
@@ -191,8 +202,8 @@ def _listed(begin: str, end: str) -> Calls:
 
 
 _ROWS: tuple[tuple[tuple[str, ...], Calls], ...] = (  # what a template has, and the calls that it teaches
-    (("｜DSML｜", "function_calls>"), _dsml("function_calls")),
-    (("｜DSML｜", "tool_calls>"), _dsml("tool_calls")),
+    (("｜DSML｜", "function_calls>"), _invoked("｜DSML｜", "function_calls")),
+    (("｜DSML｜", "tool_calls>"), _invoked("｜DSML｜", "tool_calls")),
     (
         ("<｜tool▁call▁begin｜>", "```json"),
         replace(
@@ -217,16 +228,7 @@ _ROWS: tuple[tuple[tuple[str, ...], Calls], ...] = (  # what a template has, and
             sections=("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
         ),
     ),
-    (
-        ("<minimax:tool_call>",),
-        Calls(
-            ("<minimax:tool_call>", "</minimax:tool_call>"),
-            _paired_calls(rf"<{_INVOKED[0]}invoke>", rf"<{_INVOKED[1]}parameter>"),
-            ('<minimax:tool_call>\n<invoke name="NAME">\n', "</invoke>\n</minimax:tool_call>"),
-            ('<parameter name="KEY">', "</parameter>\n"),
-            begins="<invoke",
-        ),
-    ),
+    (("<minimax:tool_call>",), _invoked("", "minimax:tool_call")),
     (
         ("<tool_call>", "<arg_key>"),
         Calls(

@@ -151,7 +151,9 @@ def _joined(messages: Sequence[ChatMessage], *, keeps_first: bool) -> list[ChatM
             content = _BETWEEN.join(filter(None, (last.content, message.content)))
             message = replace(message, content=content, calls=last.calls + message.calls)
         found.append(message)
-    return [*found, ChatMessage("user", _BETWEEN.join(waiting))] if waiting else found
+    if not waiting:
+        return found
+    return _joined([*found, ChatMessage("user", _BETWEEN.join(waiting))], keeps_first=keeps_first)
 
 
 def _without_tools(request: ChatRequest) -> list[ChatMessage]:

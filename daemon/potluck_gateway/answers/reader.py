@@ -21,7 +21,7 @@ class _State(Enum):
 
 
 _MODES = {_State.TEXT: Kind.TEXT, _State.THINKING: Kind.THINKING, _State.CALL: Kind.CALL, _State.HEADER: Kind.THINKING}
-_BARE_CALL = re.compile(r'\s*\[?\s*\{\s*"name"')
+_BARE_CALL = '{"name"'
 _RECIPIENT = re.compile(r"to=(?:functions\.)?([^\s<]+)")
 
 
@@ -82,15 +82,15 @@ class Reader:
     def end(self, *, is_cut: bool) -> list[Part]:
         """Return the rest. `is_cut`: the answer was ended by its limit, so an unfinished call is no text."""
         rest, self._buffer = self._buffer, ""
+        rest = rest[: len(rest) - self._held(rest)] if is_cut else rest
         match self._state:
             case _State.CALL:
-                is_begun = self._opened or self._recipient or _BARE_CALL.match(rest)
-                return [] if is_cut and is_begun and not self._read(rest) else self._call(rest, "")
+                return [] if is_cut and self._is_unfinished(rest) else self._call(rest, "")
             case _State.HEADER:
                 return [] if is_cut or self._has_said else self._said(rest, Kind.TEXT)
             case _State.THINKING:
                 return self._said(rest.rstrip(), Kind.THINKING)
-        return self._said(rest[: len(rest) - self._held(rest)] if is_cut else rest, Kind.TEXT)
+        return self._said(rest, Kind.TEXT)
 
     # -- tags
 
@@ -197,6 +197,8 @@ class Reader:
         if is_last and (self._tools or self._state is _State.THINKING):
             self._blank = text[len(text.rstrip()) :]
             text = text.rstrip()
+            if self._state is _State.THINKING and self._label.startswith(text.lstrip()):  # an empty thought
+                text = ""
         return self._said(text, _MODES[self._state])
 
     def _said(self, text: str, kind: Kind) -> list[Part]:
@@ -214,6 +216,17 @@ class Reader:
 
     # -- calls
 
+    def _is_unfinished(self, text: str) -> bool:
+        """Tell whether the limit has cut a call, of which nothing is to be shown."""
+        calls = self._form.calls
+        if self._recipient:
+            return not text.strip() or not self._read(text)
+        if calls is not None and calls.tags[1]:
+            return True
+        begins = "".join(text.split()).removeprefix("[")[: len(_BARE_CALL)]
+        is_call = bool(self._opened) or begins == _BARE_CALL[: len(begins)]
+        return is_call and not self._read(text)
+
     def _is_bare_call(self) -> bool:
         calls = self._form.calls
         is_first = not self._has_text and calls is not None and calls.is_bare and bool(self._tools)
@@ -222,7 +235,7 @@ class Reader:
     def _is_no_call(self) -> bool:
         """Tell whether what follows a tag cannot be a call: the tag was only named."""
         begins, text = (self._form.calls.begins if self._form.calls else ""), self._buffer.lstrip()
-        return bool(self._opened and text) and not text.startswith(begins[: len(text)])
+        return bool(self._opened and text) and not text.startswith(begins.strip()[: len(text)])
 
     def _give_up(self) -> list[Part]:
         said, self._buffer = self._opened + self._buffer, ""
