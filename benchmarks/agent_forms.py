@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -29,7 +30,6 @@ from benchmarks.figures import Measured
 
 PIECES = (1, 2, 3, 5, 7, 16, 0)  # letters; 0: all at once
 _CUT_PIECES = 4
-_MOST_SHOWN = 40  # kinds of answers
 _NAMED = "\ue000"  # within a tag that the model only names, so it is no token of its own
 _MODES = ("off", "written", "opened", "empty")  # how thinking comes
 
@@ -371,33 +371,34 @@ def is_beginning(said: Said, case: Case, letters: int) -> bool:
     )
 
 
-def _answers(case: Case) -> Iterator[tuple[str, bool, Said]]:
-    """Yield how an answer came, whether it was read as it should be, and what was read."""
+def _answers(case: Case) -> Iterator[tuple[str, int, bool, Said]]:
+    """Yield how an answer came, in which pieces or cut where, whether it was read as it should be, and what was."""
     for has_tokens in (True,) if case.needs_tokens else (True, False):
-        tags = "tokens" if has_tokens else "letters"
+        tags = "tags of tokens" if has_tokens else "tags of letters"
         for letters in PIECES:
             said = read(case, tokens_of(case, letters, has_tokens=has_tokens), has_tokens=has_tokens)
-            yield f"tags of {tags}, pieces of {letters}", said == case.said, said
-        tokens = tokens_of(case, _CUT_PIECES, has_tokens=has_tokens)
-        for count in range(len(tokens)):
-            begun = tokens[:count]
-            said = read(case, begun, has_tokens=has_tokens, is_cut=True)
-            is_right = is_beginning(said, case, sum(len(token.written) for token in begun))
-            yield f"tags of {tags}, cut after {count} tokens", is_right, said
+            yield f"{tags}, streamed", letters, said == case.said, said
+        tokens, num_letters = tokens_of(case, _CUT_PIECES, has_tokens=has_tokens), 0
+        for place, token in enumerate(tokens):
+            said = read(case, tokens[:place], has_tokens=has_tokens, is_cut=True)
+            yield f"{tags}, cut", place, is_beginning(said, case, num_letters), said
+            num_letters += len(token.written)
 
 
 def agent_forms(soak: bool) -> Measured:
     """Answers whose thinking, text or calls differ from what the model wrote."""
-    num_answers, num_wrong = 0, 0
-    wrong: dict[str, str] = {}
+    answers = Counter[str]()
+    wrong = Counter[str]()
+    first: dict[str, str] = {}
     for layout in LAYOUTS:
         for case in cases(layout):
-            for how, is_right, said in _answers(case):
-                num_answers += 1
+            for way, size, is_right, said in _answers(case):
+                answers[way] += 1
                 if not is_right:
-                    num_wrong += 1
-                    wrong.setdefault(case.label, f"{how}: {said}")
-    detail: dict[str, Any] = {"answers": num_answers, "wrong": dict(list(wrong.items())[:_MOST_SHOWN])}
+                    wrong[f"{layout.name}, {way}"] += 1
+                    first.setdefault(f"{layout.name}, {way}", f"{case.label}, {size}: {said}")
+    detail: dict[str, Any] = {"answers": answers, "wrong": wrong, "first": first}
+    num_wrong = wrong.total()
     if soak and (folder := os.environ.get("POTLUCK_TEMPLATES")):
         detail["published"] = published(Path(folder))
         num_wrong += len(detail["published"]["wrong"])
