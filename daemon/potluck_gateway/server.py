@@ -20,7 +20,7 @@ from potluck_control.reach import gateway_url
 from potluck_control.settings import GatewaySettings
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -316,6 +316,8 @@ async def _body(request: Request) -> bytes:
                 raise _too_large()
     except StopAsyncIteration:
         return bytes(body)
+    except ClientDisconnect:
+        raise BadRequestError("the caller is gone", 499) from None
     except TimeoutError:
         raise BadRequestError("the request came too slowly", 408) from None
 

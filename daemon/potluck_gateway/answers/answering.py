@@ -143,7 +143,10 @@ class Answering:
 
     def _check_room(self, count: int) -> None:
         """Raise BadRequestError if too many answers wait for `count` more."""
-        if self._accepted + count > self._at_once + MAX_WAITING:
+        most = self._at_once + MAX_WAITING
+        if count > most:
+            raise BadRequestError(f"a request may have {most} answers, its prompts times n")
+        if self._accepted + count > most:
             raise BadRequestError(
                 f"{self._accepted} requests are waiting already: try again soon",
                 429,

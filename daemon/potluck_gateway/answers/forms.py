@@ -7,15 +7,18 @@ know no tools get `GENERIC`, which is described to the model in words.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from potluck_gateway.answers.answer import ToolCall
 from potluck_gateway.requests import Tool, Tools
 
+_MOST_LITERAL = 10_000  # letters of a value that is read as Python writes it
 _COMPACT = {"x-guidance": {"whitespace_flexible": False}}  # a weak model may write blanks without end
 
 
@@ -151,6 +154,7 @@ def _gemma_call(text: str) -> list[Written]:
         raise ValueError("no call")
     pieces = re.split(r'<\|"\|>|<escape>', found[2])
     pieces[1::2] = [json.dumps(piece) for piece in pieces[1::2]]
+    pieces[::2] = [re.sub(r"\bNone\b", "null", piece) for piece in pieces[::2]]
     pieces[::2] = [re.sub(r"([{,]\s*)([^\s{},:\"\[\]]+)\s*:", r'\1"\2":', piece) for piece in pieces[::2]]
     return [Written(found[1], json.loads("".join(pieces)))]
 
@@ -164,8 +168,8 @@ _HERMES = Calls(
 _CODER = Calls(
     ("<tool_call>", "</tool_call>"),
     _paired_calls(
-        r"<function=(?P<name>[^>\n]+)>(?P<pairs>.*?)(?:</function>|$)",
-        r"<parameter=([^>\n]+)>\n?(.*?)\n?(?:</parameter>|(?=<parameter=)|$)",
+        r"<function=(?P<name>[^>\n]+)>(?P<pairs>(?:(?!<function=).)*?)(?:</function>|$)",
+        r"<parameter=([^>\n]+)>\n?((?:(?!<parameter=).)*?)\n?(?:</parameter>|(?=<parameter=)|$)",
     ),
     ("<tool_call>\n<function=NAME>\n", "</function>\n</tool_call>"),
     ("<parameter=KEY>\n", "\n</parameter>\n"),
@@ -174,7 +178,7 @@ _CODER = Calls(
 _SEP = "<｜tool▁sep｜>"
 _DEEPSEEK = Calls(
     ("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"),
-    _named_calls(rf"\s*(?:function{_SEP})?(?P<name>[^\n<]+?)\s*(?:{_SEP}|```json)"),
+    _named_calls(rf"\s*(?:function{_SEP})?(?P<name>[^\s<`]+)\s*(?:{_SEP}|```json)"),
     (f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>NAME{_SEP}", "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"),
     marks=(_SEP,),
     sections=("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
@@ -187,7 +191,7 @@ def _invoked(mark: str, block: str) -> Calls:
         (f"<{mark}invoke", f"</{mark}invoke>"),
         _paired_calls(
             r'^\s*name="?(?P<name>[^">]+)"?>(?P<pairs>.*)$',
-            rf'<{mark}parameter name="?([^">]+)"?[^>]*>(.*?)</{mark}parameter>',
+            rf'<{mark}parameter name="?([^">]+)"?[^>]*>((?:(?!<{mark}parameter ).)*?)</{mark}parameter>',
         ),
         (f'<{mark}{block}>\n<{mark}invoke name="NAME">\n', f"</{mark}invoke>\n</{mark}{block}>"),
         (f'<{mark}parameter name="KEY"' + (' string="IS_TEXT">' if mark else ">"), f"</{mark}parameter>\n"),
@@ -234,7 +238,8 @@ _ROWS: tuple[tuple[tuple[str, ...], Calls], ...] = (  # what a template has, and
         Calls(
             ("<tool_call>", "</tool_call>"),
             _paired_calls(
-                r"^\s*(?P<name>[^\s<]+)(?P<pairs>.*)$", r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>"
+                r"^\s*(?P<name>[^\s<]+)(?P<pairs>.*)$",
+                r"<arg_key>([^<]*)</arg_key>\s*<arg_value>((?:(?!<arg_).)*?)</arg_value>",
             ),
             ("<tool_call>NAME\n", "</tool_call>"),
             ("<arg_key>KEY</arg_key>\n<arg_value>", "</arg_value>\n"),
@@ -299,7 +304,7 @@ GENERIC = Form(calls=_HERMES)
 
 def form_of(template: str, added: Collection[str]) -> Form:
     """Return the form that a chat template teaches. `added`: the texts of the tokenizer's added tokens."""
-    if "<|channel|>" in template:
+    if "<|channel|>" in template and "commentary" in template:
         return Form(calls=_CHANNELS, has_channels=True, thinks=True)
     calls = next((calls for marks, calls in _ROWS if all(mark in template for mark in marks)), None)
     if calls is _HERMES and not re.search(r'\\?"arguments\\?"\s*:', template):
@@ -333,13 +338,12 @@ def typed(written: Written, tool: Tool) -> dict[str, Any]:
 
 
 def _value(text: str, schema: object) -> object:
-    """Return a value that was written as plain text: a text stays one, the others are JSON."""
-    if _is_text(schema):
-        return text
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    """Return a value that was written as plain text: a text stays one, others are JSON or as Python has them."""
+    if not _is_text(schema):
+        for read in (json.loads, ast.literal_eval if len(text) < _MOST_LITERAL else json.loads):
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+                return read(text.strip())
+    return text
 
 
 def _is_text(schema: object) -> bool:
@@ -365,7 +369,7 @@ def describe(tools: Tools) -> str:
 
 def written(calls: Sequence[ToolCall]) -> str:
     """Return calls of earlier turns in the generic form."""
-    shown = (f'{{"name": {json.dumps(one.name)}, "arguments": {one.arguments}}}' for one in calls)
+    shown = (f'{{"name": {json.dumps(one.name, ensure_ascii=False)}, "arguments": {one.arguments}}}' for one in calls)
     return "\n".join(f"<tool_call>\n{one}\n</tool_call>" for one in shown)
 
 

@@ -22,6 +22,7 @@ from potluck_gateway.answers.answer import Kind
 _COMPACT = {"whitespace_flexible": False}  # a weak model may write blanks without end
 _OPEN = ("additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "$ref")
 _LEFT = ("allOf", "enum", "const", "default", "examples")
+_DEEPEST = 200
 _WHOLE = ("NoExtension", "NoExtensionBias", "EndOfSentence")  # llguidance's reasons to stop after a match
 
 
@@ -117,16 +118,18 @@ class Grammar(LogitsProcessor):  # type: ignore[misc]
         return scores.masked_fill(~mask.to(scores.device), -torch.inf)
 
 
-def closed(schema: Any) -> Any:
+def closed(schema: Any, depth: int = 0) -> Any:
     """Return a JSON schema whose objects have the keys that it lists and no others, where it says nothing of others.
 
     A model fills what is left open, while programs expect only what they have listed. The parts of an `allOf` stay as
     they are, because each lists only some of the keys.
     """
+    if depth > _DEEPEST:
+        raise UsageError(f"a schema may be nested {_DEEPEST} deep")
     if isinstance(schema, list):
-        return [closed(item) for item in schema]
+        return [closed(item, depth + 1) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {name: value if name in _LEFT else closed(value) for name, value in schema.items()}
+    made = {name: value if name in _LEFT else closed(value, depth + 1) for name, value in schema.items()}
     is_listed = isinstance(made.get("properties"), dict) and not any(name in made for name in _OPEN)
     return made | ({"additionalProperties": False} if is_listed else {})

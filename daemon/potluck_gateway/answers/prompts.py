@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from inspect import signature
-from json import loads
+from json import dumps, loads
 from typing import Any
 
 import torch
@@ -82,7 +82,8 @@ class Prompts:
             except UsageError as error:
                 first = first or error
                 continue
-            if all(text in rendered for text in _must_appear(request, is_native=is_native)):
+            needed = _must_appear(request, is_native=is_native)
+            if all(text in rendered or _escaped(text) in rendered for text in needed):
                 tokens = self._text.tokenizer(rendered, return_tensors="pt", add_special_tokens=False).input_ids
                 form = known if is_native else replace(known, calls=GENERIC.calls)
                 return Prepared(tokens, form, not request.continues and opens_thinking(form, rendered))
@@ -151,6 +152,8 @@ def _joined(messages: Sequence[ChatMessage], *, keeps_first: bool) -> list[ChatM
             content = _BETWEEN.join(filter(None, (last.content, message.content)))
             message = replace(message, content=content, calls=last.calls + message.calls)
         found.append(message)
+    if not keeps_first and found and found[0].role == "assistant":
+        found.insert(0, ChatMessage("user", ""))  # of a history that was cut at its beginning
     if not waiting:
         return found
     return _joined([*found, ChatMessage("user", _BETWEEN.join(waiting))], keeps_first=keeps_first)
@@ -173,6 +176,11 @@ def _without_tools(request: ChatRequest) -> list[ChatMessage]:
             message = replace(message, content=said, calls=())
         found.append(message)
     return found
+
+
+def _escaped(text: str) -> str:
+    """Return a text as JSON has it, in which templates write names and some texts."""
+    return dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _must_appear(request: ChatRequest, *, is_native: bool) -> Iterable[str]:

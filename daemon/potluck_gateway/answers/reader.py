@@ -6,11 +6,12 @@ import json
 import re
 import secrets
 from collections.abc import Collection
+from dataclasses import replace
 from enum import Enum, auto
 
 from potluck_gateway.answers.answer import Kind, Part, ToolCall
 from potluck_gateway.answers.forms import CHANNEL_ENDS, CHANNEL_TAGS, CHANNEL_TEXT, Form, Written, typed
-from potluck_gateway.requests import Tool, Tools
+from potluck_gateway.requests import Tools
 
 
 class _State(Enum):
@@ -21,6 +22,7 @@ class _State(Enum):
 
 
 _MODES = {_State.TEXT: Kind.TEXT, _State.THINKING: Kind.THINKING, _State.CALL: Kind.CALL, _State.HEADER: Kind.THINKING}
+_MOST_BLANKS = 1000  # white space that is held back
 _BARE_CALL = '{"name"'
 _RECIPIENT = re.compile(r"to=(?:functions\.)?([^\s<]+)")
 
@@ -46,6 +48,7 @@ class Reader:
         self._blank = ""  # white space before the last tag
         self._recipient = ""  # of a call in a channel
         self._buffer = ""  # not passed on yet
+        self._kept: list[str] = []  # of a call or header, before the buffer
         self._body = ""  # of the call or header that has just ended
         self._is_fresh = thinks  # white space comes next that is no part of what follows
         self._has_text = self._has_said = False
@@ -81,7 +84,7 @@ class Reader:
 
     def end(self, *, is_cut: bool) -> list[Part]:
         """Return the rest. `is_cut`: the answer was ended by its limit, so an unfinished call is no text."""
-        rest, self._buffer = self._buffer, ""
+        rest, self._buffer = "".join(self._kept) + self._buffer, ""
         rest = rest[: len(rest) - self._held(rest)] if is_cut else rest
         match self._state:
             case _State.CALL:
@@ -138,6 +141,9 @@ class Reader:
             return found
         if self._state is _State.CALL:
             assert calls is not None
+            if self._ends_in_string():
+                self._kept = [self._body + tag]
+                return []
             found = self._call(self._body, calls.tags[1])
             self._go(_State.TEXT)
             if tag == calls.tags[0]:
@@ -162,17 +168,18 @@ class Reader:
         return []
 
     def _go(self, state: _State, opened: str = "") -> None:
-        self._state, self._opened = state, self._blank + opened if opened else ""
+        self._state, self._opened, self._kept = state, self._blank + opened if opened else "", []
         self._is_fresh, self._label = True, self._form.label
 
     # -- what is said
 
     def _flow(self) -> list[Part]:
         """Pass on what can be no tag any more."""
-        if self._state is _State.HEADER:
+        if self._state is _State.CALL and self._is_no_call():
+            return self._give_up()
+        if self._state in (_State.CALL, _State.HEADER):
+            self._keep()
             return []
-        if self._state is _State.CALL:
-            return self._give_up() if self._is_no_call() else []
         if self._state is _State.TEXT and self._is_bare_call():
             self._go(_State.CALL)
             return []
@@ -187,12 +194,13 @@ class Reader:
         if self._state is _State.TEXT and not self._tools:
             return partial
         whole = text[: len(text) - partial]
-        return partial + len(whole) - len(whole.rstrip())
+        blank = len(whole) - len(whole.rstrip())
+        return partial + (blank if blank <= _MOST_BLANKS else 0)
 
     def _say(self, text: str, *, is_last: bool = False) -> list[Part]:
         """Pass on text or thinking; keep the body of a call or a header. `is_last`: a tag follows."""
         if self._state in (_State.CALL, _State.HEADER):
-            self._body = text
+            self._body, self._kept = "".join(self._kept) + text, []
             return []
         if is_last and (self._tools or self._state is _State.THINKING):
             self._blank = text[len(text.rstrip()) :]
@@ -216,6 +224,24 @@ class Reader:
 
     # -- calls
 
+    def _keep(self) -> None:
+        """Leave in the buffer only what may become a tag, so that a token costs the same in a long call."""
+        tail = max((len(tag) - 1 for tag in self._plain_tags()), default=0)
+        if self._kept or not self._is_undecided():
+            cut = max(len(self._buffer) - tail, 0)
+            self._kept.append(self._buffer[:cut])
+            self._buffer = self._buffer[cut:]
+
+    def _ends_in_string(self) -> bool:
+        """Tell whether the body ends within a string of JSON: then a tag in it is only a part of that string."""
+        try:
+            json.loads(self._body)
+        except json.JSONDecodeError as error:
+            return error.msg.startswith("Unterminated string")
+        except (ValueError, RecursionError):
+            return False
+        return False
+
     def _is_unfinished(self, text: str) -> bool:
         """Tell whether the limit has cut a call, of which nothing is to be shown."""
         calls = self._form.calls
@@ -234,8 +260,18 @@ class Reader:
 
     def _is_no_call(self) -> bool:
         """Tell whether what follows a tag cannot be a call: the tag was only named."""
-        begins, text = (self._form.calls.begins if self._form.calls else ""), self._buffer.lstrip()
-        return bool(self._opened and text) and not text.startswith(begins.strip()[: len(text)])
+        if self._kept or not self._opened:
+            return False
+        text = self._buffer.lstrip()
+        return not text.startswith(self._begins[: len(text)]) or (not text and len(self._buffer) > _MOST_BLANKS)
+
+    def _is_undecided(self) -> bool:
+        """Tell whether it is open yet if a call follows the tag."""
+        return bool(self._opened) and len(self._buffer.lstrip()) < len(self._begins)
+
+    @property
+    def _begins(self) -> str:
+        return self._form.calls.begins.strip() if self._form.calls is not None else ""
 
     def _give_up(self) -> list[Part]:
         said, self._buffer = self._opened + self._buffer, ""
@@ -249,27 +285,28 @@ class Reader:
             self._is_fresh = not self._has_text
             return self._said(self._opened + text + closed_by, Kind.TEXT)
         parts = []
-        for written, tool in found:
-            if self.has_enough:
-                break
-            call_id = written.call_id or f"call_{secrets.token_hex(12)}"
-            arguments = json.dumps(typed(written, tool), ensure_ascii=False)
-            self.calls = (*self.calls, ToolCall(call_id, tool.name, arguments))
-            parts.append(Part(arguments, kind=Kind.CALL, call=ToolCall(call_id, tool.name, "")))
+        for call in found[: 0 if self.has_enough else 1] if self._is_single else found:
+            self.calls = (*self.calls, call)
+            parts.append(Part(call.arguments, kind=Kind.CALL, call=replace(call, arguments="")))
         return parts
 
-    def _read(self, text: str) -> list[tuple[Written, Tool]]:
+    def _read(self, text: str) -> list[ToolCall]:
         """Return the calls in a text; none if one of them is broken, or of no known tool."""
         calls = self._form.calls
         assert calls is not None
+        found: list[ToolCall] = []
         try:
             if self._form.has_channels:
-                found = [Written(self._recipient, json.loads(text.strip() or "{}"))]
+                all_written = [Written(self._recipient, json.loads(text.strip() or "{}"))]
             else:
-                found = calls.read(text)
-            known = [(written, self._tools[written.name]) for written in found]
-            for written, tool in known:
-                typed(written, tool)
+                all_written = calls.read(text)
+            for written in all_written:
+                arguments = typed(written, self._tools[written.name])
+                known = {call.call_id for call in (*self.calls, *found)}
+                is_new = written.call_id is not None and written.call_id not in known
+                call_id = written.call_id if written.call_id and is_new else f"call_{secrets.token_hex(12)}"
+                said = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
+                found.append(ToolCall(call_id, written.name, said))
         except (ValueError, KeyError, RecursionError):
             return []
-        return known
+        return found

@@ -41,7 +41,7 @@ class SamplingFields(Struct, kw_only=True):
     top_p: Share | None = None
     top_k: Annotated[int, Meta(ge=-1, le=1 << 31)] | None = None
     min_p: Share | None = None
-    repetition_penalty: Annotated[float, Meta(gt=0, le=100)] | None = None
+    repetition_penalty: Annotated[float, Meta(ge=0.01, le=100)] | None = None
     presence_penalty: Penalty | None = None
     frequency_penalty: Penalty | None = None
     seed: int | None = None
@@ -101,7 +101,7 @@ class ChoiceFields(SamplingFields, kw_only=True):
 
 
 class _Function(Struct):
-    name: Annotated[str, Meta(min_length=1, max_length=256)]
+    name: Annotated[str, Meta(pattern=r"^[^\s<>{}\[\]\"\\]{1,256}$")]
     description: str | None = None
     parameters: dict[str, Any] | None = None
 

@@ -122,7 +122,7 @@ def arguments_of(given: object) -> str:
 def _object_of(read: object) -> str:
     if not isinstance(read, dict):
         read = {"arguments": read} if read else {}
-    return without_halves(json.dumps(read, ensure_ascii=False))
+    return without_halves(json.dumps(read, ensure_ascii=False, allow_nan=False))
 
 
 def _calls_of(given: dict[str, Any]) -> object:

@@ -90,6 +90,33 @@ def test_a_tag_that_is_a_token_is_only_a_tag_as_that_token() -> None:
     ]
 
 
+def test_calls_with_tags_in_their_texts_the_same_ids_or_numbers_that_json_lacks() -> None:
+    tag = json.dumps({"name": "add", "arguments": {"b": "a </tool_call> b"}})
+    assert read(HERMES, f"<tool_call>{tag}</tool_call> Done")[::2] == ("Done", [("add", {"b": "a </tool_call> b"})])
+    same = '<tool_call>{"id": "c", "name": "add", "arguments": {"a": 1}}</tool_call>'
+    assert read(HERMES, same * 2)[2] == [READ, READ]
+    no_number = '<tool_call>{"name": "add", "arguments": {"a": NaN}}</tool_call>'
+    assert read(HERMES, no_number) == (no_number, "", [])
+
+
+@pytest.mark.parametrize(
+    ("template", "begin", "more"),
+    [
+        ("<tool_call><arg_key>", "<tool_call>add\n", "<arg_key>a</arg_key><arg_value>"),
+        ("<tool_call><function=", "<tool_call><function=add>", "<function="),
+        ("<tool_call><function=", "<tool_call><function=add>", "<parameter=a>"),
+        ("<minimax:tool_call>", "<minimax:tool_call><invoke", ' name="add"><parameter name="a">'),
+        ("<｜tool▁call▁begin｜>", "<｜tool▁call▁begin｜>", " "),
+    ],
+)
+def test_a_call_that_never_ends_is_read_in_time_that_grows_with_it(template: str, begin: str, more: str) -> None:
+    """The patterns would take hours for this if they tried every way to cut it."""
+    form = form_of(template, ())
+    reader = Reader(form, TOOLS)
+    parts = [*reader.take(begin), *reader.take(more * 20_000), *reader.end(is_cut=False)]
+    assert sum(len(part.text) for part in parts) > 0
+
+
 @pytest.mark.parametrize("form", [HERMES, GENERIC])
 def test_a_call_that_the_limit_cuts_leaves_nothing_in_the_text(form: Form) -> None:
     for end in range(1, len(CALL)):
@@ -132,7 +159,7 @@ def test_an_answer_of_json_alone_may_be_a_call(written: str, calls: list[object]
         "<minimax:tool_call>",
         "[TOOL_CALLS]",
         "<｜DSML｜function_calls>",
-        "<|channel|>",
+        "<|channel|>commentary",
     ],
 )
 def test_a_grammar_lets_through_only_calls_that_fit_and_that_are_read_as_such(template: str) -> None:
