@@ -168,8 +168,8 @@ _HERMES = Calls(
 _CODER = Calls(
     ("<tool_call>", "</tool_call>"),
     _paired_calls(
-        r"<function=(?P<name>[^>\n]+)>(?P<pairs>(?:(?!<function=).)*?)(?:</function>|$)",
-        r"<parameter=([^>\n]+)>\n?((?:(?!<parameter=).)*?)\n?(?:</parameter>|(?=<parameter=)|$)",
+        r"<function=(?P<name>[^<>\n]+)>(?P<pairs>(?:(?!<function=).)*?)(?:</function>|$)",
+        r"<parameter=([^<>\n]+)>\n?((?:(?!<parameter=).)*?)\n?(?:</parameter>|(?=<parameter=)|$)",
     ),
     ("<tool_call>\n<function=NAME>\n", "</function>\n</tool_call>"),
     ("<parameter=KEY>\n", "\n</parameter>\n"),
