@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -116,8 +117,11 @@ def _read(recipe: Recipe, path: Path, content: str) -> str:
     try:
         old = path.read_text() if path.exists() else ""
         merged(recipe.file, old or recipe.head, content)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read, so it stays as it is: {error}", hint=by_hand) from error
+    folder = next(folder for folder in path.parents if folder.exists())
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"{folder} cannot be written to", hint=by_hand)
     return old
 
 

@@ -37,7 +37,18 @@ def _joined(old: Any, new: Any) -> Any:
 
 _LINE = re.compile(r"[ \t#-].*|[\w.-]+:( .*)?|")
 _ENTRY = re.compile(r"^([\w-]+):.*\n((?:  .*\n)*)", re.MULTILINE)
+_SPLIT = re.compile(r"^( *)- name: Potluck\n(?:\1 +.*\n)*(?: *#.*\n|\n)+\1 +[^\s#-]", re.MULTILINE)
 _OURS = re.compile(r"^( *)- name: Potluck\n(?:\1 +.*\n)*", re.MULTILINE)
+
+
+def _check_plain(key: str, old: str, *, is_list: bool) -> None:
+    """Raise ValueError where the lines of an entry are of a kind that is not replaced line by line."""
+    found = re.findall(rf"^{key}:.*\n(?=(.*))", old, re.MULTILINE)
+    following = r" *- .*| +#.*|[\w.-]+:.*|" if is_list else r"\S.*|"
+    if len(found) > 1 or any(not re.fullmatch(following, line) for line in found):
+        raise ValueError(repr(key))
+    if is_list and (_SPLIT.search(old) or "name: Potluck\n" in _OURS.sub("", old)):
+        raise ValueError("'- name: Potluck'")
 
 
 def _merged_yaml(old: str, new: str) -> str:
@@ -51,6 +62,7 @@ def _merged_yaml(old: str, new: str) -> str:
     for entry in _ENTRY.finditer(new):
         key, items = entry.groups()
         before, content = rf"^{key}:.*\n", entry[0]
+        _check_plain(key, old, is_list=bool(items))
         if items:
             old, before = _OURS.sub("", old), rf"^{key}:(?: \[\])?\n"
             indent = re.search(rf"^{key}:\n( *)- ", old, re.MULTILINE)

@@ -147,6 +147,11 @@ def test_a_file_is_written_with_its_copy_beside_it(
         ("codex", ".codex/config.toml", b'model = "unclosed'),
         ("aider", ".aider.conf.yml", b"{model: old}"),
         ("continue", ".continue/config.yaml", b"models: [{name: other}]\n"),
+        ("continue", ".continue/config.yaml", b"models:\n# mine\n- name: A\n"),
+        ("continue", ".continue/config.yaml", b"models:\n- name: Potluck\n\n  model: x\n"),
+        ("continue", ".continue/config.yaml", b"models:\n- provider: z\n  name: Potluck\n"),
+        ("aider", ".aider.conf.yml", b"openai-api-key: |\n  abc\n"),
+        ("aider", ".aider.conf.yml", b"model: a\nmodel: b\n"),
         ("cline", "", b""),
     ],
 )
