@@ -14,9 +14,9 @@ from potluck_cli.options import answer
 from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
-Let other programs on this computer use the swarm through OpenAI's and Ollama's APIs. The gateway listens on loopback
-only, at gateway.port, unless gateway.address says otherwise. Each program needs a key, and whoever has one asks in
-your name. The gateway ends after chat.end_after_s seconds without a request, unless it was started with --stay.
+Let other programs on this computer use the swarm through OpenAI's, Anthropic's and Ollama's APIs. The gateway listens
+on loopback only, at gateway.port, unless gateway.address says otherwise. Each program needs a key, and whoever has one
+asks in your name. The gateway ends after chat.end_after_s seconds without a request, unless it was started with --stay.
 gateway.start_with_daemon keeps it running always."""
 EXAMPLES = """\
   potluck gateway key webui

@@ -5951,6 +5951,10 @@
         <translation>Sperren …</translation>
     </message>
     <message>
+        <source>Programs that speak OpenAI&apos;s, Anthropic&apos;s or Ollama&apos;s API can use the swarm&apos;s model through this computer.</source>
+        <translation>Programme, die mit OpenAI, Anthropic oder Ollama sprechen können, nutzen über diesen Computer das Modell des Schwarms.</translation>
+    </message>
+    <message>
         <source>Revoke the key of {program}</source>
         <translation>Schlüssel von {program} sperren</translation>
     </message>
@@ -5992,10 +5996,6 @@
     <message>
         <source>It does not run.</source>
         <translation>Sie läuft nicht.</translation>
-    </message>
-    <message>
-        <source>Programs that speak OpenAI&apos;s or Ollama&apos;s API can use the swarm&apos;s model through this computer.</source>
-        <translation>Programme, die mit OpenAI oder Ollama sprechen können, nutzen über diesen Computer das Modell des Schwarms.</translation>
     </message>
     <message>
         <source>Always on</source>

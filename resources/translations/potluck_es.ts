@@ -5951,6 +5951,10 @@
         <translation>Revocar…</translation>
     </message>
     <message>
+        <source>Programs that speak OpenAI&apos;s, Anthropic&apos;s or Ollama&apos;s API can use the swarm&apos;s model through this computer.</source>
+        <translation>Los programas que hablan la API de OpenAI, Anthropic u Ollama pueden usar el modelo del enjambre a través de este ordenador.</translation>
+    </message>
+    <message>
         <source>Revoke the key of {program}</source>
         <translation>Revocar la clave de {program}</translation>
     </message>
@@ -5992,10 +5996,6 @@
     <message>
         <source>It does not run.</source>
         <translation>No está en marcha.</translation>
-    </message>
-    <message>
-        <source>Programs that speak OpenAI&apos;s or Ollama&apos;s API can use the swarm&apos;s model through this computer.</source>
-        <translation>Los programas que hablan la API de OpenAI u Ollama pueden usar el modelo del enjambre a través de este ordenador.</translation>
     </message>
     <message>
         <source>Always on</source>
