@@ -131,7 +131,9 @@ class OtherAppsPage(SettingsForm):
                 return self.tr("It does not run.")
 
     def _build(self) -> None:
-        lead = self.tr("Programs that speak OpenAI's, Anthropic's or Ollama's API can use the swarm's model through this computer.")
+        lead = self.tr(
+            "Programs that speak OpenAI's, Anthropic's or Ollama's API can use the swarm's model through this computer."
+        )
         self.column.addWidget(text("muted", said=lead))
         always = self.flag(
             "gateway.start_with_daemon",
