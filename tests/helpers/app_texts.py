@@ -20,9 +20,10 @@ ENGLISH = re.compile(r"\b(the|is|are|of|and|with|not|when|your?|for|this|be|it|t
 # Words of both languages, units, names, and what a user or a model wrote.
 SAME = re.findall(
     r"\S+",
-    """Ada Aider B B Bob Chat Continue Details Deutsch Doom English Español Eve GB GPU GameMode GeForce Hades Home II
-    Installation JSON Kim Limit Mbit/s NVIDIA Name Open Potluck Python RTX Ryzen Steam System TFLOPS Version W Watt
-    WebUI Wh blender cpu d demo engines friday h hub kB kWh log min one potluck potluckd s tokens/s two x C""",
+    """Ada Aider B B Bob Chat Claude Cline Code Codex Continue Details Deutsch Doom English Español Eve GB GPU GameMode
+    GeForce Hades Home II Installation JSON Kim LangChain Limit Mbit/s NVIDIA Name Ollama Open OpenAI OpenCode
+    Potluck Python RTX Ryzen Steam System TFLOPS Version W Watt WebUI Wh Zed aider blender cpu d demo engines friday
+    h hub kB kWh log min one potluck potluckd s tokens/s two x C In claude settings json""",
 )
 _QUOTED = re.compile(r"[‘`“«„].*?[’`”»“]|potluck \w+")
 

@@ -23,6 +23,7 @@ from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.methods.setup import Plan, Problem, SetupProgress, SetupState, Step
 from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
+from potluck_gateway.answers.answer import Part
 from potluck_gateway.server import GatewayServer
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit
@@ -265,7 +266,7 @@ def test_another_attempt_replaces_the_answer_and_is_drawn_with_more_variety(
     button(page, "Try again").click()
     wait(lambda: len(model.asked) == 2 and page.conversation[-1].role == "assistant")
     assert [said.content for said in model.asked[1].messages] == ["Hello"]
-    assert (model.asked[0].temperature, model.asked[1].temperature) == (0.0, 0.7)
+    assert [asked.sampling.temperature for asked in model.asked] == [0.0, 0.7]
     assert [said.role for said in page.conversation] == ["user", "assistant"]
 
 
@@ -298,7 +299,7 @@ def test_instructions_and_temperature_reach_the_model_and_are_kept(
     answered(page, model, wait)
     said = [(said.role, said.content) for said in model.asked[0].messages]
     assert said == [("system", "Be brief."), ("user", "Hello")]
-    assert model.asked[0].temperature == 0.5
+    assert model.asked[0].sampling.temperature == 0.5
     assert [said.role for said in page.conversation] == ["user", "assistant"]
     wait(lambda: Preferences(str(tmp_path / "app.ini")).chat_instructions == "Be brief.")
     assert Preferences(str(tmp_path / "app.ini")).chat_temperature == 0.5
@@ -341,9 +342,9 @@ def test_a_damaged_file_is_left_alone_and_what_cannot_be_kept_is_said(
 
 
 def test_answers_are_markdown_without_html_pictures_or_files(page: ChatPage, model: Words, wait: Wait) -> None:
-    model.words = [
-        "**Bold** <b>raw</b> ![picture](file:///etc/hostname) ",
-        "[words](https://example.org)\n```\nx = 1\n```",
+    model.parts = [
+        Part("**Bold** <b>raw</b> ![picture](file:///etc/hostname) "),
+        Part("[words](https://example.org)\n```\nx = 1\n```"),
     ]
     answered(page, model, wait)
     (label,) = (each for each in page.findChildren(QLabel) if "Bold" in each.text())
