@@ -23,9 +23,9 @@ SAME = re.findall(
     """Ada Aider B B Bob Chat Claude Cline Code Codex Continue Details Deutsch Doom English Español Eve GB GPU GameMode
     GeForce Hades Home II Installation JSON Kim LangChain Limit Mbit/s NVIDIA Name Ollama Open OpenAI OpenCode
     Potluck Python RTX Ryzen Steam System TFLOPS Version W Watt WebUI Wh Zed aider blender cpu d demo engines friday
-    h hub kB kWh log min one potluck potluckd s tokens/s two x C In claude settings json""",
+    h hub kB kWh log min one potluck potluckd s tokens/s two x C In""",
 )
-_QUOTED = re.compile(r"[‘`“«„].*?[’`”»“]|potluck \w+")
+_QUOTED = re.compile(r"[‘`“«„].*?[’`”»“]|potluck \w+|~/\S+")
 
 
 @contextmanager
@@ -79,5 +79,5 @@ def is_english(said: str) -> bool:
 
 def english_left(english: set[str], other: set[str]) -> list[str]:
     """Return the texts of a window in another language that are English, or the same as in English."""
-    same = {said for said in english & other if set(re.findall(r"[^\W\d_]+(?:/s)?", said)) - {*SAME}}
+    same = {said for said in english & other if set(re.findall(r"[^\W\d_]+(?:/s)?", _QUOTED.sub("", said))) - {*SAME}}
     return sorted(same | {said for said in other if is_english(said)})
