@@ -24,6 +24,7 @@ from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest
 DONE = b"data: [DONE]\n\n"
 _OTHER_FORMS = ("grammar", "guided_choice", "guided_grammar", "guided_json", "guided_regex", "structured_outputs")
 _REFUSED: fields.Refused = {
+    "functions": (([],), "use tools"),
     "modalities": ((["text"],), "answers are texts"),
     **dict.fromkeys(_OTHER_FORMS, ((), "use response_format")),
 }
@@ -37,8 +38,6 @@ class _Fields(fields.ChoiceFields, kw_only=True):
     response_format: Any = None
     tools: Any = None
     tool_choice: Any = None
-    functions: list[Any] | None = None
-    function_call: Any = None
     parallel_tool_calls: bool | None = None
     reasoning_effort: str | None = None
     enable_thinking: bool | None = None
@@ -53,10 +52,8 @@ def parse_chat(body: bytes) -> ChatRequest:
     asked, ignored = fields.read_fields(fields.parse_object(body), _Fields, _REFUSED)
     history = History()
     history.add_all(asked.messages)
-    given, choice = asked.tools, asked.tool_choice
-    if asked.functions and not given:
-        given, choice = [{"function": function} for function in asked.functions], asked.function_call
-    tools, left_out = fields.parse_tools(given, choice, is_parallel=asked.parallel_tool_calls is not False)
+    is_parallel = asked.parallel_tool_calls is not False
+    tools, left_out = fields.parse_tools(asked.tools, asked.tool_choice, is_parallel=is_parallel)
     schema = fields.parse_schema(asked.response_format)
     fields.check_one_form(schema, tools, "response_format")
     continues = _continues(asked, history.messages[-1])
