@@ -46,7 +46,6 @@ class Tool:
     name: str
     parameters: dict[str, Any]  # JSON schema of an object
     description: str = ""
-    is_free: bool = False  # its caller takes only the parameter `input`, as a plain text
 
     @property
     def definition(self) -> dict[str, Any]:

@@ -286,10 +286,6 @@ def _named(ignored: tuple[str, ...]) -> dict[str, str]:
     return {"X-Potluck-Ignored": _UNFIT.sub("?", ", ".join(ignored))} if ignored else {}
 
 
-def _model_entry(name: str) -> dict[str, object]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "swarm"}
-
-
 def _listening(address: str, port: int) -> socket.socket:
     """Listen at the port, or at a free one. Raises UsageError if the address cannot be had."""
     family, is_any = (socket.AF_INET6 if ":" in address else socket.AF_INET), address == ANY[1]

@@ -22,7 +22,11 @@ from potluck_gateway.formats.writing import EVENTS, comment, error_body, event, 
 from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest
 
 DONE = b"data: [DONE]\n\n"
-_REFUSED: fields.Refused = {**fields.GRAMMARS, "modalities": ((["text"],), "answers are texts")}
+_REFUSED: fields.Refused = {
+    **fields.GRAMMARS,
+    "functions": (([],), "use tools"),
+    "modalities": ((["text"],), "answers are texts"),
+}
 
 
 class _Fields(fields.ChoiceFields, kw_only=True):
@@ -33,8 +37,6 @@ class _Fields(fields.ChoiceFields, kw_only=True):
     response_format: Any = None
     tools: Any = None
     tool_choice: Any = None
-    functions: list[Any] | None = None
-    function_call: Any = None
     parallel_tool_calls: bool | None = None
     reasoning_effort: str | None = None
     enable_thinking: bool | None = None
@@ -49,10 +51,8 @@ def parse_chat(body: bytes) -> ChatRequest:
     asked, ignored = fields.read_fields(fields.parse_object(body), _Fields, _REFUSED)
     history = History()
     history.add_all(asked.messages)
-    given, choice = asked.tools, asked.tool_choice
-    if asked.functions and not given:
-        given, choice = [{"function": function} for function in asked.functions], asked.function_call
-    tools, left_out = fields.parse_tools(given, choice, is_parallel=asked.parallel_tool_calls is not False)
+    is_parallel = asked.parallel_tool_calls is not False
+    tools, left_out = fields.parse_tools(asked.tools, asked.tool_choice, is_parallel=is_parallel)
     schema = fields.parse_schema(asked.response_format)
     continues = _continues(asked, history.messages[-1])
     limit = asked.max_tokens if asked.max_completion_tokens is None else asked.max_completion_tokens

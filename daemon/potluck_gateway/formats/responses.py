@@ -5,18 +5,16 @@ Nothing is stored here, so `previous_response_id` is refused: the whole conversa
 
 from __future__ import annotations
 
-import json
 import time
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, Kind, Part, ToolCall
+from potluck_gateway.answers.answer import Answers, Kind, Part
 from potluck_gateway.formats import fields
 from potluck_gateway.formats.history import History
-from potluck_gateway.formats.writing import EVENTS, comment, event, new_id
+from potluck_gateway.formats.writing import EVENTS, Block, Blocks, comment, event, new_id
 from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, Tools
 
 _STATELESS = ((), "nothing is stored: send the whole conversation as input")
@@ -27,7 +25,6 @@ _REFUSED: fields.Refused = {
     "prompt": ((), "send its text as instructions"),
 }
 _ARGUMENTS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}  # kind -> field
-_FREE = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
 class _Form(NamedTuple):
@@ -54,7 +51,6 @@ _FORMS = {
     ),
     Kind.CALL: _Form("function_call_arguments", "arguments", {"type": "function_call", "arguments": ""}),
 }
-_FREE_CALL = _Form("custom_tool_call_input", "input", {"type": "custom_tool_call", "input": ""})
 
 
 class _Reasoning(Struct):
@@ -86,7 +82,11 @@ def parse_response_request(body: bytes) -> ChatRequest:
         history.messages.append(ChatMessage("system", asked.instructions))
     items = [{"role": "user", "content": asked.input}] if isinstance(asked.input, str) else asked.input
     history.add_all(list(map(_chat, items or [])), "input", joins=True)
-    tools, left_out = _tools(asked)
+    tools, left_out = fields.parse_tools(
+        list(map(_nested, asked.tools or [])),
+        asked.tool_choice,
+        is_parallel=asked.parallel_tool_calls is not False,
+    )
     schema = _schema(text.format)
     return ChatRequest(
         messages=tuple(history.messages),
@@ -110,31 +110,17 @@ def _chat(item: object) -> Any:
     if kind == "reasoning":
         return {"role": "assistant", "content": item.get("content") or item.get("summary")}
     if kind in _ARGUMENTS:
-        written = item.get(_ARGUMENTS[kind])
-        arguments = {"input": written} if kind == "custom_tool_call" else written
-        function = {"name": item.get("name", kind.removesuffix("_call")), "arguments": arguments}
+        function = {"name": item.get("name", kind.removesuffix("_call")), "arguments": item.get(_ARGUMENTS[kind])}
         return {"role": "assistant", "tool_calls": [{"id": call_id, "function": function}]}
     if kind.removesuffix("_output") in _ARGUMENTS:
         return {"role": "tool", "tool_call_id": call_id, "content": item.get("output")}
     return item if kind == "message" else None
 
 
-def _tools(asked: _Fields) -> tuple[Tools | None, tuple[str, ...]]:
-    """Return the tools, whose fields lie on one level here, as `fields.parse_tools` does."""
-    given, is_parallel = asked.tools or [], asked.parallel_tool_calls is not False
-    tools, left_out = fields.parse_tools(list(map(_nested, given)), asked.tool_choice, is_parallel=is_parallel)
-    if tools is None:
-        return None, left_out
-    free = {item.get("name") for item in given if item.get("type") == "custom"}
-    offered = tuple(replace(tool, is_free=tool.name in free) for tool in tools.offered)
-    return replace(tools, offered=offered), left_out
-
-
 def _nested(item: dict[str, Any]) -> dict[str, Any]:
-    """Return a function as chats have it. A tool that takes any text becomes a function with one parameter."""
+    """Return a function, whose fields lie on one level here, as chats have it, and other tools without fields."""
     kind = item.get("type")
-    function = item | ({"parameters": _FREE} if kind == "custom" else {})
-    return {"type": "function", "function": function} if kind in ("function", "custom") else {"type": str(kind)}
+    return {"type": "function", "function": item} if kind == "function" else {"type": str(kind)}
 
 
 def _schema(form: object) -> str | None:
@@ -150,10 +136,8 @@ class ResponseFormat:
     def __init__(self, model: str, asked: ChatRequest) -> None:
         self._tools = asked.tools or Tools(())
         self._output: list[dict[str, Any]] = []  # the items that have ended
-        self._open: Part | None = None  # the first part of the item that has not
-        self._form = _FORMS[Kind.TEXT]  # of that item
-        self._item: dict[str, Any] = {}
-        self._pieces: list[str] = []
+        self._item: dict[str, Any] = {}  # the last that has begun
+        self._blocks = Blocks(self)
         self._id = new_id("resp")
         self._model = model
         self._created_at = int(time.time())
@@ -166,7 +150,7 @@ class ResponseFormat:
 
     def whole(self, answers: Answers) -> dict[str, Any]:
         (answer,) = answers
-        self._finish(answer)
+        self._blocks.finish(answer)
         is_full = answer.reason == "length"
         usage = {
             "input_tokens": answer.prompt_tokens,
@@ -183,13 +167,13 @@ class ResponseFormat:
         return self._beginning
 
     def part(self, part: Part) -> bytes:
-        return self._add(part) if part.text or part.kind is Kind.CALL else b""
+        return self._blocks.add(part) if part.text or part.kind is Kind.CALL else b""
 
     def wait(self, sentence: Sentence) -> bytes:
         return comment(sentence)
 
     def end(self, answers: Answers) -> bytes:
-        last = self._finish(answers[0])
+        last = self._blocks.finish(answers[0])
         whole = self.whole(answers)
         return last + self._event(f"response.{whole['status']}", response=whole)
 
@@ -197,69 +181,44 @@ class ResponseFormat:
         error = {"code": "server_error", "message": str(sentence)}
         return self._event("response.failed", response={**self._response("failed"), "error": error})
 
-    def _add(self, part: Part) -> bytes:
-        """Return the events of a part. One of another kind or call ends the open item."""
-        said = b""
-        if self._open is None or (self._open.kind, self._open.call) != (part.kind, part.call):
-            said = self._close() + self._begin_item(part)
-        self._pieces.append(part.text)
-        return said if self._form is _FREE_CALL or not part.text else said + self._text_event("delta", delta=part.text)
+    def opened(self, block: Block) -> bytes:
+        form = _FORMS[block.kind]
+        named = {} if block.call is None else {"call_id": block.call.call_id, "name": block.call.name}
+        item_id = f"{block.kind}_{self._id}_{block.number}"
+        self._item = {"id": item_id, **form.item, **named, "status": "in_progress"}
+        return self._item_event("added", block) + self._content_event("added", block)
 
-    def _begin_item(self, part: Part) -> bytes:
-        self._open, self._pieces = part, []
-        self._form = _FREE_CALL if self._is_free(part.call) else _FORMS[part.kind]
-        named = {} if part.call is None else {"call_id": part.call.call_id, "name": part.call.name}
-        item_id = f"{part.kind}_{self._id}_{len(self._output)}"
-        self._item = {"id": item_id, **self._form.item, **named, "status": "in_progress"}
-        return self._item_event("added") + self._content_event("added", "")
+    def more(self, block: Block, text: str) -> bytes:
+        return self._text_event("delta", block, delta=text)
 
-    def _close(self) -> bytes:
-        """Return the events that end the open item, if there is one."""
-        if self._open is None:
-            return b""
-        text, form, said = "".join(self._pieces), self._form, b""
-        if form is _FREE_CALL:
-            text = _free_input(text)
-            said = self._text_event("delta", delta=text)
-        named = {} if self._open.call is None else {"name": self._open.call.name}
-        said += self._text_event("done", **{form.field: text}, **named) + self._content_event("done", text)
-        written = {form.field: text} if form.content is None else {"content": [form.content | {"text": text}]}
-        self._item |= {"status": "completed", **written}
-        said += self._item_event("done")
+    def closed(self, block: Block) -> bytes:
+        form = _FORMS[block.kind]
+        named = {} if block.call is None else {"name": block.call.name}
+        said = self._text_event("done", block, **{form.field: block.text}, **named) + self._content_event("done", block)
+        whole = {form.field: block.text} if form.content is None else {"content": [form.content | {"text": block.text}]}
+        self._item |= {"status": "completed", **whole}
         self._output.append(self._item)
-        self._open = None
-        return said
+        return said + self._item_event("done", block)
 
-    def _is_free(self, call: ToolCall | None) -> bool:
-        return call is not None and any(tool.is_free and tool.name == call.name for tool in self._tools.offered)
+    def _text_event(self, kind: str, block: Block, **more: object) -> bytes:
+        form = _FORMS[block.kind]
+        scores: dict[str, Any] = {"logprobs": []} if form.content is _TEXT else {}
+        return self._event(f"response.{form.events}.{kind}", **self._place(block), **scores, **more)
 
-    def _finish(self, answer: Answer) -> bytes:
-        """End the last item. If no part has come, the answer comes at once; one of nothing is an empty message."""
-        said = b""
-        if self._open is None and not self._output:
-            said += self._add(Part(answer.thinking, kind=Kind.THINKING)) if answer.thinking else b""
-            said += self._add(Part(answer.text)) if answer.text or not (answer.thinking or answer.calls) else b""
-            for call in answer.calls:
-                said += self._add(Part(call.arguments, kind=Kind.CALL, call=call))
-        return said + self._close()
-
-    def _text_event(self, kind: str, **more: object) -> bytes:
-        scores: dict[str, Any] = {"logprobs": []} if self._form.content is _TEXT else {}
-        return self._event(f"response.{self._form.events}.{kind}", **self._place(), **scores, **more)
-
-    def _content_event(self, kind: str, text: str) -> bytes:
-        if self._form.content is None:
+    def _content_event(self, kind: str, block: Block) -> bytes:
+        content = _FORMS[block.kind].content
+        if content is None:
             return b""
-        part = self._form.content | {"text": text}
-        return self._event(f"response.content_part.{kind}", **self._place(), part=part)
+        part = content | {"text": block.text}
+        return self._event(f"response.content_part.{kind}", **self._place(block), part=part)
 
-    def _item_event(self, kind: str) -> bytes:
-        return self._event(f"response.output_item.{kind}", output_index=len(self._output), item=self._item)
+    def _item_event(self, kind: str, block: Block) -> bytes:
+        return self._event(f"response.output_item.{kind}", output_index=block.number, item=self._item)
 
-    def _place(self) -> dict[str, Any]:
-        """Return what all events of the text of the open item say."""
-        content = {} if self._form.content is None else {"content_index": 0}
-        return {"item_id": self._item["id"], "output_index": len(self._output), **content}
+    def _place(self, block: Block) -> dict[str, Any]:
+        """Return what all events of the text of a block say."""
+        content = {"content_index": 0} if _FORMS[block.kind].content is not None else {}
+        return {"item_id": self._item["id"], "output_index": block.number, **content}
 
     def _response(self, status: str) -> dict[str, Any]:
         return {
@@ -286,11 +245,3 @@ class ResponseFormat:
     def _event(self, kind: str, **more: object) -> bytes:
         self._number += 1
         return event({"type": kind, "sequence_number": self._number - 1, **more}, kind)
-
-
-def _free_input(arguments: str) -> str:
-    """Return the only parameter of a call that takes any text, or what the model wrote instead."""
-    try:
-        return str(json.loads(arguments)["input"])
-    except (ValueError, RecursionError, KeyError, TypeError):
-        return arguments

@@ -76,7 +76,6 @@ def test_openais_client_reads_thinking_text_and_calls_of_a_chat(client: openai.O
 @pytest.mark.parametrize("is_streamed", [False, True])
 def test_openais_client_reads_the_items_of_a_response_in_order(client: openai.OpenAI, is_streamed: bool) -> None:
     asked: Any = {"model": "words", "input": "Hello", "tools": [{"type": "function", **ADD}]}
-    asked["tools"].append({"type": "custom", "name": "clock"})
     if is_streamed:
         with client.responses.stream(**asked) as stream:
             events = list(stream)
@@ -85,33 +84,19 @@ def test_openais_client_reads_the_items_of_a_response_in_order(client: openai.Op
         done = [event for event in events if event.type == "response.output_item.done"]
         assert [event.output_index for event in done] == [0, 1, 2, 3]
         assert [(event.item.id, event.item.type) for event in done] == [(item.id, item.type) for item in answer.output]
-        for kind in ("reasoning_text", "output_text", "function_call_arguments", "custom_tool_call_input"):
+        for kind in ("reasoning_text", "output_text", "function_call_arguments"):
             pieces = [event.delta for event in events if event.type == f"response.{kind}.delta"]  # type: ignore[union-attr]
-            (whole,) = [event for event in events if event.type == f"response.{kind}.done"]
-            assert "".join(pieces) in whole.model_dump().values()
+            wholes = [event.model_dump() for event in events if event.type == f"response.{kind}.done"]
+            assert "".join(pieces) == "".join(whole.get("text") or whole["arguments"] for whole in wholes)
     else:
         answer = client.responses.create(**asked)
-    reasoning, message, function, custom = answer.output
-    assert [item.type for item in answer.output] == ["reasoning", "message", "function_call", "custom_tool_call"]
+    reasoning, message, function, other = answer.output
+    assert [item.type for item in answer.output] == ["reasoning", "message", "function_call", "function_call"]
     assert (reasoning.content[0].text, message.content[0].text, answer.output_text) == ("Hm.", "Guten Tag", "Guten Tag")
     assert (function.call_id, function.name, json.loads(function.arguments)) == ("call_1", "add", {"a": 1})
-    assert (custom.call_id, custom.name, custom.input) == ("call_2", "clock", "{}")
+    assert (other.call_id, other.name, other.arguments) == ("call_2", "clock", "{}")
     assert len({item.id for item in answer.output}) == 4
     assert (answer.status, answer.usage.output_tokens) == ("completed", 3)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "given"),
-    [('{"input": "*** Begin"}', "*** Begin"), ("{", "{"), ("[]", "[]"), ('{"a": 1}', '{"a": 1}')],
-)
-def test_a_tool_of_any_text_is_offered_as_a_function_and_gets_its_text(arguments: str, given: str) -> None:
-    asked = response(tools=[{"type": "custom", "name": "apply_patch", "description": "Patch.", "format": {}}])
-    assert asked.tools is not None
-    (tool,) = asked.tools.offered
-    assert (tool.name, tool.description, list(tool.parameters["properties"])) == ("apply_patch", "Patch.", ["input"])
-    answer = Answer("", "tool_calls", 1, 2, calls=(ToolCall("call_1", "apply_patch", arguments),))
-    (item,) = ResponseFormat("m", asked).whole((answer,))["output"]
-    assert (item["type"], item["name"], item["input"]) == ("custom_tool_call", "apply_patch", given)
 
 
 def test_counts_tell_thinking_and_what_servers_knew_and_each_prompt_once() -> None:
@@ -273,7 +258,6 @@ def test_tools_are_offered_as_the_choice_says(choice: Any, offered: list[str], m
 
 
 def test_functions_are_tools_and_other_kinds_are_left_out_and_named() -> None:
-    assert chat(functions=[ADD], function_call={"name": "add"}).tools == chat(tools=TOOLS[:1], tool_choice=NAMED).tools
     for read, tools in ((chat, TOOLS), (response, [{"type": "function", **ADD}])):
         asked = read(tools=[{"type": "web_search"}, *tools, {"type": "namespace", "name": "a", "tools": []}])
         assert asked.tools is not None
@@ -421,7 +405,7 @@ def test_items_of_a_response_become_the_messages_of_a_chat() -> None:
         ),
         ChatMessage("tool", "1", call_id="call_1"),
         ChatMessage("tool", "2", call_id="call_2"),
-        ChatMessage("assistant", "", (ToolCall("call_3", "apply_patch", '{"input": "*** Begin"}'),), thinking="So"),
+        ChatMessage("assistant", "", (ToolCall("call_3", "apply_patch", '{"arguments": "*** Begin"}'),), thinking="So"),
         ChatMessage("tool", "", call_id="call_3"),
         ChatMessage("assistant", "", (ToolCall("call_4", "local_shell", '{"command": ["ls"]}'),)),
         ChatMessage("tool", "", call_id="call_4"),
