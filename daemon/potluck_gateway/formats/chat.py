@@ -23,7 +23,7 @@ from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest
 
 DONE = b"data: [DONE]\n\n"
 _REFUSED: fields.Refused = {
-    **fields.GRAMMARS,
+    **{name: how for name, how in fields.GRAMMARS.items() if name != "json_schema"},
     "functions": (([],), "use tools"),
     "modalities": ((["text"],), "answers are texts"),
 }
@@ -42,7 +42,8 @@ class _Fields(fields.ChoiceFields, kw_only=True):
     enable_thinking: bool | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     continue_final_message: bool | None = None
-    add_generation_prompt: bool | None = None  # says nothing more
+    add_generation_prompt: bool | None = None
+    json_schema: dict[str, Any] | None = None  # llama.cpp's
     echo: bool | None = None
 
 
@@ -54,6 +55,8 @@ def parse_chat(body: bytes) -> ChatRequest:
     is_parallel = asked.parallel_tool_calls is not False
     tools, left_out = fields.parse_tools(asked.tools, asked.tool_choice, is_parallel=is_parallel)
     schema = fields.parse_schema(asked.response_format)
+    if asked.json_schema is not None:
+        schema = fields.parse_schema({"type": "json_object", "schema": asked.json_schema})
     continues = _continues(asked, history.messages[-1])
     limit = asked.max_tokens if asked.max_completion_tokens is None else asked.max_completion_tokens
     return ChatRequest(
@@ -75,6 +78,8 @@ def parse_chat(body: bytes) -> ChatRequest:
 def _continues(asked: _Fields, last: ChatMessage) -> bool:
     if asked.continue_final_message is True and (last.role != "assistant" or last.calls):
         raise BadRequestError("continue_final_message needs a last message of the assistant, without calls")
+    if asked.continue_final_message is True and asked.add_generation_prompt is True:
+        raise BadRequestError("continue_final_message leaves no room for add_generation_prompt: leave out one")
     return asked.continue_final_message is True
 
 
@@ -137,7 +142,8 @@ class ChatFormat:
 def _choice(index: int, answer: Answer) -> dict[str, Any]:
     calls = {"tool_calls": [_written(call, call.arguments) for call in answer.calls]} if answer.calls else {}
     thinking = _thoughts(answer.thinking) if answer.thinking else {}
-    message = {"role": "assistant", "content": answer.text or (None if calls else ""), **thinking, **calls}
+    content = answer.text or (None if calls else "")
+    message = {"role": "assistant", "content": content, "refusal": None, **thinking, **calls}
     return (
         {"index": index, "message": message, "logprobs": None, "finish_reason": answer.reason}
         | _logprobs(answer)

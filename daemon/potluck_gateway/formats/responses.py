@@ -154,7 +154,7 @@ class ResponseFormat:
         is_full = answer.reason == "length"
         usage = {
             "input_tokens": answer.prompt_tokens,
-            "input_tokens_details": {"cached_tokens": answer.cached_tokens},
+            "input_tokens_details": {"cached_tokens": answer.cached_tokens, "cache_write_tokens": 0},
             "output_tokens": answer.answer_tokens,
             "output_tokens_details": {"reasoning_tokens": answer.thinking_tokens},
             "total_tokens": answer.prompt_tokens + answer.answer_tokens,

@@ -58,7 +58,7 @@ def ready(server: GatewayServer, token: str = TOKEN) -> GatewayStatus:
 def test_a_conversation_is_answered_with_counts(server: GatewayServer, model: Words, asked: list[int]) -> None:
     status, answer = send(server, HELLO)
     assert status == 200
-    assert answer["choices"][0]["message"] == {"role": "assistant", "content": "Guten Tag ä"}
+    assert answer["choices"][0]["message"] == {"role": "assistant", "refusal": None, "content": "Guten Tag ä"}
     assert answer["choices"][0]["finish_reason"] == "stop"
     assert [answer["usage"][f"{name}_tokens"] for name in ("prompt", "completion", "total")] == [1, 3, 4]
     assert [one.messages for one in model.asked] == [(ChatMessage("user", "Hello"),)]
