@@ -57,10 +57,10 @@ _Verdict = tuple[re.Pattern[str], str, bool]  # of tests, the reason, whether it
 
 
 def _verdicts() -> list[_Verdict]:
-    """Read the list. A pattern is how a test's name begins, with `*` for any text."""
+    """Read the list. A pattern names a folder, a file or a test with all of its parameters; `*` is any text."""
     read = tomllib.loads(Path(__file__).with_name("foreign_verdicts.toml").read_text())
     return [
-        (re.compile(re.escape(pattern).replace(r"\*", ".*")), reason, group == "difference")
+        (re.compile(re.escape(pattern).replace(r"\*", ".*") + r"(?!\w)"), reason, group == "difference")
         for group in ("difference", "elsewhere")
         for reason, patterns in read[group].items()
         for pattern in patterns
