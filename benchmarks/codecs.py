@@ -52,7 +52,6 @@ FOREIGN = {
     "potluck_gateway.formats.fields": "the requests of programs, which other servers define, and JSON schemas",
     "potluck_gateway.formats.history": "the arguments of OpenAI's tool calls",
     "potluck_gateway.formats.messages": "Anthropic's messages",
-    "potluck_gateway.formats.responses": "OpenAI's responses",
     "potluck_gateway.answers.grammar": "JSON schemas",
     "potluck_gateway.answers.prompts": "the arguments of tool calls, for chat templates",
     "potluck_gateway.answers.reader": "tool calls as models write them",
