@@ -117,6 +117,67 @@ def test_a_call_that_never_ends_is_read_in_time_that_grows_with_it(template: str
     assert sum(len(part.text) for part in parts) > 0
 
 
+KIMI = "<|tool_calls_section_begin|><|tool_call_begin|>functions.{}:0<|tool_call_argument_begin|>{{}}<|tool_call_end|>"
+
+
+@pytest.mark.parametrize(
+    ("template", "special", "written", "text", "calls"),
+    [  # a token that is only a part of tags, tags in values, white space of the layout, and a tool that is not known
+        (
+            "｜DSML｜function_calls>",
+            ("｜DSML｜",),
+            '<｜DSML｜function_calls>\n<｜DSML｜invoke name="add">\n<｜DSML｜parameter name="a" string="false">1'
+            "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+            "",
+            [READ],
+        ),
+        (
+            "<tool_call><arg_key></think>",
+            (),
+            "\nSo\n<tool_call>add\n<arg_key>b</arg_key>\n<arg_value>a </tool_call> b</arg_value>\n</tool_call>",
+            "So",
+            [("add", {"b": "a </tool_call> b"})],
+        ),
+        (
+            "<minimax:tool_call>",
+            ("<minimax:tool_call>", "</minimax:tool_call>"),
+            '<minimax:tool_call>\n<invoke name="add">\n<parameter name="b">1 </invoke> 2</parameter>\n</invoke>\n'
+            "</minimax:tool_call> So",
+            "So",
+            [("add", {"b": "1 </invoke> 2"})],
+        ),
+        (
+            "<|tool_call_begin|>",
+            ("<|tool_call_begin|>", "<|tool_call_end|>"),
+            KIMI.format("sub"),
+            KIMI.format("sub"),
+            [],
+        ),
+        ("<|tool_call_begin|>", (), KIMI.format("add"), "", [("add", {})]),
+        (
+            "<|tool_call>",
+            ("<|tool_call>", '<|"|>'),
+            '<|tool_call>call:add{b:<|"|>{x, y: 1}<|"|>}<tool_call|>',
+            "",
+            [("add", {"b": "{x, y: 1}"})],
+        ),
+    ],
+)
+def test_tags_are_told_from_what_only_looks_like_them(
+    template: str, special: Collection[str], written: str, text: str, calls: list[object]
+) -> None:
+    assert read(form_of(template, special), written, special=special) == (text, "", calls)
+
+
+def test_a_call_is_passed_on_as_soon_as_its_arguments_are_whole() -> None:
+    reader = Reader(HERMES, TOOLS)
+    parts = reader.take(CALL.removesuffix("}\n</tool_call>"))
+    assert (parts, reader.mode) == ([], Kind.CALL)
+    assert [part.kind for part in reader.take("}")] == [Kind.CALL]
+    assert reader.take("\n</tool") == []
+    assert [part.text for part in reader.take("_call>\nDone")] == ["Done"]
+
+
 @pytest.mark.parametrize("form", [HERMES, GENERIC])
 def test_a_call_that_the_limit_cuts_leaves_nothing_in_the_text(form: Form) -> None:
     for end in range(1, len(CALL)):
