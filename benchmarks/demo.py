@@ -28,7 +28,7 @@ from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
 
 if TYPE_CHECKING:
-    from potluck_gateway.answers.completion import Completion, Decoder, Text
+    from potluck_gateway.answers.completion import Completion, Text
 
     from potluck.client import HopReport, RouteReport
 
@@ -174,6 +174,8 @@ class Demo:
 
     def _printer(self, text: Text) -> Callable[[Completion], None]:
         self._terminal.write("  " + self._terminal.faint(_on_one_line(self._prompt)))
+        from potluck_gateway.answers.completion import Decoder
+
         decoder = Decoder(text, text.encode(self._prompt)[0].tolist())
 
         def show(completion: Completion) -> None:
