@@ -87,7 +87,8 @@ class SwarmChat:
                 details = _details(follower, session) if request.with_details else None
         is_cut = len(follower.tokens) >= max_tokens and not follower.has_ended(options.ends or ())
         follower.finish(is_cut=is_cut)
-        is_cut = is_cut or (grammar is not None and follower.stop is None and not grammar.is_whole)
+        is_whole = grammar is None or follower.stop is not None or bool(follower.calls) or grammar.is_whole
+        is_cut = is_cut or not is_whole
         times_s = follower.times_s
         return Answer(
             follower.said(Kind.TEXT),
