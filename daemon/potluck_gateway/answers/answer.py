@@ -134,7 +134,6 @@ class ModelFacts:
         embedding_length: numbers of a vector.
         architecture: its name in the checkpoint's configuration, such as `qwen3`.
         thinks: whether its answers may begin with thinking.
-        calls: whether it may be given tools.
     """
 
     context_length: int | None
@@ -142,4 +141,3 @@ class ModelFacts:
     embedding_length: int
     architecture: str
     thinks: bool
-    calls: bool = True

@@ -147,17 +147,18 @@ def read_fields(asked: dict[str, Any], kind: type[T], refused: Refused) -> tuple
 
 
 def limit(given: int | None) -> int | None:
+    """Return the limit of an answer; None if there is none."""
     return None if given == -1 else given
+
+
+def stops(given: Stop) -> tuple[str, ...]:
+    return tuple(word for word in ([given] if isinstance(given, str) else given or ()) if word)
 
 
 def thinking_switches(is_on: bool | None, effort: str | None) -> dict[str, Any]:
     """Return what tells chat templates whether to think, and how much. Families name the first differently."""
     switches: dict[str, Any] = {} if is_on is None else {"enable_thinking": is_on, "thinking": is_on}
     return switches if effort is None else switches | {"reasoning_effort": effort}
-
-
-def stops(given: Stop) -> tuple[str, ...]:
-    return tuple(word for word in ([given] if isinstance(given, str) else given or ()) if word)
 
 
 def effort_switches(effort: str | None) -> dict[str, Any]:
@@ -174,9 +175,8 @@ def parse_schema(given: object) -> str | None:
         return None
     if kind == "json_object" and form.get("schema") is None:
         return ANY_OBJECT
-    wanted = {"json_object": form, "json_schema": form.get("json_schema")}.get(
-        str(kind)
-    )  # the first one is llama.cpp's
+    places = {"json_object": form, "json_schema": form.get("json_schema")}  # the first one is llama.cpp's
+    wanted = places.get(str(kind))
     if not isinstance(wanted, dict) or not isinstance(wanted.get("schema"), dict):
         raise BadRequestError("response_format must be of type text, json_object, or json_schema with a schema")
     return json.dumps(wanted["schema"])

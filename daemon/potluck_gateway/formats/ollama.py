@@ -115,7 +115,7 @@ def model_entry(name: str, facts: ModelFacts | None, since: datetime) -> dict[st
 def model_description(name: str, facts: ModelFacts) -> dict[str, Any]:
     """Return what `/api/show` tells: what the model can do, and how long its texts may be."""
     lengths = {"context_length": facts.context_length, "embedding_length": facts.embedding_length}
-    can = {"completion": True, "tools": facts.calls, "thinking": facts.thinks, "embedding": True}
+    can = {"completion": True, "tools": True, "thinking": facts.thinks, "embedding": True}
     return {
         "parameters": "",
         "template": "",
