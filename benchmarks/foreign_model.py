@@ -14,7 +14,7 @@ from itertools import cycle
 from typing import Any
 
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_gateway.answers.answer import Answer, OnWait, Part
+from potluck_gateway.answers.answer import Answer, Told
 from potluck_gateway.answers.completion import Text
 from potluck_gateway.answers.model import SwarmChat
 from potluck_gateway.requests import ChatRequest, Tool
@@ -66,12 +66,12 @@ class ThinkingChat(SwarmChat):
         self._writer = WeatherModel(script.tokenizer, _TEMPLATE)
         self._scripted = SwarmChat(name, self._writer, script, max_tokens=max_tokens)
 
-    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: OnWait = lambda _: None) -> Answer:
+    def answer(self, request: ChatRequest, tell: Callable[[Told], None]) -> Answer:
         if not request.messages or request.num_top is not None or (request.schema and not request.tools):
-            return super().answer(request, on_part, on_wait)
+            return super().answer(request, tell)
         self._writer.request = request
         most = request.max_tokens and request.max_tokens * _PIECES
-        return self._scripted.answer(replace(request, max_tokens=most), on_part, on_wait)
+        return self._scripted.answer(replace(request, max_tokens=most), tell)
 
 
 def _arguments(tool: Tool, place: str) -> dict[str, Any]:

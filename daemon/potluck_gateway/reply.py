@@ -12,8 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from potluck.errors import PotluckError, UsageError
 from potluck.tasks import cancel_and_wait
-from potluck_gateway.answers.answer import Answers, Part
-from potluck_gateway.answers.answering import Waiting
+from potluck_gateway.answers.answer import Answers, Begun, Part, Told, Waiting
 from potluck_gateway.formats.writing import AnswerFormat, dumps
 from potluck_gateway.requests import BadRequestError, ContextLengthError
 
@@ -21,7 +20,7 @@ SOCKET_TIMEOUT_S = 60.0  # for a client that neither sends nor reads
 RETRY_AFTER_S = 15  # the client reads the directory this often
 
 T = TypeVar("T")
-Parts = AsyncIterator[Part | Waiting | Answers]
+Parts = AsyncIterator[Told | Answers]
 
 
 class Reply:
@@ -61,8 +60,10 @@ class Reply:
             await _send_body(send, self._form.failure(error.sentence))
         await _send_body(send, b"", more=False)
 
-    def _written(self, item: Part | Waiting | Answers) -> bytes:
+    def _written(self, item: Told | Answers) -> bytes:
         match item:
+            case Begun():
+                return self._form.begun(item)
             case Part():
                 return self._form.part(item)
             case Waiting(sentence):

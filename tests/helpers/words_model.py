@@ -10,7 +10,18 @@ from typing import Any
 
 from potluck_control.gateway_messages import GatewaySwarm
 from potluck_control.settings import GatewaySettings
-from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, Kind, ModelFacts, OnWait, Part, ToolCall
+from potluck_gateway.answers.answer import (
+    Answer,
+    AnswerDetails,
+    AnswerHop,
+    Begun,
+    Kind,
+    ModelFacts,
+    Part,
+    Told,
+    ToolCall,
+    Waiting,
+)
 from potluck_gateway.answers.models import LoadedModel, Models
 from potluck_gateway.formats.embeddings import Embeddings
 from potluck_gateway.requests import ChatRequest, Prompt
@@ -51,23 +62,24 @@ class Words:
         self.may_begin, self.may_end, self.is_cut = threading.Event(), threading.Event(), threading.Event()
         self.may_begin.set()
 
-    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: OnWait) -> Answer:
+    def answer(self, request: ChatRequest, tell: Callable[[Told], None]) -> Answer:
         self.asked.append(request)
         if self.early_failure is not None:
             raise self.early_failure
-        on_wait(WAITING)
+        tell(Begun(1))
+        tell(Waiting(WAITING))
         self.may_begin.wait()
         try:
             for part in self.parts[:-1]:
-                on_part(part)
+                tell(part)
             while not self.may_end.wait(0.01):
-                on_part(Part(""))
+                tell(Part(""))
         except OSError:
             self.is_cut.set()
             raise
         if self.failure is not None:
             raise self.failure
-        on_part(self.parts[-1])
+        tell(self.parts[-1])
         calls = tuple(
             replace(call, arguments=self._said(Kind.CALL, call))
             for call in dict.fromkeys(part.call for part in self.parts)

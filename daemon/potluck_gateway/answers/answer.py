@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from potluck.sentences import Sentence
-
-OnWait = Callable[[Sentence], None]
-"""Called with what an answer waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +66,24 @@ class Part:
     index: int = 0
     kind: Kind = Kind.TEXT
     call: ToolCall | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The prompt can be answered. It comes before all parts, and may come once for each choice."""
+
+    prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A sentence that says what an answer waits for."""
+
+    sentence: Sentence
+
+
+Told = Begun | Part | Waiting
+"""What is told of an answer while it is made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,13 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Protocol, TypeVar
 
 from potluck.client.leaving import Leaving
 from potluck.errors import PotluckError
-from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, ModelFacts, OnWait, Part
+from potluck_gateway.answers.answer import Answer, Answers, ModelFacts, Part, Told
 from potluck_gateway.formats.embeddings import Embeddings
 from potluck_gateway.requests import BadRequestError, ChatRequest, Prompt
 
@@ -35,11 +34,10 @@ class ChatModel(Protocol):
 
     facts: ModelFacts
 
-    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: OnWait) -> Answer:
+    def answer(self, request: ChatRequest, tell: Callable[[Told], None]) -> Answer:
         """Return one answer to a request, which has messages or one prompt, whatever number of choices it asks for.
 
-        `on_part` is called with each new part of the text, `on_wait` with a sentence when the answer has to wait for
-        servers; an OSError from them ends the generation. Raises PotluckError.
+        `tell` hears of each step of the answer; an OSError from it ends the generation. Raises PotluckError.
         """
 
     def count(self, request: ChatRequest) -> int:
@@ -47,13 +45,6 @@ class ChatModel(Protocol):
 
     def embed(self, texts: Sequence[Prompt], *, is_cut: bool = False) -> Embeddings:
         """Return a vector for each text. `is_cut`: for as much of it as the model takes. Raises PotluckError."""
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A sentence that says what an answer waits for."""
-
-    sentence: Sentence
 
 
 class Answering:
@@ -71,35 +62,31 @@ class Answering:
         """Return how many answers wait for others to end."""
         return max(0, self._accepted - self._at_once)
 
-    async def parts(self, request: ChatRequest) -> AsyncIterator[Part | Waiting | Answers]:
+    async def parts(self, request: ChatRequest) -> AsyncIterator[Told | Answers]:
         """Yield the parts of all choices, and at last their answers. Closing the iterator ends the generation.
 
         Raises PotluckError, and BadRequestError if too many requests wait.
         """
         loop = asyncio.get_running_loop()
-        items: asyncio.Queue[Part | Waiting | tuple[int, Answer] | Exception] = asyncio.Queue()
+        items: asyncio.Queue[Told | tuple[int, Answer] | Exception] = asyncio.Queue()
         caller = Leaving()
 
-        def tell(item: Part | Waiting | tuple[int, Answer] | Exception) -> None:
+        def tell(item: Told | tuple[int, Answer] | Exception) -> None:
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(items.put_nowait, item)
 
-        def put(part: Part | Waiting) -> None:
+        def put(item: Told, index: int) -> None:
             if caller.has_left:
                 raise BrokenPipeError("the caller is gone")
             if request.is_streamed:
-                tell(part)
+                tell(replace(item, index=index) if isinstance(item, Part) else item)
 
         def run(index: int, asked: ChatRequest) -> None:
             if caller.has_left:
                 return
             try:
                 with caller.working():
-                    answer = self._model_of(request.model).answer(
-                        asked,
-                        lambda part: put(replace(part, index=index)),
-                        lambda said: put(Waiting(said)),
-                    )
+                    answer = self._model_of(request.model).answer(asked, partial(put, index=index))
                 tell((index, answer))
             except BrokenPipeError:
                 pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from potluck_gateway.answers.answer import Kind, Part, TokenScore, ToolCall
+from potluck_gateway.answers.answer import Kind, Part, TokenScore, Told, ToolCall
 from potluck_gateway.answers.completion import Completion, Decoder, Text
 from potluck_gateway.answers.grammar import Grammar
 from potluck_gateway.answers.reader import Reader
@@ -22,7 +22,7 @@ class Follower:
         self,
         text: Text,
         stop: tuple[str, ...],
-        on_part: Callable[[Part], None],
+        tell: Callable[[Told], None],
         *,
         before: Sequence[int] = (),
         reader: Reader | None = None,
@@ -32,7 +32,7 @@ class Follower:
         """`before`: the tokens that the text goes on from. `reader`: None if the answer is plain text."""
         self._text = text
         self._stop = stop
-        self._on_part = on_part
+        self._tell = tell
         self._decoder = Decoder(text, before)
         self._reader = reader
         self._grammar = grammar
@@ -117,7 +117,7 @@ class Follower:
                 continue
             self._show(len(self._held))
             self._said[part.kind].append(part.text)
-            self._on_part(part)
+            self._tell(part)
 
     def _pass_on_text(self, new: str) -> None:
         """Pass on text up to a stop text. Only what is new and what was held back is searched."""
@@ -140,7 +140,7 @@ class Follower:
         self._scores = self._scores[len(scores) :]
         self.scores += scores
         self._said[Kind.TEXT].append(text)
-        self._on_part(Part(text, tuple(scores)))
+        self._tell(Part(text, tuple(scores)))
 
 
 def _held_back(text: str, stop: Sequence[str]) -> int:

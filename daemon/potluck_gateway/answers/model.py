@@ -13,7 +13,7 @@ from potluck.client import Session
 from potluck.client.outages import wait_text
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
-from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, Kind, ModelFacts, OnWait, Part
+from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, Begun, Kind, ModelFacts, Told, Waiting
 from potluck_gateway.answers.completion import Options, Text, check_length, complete, max_positions
 from potluck_gateway.answers.conversations import Conversations
 from potluck_gateway.answers.following import EnoughError, Follower
@@ -40,7 +40,7 @@ class SwarmChat:
         self._ends = _end_tokens(model, text)
         self._grammars = Grammars(text.tokenizer, self._ends)
         self._conversations = Conversations(model)
-        self._waiting: dict[object, OnWait] = {}  # answer -> its `on_wait`
+        self._telling: dict[object, Callable[[Told], None]] = {}  # answer -> who hears of it
         config = model.config.get_text_config(decoder=True)
         self._vocabulary: int = config.vocab_size
         self.facts = ModelFacts(
@@ -48,13 +48,8 @@ class SwarmChat:
         )
         model.tell_waits(self._tell_waits)
 
-    def answer(
-        self,
-        request: ChatRequest,
-        on_part: Callable[[Part], None],
-        on_wait: OnWait = lambda _: None,
-    ) -> Answer:
-        """Answer a request of messages or of one prompt. Raises PotluckError, and what the callbacks raise."""
+    def answer(self, request: ChatRequest, tell: Callable[[Told], None]) -> Answer:
+        """Answer a request of messages or of one prompt. Raises PotluckError, and what `tell` raises."""
         prepared = self._prompts.prepare(request)
         tokens: list[int] = prepared.tokens[0].tolist()
         max_tokens = self._room(request, prepared.tokens)
@@ -63,7 +58,7 @@ class SwarmChat:
         follower = Follower(
             self._text,
             request.stop,
-            on_part,
+            tell,
             before=() if request.messages else tokens[-_BEFORE:],
             reader=self._reader(request, prepared),
             grammar=grammar,
@@ -77,10 +72,11 @@ class SwarmChat:
             drafts=True,
         )
         cached, details = 0, None
+        tell(Begun(len(tokens)))
         if request.echoes:
             self._echo(request, prepared.tokens, follower, scorer)
         if max_tokens:
-            with self._hearing(on_wait), self._conversing(tokens, max_tokens, request, follower) as session:
+            with self._hearing(tell), self._conversing(tokens, max_tokens, request, follower) as session:
                 cached = session.position
                 with contextlib.suppress(EnoughError):
                     complete(self._model, prepared.tokens, options, follower.note, session=session)
@@ -169,20 +165,20 @@ class SwarmChat:
                 conversation.close()
 
     @contextlib.contextmanager
-    def _hearing(self, on_wait: OnWait) -> Iterator[None]:
-        """Report waits to `on_wait` for as long as the block runs."""
+    def _hearing(self, tell: Callable[[Told], None]) -> Iterator[None]:
+        """Tell of waits for as long as the block runs."""
         key = object()
-        self._waiting[key] = on_wait
+        self._telling[key] = tell
         try:
             yield
         finally:
-            self._waiting.pop(key, None)
+            self._telling.pop(key, None)
 
     def _tell_waits(self, missing: tuple[Span, ...]) -> None:
         """Report a wait to everyone. One who is gone ends at its next token, and doesn't keep it from the others."""
-        for on_wait in list(self._waiting.values()) if missing else ():
+        for tell in list(self._telling.values()) if missing else ():
             with contextlib.suppress(OSError):
-                on_wait(wait_text(missing))
+                tell(Waiting(wait_text(missing)))
 
     def _grammar(self, request: ChatRequest, prepared: Prepared) -> Grammar | None:
         """Return what the answer is kept to, if that is asked for. A call that is forced leaves no room for a text."""

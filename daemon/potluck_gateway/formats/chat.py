@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from potluck.protocol.codec import builtins
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, Kind, Part, ToolCall
+from potluck_gateway.answers.answer import Answer, Answers, Begun, Kind, Part, ToolCall
 from potluck_gateway.formats import fields
 from potluck_gateway.formats.history import History
 from potluck_gateway.formats.scores import chat_scores
@@ -106,6 +106,9 @@ class ChatFormat:
     def begin(self) -> bytes:
         start = {"role": "assistant", "content": ""}
         return b"".join(self._chunk(index, start) for index in range(self._asked.num_choices))
+
+    def begun(self, begun: Begun) -> bytes:
+        return b""
 
     def part(self, part: Part) -> bytes:
         if part.call is not None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answers, Part, TokenScore
+from potluck_gateway.answers.answer import Answers, Begun, Part, TokenScore
 from potluck_gateway.formats import fields
 from potluck_gateway.formats.chat import DONE, details, usage
 from potluck_gateway.formats.scores import completion_scores
@@ -73,6 +73,9 @@ class CompletionFormat:
         return {**self._shared, "choices": choices, "usage": usage(answers, self._asked.num_choices)}
 
     def begin(self) -> bytes:
+        return b""
+
+    def begun(self, begun: Begun) -> bytes:
         return b""
 
     def part(self, part: Part) -> bytes:

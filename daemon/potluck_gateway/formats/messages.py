@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, Kind, Part
+from potluck_gateway.answers.answer import Answer, Answers, Begun, Kind, Part
 from potluck_gateway.formats import fields
 from potluck_gateway.formats.history import History
 from potluck_gateway.formats.writing import EVENTS, Block, Blocks, event, new_id
@@ -164,7 +164,11 @@ class MessageFormat:
         return self._message([*thinking, *text, *calls]) | _end(answer) | {"usage": _usage(answer)}
 
     def begin(self) -> bytes:
-        nothing = {"stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 0, "output_tokens": 0}}
+        return _event("ping")
+
+    def begun(self, begun: Begun) -> bytes:
+        usage = {"input_tokens": begun.prompt_tokens, "output_tokens": 0}
+        nothing = {"stop_reason": None, "stop_sequence": None, "usage": usage}
         return _event("message_start", message=self._message([]) | nothing)
 
     def part(self, part: Part) -> bytes:

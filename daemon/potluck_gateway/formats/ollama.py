@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, Kind, ModelFacts, Part, TokenScore
+from potluck_gateway.answers.answer import Answer, Answers, Begun, Kind, ModelFacts, Part, TokenScore
 from potluck_gateway.formats import fields
 from potluck_gateway.formats.history import History
 from potluck_gateway.formats.scores import chat_scores
@@ -150,6 +150,9 @@ class OllamaFormat:
     def begin(self) -> bytes:
         return b""
 
+    def begun(self, begun: Begun) -> bytes:
+        return b""
+
     def part(self, part: Part) -> bytes:
         if part.kind is Kind.CALL:
             return b""  # calls come whole, at the end
@@ -157,7 +160,7 @@ class OllamaFormat:
         return _line(self._object(part.text, part.scores) if is_text else self._object(thinking=part.text))
 
     def wait(self, sentence: Sentence) -> bytes:
-        return b""
+        return _line(self._object())  # programs read each line as an object
 
     def end(self, answers: Answers) -> bytes:
         calls = [_line(self._object(tool_calls=_calls(answer))) for answer in answers if answer.calls]

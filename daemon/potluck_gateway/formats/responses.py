@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answers, Kind, Part
+from potluck_gateway.answers.answer import Answers, Begun, Kind, Part
 from potluck_gateway.formats import fields
 from potluck_gateway.formats.history import History
 from potluck_gateway.formats.writing import EVENTS, Block, Blocks, comment, event, new_id
@@ -165,6 +165,9 @@ class ResponseFormat:
 
     def begin(self) -> bytes:
         return self._beginning
+
+    def begun(self, begun: Begun) -> bytes:
+        return b""
 
     def part(self, part: Part) -> bytes:
         return self._blocks.add(part) if part.text or part.kind is Kind.CALL else b""

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from potluck.protocol.codec import builtins
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, Kind, Part, ToolCall
+from potluck_gateway.answers.answer import Answer, Answers, Begun, Kind, Part, ToolCall
 from potluck_gateway.requests import COMMENT
 
 EVENTS, LINES = "text/event-stream", "application/x-ndjson"
@@ -19,7 +19,7 @@ EVENTS, LINES = "text/event-stream", "application/x-ndjson"
 class AnswerFormat(Protocol):
     """Writes the answer to one request.
 
-    Either at once with `whole`, or as a stream: `begin`, some `part` and `wait`, then `end`.
+    Either at once with `whole`, or as a stream: `begin`, `begun`, some `part` and `wait`, then `end`.
     """
 
     media_type: str  # of a stream
@@ -27,12 +27,16 @@ class AnswerFormat(Protocol):
     def whole(self, answers: Answers) -> dict[str, Any]:
         """Return the answer as one JSON object."""
 
-    def begin(self) -> bytes: ...
+    def begin(self) -> bytes:
+        """Return what a stream begins with, which may be sent before anything is known of the answer."""
+
+    def begun(self, begun: Begun) -> bytes:
+        """Return what comes before the first part. It is called once for each choice."""
 
     def part(self, part: Part) -> bytes: ...
 
     def wait(self, sentence: Sentence) -> bytes:
-        """Return a note for people that the answer has to wait; empty where programs would not skip it."""
+        """Return a note that the answer has to wait, or, with an empty sentence, a sign of life."""
 
     def end(self, answers: Answers) -> bytes: ...
 

@@ -19,7 +19,7 @@ from helpers.golden import CHECKPOINT
 from helpers.small_model import golden_with_tokenizer
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway.answers import model as gateway_model
-from potluck_gateway.answers.answer import Answer, Part, TokenScore, ToolCall
+from potluck_gateway.answers.answer import Answer, Begun, Part, TokenScore, Told, ToolCall, Waiting
 from potluck_gateway.answers.completion import Completion, Decoder, Options, Text, check_length, complete
 from potluck_gateway.answers.grammar import Grammars, closed
 from potluck_gateway.answers.model import SwarmChat
@@ -91,9 +91,10 @@ def chat(model: Silent | None = None) -> SwarmChat:
 
 def answer_to(max_tokens: int = 100, **asked: Any) -> tuple[Answer, list[Part]]:
     """Return the answer to a request, and the parts in which it came."""
-    parts: list[Part] = []
-    answer = chat().answer(ChatRequest(ASKED, max_tokens=max_tokens, **asked), parts.append)
-    return answer, parts
+    told: list[Told] = []
+    answer = chat().answer(ChatRequest(ASKED, max_tokens=max_tokens, **asked), told.append)
+    assert told.pop(0) == Begun(answer.prompt_tokens)
+    return answer, [part for part in told if isinstance(part, Part)]
 
 
 @pytest.mark.usefixtures("answered")
@@ -163,7 +164,7 @@ def test_an_answer_ends_at_the_end_tokens_of_every_file_and_not_at_its_limit_the
 def test_what_a_listener_raises_ends_the_generation_and_the_next_one_has_its_turn(answered: None) -> None:
     asked, made = ChatRequest(ASKED), chat()
 
-    def gone(_: str) -> None:
+    def gone(_: Told) -> None:
         raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
@@ -191,20 +192,21 @@ def test_answers_are_made_at_once_and_a_wait_is_told_to_all_but_those_who_are_go
         all_three.wait(60)
         return Completion()
 
-    def gone(_: str) -> None:
-        raise BrokenPipeError
+    def gone(told: Told) -> None:
+        if isinstance(told, Waiting):
+            raise BrokenPipeError
 
     monkeypatch.setattr(gateway_model, "complete", complete)
-    told: list[str] = []
+    told: list[Told] = []
     made = chat(model)
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(made.answer, ChatRequest(ASKED), lambda _: None, gone)
-        second = pool.submit(made.answer, ChatRequest(ASKED), lambda _: None, told.append)
+        first = pool.submit(made.answer, ChatRequest(ASKED), gone)
+        second = pool.submit(made.answer, ChatRequest(ASKED), told.append)
         all_three.wait(60)
         model.on_wait((Span(3, 4),))
         all_three.wait(60)
         assert first.result().text == second.result().text == ""
-    assert len(told) == 1
+    assert [type(one) for one in told] == [Begun, Waiting]
 
 
 def test_penalties_lower_what_the_answer_has_and_not_what_the_prompt_has() -> None:

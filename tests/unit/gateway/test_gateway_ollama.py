@@ -36,7 +36,7 @@ def test_thinking_text_and_calls_are_streamed_and_then_counted(server: GatewaySe
     *parts, last = [json.loads(line) for line in said.splitlines()]
     assert not any(part["done"] for part in parts)
     assert [part["message"].get("thinking", part["message"]["content"]) for part in parts if part["message"]] == [
-        *("Hm.", "Guten ", "Tag", "")
+        *("", "Hm.", "Guten ", "Tag", "")
     ]
     assert parts[-1]["message"]["tool_calls"][0]["function"] == {"index": 0, "name": "add", "arguments": {"a": 1}}
     assert (last["done"], last["done_reason"], last["prompt_eval_count"], last["eval_count"]) == (True, "stop", 1, 3)
