@@ -15,14 +15,7 @@ from typing import Any
 
 import torch
 import transformers
-from transformers.generation.logits_process import (
-    LogitsProcessor,
-    LogitsProcessorList,
-    MinPLogitsWarper,
-    TemperatureLogitsWarper,
-    TopKLogitsWarper,
-    TopPLogitsWarper,
-)
+from transformers.generation.logits_process import LogitsProcessor, LogitsProcessorList
 from transformers.generation.streamers import BaseStreamer
 
 from potluck.checkpoint.families import longest_text
@@ -31,7 +24,8 @@ from potluck.client.drafts import MAX_DRAFT
 from potluck.errors import CheckpointError, UsageError
 from potluck_gateway.requests import ContextLengthError, Sampling
 
-_SMALLEST_TOP_P = 1e-6  # transformers refuses 0, which means the best token alone
+_SMALLEST_TOP_P = 1e-6  # 0 means the best token alone
+_SORTED = 1024  # tokens; what is more likely than all others together is nearly always among them
 _COLDEST = 1e-5  # a lower temperature is greedy, as in vLLM: the quotients would not fit into float32
 _SEED_BYTES = 7
 _INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
@@ -57,7 +51,7 @@ class Options:
         asked = self.sampling
         options: dict[str, Any] = {
             "max_new_tokens": self.max_new_tokens,
-            "min_new_tokens": self.min_new_tokens,
+            "min_new_tokens": self.min_new_tokens or None,
             "do_sample": False,
         }
         if self.drafts and getattr(defaults, "use_cache", None) is not False:  # else transformers refuses them
@@ -75,25 +69,19 @@ class Options:
 
 
 def _drawing(asked: Sampling, defaults: Any) -> list[LogitsProcessor]:
-    """Return the steps that draw a token; none if the best one is taken. `defaults` says what is not asked for."""
+    """Return the step that draws a token; none if the best one is taken. `defaults` says what is not asked for."""
 
-    def chosen(name: str) -> Any:
+    def chosen(name: str, neutral: float) -> Any:
         given = getattr(asked, name)
-        return getattr(defaults, name, None) if given is None else given
+        given = getattr(defaults, name, None) if given is None else given
+        return neutral if given is None else given
 
     is_sampled = asked.temperature is not None or getattr(defaults, "do_sample", None)
-    warmth = chosen("temperature")
-    temperature = 1.0 if warmth is None else float(warmth)
+    temperature = float(chosen("temperature", 1.0))
     if not is_sampled or temperature < _COLDEST:
         return []
-    steps: list[LogitsProcessor] = [TemperatureLogitsWarper(temperature)] if temperature != 1 else []
-    if top_k := chosen("top_k"):
-        steps.append(TopKLogitsWarper(top_k))
-    if (top_p := chosen("top_p")) is not None and top_p < 1:
-        steps.append(TopPLogitsWarper(max(float(top_p), _SMALLEST_TOP_P)))
-    if min_p := chosen("min_p"):
-        steps.append(MinPLogitsWarper(float(min_p)))
-    return [*steps, _Draw(int.from_bytes(os.urandom(_SEED_BYTES)) if asked.seed is None else asked.seed)]
+    seed = int.from_bytes(os.urandom(_SEED_BYTES)) if asked.seed is None else asked.seed
+    return [Draw(seed, temperature, int(chosen("top_k", 0)), float(chosen("top_p", 1.0)), float(chosen("min_p", 0.0)))]
 
 
 @dataclass(slots=True)
@@ -251,17 +239,45 @@ class _Penalties(LogitsProcessor):  # type: ignore[misc]
         return scores - self._frequency * counts - self._presence * (counts > 0)
 
 
-class _Draw(LogitsProcessor):  # type: ignore[misc]
-    """Draws a token from a state of its own, and leaves only that one. `generate` then takes it as the best."""
+class Draw(LogitsProcessor):  # type: ignore[misc]
+    """Draws a token from a state of its own, and leaves only that one. `generate` then takes it as the best.
 
-    def __init__(self, seed: int) -> None:
+    What is drawn from is what transformers' warpers leave, but only the best tokens are sorted: sorting a vocabulary
+    takes longer than everything else in a step.
+    """
+
+    def __init__(
+        self, seed: int, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0
+    ) -> None:
+        """`top_k`: 0 is all. The first token is always left, whatever `top_p` is."""
         self._random = torch.Generator().manual_seed(seed)
+        self.limits = temperature, top_k, top_p, min_p
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Shapes: input_ids [1, tokens] int64, scores [1, vocabulary]."""
-        token = torch.multinomial(scores.softmax(-1, dtype=torch.float32).cpu(), 1, generator=self._random)
-        left = torch.full_like(scores, -torch.inf)
-        return left.scatter_(1, token.to(scores.device), 0.0)
+        tokens, chances = self._left(scores[0].to("cpu", torch.float32))
+        until = chances.cumsum(0, dtype=torch.float64)
+        place = torch.searchsorted(
+            until, torch.rand((), generator=self._random, dtype=torch.float64) * until[-1], right=True
+        )
+        token = place if tokens is None else tokens[place]
+        only = torch.full_like(scores, -torch.inf)
+        only[0, int(token)] = 0.0
+        return only
+
+    def _left(self, scores: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor]:
+        """Return the tokens that may be drawn, None for all, and how likely each is."""
+        temperature, top_k, top_p, min_p = self.limits
+        warm, size = scores / temperature, len(scores)
+        if not top_k and top_p >= 1 and not min_p:
+            return None, warm.softmax(0)
+        for count in (min(top_k or _SORTED, size), min(top_k or size, size)):
+            best, tokens = warm.topk(count)
+            chances = (best - (best if top_k else warm).logsumexp(0)).exp()
+            is_left = (chances.cumsum(0) - chances < max(top_p, _SMALLEST_TOP_P)) & (chances >= min_p * chances[0])
+            if not is_left[-1]:
+                break
+        return tokens[is_left], chances[is_left]
 
 
 class _Streamer(BaseStreamer):  # type: ignore[misc]

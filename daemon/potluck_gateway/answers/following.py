@@ -145,5 +145,10 @@ class Follower:
 
 def _held_back(text: str, stop: Sequence[str]) -> int:
     """Count the letters at the end that may become a stop text."""
-    starts = (size for word in stop for size in range(len(word) - 1, 0, -1) if text.endswith(word[:size]))
-    return max(starts, default=0)
+    return max((_shared(text, word) for word in stop), default=0)
+
+
+def _shared(text: str, word: str) -> int:
+    """Count the letters at the end of a text with which a word begins, fewer than it has."""
+    starts = range(max(len(text) - len(word) + 1, 0), len(text))
+    return next((len(text) - start for start in starts if text.startswith(word[: len(text) - start], start)), 0)

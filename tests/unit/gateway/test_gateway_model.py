@@ -20,7 +20,7 @@ from helpers.small_model import golden_with_tokenizer
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway.answers import model as gateway_model
 from potluck_gateway.answers.answer import Answer, Begun, Part, TokenScore, Told, ToolCall, Waiting
-from potluck_gateway.answers.completion import Completion, Decoder, Options, Text, check_length, complete
+from potluck_gateway.answers.completion import Completion, Decoder, Draw, Options, Text, check_length, complete
 from potluck_gateway.answers.grammar import Grammars, closed
 from potluck_gateway.answers.model import SwarmChat
 from potluck_gateway.answers.prompts import Prompts, plain_prompt
@@ -29,6 +29,12 @@ from potluck_gateway.answers.templates import BoundedRenderer, TemplateLimits
 from potluck_gateway.requests import ChatMessage, ChatRequest, Sampling, Tool, Tools
 from tokenizers import decoders, models
 from transformers import AutoModelForCausalLM, GenerationConfig, LlamaConfig, PreTrainedTokenizerFast
+from transformers.generation.logits_process import (
+    MinPLogitsWarper,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
 
 from potluck.client.report import HopReport, RouteReport
 from potluck.errors import CheckpointError, UsageError
@@ -217,20 +223,48 @@ def test_penalties_lower_what_the_answer_has_and_not_what_the_prompt_has() -> No
 
 
 @pytest.mark.parametrize(
-    ("asked", "steps"),
+    ("asked", "limits"),
     [
-        (Sampling(), ["TopK", "TopP", "MinP", "_Draw"]),  # as the checkpoint says
-        (Sampling(0.5), ["Temperature", "TopK", "TopP", "MinP", "_Draw"]),
-        (Sampling(1, top_p=1, top_k=0, min_p=0), ["_Draw"]),  # neutral values
-        (Sampling(0), []),
-        (Sampling(1e-40), []),  # the quotients would be infinite
+        (Sampling(), (1.0, 20, 0.8, 0.1)),  # as the checkpoint says
+        (Sampling(0.5), (0.5, 20, 0.8, 0.1)),
+        (Sampling(1, top_p=1, top_k=0, min_p=0), (1.0, 0, 1.0, 0.0)),  # neutral values
+        (Sampling(0), None),
+        (Sampling(1e-40), None),  # the quotients would be infinite
     ],
 )
-def test_what_is_not_asked_for_comes_from_the_checkpoint(asked: Sampling, steps: list[str]) -> None:
+def test_what_is_not_asked_for_comes_from_the_checkpoint(asked: Sampling, limits: tuple[float, ...] | None) -> None:
     defaults = GenerationConfig(do_sample=True, temperature=1.0, top_k=20, top_p=0.8, min_p=0.1)
     made = Options(1, sampling=asked).generate_options(1, defaults).get("logits_processor", [])
-    assert [type(step).__name__.removesuffix("LogitsWarper") for step in made] == steps
+    assert [step.limits for step in made] == ([] if limits is None else [limits])
     assert "logits_processor" not in Options(1, sampling=Sampling()).generate_options(1, GenerationConfig())
+
+
+@pytest.mark.parametrize("spread", [0.01, 3.0])
+@pytest.mark.parametrize(
+    ("temperature", "top_k", "top_p", "min_p"),
+    [
+        *((1.0, 0, 1.0, 0.0), (0.7, 20, 0.8, 0.0), (1.3, 0, 0.9, 0.0), (0.8, 0, 1.0, 0.05), (0.6, 2000, 0.95, 0.02)),
+        (1.0, 0, 0.0, 0.0),
+    ],
+)
+def test_a_draw_leaves_what_the_warpers_of_transformers_leave(
+    spread: float, temperature: float, top_k: int, top_p: float, min_p: float
+) -> None:
+    scores = spread * torch.randn(1, 5000, generator=torch.Generator().manual_seed(3))
+    scores[0, 100:200] = -torch.inf  # as a grammar forbids tokens
+    warped: torch.Tensor = TemperatureLogitsWarper(temperature)(None, scores)
+    for warper in (
+        *([TopKLogitsWarper(top_k)] if top_k else []),
+        *([TopPLogitsWarper(max(top_p, 1e-6))] if top_p < 1 else []),
+        *([MinPLogitsWarper(min_p)] if min_p else []),
+    ):
+        warped = warper(None, warped)
+    want = warped[0].softmax(0)
+    draw = Draw(1, temperature, top_k, top_p, min_p)
+    tokens, chances = draw._left(scores[0])
+    got = torch.zeros(5000).index_add(0, torch.arange(5000) if tokens is None else tokens, chances / chances.sum())
+    assert float((got - want).abs().sum()) < 1e-3
+    assert all(want[int(draw(torch.zeros(1, 1), scores).argmax())] > 0 for _ in range(50))
 
 
 def test_a_seed_draws_the_same_whatever_other_threads_draw() -> None:
