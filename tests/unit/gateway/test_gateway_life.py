@@ -89,11 +89,11 @@ def test_anthropics_client_reads_a_stream_with_signs_of_life(server: GatewayServ
 
 
 def test_ollamas_client_reads_streams_with_signs_of_life(server: GatewayServer, model: Words) -> None:
-    client = ollama.Client(f"{server.url.removesuffix('/v1')}/{TOKEN}", trust_env=False)
-    parts = list(client.chat("words", HELLO, stream=True))
-    assert ("".join(part.message.content or "" for part in parts), parts[-1].done) == ("Guten Tag", True)
-    _hold(model)
-    assert "".join(part.response for part in client.generate("words", "Hello", stream=True)) == "Guten Tag"
+    with ollama.Client(f"{server.url.removesuffix('/v1')}/{TOKEN}", trust_env=False) as client:
+        parts = list(client.chat("words", HELLO, stream=True))
+        assert ("".join(part.message.content or "" for part in parts), parts[-1].done) == ("Guten Tag", True)
+        _hold(model)
+        assert "".join(part.response for part in client.generate("words", "Hello", stream=True)) == "Guten Tag"
 
 
 def _hold(model: Words) -> None:
