@@ -38,11 +38,7 @@ class Door:
         self._is_key = is_key
         self._settings = settings
         self._strangers: dict[asyncio.Transport, asyncio.TimerHandle] = {}  # the oldest first
-        self._most_strangers = min(_MOST_STRANGERS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
-
-    def protocol(self, **options: Any) -> asyncio.Protocol:
-        """Return uvicorn's protocol for a new connection."""
-        return _Connection(self, **options)
+        self._most_strangers = min(_MOST_STRANGERS, max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, 1))
 
     def enter(self, transport: asyncio.Transport) -> None:
         """Let a connection stay for as long as it takes to show a key. The oldest stranger makes room if needed."""
@@ -91,7 +87,7 @@ class Door:
             raise BadRequestError(text, 421) from None
 
 
-class _Connection(H11Protocol):  # type: ignore[misc]
+class Connection(H11Protocol):  # type: ignore[misc]
     """A connection of uvicorn's that the door knows. It ends when its program stops reading."""
 
     def __init__(self, door: Door, **options: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from potluck.errors import PotluckError, UsageError
@@ -48,7 +49,8 @@ async def stream(
                     raise
                 data = form.failure(refusal(error).sentence)
             if not has_begun:
-                await send({"type": "http.response.start", "status": 200, "headers": _raw(form.media_type, headers)})
+                head = Headers({"Content-Type": form.media_type, "Cache-Control": "no-store", **headers})
+                await send({"type": "http.response.start", "status": 200, "headers": head.raw})
                 has_begun, data = True, form.begin() + data
             if not data and loop.time() >= silent_until:
                 data = form.wait(NOTHING)
@@ -72,11 +74,6 @@ def _written(form: AnswerFormat, item: Told | asyncio.Task[Answers] | None) -> b
             return form.wait(sentence)
         case _:
             return form.end(item.result())
-
-
-def _raw(media_type: str, headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    given = {"Content-Type": media_type, "Cache-Control": "no-store", **headers}
-    return [(name.lower().encode(), text.encode()) for name, text in given.items()]
 
 
 def refusal(error: PotluckError | BadRequestError) -> BadRequestError:

@@ -6,8 +6,7 @@ import asyncio
 import os
 import re
 import socket
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -22,14 +21,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from potluck.client.leaving import Leaving
 from potluck.errors import PotluckError, UsageError
 from potluck.p2p.ports import ANY
 from potluck.sentences import sentence
 from potluck_gateway.answers.answer import Answers, ModelFacts, Told
 from potluck_gateway.answers.answering import Answering, ChatModel
 from potluck_gateway.answers.models import Models
-from potluck_gateway.door import SOCKET_TIMEOUT_S, Door
+from potluck_gateway.door import SOCKET_TIMEOUT_S, Connection, Door
 from potluck_gateway.formats import chat, completions, embeddings, listing, messages, ollama, responses
 from potluck_gateway.formats.embeddings import EmbeddingRequest, Embeddings
 from potluck_gateway.formats.fields import MAX_BODY_BYTES, parse_object
@@ -63,7 +61,7 @@ _REFUSALS: dict[str, Callable[[BadRequestError], dict[str, Any]]] = {  # beginni
     "/api/": lambda error: {"error": str(error)},
     "": lambda error: error_body(error.sentence, error.status, error.code),
 }
-TELL_S = 4  # shorter than the shortest time after which an unused gateway ends
+_TELL_S = 4  # shorter than the shortest time after which an unused gateway ends
 _ONE_MODEL = "/v1/models/"
 _ANY_PORT = GatewaySettings(port=0)
 _BACKLOG = 512  # connections that the system holds until they are accepted, which so many are at a time
@@ -74,7 +72,7 @@ _UNFIT = re.compile("[^ -~]")  # for a header
 
 
 class GatewayServer:
-    """The gateway's server. It calls `on_asked` every few seconds while it answers a request, and at the end."""
+    """The gateway's server. It calls `on_asked` every few seconds while it answers a request."""
 
     def __init__(
         self,
@@ -99,11 +97,10 @@ class GatewayServer:
         self._answering = Answering(self._model, settings.at_once)
         self._on_asked = on_asked
         self._on_answered = on_answered
-        self._open = 0  # requests
         self.door = Door(is_key, settings)
         self._secret = os.urandom(_OWNER_BYTES)  # servers see the names of owners, and may guess keys
         self._since = datetime.now(UTC).replace(microsecond=0)
-        self._metrics = GatewayMetrics(lambda: self._open, lambda: self._answering.num_waiting)
+        self._metrics = GatewayMetrics(self._num_open, lambda: self._answering.num_waiting)
         self._told, self._asked = self._paths()
         self._socket = _listening(settings.address, settings.port)
         self.port: int = self._socket.getsockname()[1]
@@ -119,7 +116,7 @@ class GatewayServer:
             uvicorn.Config(
                 for_pages,
                 interface="asgi3",
-                http=cast(Any, self.door.protocol),
+                http=cast(Any, partial(Connection, self.door)),
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -129,7 +126,7 @@ class GatewayServer:
                 proxy_headers=False,
                 backlog=_BACKLOG,
                 callback_notify=self._tell,
-                timeout_notify=TELL_S,
+                timeout_notify=_TELL_S,
                 timeout_keep_alive=int(SOCKET_TIMEOUT_S),
                 timeout_graceful_shutdown=1,
                 h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
@@ -138,10 +135,7 @@ class GatewayServer:
 
     def run(self) -> None:
         """Serve until `stop`."""
-        try:
-            asyncio.run(self._server.serve(sockets=[self._socket]))
-        finally:
-            self.close()
+        asyncio.run(self._server.serve(sockets=[self._socket]))
 
     def stop(self) -> None:
         """End `run`. Any thread may call this."""
@@ -153,22 +147,11 @@ class GatewayServer:
 
     async def _tell(self) -> None:
         """Report again that requests are being answered. uvicorn calls this every few seconds."""
-        if self._open:
+        if self._num_open():
             self._on_asked()
 
-    @contextmanager
-    def _asking(self, scope: Scope) -> Iterator[None]:
-        """Report that a request is being answered, for as long as the block runs. A probe keeps nothing awake."""
-        if not scope["key"]:
-            yield
-            return
-        self._open += 1
-        self._on_asked()
-        try:
-            yield
-        finally:
-            self._open -= 1
-            self._on_asked()
+    def _num_open(self) -> int:
+        return len(self._server.server_state.tasks)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, as uvicorn calls it."""
@@ -181,25 +164,25 @@ class GatewayServer:
 
         try:
             scope = self.door.admit(scope)
-            with self._asking(scope):
-                await self._respond(Request(scope, receive), count)
+            if scope["key"]:  # a probe keeps nothing awake
+                self._on_asked()
+            await self._respond(Request(scope, receive), count)
         except (PotluckError, BadRequestError) as error:
             await _refused(scope["path"], refusal(error))(scope, receive, count)
 
     async def _respond(self, request: Request, send: Send) -> None:
         """Raises PotluckError, and BadRequestError."""
-        path, is_post = request.url.path, request.method == "POST"
-        if is_post and path in self._asked:
+        method, path = request.method, request.scope["path"].rstrip("/") or "/"
+        if method == "POST" and path in self._asked:
             body = await _body(request)
             async with while_connected(request.receive):
                 response = await self._asked[path](request, body)
                 await response(request.scope, request.receive, send)
-        elif not is_post and path in self._told:
-            await self._told[path]()(request.scope, request.receive, send)
-        elif not is_post and path.startswith(_ONE_MODEL):
-            await self._one_model(path.removeprefix(_ONE_MODEL))(request.scope, request.receive, send)
+        elif method in ("GET", "HEAD") and (path in self._told or path.startswith(_ONE_MODEL)):
+            tell = self._told.get(path) or partial(self._one_model, path.removeprefix(_ONE_MODEL))
+            await tell()(request.scope, request.receive, send)
         else:
-            raise BadRequestError(f"{request.method} {path[:64]} does not exist here", 404)
+            raise BadRequestError(f"{method} {path[:64]} does not exist here", 404)
 
     def _paths(self) -> tuple[dict[str, Callable[[], Response]], dict[str, _Ask]]:
         """Return what is told with GET, and what is asked with POST."""
@@ -253,24 +236,19 @@ class GatewayServer:
             found = model.embed(asked.texts, is_cut=asked.is_cut)
             return found.num_tokens, _json(write(name, asked, found), headers=_named(asked.ignored))
 
-        num_tokens, response = await self._done(name, embedded)
+        ((num_tokens, response),) = await self._answering.run(name, [embedded])
         self._metrics.note_tokens(embedding=num_tokens)
         return response
 
     async def _count_tokens(self, _: Request, body: bytes) -> Response:
         asked = await _parsed(messages.parse_message_request, body)
-        count = await self._done(self._find(asked.model), lambda model: model.count(asked))
+        (count,) = await self._answering.run(self._find(asked.model), [lambda model: model.count(asked)])
         return _json({"input_tokens": count})
 
     async def _show(self, _: Request, body: bytes) -> Response:
         asked = parse_object(body)
         name = self._find(str(asked.get("model") or asked.get("name") or ""))
-        return _json(ollama.model_description(name, await self._done(name, lambda model: model.facts)))
-
-    async def _done(self, name: str, work: Callable[[ChatModel], R]) -> R:
-        """Return what `work` returns in a thread that answers."""
-        (done,) = await self._answering.run(name, (work,), Leaving())
-        return done
+        return _json(ollama.model_description(name, (await self._model(name)).facts))
 
     async def _model(self, name: str) -> ChatModel:
         return (await asyncio.wrap_future(self._models.load(name))).chat
@@ -301,25 +279,19 @@ def _listening(address: str, port: int) -> socket.socket:
 
 async def _body(request: Request) -> bytes:
     """Return the body of a request. Raises BadRequestError if it is too large or comes too slowly."""
-    body, loop = bytearray(), asyncio.get_running_loop()
+    body, size, pieces = bytearray(), int(request.headers.get("content-length", "0")), request.stream()
     try:
-        async with asyncio.timeout(SOCKET_TIMEOUT_S) as patience:
-            if int(request.headers.get("content-length", "0")) > MAX_BODY_BYTES:
-                raise _too_large()
-            async for piece in request.stream():
-                patience.reschedule(loop.time() + SOCKET_TIMEOUT_S)
-                body += piece
-                if len(body) > MAX_BODY_BYTES:
-                    raise _too_large()
+        while max(size, len(body)) <= MAX_BODY_BYTES:
+            async with asyncio.timeout(SOCKET_TIMEOUT_S):
+                piece = await anext(pieces, None)
+            if piece is None:
+                return bytes(body)
+            body += piece
     except ClientDisconnect:
         raise BadRequestError("the caller is gone", 499) from None
     except TimeoutError:
         raise BadRequestError("the request came too slowly", 408) from None
-    return bytes(body)
-
-
-def _too_large() -> BadRequestError:
-    return BadRequestError(f"a request may have at most {MAX_BODY_BYTES} bytes", 413)
+    raise BadRequestError(f"a request may have at most {MAX_BODY_BYTES} bytes", 413)
 
 
 async def _parsed(parse: Callable[[bytes], R], body: bytes) -> R:

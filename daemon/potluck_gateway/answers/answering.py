@@ -46,6 +46,9 @@ class ChatModel(Protocol):
         """Return a vector for each text. `is_cut`: for as much of it as the model takes. Raises PotluckError."""
 
 
+Work = Callable[[ChatModel], R]
+
+
 class Answering:
     """The threads that answer, `at_once` at a time."""
 
@@ -77,16 +80,17 @@ class Answering:
         works = [partial(answered, index, asked) for index, asked in enumerate(_choices(request))]
         return tuple(await self.run(model, works, caller))
 
-    async def run(self, model: str, works: Sequence[Callable[[ChatModel], R]], caller: Leaving) -> list[R]:
-        """Return what each of `works` returns, in threads that work for `caller`, which leaves if this is cancelled.
+    async def run(self, model: str, works: Sequence[Work[R]], caller: Leaving | None = None) -> list[R]:
+        """Return what each of `works` returns, in threads that work for `caller`, who leaves when this ends.
 
         Raises PotluckError, and BadRequestError if too many wait.
         """
 
-        def work_for_caller(work: Callable[[ChatModel], R]) -> R:
-            with caller.working():
+        def work_for_caller(work: Work[R]) -> R:
+            with leaving.working():
                 return work(chat)
 
+        leaving = caller or Leaving()
         futures: list[asyncio.Future[R]] = []
         with self._places(len(works)):
             try:
@@ -100,7 +104,7 @@ class Answering:
                 _log.exception("an answer failed")
                 raise PotluckError(f"the gateway failed: {type(error).__name__}") from error
             finally:
-                caller.leave()
+                leaving.leave()
                 for future in futures:
                     future.cancel()  # those that have not begun
 

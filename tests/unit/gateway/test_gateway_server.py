@@ -220,6 +220,7 @@ def test_a_request_that_is_not_understood_says_why(server: GatewayServer, body: 
 def test_models_are_listed_and_others_other_paths_and_too_much_are_refused(server: GatewayServer) -> None:
     assert json.loads(exchange(server, b"", path="/v1/models", method="GET")[1])["data"][0]["id"] == "words"
     assert send(server, HELLO, path="/v1/files")[0] == 404
+    assert send(server, b"", path="/v1/models/words", method="DELETE")[0] == 404
     assert send(server, HELLO | {"model": "other"})[0] == 404
     assert send(server, HELLO, Content_Length=str(1 << 30))[0] == 413
 
