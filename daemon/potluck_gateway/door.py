@@ -24,13 +24,17 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from potluck_gateway.requests import BadRequestError
 
 SOCKET_TIMEOUT_S = 60.0  # for a client that neither sends nor reads
-_MOST_STRANGERS = 2048  # more than are accepted until what came with a connection is read
+_MOST_STRANGERS = 2048
 _PROBES = (("GET", "/health"), ("HEAD", "/"))  # tell nothing but that the gateway is there
 _BEARER = re.compile("bearer +", re.IGNORECASE)
 
 
 class Door:
-    """Decides which requests may come in, and how long a connection may take to show a key."""
+    """Decides which requests may come in, and how long a connection may take to show a key.
+
+    Strangers may hold half of the files that this process may open. Then the oldest gives way, but never before what came
+    with it has been read: that takes three rounds of the event loop, each of which accepts at most `backlog` others.
+    """
 
     proof_timeout_s = 5.0  # from a connection to the key in its first request
 
@@ -38,7 +42,8 @@ class Door:
         self._is_key = is_key
         self._settings = settings
         self._strangers: dict[asyncio.Transport, asyncio.TimerHandle] = {}  # the oldest first
-        self._most_strangers = min(_MOST_STRANGERS, max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, 1))
+        self._most_strangers = min(_MOST_STRANGERS, max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, 4))
+        self.backlog = self._most_strangers // 4
 
     def enter(self, transport: asyncio.Transport) -> None:
         """Let a connection stay for as long as it takes to show a key. The oldest stranger makes room if needed."""

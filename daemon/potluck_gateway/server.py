@@ -64,7 +64,7 @@ _REFUSALS: dict[str, Callable[[BadRequestError], dict[str, Any]]] = {  # beginni
 _TELL_S = 4  # shorter than the shortest time after which an unused gateway ends
 _ONE_MODEL = "/v1/models/"
 _ANY_PORT = GatewaySettings(port=0)
-_BACKLOG = 512  # connections that the system holds until they are accepted, which so many are at a time
+_BACKLOG = 128  # until uvicorn listens
 _MAX_HEAD_BYTES = 1 << 16
 _OWNER_BYTES = 16
 _LARGE_BODY_BYTES = 1 << 16  # from which it is parsed in a thread, so that other answers go on
@@ -124,7 +124,7 @@ class GatewayServer:
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                backlog=_BACKLOG,
+                backlog=self.door.backlog,
                 callback_notify=self._tell,
                 timeout_notify=_TELL_S,
                 timeout_keep_alive=int(SOCKET_TIMEOUT_S),

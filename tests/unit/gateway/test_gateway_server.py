@@ -3,6 +3,7 @@
 import http.client
 import json
 import random
+import resource
 import socket
 import threading
 import time
@@ -371,7 +372,17 @@ def test_a_caller_that_reads_nothing_ends_its_generation(
         assert model.is_cut.wait(60)
 
 
-def test_strangers_keep_no_caller_out_however_many_come_at_once(server: GatewayServer, model: Words) -> None:
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_strangers_keep_no_caller_out_however_many_come_at_once(
+    many_files: None, server: GatewayServer, model: Words
+) -> None:
     """Seeded: strangers send nothing, a byte, half a request, or a part of a large head."""
     rng = random.Random(14)
     pieces = (b"", b"G", b"POST /v1 HTTP/1.1\r\nContent-Length: 9", b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 90)
@@ -410,7 +421,7 @@ def test_a_stranger_that_is_late_or_sends_too_much_is_ended(server: GatewayServe
 def test_the_oldest_stranger_gives_way_to_too_many_but_no_caller_does(
     model: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "_MOST_STRANGERS", 2)
+    monkeypatch.setattr(door, "_MOST_STRANGERS", 4)
     with running(server_of(model), model) as server, ExitStack() as stack:
         server.door.proof_timeout_s = 600.0
         caller = stack.enter_context(closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)))
@@ -419,7 +430,7 @@ def test_the_oldest_stranger_gives_way_to_too_many_but_no_caller_does(
             with caller.getresponse() as answer:
                 assert (answer.status, bool(answer.read())) == (200, True)
             strangers = [
-                stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60)) for _ in range(3)
+                stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60)) for _ in range(5)
             ]
             assert _is_ended(strangers[0])
 
