@@ -32,8 +32,8 @@ _BEARER = re.compile("bearer +", re.IGNORECASE)
 class Door:
     """Decides which requests may come in, and how long a connection may take to show a key.
 
-    Strangers may hold half of the files that this process may open. Then the oldest gives way, but never before what came
-    with it has been read: that takes three rounds of the event loop, each of which accepts at most `backlog` others.
+    Strangers may hold half of the files that this process may open. Then the oldest gives way, but never before what
+    came with it has been read: that takes three rounds of the event loop, each of which accepts at most `backlog`.
     """
 
     proof_timeout_s = 5.0  # from a connection to the key in its first request
