@@ -313,7 +313,9 @@ class GatewaySettings:
     )
     start_with_daemon: bool = _setting(False, "start the gateway with the daemon, and keep it running")
     swarm: str = _setting("", "name of the swarm that it starts with; empty: the one that is served")
-    at_once: int = _setting(16, "requests that are answered at the same time; more have to wait", low=1, high=256)
+    at_once: int = _setting(
+        64, "requests that are answered at the same time; as many wait, and more are refused", low=1, high=256
+    )
     audits: str = _setting(
         "on",
         "who may see parts of your texts to check servers: on (one or two more servers), known (those in use), off",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,7 +18,7 @@ from potluck.sentences import Sentence, sentence
 from potluck_gateway.answers.answer import AnswerDetails
 from potluck_gateway.requests import COMMENT, ChatMessage
 
-_TIMEOUT_S = 300.0  # for one part, besides a wait for servers; the first needs the whole prompt
+_TIMEOUT_S = 60.0  # for a part or a sign of life, of which there is one every few seconds
 _TRY_LATER = (429, 503)
 OnText = Callable[[str], None]
 
@@ -69,14 +69,7 @@ def complete(
     on_wait: OnText = lambda _: None,
 ) -> AnswerDetails:
     """Let the prompt go on, and return how it was done. `on_text` gets each new part. Raises PotluckError as `ask`."""
-    body = {
-        "prompt": prompt,
-        "max_tokens": options.max_tokens,
-        "temperature": options.temperature,
-        "seed": options.seed,
-        "max_wait_s": options.max_wait_s,
-        "with_details": True,
-    }
+    body = {"prompt": prompt, **asdict(options), "with_details": True}
     details: Any = None
     for event in _events(gateway, "completions", body, on_wait):
         for choice in event["choices"]:
@@ -93,8 +86,7 @@ def _events(gateway: GatewayStatus, path: str, body: dict[str, Any], on_wait: On
     place = urlsplit(gateway.url)
     sent = {name: value for name, value in body.items() if value is not None} | {"stream": True}
     headers = {"Authorization": f"Bearer {gateway.token}", "Content-Type": "application/json"}
-    timeout_s = _TIMEOUT_S + (body["max_wait_s"] or 0.0)
-    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=timeout_s)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_TIMEOUT_S)
     try:
         connection.request("POST", f"{place.path}/{path}", json.dumps(sent), headers)
         answer = connection.getresponse()
@@ -112,7 +104,8 @@ def _events(gateway: GatewayStatus, path: str, body: dict[str, Any], on_wait: On
 def _parsed(answer: http.client.HTTPResponse, on_wait: OnText) -> Iterator[dict[str, Any]]:
     for line in answer:
         if line.startswith(COMMENT.encode()):
-            on_wait(line.decode().removeprefix(COMMENT).strip())
+            if said := line.decode().removeprefix(COMMENT).strip():
+                on_wait(said)
             continue
         data = line.removeprefix(b"data: ").strip()
         if not data or data == b"[DONE]":

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-_FIRST_TOKEN_BOUNDS_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 
 class GatewayMetrics:
@@ -22,12 +21,6 @@ class GatewayMetrics:
         )
         text = "Tokens of prompts and answers, and of embedded texts."
         self._tokens = Counter("potluck_gateway_tokens", text, ("kind",), registry=self._registry)
-        self.first_token = Histogram(
-            "potluck_gateway_first_token_seconds",
-            "From a request to the first part of its streamed answer.",
-            buckets=_FIRST_TOKEN_BOUNDS_S,
-            registry=self._registry,
-        )
         text = "Requests being answered, those that wait among them."
         Gauge("potluck_gateway_open", text, registry=self._registry).set_function(num_open)
         text = "Answers that wait for others to end."

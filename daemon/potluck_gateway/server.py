@@ -1,4 +1,4 @@
-"""Serves the gateway over HTTP with uvicorn and starlette. Prompts and answers are never logged."""
+"""Serves the gateway over HTTP with uvicorn. Prompts and answers are never logged."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import asyncio
 import os
 import re
 import socket
-import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager, nullcontext
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,27 +16,24 @@ from typing import Any, TypeVar, cast
 import uvicorn
 from potluck_control.reach import gateway_url
 from potluck_control.settings import GatewaySettings
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from potluck.errors import PotluckError, UsageError
 from potluck.p2p.ports import ANY
 from potluck.sentences import sentence
-from potluck.tasks import cancel_and_wait, keep_running, start_task
-from potluck_gateway.answers.answer import ModelFacts, Part
-from potluck_gateway.answers.answering import Answering
+from potluck_gateway.answers.answer import Answers, ModelFacts, Told
+from potluck_gateway.answers.answering import Answering, ChatModel
 from potluck_gateway.answers.models import Models
-from potluck_gateway.door import Door, Guard, for_pages
+from potluck_gateway.door import SOCKET_TIMEOUT_S, Connection, Door
 from potluck_gateway.formats import chat, completions, embeddings, listing, messages, ollama, responses
 from potluck_gateway.formats.embeddings import EmbeddingRequest, Embeddings
 from potluck_gateway.formats.fields import MAX_BODY_BYTES, parse_object
 from potluck_gateway.formats.writing import AnswerFormat, dumps, error_body
 from potluck_gateway.metrics import CONTENT_TYPE, GatewayMetrics
-from potluck_gateway.reply import SOCKET_TIMEOUT_S, Parts, Reply, refusal, while_connected
+from potluck_gateway.reply import refusal, stream, while_connected
 from potluck_gateway.requests import BadRequestError, ChatRequest
 
 R = TypeVar("R")
@@ -46,6 +41,7 @@ _Parse = Callable[[bytes], ChatRequest]
 _Format = Callable[[str, ChatRequest], AnswerFormat]
 _ParseTexts = Callable[[bytes], EmbeddingRequest]
 _WriteVectors = Callable[[str, EmbeddingRequest, Embeddings], dict[str, Any]]
+_Ask = Callable[[Request, bytes], Awaitable[ASGIApp]]
 _ANSWERS: dict[str, tuple[_Parse, _Format]] = {
     "/v1/chat/completions": (chat.parse_chat, chat.ChatFormat),
     "/v1/completions": (completions.parse_completion, completions.CompletionFormat),
@@ -65,18 +61,18 @@ _REFUSALS: dict[str, Callable[[BadRequestError], dict[str, Any]]] = {  # beginni
     "/api/": lambda error: {"error": str(error)},
     "": lambda error: error_body(error.sentence, error.status, error.code),
 }
-TELL_S = 4.0  # shorter than the shortest time after which an unused gateway ends
-_TEND_S = 0.5
+_TELL_S = 4  # shorter than the shortest time after which an unused gateway ends
+_ONE_MODEL = "/v1/models/"
 _ANY_PORT = GatewaySettings(port=0)
-_BACKLOG = 128
+_BACKLOG = 128  # until uvicorn listens
 _MAX_HEAD_BYTES = 1 << 16
-_MAX_LENGTH_DIGITS = 12
 _OWNER_BYTES = 16
+_LARGE_BODY_BYTES = 1 << 16  # from which it is parsed in a thread, so that other answers go on
 _UNFIT = re.compile("[^ -~]")  # for a header
 
 
 class GatewayServer:
-    """The gateway's server. It calls `on_asked` every few seconds while it answers a request, and at the end."""
+    """The gateway's server. It calls `on_asked` every few seconds while it answers a request."""
 
     def __init__(
         self,
@@ -98,27 +94,29 @@ class GatewayServer:
         """
         self._models = models
         self._max_tokens = max_tokens
-        self._answering = Answering(models.model, settings.at_once)
+        self._answering = Answering(self._model, settings.at_once)
         self._on_asked = on_asked
         self._on_answered = on_answered
-        self._open = 0  # requests
-        self._told_at = 0.0
-        self.door = Door()
+        self.door = Door(is_key, settings)
         self._secret = os.urandom(_OWNER_BYTES)  # servers see the names of owners, and may guess keys
-        self._guard = Guard(self.door, is_key, settings.hosts, settings.origins)
         self._since = datetime.now(UTC).replace(microsecond=0)
-        self._metrics = GatewayMetrics(lambda: self._open, lambda: self._answering.num_waiting)
-        routes = self._routes()
-        self._paths = {route.path for route in routes}
-        self._app = Starlette(routes=routes, exception_handlers={BadRequestError: _refuse, HTTPException: _refuse_path})
+        self._metrics = GatewayMetrics(self._num_open, lambda: self._answering.num_waiting)
+        self._told, self._asked = self._paths()
         self._socket = _listening(settings.address, settings.port)
         self.port: int = self._socket.getsockname()[1]
         self.url = gateway_url(settings.address, self.port)
+        for_pages = CORSMiddleware(  # the answers by which browsers let web pages of these origins use it
+            self._serve,
+            allow_origins=settings.origins,
+            allow_methods=("GET", "HEAD", "POST"),
+            allow_headers=("*",),
+            allow_private_network=True,
+        )
         self._server = uvicorn.Server(
             uvicorn.Config(
-                for_pages(self._serve, settings.origins),
+                for_pages,
                 interface="asgi3",
-                http=cast(Any, self.door.protocol),
+                http=cast(Any, partial(Connection, self.door)),
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -126,6 +124,9 @@ class GatewayServer:
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
+                backlog=self.door.backlog,
+                callback_notify=self._tell,
+                timeout_notify=_TELL_S,
                 timeout_keep_alive=int(SOCKET_TIMEOUT_S),
                 timeout_graceful_shutdown=1,
                 h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
@@ -134,65 +135,57 @@ class GatewayServer:
 
     def run(self) -> None:
         """Serve until `stop`."""
-        asyncio.run(self._run())
+        asyncio.run(self._server.serve(sockets=[self._socket]))
 
     def stop(self) -> None:
         """End `run`. Any thread may call this."""
         self._server.should_exit = True
 
-    async def _run(self) -> None:
-        tending = start_task(keep_running("ending old conversations", self._tend))
-        try:
-            await self._server.serve(sockets=[self._socket])
-        finally:
-            await cancel_and_wait(tending)
-            self.close()
-
     def close(self) -> None:
         """Give up the port of a server that doesn't run."""
         self._socket.close()
 
-    async def _tend(self) -> None:
-        """Report a long answer again, and end late strangers."""
-        while True:
-            await asyncio.sleep(_TEND_S)
-            self.door.end_late()
-            if self._open and time.monotonic() - self._told_at > TELL_S:
-                self._tell()
+    async def _tell(self) -> None:
+        """Report again that requests are being answered. uvicorn calls this every few seconds."""
+        if self._num_open():
+            self._on_asked()
 
-    def _tell(self) -> None:
-        self._told_at = time.monotonic()
-        self._on_asked()
-
-    @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """Report that a request is being answered, for as long as the block runs."""
-        self._open += 1
-        self._tell()
-        try:
-            yield
-        finally:
-            self._open -= 1
-            self._tell()
+    def _num_open(self) -> int:
+        return len(self._server.server_state.tasks)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, as uvicorn calls it."""
 
         async def count(message: Message) -> None:
             if message["type"] == "http.response.start":
-                path = scope["path"] if scope["path"] in self._paths else "other"
+                path = scope["path"] if scope["path"] in {*self._told, *self._asked} else "other"
                 self._metrics.requests.labels(path, message["status"]).inc()
             await send(message)
 
         try:
-            scope = self._guard.admit(scope)
-        except BadRequestError as error:
-            await _refuse(Request(scope), error)(scope, receive, count)
-            return
-        with self._asking() if scope["key"] else nullcontext():  # a probe doesn't keep the gateway awake
-            await self._app(scope, receive, count)
+            scope = self.door.admit(scope)
+            if scope["key"]:  # a probe keeps nothing awake
+                self._on_asked()
+            await self._respond(Request(scope, receive), count)
+        except (PotluckError, BadRequestError) as error:
+            await _refused(scope["path"], refusal(error))(scope, receive, count)
 
-    def _routes(self) -> list[Route]:
+    async def _respond(self, request: Request, send: Send) -> None:
+        """Raises PotluckError, and BadRequestError."""
+        method, path = request.method, request.scope["path"].rstrip("/") or "/"
+        if method == "POST" and path in self._asked:
+            body = await _body(request)
+            async with while_connected(request.receive):
+                response = await self._asked[path](request, body)
+                await response(request.scope, request.receive, send)
+        elif method in ("GET", "HEAD") and (path in self._told or path.startswith(_ONE_MODEL)):
+            tell = self._told.get(path) or partial(self._one_model, path.removeprefix(_ONE_MODEL))
+            await tell()(request.scope, request.receive, send)
+        else:
+            raise BadRequestError(f"{method} {path[:64]} does not exist here", 404)
+
+    def _paths(self) -> tuple[dict[str, Callable[[], Response]], dict[str, _Ask]]:
+        """Return what is told with GET, and what is asked with POST."""
         told: dict[str, Callable[[], Response]] = {
             "/": lambda: PlainTextResponse("Ollama is running"),  # programs look for this text
             "/health": lambda: _json({"status": "ok"}),
@@ -202,76 +195,63 @@ class GatewayServer:
             "/api/tags": lambda: _json({"models": self._each(ollama.model_entry)}),
             "/api/ps": lambda: _json({"models": self._each(ollama.model_entry)}),
         }
-        asked: dict[str, Callable[[Request], Awaitable[ASGIApp]]] = {
+        asked: dict[str, _Ask] = {
             **{path: partial(self._answer, *how) for path, how in _ANSWERS.items()},
             **{path: partial(self._embed, *how) for path, how in _EMBEDDINGS.items()},
             "/v1/messages/count_tokens": self._count_tokens,
             "/api/show": self._show,
         }
-        return [
-            *(Route(path, partial(self._state, tell)) for path, tell in told.items()),
-            *(Route(path, answer, methods=["POST"]) for path, answer in asked.items()),
-            Route("/v1/models/{name:path}", self._one_model),
-        ]
+        return told, asked
 
-    async def _state(self, tell: Callable[[], Response], _: Request) -> Response:
-        return tell()
-
-    async def _one_model(self, request: Request) -> Response:
-        name = self._find(request.path_params["name"])
+    def _one_model(self, wanted: str) -> Response:
+        name = self._find(wanted)
         return _json(listing.listed_model(name, self._models.facts(name), self._since))
 
-    async def _answer(self, parse: _Parse, form: _Format, request: Request) -> Reply:
-        asked = parse(await _body(request))
+    async def _answer(self, parse: _Parse, form: _Format, request: Request, body: bytes) -> ASGIApp:
+        asked = await _parsed(parse, body)
         name, key = self._find(asked.model), request.scope["key"]
         owner = blake2b(key.encode(), key=self._secret, digest_size=_OWNER_BYTES).hexdigest()
         asked = replace(asked, model=name, owner=owner)
         limit = {"X-Potluck-Max-Tokens": str(self._max_tokens)} if asked.max_tokens is None else {}
-        parts = self._counted(self._answering.parts(asked), key, asked.num_choices)
-        return Reply(parts, form(name, asked), is_streamed=asked.is_streamed, headers=limit | _named(asked.ignored))
+        headers = limit | _named(asked.ignored)
+        if asked.is_streamed:
+            return partial(stream, partial(self._answers, name, key, asked), form(name, asked), headers)
+        answers = await self._answers(name, key, asked, lambda _: None)
+        return _json(form(name, asked).whole(answers), headers=headers)
 
-    async def _embed(self, parse: _ParseTexts, write: _WriteVectors, request: Request) -> Response:
-        asked = parse(await _body(request))
+    async def _answers(self, name: str, key: str, asked: ChatRequest, tell: Callable[[Told], None]) -> Answers:
+        """Return the answers, and count their tokens."""
+        answers = await self._answering.answer(name, asked, tell)
+        prompt_tokens = sum(answer.prompt_tokens for answer in answers[:: asked.num_choices])
+        answer_tokens = sum(answer.answer_tokens for answer in answers)
+        self._metrics.note_tokens(prompt=prompt_tokens, answer=answer_tokens)
+        self._on_answered(key, prompt_tokens + answer_tokens)
+        return answers
+
+    async def _embed(self, parse: _ParseTexts, write: _WriteVectors, _: Request, body: bytes) -> Response:
+        asked = await _parsed(parse, body)
         name = self._find(asked.model)
-        found = await self._done(request, lambda: self._models.model(name).embed(asked.texts, is_cut=asked.is_cut))
-        self._metrics.note_tokens(embedding=found.num_tokens)
-        return _json(write(name, asked, found), 200, _named(asked.ignored))
 
-    async def _count_tokens(self, request: Request) -> Response:
-        asked = messages.parse_message_request(await _body(request))
-        name = self._find(asked.model)
-        return _json({"input_tokens": await self._done(request, lambda: self._models.model(name).count(asked))})
+        def embedded(model: ChatModel) -> tuple[int, Response]:
+            found = model.embed(asked.texts, is_cut=asked.is_cut)
+            return found.num_tokens, _json(write(name, asked, found), headers=_named(asked.ignored))
 
-    async def _show(self, request: Request) -> Response:
-        asked = parse_object(await _body(request))
+        ((num_tokens, response),) = await self._answering.run(name, [embedded])
+        self._metrics.note_tokens(embedding=num_tokens)
+        return response
+
+    async def _count_tokens(self, _: Request, body: bytes) -> Response:
+        asked = await _parsed(messages.parse_message_request, body)
+        (count,) = await self._answering.run(self._find(asked.model), [lambda model: model.count(asked)])
+        return _json({"input_tokens": count})
+
+    async def _show(self, _: Request, body: bytes) -> Response:
+        asked = parse_object(body)
         name = self._find(str(asked.get("model") or asked.get("name") or ""))
-        facts = await self._done(request, lambda: self._models.model(name).facts)
-        return _json(ollama.model_description(name, facts))
+        return _json(ollama.model_description(name, (await self._model(name)).facts))
 
-    async def _done(self, request: Request, work: Callable[[], R]) -> R:
-        """Return what `work` returns in a thread that answers. Raises BadRequestError."""
-        try:
-            done = await while_connected(request.receive, self._answering.run(work))
-        except PotluckError as error:
-            raise refusal(error) from error
-        if done is None:
-            raise BadRequestError("the caller is gone", 499)
-        return done
-
-    async def _counted(self, parts: Parts, key: str, num_choices: int) -> Parts:
-        """Yield the parts, and count the tokens of whole answers and the time to the first part."""
-        begun, has_begun = time.monotonic(), False
-        async with aclosing(parts):  # type: ignore[type-var]
-            async for item in parts:
-                if isinstance(item, Part) and not has_begun:
-                    has_begun = True
-                    self._metrics.first_token.observe(time.monotonic() - begun)
-                if isinstance(item, tuple):
-                    prompt_tokens = sum(answer.prompt_tokens for answer in item[::num_choices])
-                    answer_tokens = sum(answer.answer_tokens for answer in item)
-                    self._metrics.note_tokens(prompt=prompt_tokens, answer=answer_tokens)
-                    self._on_answered(key, prompt_tokens + answer_tokens)
-                yield item
+    async def _model(self, name: str) -> ChatModel:
+        return (await asyncio.wrap_future(self._models.load(name))).chat
 
     def _each(self, entry: Callable[[str, ModelFacts | None, datetime], dict[str, Any]]) -> list[dict[str, Any]]:
         return [entry(name, self._models.facts(name), self._since) for name in self._models.names()]
@@ -299,27 +279,23 @@ def _listening(address: str, port: int) -> socket.socket:
 
 async def _body(request: Request) -> bytes:
     """Return the body of a request. Raises BadRequestError if it is too large or comes too slowly."""
-    length = request.headers.get("content-length", "0")
-    if len(length) > _MAX_LENGTH_DIGITS or int(length) > MAX_BODY_BYTES:
-        raise _too_large()
-    body = bytearray()
-    pieces = request.stream()
+    body, size, pieces = bytearray(), int(request.headers.get("content-length", "0")), request.stream()
     try:
-        while True:
+        while max(size, len(body)) <= MAX_BODY_BYTES:
             async with asyncio.timeout(SOCKET_TIMEOUT_S):
-                body += await anext(pieces)
-            if len(body) > MAX_BODY_BYTES:
-                raise _too_large()
-    except StopAsyncIteration:
-        return bytes(body)
+                piece = await anext(pieces, None)
+            if piece is None:
+                return bytes(body)
+            body += piece
     except ClientDisconnect:
         raise BadRequestError("the caller is gone", 499) from None
     except TimeoutError:
         raise BadRequestError("the request came too slowly", 408) from None
+    raise BadRequestError(f"a request may have at most {MAX_BODY_BYTES} bytes", 413)
 
 
-def _too_large() -> BadRequestError:
-    return BadRequestError(f"a request may have at most {MAX_BODY_BYTES} bytes", 413)
+async def _parsed(parse: Callable[[bytes], R], body: bytes) -> R:
+    return parse(body) if len(body) < _LARGE_BODY_BYTES else await asyncio.to_thread(parse, body)
 
 
 def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -327,16 +303,8 @@ def _json(value: object, status: int = 200, headers: dict[str, str] | None = Non
     return Response(dumps(value), status, headers, media_type="application/json")
 
 
-def _refuse(request: Request, error: Exception) -> Response:
+def _refused(path: str, error: BadRequestError) -> Response:
     """Say why a request is refused, and end its connection, because its body may be unread."""
-    assert isinstance(error, BadRequestError)
     again = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
-    write = next(write for start, write in _REFUSALS.items() if request.url.path.startswith(start))
+    write = next(write for start, write in _REFUSALS.items() if path.startswith(start))
     return _json(write(error), error.status, {"Connection": "close", **again})
-
-
-def _refuse_path(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return _refuse(
-        request, BadRequestError(f"{request.method} {request.url.path[:64]} does not exist here", error.status_code)
-    )

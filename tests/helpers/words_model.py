@@ -50,7 +50,7 @@ def call(arguments: str, of: ToolCall = ADD) -> Part:
 
 
 class Words:
-    """Says its words one after the other, from `may_begin` on and with the last one after `may_end`."""
+    """Accepts a prompt from `may_accept` on, then says its words from `may_begin` on, and the last after `may_end`."""
 
     facts = ModelFacts(1000, 100, 4, "words", thinks=True)
 
@@ -59,11 +59,14 @@ class Words:
         self.asked: list[ChatRequest] = []
         self.failure: PotluckError | None = None  # before the last word
         self.early_failure: PotluckError | None = None  # before the first one
-        self.may_begin, self.may_end, self.is_cut = threading.Event(), threading.Event(), threading.Event()
+        self.may_accept, self.may_begin, self.may_end = threading.Event(), threading.Event(), threading.Event()
+        self.may_accept.set()
         self.may_begin.set()
+        self.is_cut = threading.Event()
 
     def answer(self, request: ChatRequest, tell: Callable[[Told], None]) -> Answer:
         self.asked.append(request)
+        self.may_accept.wait()
         if self.early_failure is not None:
             raise self.early_failure
         tell(Begun(1))
@@ -127,6 +130,7 @@ def running(server: GatewayServer, model: Words) -> Iterator[GatewayServer]:
     try:
         yield server
     finally:
+        model.may_accept.set()
         model.may_begin.set()
         model.may_end.set()
         server.stop()

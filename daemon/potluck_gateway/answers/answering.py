@@ -1,17 +1,17 @@
-"""Runs answers in threads and passes on their parts as they come.
+"""Runs the work of requests in threads, in the order in which they came.
 
-A set number of threads answer, and the requests beyond wait in the order in which they came, up to a limit. Each
-choice of a request is an answer of its own, so that servers compute them together. An answer whose caller is gone ends
-at once, wherever it is (`Leaving`), or never begins.
+A set number of threads work, and as many requests wait. Each choice of a request is an answer of its own, so that
+servers compute them together. The work of a caller that is gone ends at once, wherever it is (`Leaving`), or never
+begins.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Protocol, TypeVar
@@ -25,7 +25,6 @@ from potluck_gateway.requests import BadRequestError, ChatRequest, Prompt
 _log = logging.getLogger(__name__)
 
 R = TypeVar("R")
-MAX_WAITING = 64  # requests beside those that are being answered
 _RETRY_AFTER_S = 5
 
 
@@ -47,11 +46,14 @@ class ChatModel(Protocol):
         """Return a vector for each text. `is_cut`: for as much of it as the model takes. Raises PotluckError."""
 
 
+Work = Callable[[ChatModel], R]
+
+
 class Answering:
     """The threads that answer, `at_once` at a time."""
 
-    def __init__(self, model_of: Callable[[str | None], ChatModel], at_once: int) -> None:
-        """`model_of` returns the model that a request names, and may take long."""
+    def __init__(self, model_of: Callable[[str], Awaitable[ChatModel]], at_once: int) -> None:
+        """`model_of` returns the model of a name, and may take long."""
         self._model_of = model_of
         self._at_once = at_once
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="answer")
@@ -62,94 +64,64 @@ class Answering:
         """Return how many answers wait for others to end."""
         return max(0, self._accepted - self._at_once)
 
-    async def parts(self, request: ChatRequest) -> AsyncIterator[Told | Answers]:
-        """Yield the parts of all choices, and at last their answers. Closing the iterator ends the generation.
+    async def answer(self, model: str, request: ChatRequest, tell: Callable[[Told], None]) -> Answers:
+        """Return the answers of all choices as `run` does. `tell` hears of their steps if they are streamed."""
+        loop, caller = asyncio.get_running_loop(), Leaving()
 
-        Raises PotluckError, and BadRequestError if too many requests wait.
-        """
-        loop = asyncio.get_running_loop()
-        items: asyncio.Queue[Told | tuple[int, Answer] | Exception] = asyncio.Queue()
-        caller = Leaving()
-
-        def tell(item: Told | tuple[int, Answer] | Exception) -> None:
-            with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(items.put_nowait, item)
-
-        def put(item: Told, index: int) -> None:
+        def pass_on(item: Told, index: int) -> None:
             if caller.has_left:
                 raise BrokenPipeError("the caller is gone")
             if request.is_streamed:
-                tell(replace(item, index=index) if isinstance(item, Part) else item)
+                loop.call_soon_threadsafe(tell, replace(item, index=index) if isinstance(item, Part) else item)
 
-        def run(index: int, asked: ChatRequest) -> None:
-            if caller.has_left:
-                return
+        def answered(index: int, asked: ChatRequest, chat: ChatModel) -> Answer:
+            return chat.answer(asked, partial(pass_on, index=index))
+
+        works = [partial(answered, index, asked) for index, asked in enumerate(_choices(request))]
+        return tuple(await self.run(model, works, caller))
+
+    async def run(self, model: str, works: Sequence[Work[R]], caller: Leaving | None = None) -> list[R]:
+        """Return what each of `works` returns, in threads that work for `caller`, who leaves when this ends.
+
+        Raises PotluckError, and BadRequestError if too many wait.
+        """
+
+        def work_for_caller(work: Work[R]) -> R:
+            with leaving.working():
+                return work(chat)
+
+        leaving = caller or Leaving()
+        futures: list[asyncio.Future[R]] = []
+        with self._places(len(works)):
             try:
-                with caller.working():
-                    answer = self._model_of(request.model).answer(asked, partial(put, index=index))
-                tell((index, answer))
-            except BrokenPipeError:
-                pass
-            except PotluckError as error:
-                tell(error)
+                chat = await self._model_of(model)
+                loop = asyncio.get_running_loop()
+                futures = [loop.run_in_executor(self._threads, work_for_caller, work) for work in works]
+                return await asyncio.gather(*futures)
+            except (PotluckError, BadRequestError):
+                raise
             except Exception as error:
                 _log.exception("an answer failed")
-                tell(PotluckError(f"the gateway failed: {type(error).__name__}"))
+                raise PotluckError(f"the gateway failed: {type(error).__name__}") from error
+            finally:
+                leaving.leave()
+                for future in futures:
+                    future.cancel()  # those that have not begun
 
-        answers: dict[int, Answer] = {}
-        choices = _choices(request)
-        self._check_room(len(choices))
-        for index, asked in enumerate(choices):
-            self._begin(partial(run, index, asked))
-        try:
-            while len(answers) < len(choices):
-                item = await items.get()
-                if isinstance(item, Exception):
-                    raise item
-                if isinstance(item, tuple):
-                    answers[item[0]] = item[1]
-                else:
-                    yield item
-            yield tuple(answers[index] for index in range(len(choices)))
-        finally:
-            caller.leave()
-
-    async def run(self, work: Callable[[], R]) -> R:
-        """Return what `work` returns when its turn has come. Raises what it raises, and BadRequestError as `parts`."""
-        caller = Leaving()
-
-        def run() -> R:
-            with caller.working():
-                return work()
-
-        self._check_room(1)
-        try:
-            return await self._begin(run)
-        finally:
-            caller.leave()
-
-    def _check_room(self, count: int) -> None:
-        """Raise BadRequestError if too many answers wait for `count` more."""
-        most = self._at_once + MAX_WAITING
+    @contextmanager
+    def _places(self, count: int) -> Iterator[None]:
+        """Take places in the queue for as long as the block runs. Raises BadRequestError if there is no room."""
+        most = 2 * self._at_once
         if count > most:
             raise BadRequestError(f"a request may have {most} answers, its prompts times n")
         if self._accepted + count > most:
-            raise BadRequestError(
-                f"{self._accepted} requests are waiting already: try again soon",
-                429,
-                "rate_limit_exceeded",
-                retry_after_s=_RETRY_AFTER_S,
-            )
-
-    def _begin(self, work: Callable[[], R]) -> asyncio.Future[R]:
-        """Run `work` in a thread when its turn comes."""
-        self._accepted += 1
-        future = asyncio.get_running_loop().run_in_executor(self._threads, work)
-        future.add_done_callback(self._note_end)
-        return future
-
-    def _note_end(self, _: object) -> None:
-        self._accepted -= 1
+            text = f"{self._accepted} requests are waiting already: try again soon"
+            raise BadRequestError(text, 429, "rate_limit_exceeded", retry_after_s=_RETRY_AFTER_S)
+        self._accepted += count
+        try:
+            yield
+        finally:
+            self._accepted -= count
 
 
 def _choices(request: ChatRequest) -> list[ChatRequest]:

@@ -66,25 +66,33 @@ class Models:
         return future.result().chat.facts if future is not None and is_loaded else None
 
     def model(self, wanted: str | None) -> ChatModel:
-        """Return a model, loaded by the first thread that asks for it; others wait for that one.
+        """Return a model as soon as it is loaded. Raises as `load` and what it returns."""
+        return self.load(wanted).result().chat
+
+    def load(self, wanted: str | None) -> Future[LoadedModel]:
+        """Return a model that is loaded, in a thread of its own, from when it is first asked for.
+
+        The future ends with SwarmError if it cannot be loaded now. The next request tries again.
 
         Raises:
             BadRequestError: there is no such model.
-            SwarmError: it cannot be loaded now. The next request tries again.
         """
         with self._lock:
             swarm = self._swarms[self.find(wanted)]
             future = self._loaded.get(swarm.identity)
-            if is_first := future is None:
+            if future is None:
                 future = self._loaded[swarm.identity] = Future()
-        if is_first:
-            try:
-                future.set_result(self._load(swarm))
-            except Exception as error:
-                with self._lock:
-                    self._loaded.pop(swarm.identity, None)
-                future.set_exception(SwarmError(error.whole) if isinstance(error, PotluckError) else error)
-        return future.result().chat
+                future.set_running_or_notify_cancel()  # callers that leave don't cancel it for the others
+                threading.Thread(target=self._fill, args=(future, swarm), daemon=True).start()
+        return future
+
+    def _fill(self, future: Future[LoadedModel], swarm: GatewaySwarm) -> None:
+        try:
+            future.set_result(self._load(swarm))
+        except Exception as error:
+            with self._lock:
+                self._loaded.pop(swarm.identity, None)
+            future.set_exception(SwarmError(error.whole) if isinstance(error, PotluckError) else error)
 
 
 def _close(future: Future[LoadedModel]) -> None:

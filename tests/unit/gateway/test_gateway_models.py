@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from potluck_control.gateway_messages import GatewaySwarm
 from potluck_gateway.answers.models import LoadedModel, Models
 from potluck_gateway.requests import BadRequestError
 from potluck_gateway.server import GatewayServer
-from unit.gateway.test_gateway_server import HELLO, exchange, send
+from unit.gateway.test_gateway_server import HELLO, asking, exchange, send, until
 
 from potluck.errors import SwarmError, UsageError
 
@@ -123,3 +124,20 @@ def test_requests_choose_a_swarm_by_its_model(load: Loader) -> None:
         load.failure = UsageError("no such folder")
         refused, said = exchange(server, HELLO | {"model": "small@work"})
         assert (refused.status, b"no such folder" in said) == (503, True)
+
+
+def test_a_caller_that_leaves_while_its_model_is_loaded_frees_its_place_and_stops_nobody_else(load: Loader) -> None:
+    models = Models((FRIENDS, FAMILY), load)
+    first: Any = models.model(None)
+    load.may_load.clear()
+    server = GatewayServer(models, lambda key: key == TOKEN, lambda: None, max_tokens=100)
+    with running(server, first), ThreadPoolExecutor(1) as pool:
+        with closing(asking(server, HELLO | {"model": "owner/large"})):
+            until(lambda: len(load.loaded) == 2)
+            other = pool.submit(send, server, HELLO | {"model": "owner/large"})
+            until(lambda: server._answering._accepted == 2)
+        until(lambda: server._answering._accepted == 1)
+        assert send(server, HELLO)[0] == 200
+        load.may_load.set()
+        assert other.result()[0] == 200
+    assert load.loaded == ["friends", "family"]

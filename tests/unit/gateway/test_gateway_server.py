@@ -3,22 +3,25 @@
 import http.client
 import json
 import random
+import resource
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, suppress
+from multiprocessing.connection import wait as wait_for
 from typing import Any
 
 import pytest
 from helpers.words_model import DETAILS, TOKEN, WAITING, Words, exchange, running, send, server_of
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
-from potluck_gateway.answers import answering
-from potluck_gateway.answers.answer import Answer
+from potluck_gateway import door
+from potluck_gateway.answers.answer import Answer, Part
 from potluck_gateway.client import CompletionOptions, ask, complete
-from potluck_gateway.door import MAX_UNPROVEN
 from potluck_gateway.formats.embeddings import Embeddings
-from potluck_gateway.requests import ChatMessage, ContextLengthError, Prompt
+from potluck_gateway.requests import ChatMessage, ChatRequest, ContextLengthError, Prompt
 from potluck_gateway.server import GatewayServer
 
 from potluck.client.leaving import ends_with_caller
@@ -218,6 +221,7 @@ def test_a_request_that_is_not_understood_says_why(server: GatewayServer, body: 
 def test_models_are_listed_and_others_other_paths_and_too_much_are_refused(server: GatewayServer) -> None:
     assert json.loads(exchange(server, b"", path="/v1/models", method="GET")[1])["data"][0]["id"] == "words"
     assert send(server, HELLO, path="/v1/files")[0] == 404
+    assert send(server, b"", path="/v1/models/words", method="DELETE")[0] == 404
     assert send(server, HELLO | {"model": "other"})[0] == 404
     assert send(server, HELLO, Content_Length=str(1 << 30))[0] == 413
 
@@ -276,6 +280,18 @@ def test_choices_are_streamed_with_their_index(server: GatewayServer) -> None:
     assert counts["usage"]["completion_tokens"] == 6
 
 
+def asking(server: GatewayServer, body: object = HELLO) -> http.client.HTTPConnection:
+    """Ask for an answer, and don't read it."""
+    made = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    made.request("POST", CHAT, json.dumps(body), {"Authorization": f"Bearer {TOKEN}"})
+    return made
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        time.sleep(0.01)
+
+
 def test_a_client_that_goes_away_ends_its_generation(server: GatewayServer, model: Words) -> None:
     model.may_end.clear()
     parts = ask(ready(server), [ChatMessage("user", "Hello")])
@@ -300,6 +316,10 @@ class Blocked(Words):
         self._wait()
         return Embeddings(([1.0],), 1)
 
+    def count(self, request: ChatRequest) -> int:
+        self._wait()
+        return 1
+
     def _wait(self) -> None:
         if not self.is_blocked.is_set():
             is_over = threading.Event()
@@ -311,7 +331,10 @@ class Blocked(Words):
 
 @pytest.mark.parametrize(
     ("path", "body"),
-    [(CHAT, HELLO), (CHAT, HELLO | {"stream": True}), ("/v1/embeddings", {"input": "Hello"})],
+    [
+        *((CHAT, HELLO), (CHAT, HELLO | {"stream": True}), ("/v1/embeddings", {"input": "Hello"})),
+        ("/v1/messages/count_tokens", HELLO | {"model": "words"}),
+    ],
 )
 def test_a_client_that_goes_away_while_servers_compute_frees_its_place(path: str, body: dict[str, Any]) -> None:
     model = Blocked()
@@ -323,43 +346,100 @@ def test_a_client_that_goes_away_while_servers_compute_frees_its_place(path: str
         assert answer.status == 200
 
 
-def test_strangers_neither_keep_the_owner_out_nor_stay(server: GatewayServer) -> None:
-    """Seeded: they connect and send nothing, a byte, half a request, or a part of a large head."""
+def test_a_caller_that_leaves_while_others_are_answered_is_forgotten() -> None:
+    model = Words("Guten ", "Tag")
+    model.may_accept.clear()
+    with running(server_of(model, at_once=1), model) as server, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(send, server, HELLO)
+        until(lambda: bool(model.asked))
+        with closing(asking(server)):
+            until(lambda: server._answering.num_waiting == 1)
+        until(lambda: server._answering.num_waiting == 0)
+        model.may_accept.set()
+        model.may_end.set()
+        assert first.result()[0] == 200
+        assert send(server, HELLO)[0] == 200
+    assert len(model.asked) == 2
+
+
+def test_a_caller_that_reads_nothing_ends_its_generation(
+    server: GatewayServer, model: Words, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "SOCKET_TIMEOUT_S", 0.01)
+    model.parts[0] = Part("a" * (1 << 25))
+    model.may_end.clear()
+    with closing(asking(server, HELLO | {"stream": True})):
+        assert model.is_cut.wait(60)
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_strangers_keep_no_caller_out_however_many_come_at_once(
+    many_files: None, server: GatewayServer, model: Words
+) -> None:
+    """Seeded: strangers send nothing, a byte, half a request, or a part of a large head."""
     rng = random.Random(14)
     pieces = (b"", b"G", b"POST /v1 HTTP/1.1\r\nContent-Length: 9", b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 90)
+    model.may_accept.clear()
+    server.door.proof_timeout_s = 600.0
     with ExitStack() as stack:
 
-        def connect() -> socket.socket:
-            return stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+        def connect() -> http.client.HTTPConnection:
+            made = stack.enter_context(closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)))
+            made.connect()
+            return made
 
-        strangers = [connect() for _ in range(2 * MAX_UNPROVEN)]
-        for stranger in strangers:
-            with suppress(OSError):
-                stranger.sendall(rng.choice(pieces))
-        assert send(server, HELLO)[0] == 200
-        assert _is_ended(strangers[0])
-        server.door.proof_timeout_s = 0.0
-        assert _is_ended(connect())
-
-
-def test_many_who_come_at_once_with_the_right_key_are_all_let_in(server: GatewayServer) -> None:
-    with ExitStack() as stack:
-        callers = [
-            stack.enter_context(closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)))
-            for _ in range(48)
-        ]
+        for _ in range(300):
+            connect().sock.sendall(rng.choice(pieces))
+        callers = [connect() for _ in range(200)]
         for caller in callers:
-            caller.connect()
-        for caller in callers:
+            caller.request("POST", CHAT, json.dumps(HELLO), {"Authorization": f"Bearer {TOKEN}"})
+        until(lambda: len(wait_for([caller.sock for caller in callers])) == 200 - 2 * 64)
+        model.may_accept.set()
+        answers = [caller.getresponse() for caller in callers]
+    assert Counter(answer.status for answer in answers) == {200: 128, 429: 72}
+    assert {answer.headers["Retry-After"] for answer in answers} == {None, "5"}
+
+
+def test_a_stranger_that_is_late_or_sends_too_much_is_ended(server: GatewayServer) -> None:
+    server.door.proof_timeout_s = 600.0
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as stranger:
+        with suppress(OSError):
+            stranger.sendall(b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 90_000)
+        assert _is_ended(stranger)
+    server.door.proof_timeout_s = 0.0
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as stranger:
+        assert _is_ended(stranger)
+
+
+def test_the_oldest_stranger_gives_way_to_too_many_but_no_caller_does(
+    model: Words, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "_MOST_STRANGERS", 4)
+    with running(server_of(model), model) as server, ExitStack() as stack:
+        server.door.proof_timeout_s = 600.0
+        caller = stack.enter_context(closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)))
+        for _ in range(2):
             caller.request("GET", "/v1/models", headers={"Authorization": f"Bearer {TOKEN}"})
-        assert {caller.getresponse().status for caller in callers} == {200}
+            with caller.getresponse() as answer:
+                assert (answer.status, bool(answer.read())) == (200, True)
+            strangers = [
+                stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60)) for _ in range(5)
+            ]
+            assert _is_ended(strangers[0])
 
 
 def _is_ended(connection: socket.socket) -> bool:
-    try:
-        return connection.recv(1000) == b""
-    except ConnectionResetError:
-        return True
+    with suppress(ConnectionResetError):
+        while connection.recv(1000):
+            pass
+    return True
 
 
 def test_a_key_may_stand_before_the_path_for_programs_that_send_no_headers(server: GatewayServer) -> None:
@@ -389,10 +469,10 @@ def test_an_address_of_another_machine_is_refused_with_the_setting(model: Words)
         server_of(model, address="192.0.2.7")
 
 
-def test_requests_wait_in_order_until_too_many_do(model: Words, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answering, "MAX_WAITING", 1)
+def test_as_many_requests_wait_in_order_as_are_answered_and_more_are_refused(model: Words) -> None:
     model.may_begin.clear()
     with running(server_of(model, at_once=1), model) as server, ThreadPoolExecutor(3) as pool:
+        assert send(server, HELLO | {"n": 3})[0] == 400
         asked = [pool.submit(send, server, HELLO) for _ in range(3)]
         done, _ = wait(asked, return_when=FIRST_COMPLETED)
         model.may_begin.set()
