@@ -13,7 +13,17 @@ from potluck.client import Session
 from potluck.client.outages import wait_text
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
-from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, Begun, Kind, ModelFacts, Told, Waiting
+from potluck_gateway.answers.answer import (
+    Answer,
+    AnswerDetails,
+    AnswerHop,
+    Begun,
+    Embeddings,
+    Kind,
+    ModelFacts,
+    Told,
+    Waiting,
+)
 from potluck_gateway.answers.completion import Options, Text, check_length, complete, max_positions
 from potluck_gateway.answers.conversations import Conversations
 from potluck_gateway.answers.following import EnoughError, Follower
@@ -22,7 +32,6 @@ from potluck_gateway.answers.grammar import Grammar, Grammars, closed
 from potluck_gateway.answers.prompts import Prepared, Prompts
 from potluck_gateway.answers.reader import Reader
 from potluck_gateway.answers.scoring import Bias, Scorer
-from potluck_gateway.formats.embeddings import Embeddings
 from potluck_gateway.requests import ChatRequest, Prompt
 
 _BEFORE = 8  # tokens of a prompt, with which the first ones of the answer are decoded

@@ -6,7 +6,7 @@ from typing import Any
 
 import anthropic
 import pytest
-from helpers.words_model import TOKEN, Words, call, running, server_of, thought
+from helpers.words_model import TOKEN, Words
 from potluck_gateway.answers.answer import ToolCall
 from potluck_gateway.formats.messages import parse_message_request
 from potluck_gateway.requests import ANY_OBJECT, BadRequestError, ChatMessage, ChatRequest, ContextLengthError
@@ -17,22 +17,8 @@ from potluck.errors import PotluckError, SwarmError
 HELLO: Any = [{"role": "user", "content": "Hello"}]
 THINKS: Any = {"type": "enabled", "budget_tokens": 1024}
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
-CLOCK = ToolCall("call_2", "clock", "")
 ADD = {"name": "add", "description": "Add.", "input_schema": {"type": "object", "properties": {"a": {}}}}
 SEARCH = {"type": "web_search_20250305", "name": "web_search"}
-
-
-@pytest.fixture
-def model() -> Words:
-    made = Words(thought("Hm"), thought("."), "", "Guten ", "Tag", call('{"a": '), call("1}"), call("{}", CLOCK))
-    made.may_end.set()
-    return made
-
-
-@pytest.fixture
-def server(model: Words) -> Iterator[GatewayServer]:
-    with running(server_of(model), model) as made:
-        yield made
 
 
 @pytest.fixture

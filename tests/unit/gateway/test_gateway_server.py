@@ -14,10 +14,9 @@ import pytest
 from helpers.words_model import DETAILS, TOKEN, WAITING, Words, exchange, running, send, server_of
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_gateway.answers import answering
-from potluck_gateway.answers.answer import Answer
+from potluck_gateway.answers.answer import Answer, Embeddings
 from potluck_gateway.client import CompletionOptions, ask, complete
 from potluck_gateway.door import MAX_UNPROVEN
-from potluck_gateway.formats.embeddings import Embeddings
 from potluck_gateway.requests import ChatMessage, ContextLengthError, Prompt
 from potluck_gateway.server import GatewayServer
 
