@@ -7,23 +7,18 @@ one of them.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Literal
 
 from potluck.protocol.codec import builtins
 from potluck.sentences import NOTHING, Sentence
 from potluck_gateway.answers.answer import Answer, Kind, Part, ToolCall
 from potluck_gateway.formats import fields
-from potluck_gateway.formats.choices import ChoiceFields, ChoiceFormat
+from potluck_gateway.formats.completions import ChoiceFields, ChoiceFormat
 from potluck_gateway.formats.history import History
-from potluck_gateway.formats.scores import chat_scores
-from potluck_gateway.formats.writing import comment
+from potluck_gateway.formats.writing import chat_scores
 from potluck_gateway.requests import BadRequestError, ChatRequest
 
-_REFUSED: fields.Refused = {
-    **dict.fromkeys(fields.GRAMMARS, "use response_format"),
-    "functions": "use tools",
-}
+_REFUSED: fields.Refused = {**fields.GRAMMARS, "functions": "use tools"}
 
 
 class _Fields(ChoiceFields, kw_only=True):
@@ -31,7 +26,7 @@ class _Fields(ChoiceFields, kw_only=True):
     max_completion_tokens: fields.Limit | None = None
     logprobs: bool = False
     top_logprobs: fields.NumTop = 0
-    response_format: fields.AnswerForm = fields.AnswerForm()
+    response_format: fields.AnswerForm | None = None
     tools: Any = ()
     tool_choice: fields.Choice = "auto"
     parallel_tool_calls: bool = True
@@ -39,10 +34,7 @@ class _Fields(ChoiceFields, kw_only=True):
     enable_thinking: bool | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     continue_final_message: bool = False
-    add_generation_prompt: bool = True
     modalities: tuple[Literal["text"], ...] = ()
-    json_schema: dict[str, Any] | None = None  # llama.cpp's
-    echo: bool = False
 
 
 def parse_chat(body: bytes) -> ChatRequest:
@@ -56,14 +48,12 @@ def parse_chat(body: bytes) -> ChatRequest:
         raise BadRequestError("continue_final_message needs a last message of the assistant, without calls")
     if asked.max_completion_tokens is not None:
         asked.max_tokens = asked.max_completion_tokens
-    schema = asked.response_format.wanted if asked.json_schema is None else json.dumps(asked.json_schema)
     return ChatRequest(
         messages=tuple(history.messages),
-        echoes=asked.continue_final_message and asked.echo,
         continues=asked.continue_final_message,
         template_kwargs=fields.thinking_switches(asked.reasoning_effort, asked.enable_thinking)
         | (asked.chat_template_kwargs or {}),
-        schema=schema,
+        schema=fields.wanted_schema(asked.response_format),
         tools=tools,
         num_top=asked.top_logprobs if asked.logprobs else None,
         ignored=(*ignored, *left_out, *history.left_out),
@@ -97,8 +87,8 @@ class ChatFormat(ChoiceFormat):
         return {"delta": said, **_logprobs(part)}
 
     def wait(self, sentence: Sentence) -> bytes:
-        is_for_us = self.asked.with_details and sentence != NOTHING
-        return self.event([], potluck=builtins(sentence)) if is_for_us else comment(sentence)
+        is_told = self.asked.with_details and sentence != NOTHING
+        return self.event([], potluck=builtins(sentence)) if is_told else super().wait(sentence)
 
     def _call(self, index: int, call: ToolCall, text: str) -> dict[str, Any]:
         """Return new text of the arguments of a call. Only the first has the name."""
@@ -118,4 +108,4 @@ def _written(call: ToolCall, arguments: str) -> dict[str, Any]:
 
 
 def _logprobs(scored: Answer | Part) -> dict[str, Any]:
-    return {"logprobs": chat_scores(scored.scores)} if scored.scores else {}
+    return {"logprobs": {"content": chat_scores(scored.scores), "refusal": None}} if scored.scores else {}

@@ -61,12 +61,9 @@ def ollama_embeddings(_: str, asked: EmbeddingRequest, found: Embeddings) -> dic
 
 def _vectors(asked: EmbeddingRequest, found: Embeddings) -> list[list[float]]:
     """Return the vectors at the length that was asked for. Raises BadRequestError if they are shorter."""
-    wanted = asked.dimensions
-    if wanted is None:
-        return [list(vector) for vector in found.vectors]
-    if any(len(vector) < wanted for vector in found.vectors):
+    if any(len(vector) < (asked.dimensions or 0) for vector in found.vectors):
         raise BadRequestError(f"dimensions must be at most {len(found.vectors[0])}: this model has no more")
-    return [_scaled(vector[:wanted]) for vector in found.vectors]
+    return [_scaled(vector[: asked.dimensions]) for vector in found.vectors]
 
 
 def _scaled(vector: Sequence[float]) -> list[float]:

@@ -22,7 +22,10 @@ R = TypeVar("R")
 T = TypeVar("T", bound=Struct)
 Refused = Mapping[str, str]
 """Field -> what to do instead."""
-GRAMMARS = ("grammar", "guided_choice", "guided_grammar", "guided_json", "guided_regex", "structured_outputs")
+GRAMMARS: Refused = dict.fromkeys(
+    ("grammar", "guided_choice", "guided_grammar", "guided_json", "guided_regex", "json_schema", "structured_outputs"),
+    "use response_format of a chat",
+)
 """Other ways to keep an answer to a form."""
 
 Count = Annotated[int, Meta(ge=0, le=1 << 40)]
@@ -55,30 +58,24 @@ class SharedFields(Struct, kw_only=True):
 
     def shared(self) -> dict[str, Any]:
         """Return the fields of ChatRequest that these say."""
-        stop = [self.stop] if isinstance(self.stop, str) else self.stop
-        sampling = Sampling(
-            self.temperature,
-            self.top_p,
-            None if self.top_k is None else max(self.top_k, 0),
-            self.min_p,
-            self.repetition_penalty,
-            self.presence_penalty,
-            self.frequency_penalty,
-            None if self.seed is None else self.seed % (1 << 63),
-            tuple(self.logit_bias.items()),
-        )
         return {
             "model": self.model,
             "is_streamed": self.stream,
             "max_tokens": None if self.max_tokens is None or self.max_tokens < 0 else self.max_tokens,
-            "stop": tuple(filter(None, stop)),
-            "sampling": sampling,
+            "stop": tuple(filter(None, [self.stop] if isinstance(self.stop, str) else self.stop)),
+            "sampling": Sampling(
+                self.temperature,
+                self.top_p,
+                None if self.top_k is None else max(self.top_k, 0),
+                self.min_p,
+                self.repetition_penalty,
+                self.presence_penalty,
+                self.frequency_penalty,
+                None if self.seed is None else self.seed % (1 << 63),
+                tuple(self.logit_bias.items()),
+            ),
             "max_wait_s": self.max_wait_s,
         }
-
-
-class _Schema(Struct, frozen=True):
-    schema: dict[str, Any]
 
 
 class AnswerForm(Struct, frozen=True):
@@ -86,15 +83,7 @@ class AnswerForm(Struct, frozen=True):
 
     type: Literal["text", "json_object", "json_schema"] = "text"
     schema: dict[str, Any] | None = None
-    json_schema: _Schema | None = None
-
-    @property
-    def wanted(self) -> str | None:
-        """Return the JSON schema that the answer has to match; None if any text will do. Raises BadRequestError."""
-        schema = self.schema if self.json_schema is None else self.json_schema.schema
-        if self.type == "json_schema" and schema is None:
-            raise BadRequestError("an answer of type json_schema needs a schema")
-        return None if self.type == "text" else ANY_OBJECT if schema is None else json.dumps(schema)
+    json_schema: AnswerForm | None = None
 
 
 class _Function(Struct):
@@ -124,14 +113,12 @@ Choice = Literal["none", "auto", "required"] | Named
 def parse_object(body: bytes) -> dict[str, Any]:
     """Read a JSON object. Halves of surrogate pairs, which no text may have, become question marks."""
     try:
-        asked = json.loads(body.decode("utf-8-sig", "replace"), parse_constant=_no_number)
+        asked = json.loads(body.decode("utf-8-sig", "replace"), parse_constant=int)  # NaN is none
         if b"\\ud" in body.lower():
             asked = json.loads(without_halves(json.dumps(asked, ensure_ascii=False)))
     except (ValueError, RecursionError) as error:
         raise BadRequestError(f"the request is no JSON: {error}") from None
-    if not isinstance(asked, dict):
-        raise BadRequestError("expected a JSON object")
-    return asked
+    return read(asked, dict[str, Any])
 
 
 def read_fields(asked: dict[str, Any], kind: type[T], refused: Refused) -> tuple[T, tuple[str, ...]]:
@@ -161,6 +148,16 @@ def prompts(given: Prompts, most: int) -> tuple[Prompt, ...]:
     return tuple(text if isinstance(text, str) else tuple(text) for text in texts)
 
 
+def wanted_schema(form: AnswerForm | None) -> str | None:
+    """Return the JSON schema that an answer has to match; None if any text will do. Raises BadRequestError."""
+    if form is None or form.type == "text":
+        return None
+    schema = (form.json_schema or form).schema
+    if form.type == "json_schema" and schema is None:
+        raise BadRequestError("an answer of type json_schema needs a schema")
+    return ANY_OBJECT if schema is None else json.dumps(schema)
+
+
 def thinking_switches(effort: str | None, is_on: bool | None = None) -> dict[str, Any]:
     """Return what tells chat templates whether to think, and how much. Families name the first differently.
 
@@ -172,10 +169,9 @@ def thinking_switches(effort: str | None, is_on: bool | None = None) -> dict[str
 
 
 def parse_tools(given: object, choice: str | Named, *, is_parallel: bool) -> tuple[Tools | None, tuple[str, ...]]:
-    """Return the tools that a request offers, in OpenAI's form for chats, and the names of those that are left out.
+    """Return the tools that a request offers, and the names of those that cannot be offered. Raises BadRequestError.
 
-    An agent works without those that cannot be offered. None if there are no others, or if calls are forbidden. Raises
-    BadRequestError.
+    An agent works without these. None if there are no others, or if calls are forbidden.
     """
     functions = [tool.function for tool in read(given, list[_Tool])]
     offered = tuple(function.tool() for function in functions if function is not None)
@@ -191,10 +187,6 @@ def parse_tools(given: object, choice: str | Named, *, is_parallel: bool) -> tup
 def without_halves(text: str) -> str:
     """Replace halves of surrogate pairs in a text."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number")
 
 
 def _whole(value: Any) -> Any:

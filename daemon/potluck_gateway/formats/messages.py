@@ -61,12 +61,12 @@ def parse_message_request(body: bytes) -> ChatRequest:
         fields.Named(choice.name) if choice.type == "tool" else "required" if choice.type == "any" else choice.type,
         is_parallel=choice.disable_parallel_tool_use is not True,
     )
-    last, form = history.messages[-1], asked.output_config.format
+    last = history.messages[-1]
     return ChatRequest(
         messages=tuple(history.messages),
         continues=last.role == "assistant" and not last.calls,
         template_kwargs=fields.thinking_switches(asked.output_config.effort, asked.thinking.type != "disabled"),
-        schema=None if form is None else form.wanted,
+        schema=fields.wanted_schema(asked.output_config.format),
         tools=tools,
         ignored=(*ignored, *history.left_out, *left_out),
         **asked.shared(),

@@ -19,12 +19,12 @@ from potluck.sentences import Sentence
 from potluck_gateway.answers.answer import Answer, Answers, Kind, ModelFacts, Part, TokenScore
 from potluck_gateway.formats import fields
 from potluck_gateway.formats.history import History
-from potluck_gateway.formats.scores import chat_scores
-from potluck_gateway.formats.writing import LINES, AnswerFormat, dumps
+from potluck_gateway.formats.writing import LINES, AnswerFormat, chat_scores, dumps
 from potluck_gateway.requests import ANY_OBJECT, ChatMessage, ChatRequest
 
 VERSION = "0.17.7"  # the release of Ollama whose API this is; programs ask for it
 _NEVER = "9999-12-31T23:59:59Z"
+_LOADED = Answer("", "load", 0, 0)  # of a request that only loads the model
 _REFUSED: fields.Refused = {
     "images": "this model takes only text",
     "suffix": "the model only goes on with a text",
@@ -123,11 +123,9 @@ class OllamaFormat(AnswerFormat):
         self._started = time.monotonic_ns()
 
     def whole(self, answers: Answers) -> dict[str, Any]:
-        said = [
-            self._object(answer.text, answer.scores, thinking=answer.thinking, tool_calls=_calls(answer))
-            for answer in answers
-        ]
-        return (said[0] if said else self._object()) | self._last(answers)
+        (answer,) = answers or (_LOADED,)
+        said = self._object(answer.text, answer.scores, thinking=answer.thinking, tool_calls=_calls(answer))
+        return said | self._last(answer)
 
     def part(self, part: Part) -> bytes:
         if part.kind is Kind.CALL:
@@ -139,34 +137,32 @@ class OllamaFormat(AnswerFormat):
         return _line(self._object())  # programs read each line as an object
 
     def end(self, answers: Answers) -> bytes:
-        calls = [_line(self._object(tool_calls=_calls(answer))) for answer in answers if answer.calls]
-        return b"".join(calls) + _line(self._object() | self._last(answers))
+        (answer,) = answers or (_LOADED,)
+        calls = _line(self._object(tool_calls=_calls(answer))) if answer.calls else b""
+        return calls + _line(self._object() | self._last(answer))
 
     def failure(self, sentence: Sentence) -> bytes:
         return _line({"error": str(sentence)})
 
     def _object(self, text: str = "", scores: Sequence[TokenScore] = (), **more: object) -> dict[str, Any]:
-        said: dict[str, Any] = {"content" if self._is_chat else "response": text}
-        said |= {name: value for name, value in more.items() if value}
+        shown = {name: value for name, value in more.items() if value}
+        said: dict[str, Any] = {"content" if self._is_chat else "response": text, **shown}
         if self._is_chat:
             said = {"message": {"role": "assistant", **said}}
         if scores:
-            said["logprobs"] = chat_scores(scores)["content"]
+            said["logprobs"] = chat_scores(scores)
         return {"model": self._model, "created_at": datetime.now(UTC).isoformat(), **said, "done": False}
 
-    def _last(self, answers: Answers) -> dict[str, Any]:
-        if not answers:
-            return {"done": True, "done_reason": "load"}
-        (answer,) = answers
+    def _last(self, answer: Answer) -> dict[str, Any]:
         return {
             "done": True,
             "done_reason": "stop" if answer.calls else answer.reason,
             "total_duration": time.monotonic_ns() - self._started,
             "load_duration": 0,
             "prompt_eval_count": answer.prompt_tokens,
-            "prompt_eval_duration": _nanoseconds(answer.prompt_s),
+            "prompt_eval_duration": int(1e9 * answer.prompt_s) or 1,  # programs divide by it
             "eval_count": answer.answer_tokens,
-            "eval_duration": _nanoseconds(answer.answer_s),
+            "eval_duration": int(1e9 * answer.answer_s) or 1,
         }
 
 
@@ -179,7 +175,3 @@ def _calls(answer: Answer) -> list[dict[str, Any]]:
         {"id": call.call_id, "function": {"index": n, "name": call.name, "arguments": json.loads(call.arguments)}}
         for n, call in enumerate(answer.calls)
     ]
-
-
-def _nanoseconds(seconds: float) -> int:
-    return max(int(1e9 * seconds), 1)  # programs divide by it

@@ -15,8 +15,7 @@ from potluck.sentences import Sentence
 from potluck_gateway.answers.answer import Answer, Answers, Kind, Part
 from potluck_gateway.formats import fields
 from potluck_gateway.formats.history import History
-from potluck_gateway.formats.scores import chat_scores
-from potluck_gateway.formats.writing import Block, BlockFormat, event, new_id
+from potluck_gateway.formats.writing import Block, BlockFormat, chat_scores, event, new_id
 from potluck_gateway.requests import ChatMessage, ChatRequest, Tools
 
 _STATELESS = "nothing is stored: send the whole conversation as input"
@@ -59,7 +58,7 @@ class _Fields(fields.SharedFields, kw_only=True):
 def parse_response_request(body: bytes) -> ChatRequest:
     """Parse a request as `parse_chat` does."""
     asked, ignored = fields.read_fields(fields.parse_object(body), _Fields, _REFUSED)
-    history, form = History(), asked.text.format
+    history = History()
     if asked.instructions:
         history.messages.append(ChatMessage("system", asked.instructions))
     items = [{"role": "user", "content": asked.input}] if isinstance(asked.input, str) else asked.input
@@ -69,7 +68,7 @@ def parse_response_request(body: bytes) -> ChatRequest:
     return ChatRequest(
         messages=tuple(history.messages),
         template_kwargs=fields.thinking_switches(asked.reasoning.effort),
-        schema=None if form is None else form.wanted,
+        schema=fields.wanted_schema(asked.text.format),
         tools=tools,
         num_top=asked.top_logprobs if _SCORES in asked.include else None,
         ignored=(*ignored, *left_out, *history.left_out),
@@ -122,7 +121,7 @@ class ResponseFormat(BlockFormat):
         return added + self._content_event("added", block)
 
     def more(self, block: Block, part: Part) -> bytes:
-        scores = chat_scores(part.scores)["content"]
+        scores = chat_scores(part.scores)
         return self._block_event(f"{_NAMES[block.kind]}.delta", block, delta=part.text, logprobs=scores)
 
     def closed(self, block: Block) -> bytes:
@@ -185,4 +184,5 @@ def _said(block: Block) -> dict[str, Any]:
     """Return what the content of an item, or a call, says so far."""
     if block.call is not None:
         return {"name": block.call.name, "arguments": block.text}
-    return {"text": block.text, "annotations": [], "logprobs": chat_scores(block.scores)["content"]}
+    scores = chat_scores([score for part in block.parts for score in part.scores])
+    return {"text": block.text, "annotations": [], "logprobs": scores}

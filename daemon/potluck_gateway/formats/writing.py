@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from potluck.protocol.codec import builtins
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, Begun, Kind, Part, TokenScore, ToolCall
+from potluck_gateway.answers.answer import Answer, Answers, Begun, Kind, Likely, Part, TokenScore, ToolCall
 from potluck_gateway.requests import COMMENT
 
 EVENTS, LINES = "text/event-stream", "application/x-ndjson"
@@ -38,8 +38,11 @@ class AnswerFormat(Protocol):
     def part(self, part: Part) -> bytes: ...
 
     def wait(self, sentence: Sentence) -> bytes:
-        """Return a note that the answer has to wait, or, with an empty sentence, a sign of life."""
-        return comment(sentence)
+        """Return a note that the answer has to wait, or, with an empty sentence, a sign of life.
+
+        Readers of events skip such a line.
+        """
+        return f"{COMMENT}{sentence}\n\n".encode()
 
     def end(self, answers: Answers) -> bytes: ...
 
@@ -64,10 +67,6 @@ class Block:
     @property
     def text(self) -> str:
         return "".join(part.text for part in self.parts)
-
-    @property
-    def scores(self) -> list[TokenScore]:
-        return [score for part in self.parts for score in part.scores]
 
 
 class BlockFormat(AnswerFormat, Protocol):
@@ -125,17 +124,25 @@ def event(value: object, name: str = "") -> bytes:
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + dumps(value) + b"\n\n"
 
 
-def comment(text: object) -> bytes:
-    """Return a line for people; readers of events skip it."""
-    return f"{COMMENT}{text}\n\n".encode()
+def chat_scores(scores: Sequence[TokenScore]) -> list[dict[str, Any]]:
+    """Return the scores of tokens, as OpenAI's chats have them in `content`."""
+    return [_score(score) | {"top_logprobs": [_score(one) for one in score.top]} for score in scores]
+
+
+def _score(score: TokenScore | Likely) -> dict[str, Any]:
+    return {"token": text_of(score.token), "logprob": score.logprob, "bytes": list(score.token)}
+
+
+def text_of(token: bytes) -> str:
+    """Return the text of a token, which may be only a piece of a letter."""
+    return token.decode(errors="replace")
 
 
 def error_body(sentence: Sentence, status: int, code: str | None = None) -> dict[str, Any]:
     """Return the object of an error; `potluck` in it is the message with its id and arguments."""
     kind = "invalid_request_error" if status < 500 else "server_error"
-    return {
-        "error": {"message": str(sentence), "type": kind, "param": None, "code": code, "potluck": builtins(sentence)}
-    }
+    told = {"message": str(sentence), "type": kind, "param": None, "code": code, "potluck": builtins(sentence)}
+    return {"error": told}
 
 
 def dumps(value: object) -> bytes:

@@ -9,9 +9,8 @@ import pytest
 from helpers.words_model import TOKEN, call, thought
 from potluck_gateway.answers.answer import Answer, Likely, TokenScore, ToolCall
 from potluck_gateway.formats.chat import ChatFormat, parse_chat
-from potluck_gateway.formats.completions import parse_completion
+from potluck_gateway.formats.completions import CompletionFormat, parse_completion
 from potluck_gateway.formats.responses import ResponseFormat, parse_response_request
-from potluck_gateway.formats.scores import chat_scores, completion_scores
 from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, Sampling
 from potluck_gateway.server import GatewayServer
 
@@ -212,10 +211,10 @@ def test_a_prompt_is_a_text_tokens_or_several_of_these(prompt: Any, wanted: Any)
 
 def test_an_answer_goes_on_with_the_last_message_if_that_is_wanted() -> None:
     history = [*HELLO, {"role": "assistant", "content": "Gu"}]
-    fields = {"continue_final_message": True, "add_generation_prompt": False, "echo": True}
+    fields = {"continue_final_message": True}
     asked = chat(messages=history, **fields)
-    assert (asked.continues, asked.echoes, asked.ignored) == (True, True, ())
-    assert (chat(messages=history, echo=True).continues, chat(messages=history, echo=True).echoes) == (False, False)
+    assert (asked.continues, asked.ignored) == (True, ())
+    assert not chat(messages=history).continues
     with pytest.raises(BadRequestError, match="continue_final_message needs"):
         chat(**fields)
 
@@ -262,6 +261,7 @@ def test_functions_are_tools_and_other_kinds_are_left_out_and_named() -> None:
         ({"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "sub"}}}, None),
         ({"modalities": ["text", "audio"]}, None),
         ({"guided_json": {"type": "object"}}, "unsupported_parameter"),
+        ({"json_schema": {"type": "object"}}, "unsupported_parameter"),
         ({"response_format": {"type": "json_schema"}}, None),
         ({"messages": [{"role": "user", "content": [IMAGE]}]}, "unsupported_content"),
         ({"messages": [*HELLO, {"role": "user", "content": "x", "images": ["AA=="]}]}, "unsupported_content"),
@@ -278,7 +278,7 @@ def test_what_would_change_the_meaning_is_refused(fields: dict[str, Any], code: 
     [
         {"n": 1, "logprobs": False, "top_logprobs": 0, "tools": [], "stop": None, "logit_bias": {}, "functions": []},
         {"modalities": ["text"], "response_format": {"type": "text"}, "tool_choice": "auto", "max_tokens": None},
-        {"stream_options": None, "temperature": 1, "presence_penalty": 0, "add_generation_prompt": True},
+        {"stream_options": None, "temperature": 1, "presence_penalty": 0},
     ],
 )
 def test_neutral_values_are_no_error_and_not_named(fields: dict[str, Any]) -> None:
@@ -416,8 +416,14 @@ def test_scores_are_written_as_the_reference_says() -> None:
     scores = (TokenScore(b"a", -0.5, 0, (Likely(b"a", -0.5), Likely(b"\xc3", -1.0))),)
     first = {"token": "a", "logprob": -0.5, "bytes": [97]}
     second = {"token": "\ufffd", "logprob": -1.0, "bytes": [0xC3]}
-    assert chat_scores(scores)["content"] == [first | {"top_logprobs": [first, second]}]
-    assert completion_scores((TokenScore(b"b", None, 0), *scores)) == {
+    content = [first | {"top_logprobs": [first, second]}]
+    (choice,) = ChatFormat("m", chat()).whole((Answer("a", "stop", 1, 1, scores),))["choices"]
+    assert choice["logprobs"]["content"] == content
+    (item,) = ResponseFormat("m", response()).whole((Answer("a", "stop", 1, 1, scores),))["output"]
+    assert item["content"][0]["logprobs"] == content
+    echoed = Answer("ba", "stop", 1, 1, (TokenScore(b"b", None, 0), *scores))
+    (choice,) = CompletionFormat("m", completion()).whole((echoed,))["choices"]
+    assert choice["logprobs"] == {
         "tokens": ["b", "a"],
         "token_logprobs": [None, -0.5],
         "top_logprobs": [None, {"a": -0.5, "\ufffd": -1.0}],
