@@ -27,7 +27,7 @@ class _Fields(ChoiceFields, kw_only=True):
     logprobs: bool = False
     top_logprobs: fields.NumTop = 0
     response_format: fields.AnswerForm | None = None
-    tools: Any = ()
+    tools: tuple[dict[str, Any], ...] = ()
     tool_choice: fields.Choice = "auto"
     parallel_tool_calls: bool = True
     reasoning_effort: str | None = None
@@ -42,7 +42,8 @@ def parse_chat(body: bytes) -> ChatRequest:
     asked, ignored = fields.read_fields(fields.parse_object(body), _Fields, _REFUSED)
     history = History()
     history.add_all(asked.messages)
-    tools, left_out = fields.parse_tools(asked.tools, asked.tool_choice, is_parallel=asked.parallel_tool_calls)
+    functions = [tool.get("function") for tool in asked.tools]
+    tools, left_out = fields.parse_tools(functions, asked.tool_choice, is_parallel=asked.parallel_tool_calls)
     last = history.messages[-1]
     if asked.continue_final_message and (last.role != "assistant" or last.calls):
         raise BadRequestError("continue_final_message needs a last message of the assistant, without calls")

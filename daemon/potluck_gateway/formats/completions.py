@@ -21,10 +21,7 @@ from potluck_gateway.requests import ChatRequest
 MAX_CHOICES = 128
 _DONE = b"data: [DONE]\n\n"
 MAX_PROMPTS = 128
-_REFUSED: fields.Refused = {
-    **fields.GRAMMARS,
-    "suffix": "the model only goes on with a text",
-}
+_REFUSED: fields.Refused = {**fields.GRAMMARS, "suffix": "the model only goes on with a text"}
 
 
 class _StreamOptions(Struct, frozen=True):

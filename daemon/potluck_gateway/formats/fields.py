@@ -7,7 +7,7 @@ change the meaning of the answer is declared in `Refused`, unless it is empty.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -96,10 +96,6 @@ class _Function(Struct):
         return Tool(self.name, {"type": "object", **(self.parameters or nothing)}, self.description or "")
 
 
-class _Tool(Struct):
-    function: _Function | None = None  # tools that run elsewhere (searches, computers) have none
-
-
 class Named(Struct, frozen=True):
     """Names the function that has to be called. Chats do it one level below."""
 
@@ -168,12 +164,15 @@ def thinking_switches(effort: str | None, is_on: bool | None = None) -> dict[str
     return switches | {"reasoning_effort": effort} if effort not in (None, "none") else switches
 
 
-def parse_tools(given: object, choice: str | Named, *, is_parallel: bool) -> tuple[Tools | None, tuple[str, ...]]:
+def parse_tools(
+    given: Sequence[object], choice: str | Named = "auto", *, is_parallel: bool = True
+) -> tuple[Tools | None, tuple[str, ...]]:
     """Return the tools that a request offers, and the names of those that cannot be offered. Raises BadRequestError.
 
-    An agent works without these. None if there are no others, or if calls are forbidden.
+    `given`: the function of each tool; None for one that runs elsewhere, such as a search. An agent works without it.
+    The tools are None if there are no others, or if calls are forbidden.
     """
-    functions = [tool.function for tool in read(given, list[_Tool])]
+    functions = read(given, list[_Function | None])
     offered = tuple(function.tool() for function in functions if function is not None)
     left_out = tuple(f"tools[{index}]" for index, function in enumerate(functions) if function is None)[:MAX_NAMED]
     name = (choice.function or choice).name if isinstance(choice, Named) else None

@@ -57,7 +57,7 @@ def parse_message_request(body: bytes) -> ChatRequest:
     history.add_all([*_system(asked.system), *(chat for message in asked.messages for chat in _chats(message))])
     choice = asked.tool_choice
     tools, left_out = fields.parse_tools(
-        [_tool(item) for item in asked.tools],
+        [item | {"parameters": item["input_schema"]} if "input_schema" in item else None for item in asked.tools],
         fields.Named(choice.name) if choice.type == "tool" else "required" if choice.type == "any" else choice.type,
         is_parallel=choice.disable_parallel_tool_use is not True,
     )
@@ -120,13 +120,6 @@ def _shown(block: dict[str, Any]) -> dict[str, Any]:
     source = block.get("source")
     is_text = isinstance(source, dict) and (block.get("type"), source.get("type")) == ("document", "text")
     return {"type": "text", "text": block["source"].get("data")} if is_text else block
-
-
-def _tool(item: dict[str, Any]) -> dict[str, Any]:
-    """Return a tool as OpenAI's chat has it. Those without a schema run elsewhere."""
-    if "input_schema" not in item:
-        return {}
-    return {"function": {**item, "parameters": item["input_schema"]}}
 
 
 class MessageFormat(BlockFormat):

@@ -29,7 +29,6 @@ _REFUSED: fields.Refused = {
     "images": "this model takes only text",
     "suffix": "the model only goes on with a text",
     "template": "the model's own template is used; or send raw text",
-    "context": "use /api/chat for conversations",
 }
 
 
@@ -43,7 +42,7 @@ class _Fields(fields.SharedFields, kw_only=True):
     prompt: str = ""
     system: str = ""
     raw: bool = False
-    tools: tuple[Any, ...] = ()
+    tools: tuple[dict[str, Any], ...] = ()
     format: Literal["", "json"] | dict[str, Any] = ""
     think: bool | str | None = None
     logprobs: bool = False
@@ -65,7 +64,7 @@ def parse_ollama(body: bytes) -> ChatRequest:
     elif asked.prompt and not asked.raw:
         said = ChatMessage("system", asked.system), ChatMessage("user", asked.prompt)
         history.messages += [message for message in said if message.content]
-    tools, left_out = fields.parse_tools(asked.tools, "auto", is_parallel=True)
+    tools, left_out = fields.parse_tools([tool.get("function") for tool in asked.tools])
     effort, is_on = (asked.think, None) if isinstance(asked.think, str) else (None, asked.think)
     return ChatRequest(
         messages=tuple(history.messages),

@@ -63,7 +63,7 @@ def parse_response_request(body: bytes) -> ChatRequest:
         history.messages.append(ChatMessage("system", asked.instructions))
     items = [{"role": "user", "content": asked.input}] if isinstance(asked.input, str) else asked.input
     history.add_all(list(map(_chat, items)), "input", joins=True)
-    functions = [{"function": item} if item.get("type") == "function" else {} for item in asked.tools]
+    functions = [item if item.get("type") == "function" else None for item in asked.tools]
     tools, left_out = fields.parse_tools(functions, asked.tool_choice, is_parallel=asked.parallel_tool_calls)
     return ChatRequest(
         messages=tuple(history.messages),

@@ -110,7 +110,7 @@ def test_a_prompt_is_a_users_message_unless_it_is_raw() -> None:
     assert (raw.messages, raw.prompts) == ((), ("Hello",))
 
 
-@pytest.mark.parametrize("field", [{"suffix": "x"}, {"context": [1]}, {"images": ["AA=="]}, {"format": "xml"}])
+@pytest.mark.parametrize("field", [{"suffix": "x"}, {"template": "x"}, {"images": ["AA=="]}, {"format": "xml"}])
 def test_what_would_change_the_meaning_is_refused(field: dict[str, Any]) -> None:
     with pytest.raises(BadRequestError):
         parse(prompt="Hello", **field)
