@@ -23,7 +23,6 @@ from potluck_gateway.formats.writing import LINES, AnswerFormat, chat_scores, du
 from potluck_gateway.requests import ANY_OBJECT, ChatMessage, ChatRequest
 
 VERSION = "0.17.7"  # the release of Ollama whose API this is; programs ask for it
-_NEVER = "9999-12-31T23:59:59Z"
 _LOADED = Answer("", "load", 0, 0)  # of a request that only loads the model
 _REFUSED: fields.Refused = {
     "images": "this model takes only text",
@@ -84,7 +83,7 @@ def model_entry(name: str, facts: ModelFacts | None, since: datetime) -> dict[st
         "name": name,
         "model": name,
         "modified_at": since.isoformat(),
-        "expires_at": _NEVER,
+        "expires_at": "9999-12-31T23:59:59Z",
         "size": 0,
         "size_vram": 0,
         "digest": hashlib.sha256(name.encode()).hexdigest(),

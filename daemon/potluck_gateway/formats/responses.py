@@ -130,13 +130,13 @@ class ResponseFormat(BlockFormat):
         return said + self._block_event("output_item.done", block, item=self._item(block))
 
     def _content_event(self, kind: str, block: Block) -> bytes:
-        return b"" if block.call else self._block_event(f"content_part.{kind}", block, part=_content(block))
+        return b"" if block.call else self._block_event(f"content_part.{kind}", block, part=_said(block))
 
     def _item(self, block: Block, status: str = "completed") -> dict[str, Any]:
         shared = {"id": self._item_id(block), "status": status}
         if block.call is not None:
             return {**shared, "type": "function_call", "call_id": block.call.call_id, **_said(block)}
-        return {**shared, **_ITEMS[block.kind], "content": [_content(block)] if block.parts else []}
+        return {**shared, **_ITEMS[block.kind], "content": [_said(block)] if block.parts else []}
 
     def _item_id(self, block: Block) -> str:
         return f"{block.kind}_{self._shared['id']}_{block.number}"
@@ -173,16 +173,12 @@ class ResponseFormat(BlockFormat):
     def _event(self, kind: str, **more: object) -> bytes:
         self._number += 1
         kind = f"response.{kind}"
-        return event({"type": kind, "sequence_number": self._number - 1, **more}, kind)
-
-
-def _content(block: Block) -> dict[str, Any]:
-    return {"type": _NAMES[block.kind], **_said(block)}
+        return event({**more, "type": kind, "sequence_number": self._number - 1}, kind)
 
 
 def _said(block: Block) -> dict[str, Any]:
-    """Return what the content of an item, or a call, says so far."""
+    """Return what a call, or the content of another item, says so far."""
     if block.call is not None:
         return {"name": block.call.name, "arguments": block.text}
     scores = chat_scores([score for part in block.parts for score in part.scores])
-    return {"text": block.text, "annotations": [], "logprobs": scores}
+    return {"type": _NAMES[block.kind], "text": block.text, "annotations": [], "logprobs": scores}
