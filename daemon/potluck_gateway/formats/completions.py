@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Annotated, Any, Protocol
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from potluck.protocol.codec import builtins
 from potluck_gateway.answers.answer import Answer, Answers, Part, TokenScore
@@ -24,15 +24,11 @@ MAX_PROMPTS = 128
 _REFUSED: fields.Refused = {**fields.GRAMMARS, "suffix": "the model only goes on with a text"}
 
 
-class _StreamOptions(Struct, frozen=True):
-    include_usage: bool | None = None
-
-
 class ChoiceFields(fields.SharedFields, kw_only=True):
     n: Annotated[int, Meta(ge=1, le=MAX_CHOICES)] = 1
     stop_token_ids: Annotated[tuple[fields.Count, ...], Meta(max_length=1024)] = ()
     ignore_eos: bool = False
-    stream_options: _StreamOptions = _StreamOptions()
+    stream_options: dict[str, Any] | None = None
     with_details: bool = False
 
     def shared(self) -> dict[str, Any]:
@@ -40,7 +36,7 @@ class ChoiceFields(fields.SharedFields, kw_only=True):
             "num_choices": self.n,
             "stop_tokens": self.stop_token_ids,
             "ignores_end": self.ignore_eos,
-            "with_usage": self.stream_options.include_usage is True,
+            "with_usage": (self.stream_options or {}).get("include_usage") is True,
             "with_details": self.with_details,
         }
 
