@@ -24,17 +24,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from potluck.errors import PotluckError, UsageError
 from potluck.p2p.ports import ANY
 from potluck.sentences import sentence
-from potluck_gateway.answers.answer import Answers, ModelFacts, Told
+from potluck_gateway.answers.answer import Answers, Embeddings, ModelFacts, Told
 from potluck_gateway.answers.answering import Answering, ChatModel
 from potluck_gateway.answers.models import Models
 from potluck_gateway.door import SOCKET_TIMEOUT_S, Connection, Door
 from potluck_gateway.formats import chat, completions, embeddings, listing, messages, ollama, responses
-from potluck_gateway.formats.embeddings import EmbeddingRequest, Embeddings
 from potluck_gateway.formats.fields import MAX_BODY_BYTES, parse_object
 from potluck_gateway.formats.writing import AnswerFormat, dumps, error_body
 from potluck_gateway.metrics import CONTENT_TYPE, GatewayMetrics
 from potluck_gateway.reply import refusal, stream, while_connected
-from potluck_gateway.requests import BadRequestError, ChatRequest
+from potluck_gateway.requests import BadRequestError, ChatRequest, EmbeddingRequest
 
 R = TypeVar("R")
 _Parse = Callable[[bytes], ChatRequest]
@@ -47,8 +46,8 @@ _ANSWERS: dict[str, tuple[_Parse, _Format]] = {
     "/v1/completions": (completions.parse_completion, completions.CompletionFormat),
     "/v1/responses": (responses.parse_response_request, responses.ResponseFormat),
     "/v1/messages": (messages.parse_message_request, messages.MessageFormat),
-    "/api/chat": (ollama.parse_ollama_chat, partial(ollama.OllamaFormat, is_chat=True)),
-    "/api/generate": (ollama.parse_ollama_generate, partial(ollama.OllamaFormat, is_chat=False)),
+    "/api/chat": (ollama.parse_ollama, partial(ollama.OllamaFormat, is_chat=True)),
+    "/api/generate": (ollama.parse_ollama, partial(ollama.OllamaFormat, is_chat=False)),
 }
 _parse_ollama = partial(embeddings.parse_embeddings, is_ollama=True)
 _EMBEDDINGS: dict[str, tuple[_ParseTexts, _WriteVectors]] = {

@@ -15,6 +15,7 @@ from potluck_gateway.answers.answer import (
     AnswerDetails,
     AnswerHop,
     Begun,
+    Embeddings,
     Kind,
     ModelFacts,
     Part,
@@ -23,7 +24,6 @@ from potluck_gateway.answers.answer import (
     Waiting,
 )
 from potluck_gateway.answers.models import LoadedModel, Models
-from potluck_gateway.formats.embeddings import Embeddings
 from potluck_gateway.requests import ChatRequest, Prompt
 from potluck_gateway.server import GatewayServer
 

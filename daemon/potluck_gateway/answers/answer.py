@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -136,6 +137,14 @@ class Answer:
 
 
 Answers = tuple[Answer, ...]  # the choices of a request, those of its first prompt first
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """One vector for each text, and how many tokens all texts have."""
+
+    vectors: tuple[Sequence[float], ...]
+    num_tokens: int
 
 
 @dataclass(frozen=True, slots=True)

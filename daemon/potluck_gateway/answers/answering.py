@@ -18,8 +18,7 @@ from typing import Protocol, TypeVar
 
 from potluck.client.leaving import Leaving
 from potluck.errors import PotluckError
-from potluck_gateway.answers.answer import Answer, Answers, ModelFacts, Part, Told
-from potluck_gateway.formats.embeddings import Embeddings
+from potluck_gateway.answers.answer import Answer, Answers, Embeddings, ModelFacts, Part, Told
 from potluck_gateway.requests import BadRequestError, ChatRequest, Prompt
 
 _log = logging.getLogger(__name__)

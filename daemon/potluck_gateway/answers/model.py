@@ -8,12 +8,23 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from transformers.generation.logits_process import LogitsProcessor, SequenceBiasLogitsProcessor
 
 from potluck.client import Session
 from potluck.client.outages import wait_text
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
-from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, Begun, Kind, ModelFacts, Told, Waiting
+from potluck_gateway.answers.answer import (
+    Answer,
+    AnswerDetails,
+    AnswerHop,
+    Begun,
+    Embeddings,
+    Kind,
+    ModelFacts,
+    Told,
+    Waiting,
+)
 from potluck_gateway.answers.completion import Options, Text, check_length, complete, max_positions
 from potluck_gateway.answers.conversations import Conversations
 from potluck_gateway.answers.following import EnoughError, Follower
@@ -21,8 +32,7 @@ from potluck_gateway.answers.forms import call_grammar
 from potluck_gateway.answers.grammar import Grammar, Grammars, closed
 from potluck_gateway.answers.prompts import Prepared, Prompts
 from potluck_gateway.answers.reader import Reader
-from potluck_gateway.answers.scoring import Bias, Scorer
-from potluck_gateway.formats.embeddings import Embeddings
+from potluck_gateway.answers.scoring import Scorer
 from potluck_gateway.requests import ChatRequest, Prompt
 
 _BEFORE = 8  # tokens of a prompt, with which the first ones of the answer are decoded
@@ -136,10 +146,7 @@ class SwarmChat:
         return Reader(prepared.form, request.tools, special=self._text.added.values(), thinks=prepared.thinks)
 
     def _echo(self, request: ChatRequest, tokens: torch.Tensor, follower: Follower, scorer: Scorer | None) -> None:
-        """Begin the answer with the prompt, or with the message that it continues."""
-        if request.messages:
-            follower.echo([request.messages[-1].content])
-            return
+        """Begin the answer with the prompt."""
         given: list[int] = tokens[0].tolist()
         pieces, scores = self._text.pieces(given), []
         if scorer is not None:
@@ -195,13 +202,13 @@ class SwarmChat:
             grammar.openings = [numbers[tag] for tag in begins if tag in numbers]
         return grammar
 
-    def _bias(self, request: ChatRequest) -> Bias | None:
+    def _bias(self, request: ChatRequest) -> LogitsProcessor | None:
         """Raises UsageError for tokens that the model doesn't have."""
         if not request.sampling.bias:
             return None
         if unknown := [token for token, _ in request.sampling.bias if token >= self._vocabulary]:
             raise UsageError(f"logit_bias names token {unknown[0]}, but this model has {self._vocabulary}")
-        return Bias(dict(request.sampling.bias))
+        return SequenceBiasLogitsProcessor({(token,): more for token, more in request.sampling.bias})
 
 
 def _end_tokens(model: Any, text: Text) -> tuple[int, ...]:

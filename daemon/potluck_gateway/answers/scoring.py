@@ -1,8 +1,8 @@
-"""Scores and biases single tokens while a model generates. Imports torch."""
+"""Scores single tokens while a model generates. Imports torch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from transformers.generation.logits_process import LogitsProcessor
@@ -44,15 +44,3 @@ class Scorer(LogitsProcessor):  # type: ignore[misc]
             found.append(self.score(token, offset))
             offset += len(pieces[place + 1])
         return found
-
-
-class Bias(LogitsProcessor):  # type: ignore[misc]
-    """Adds a number to the scores of some tokens. Source: OpenAI's `logit_bias`."""
-
-    def __init__(self, bias: Mapping[int, float]) -> None:
-        self._tokens = torch.tensor(list(bias))
-        self._more = torch.tensor(list(bias.values()))
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Shapes: input_ids [1, tokens] int64, scores [1, vocabulary]."""
-        return scores.index_add(1, self._tokens.to(scores.device), self._more.to(scores)[None])

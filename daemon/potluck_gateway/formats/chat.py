@@ -2,49 +2,39 @@
 
 Some fields are of other servers: `top_k` and its like, `chat_template_kwargs` and `continue_final_message` are vLLM's.
 Thinking, which the reference has no place for, is written as `reasoning_content` and as `reasoning`: programs look for
-one of them. Two fields are ours, as in `completions`: `max_wait_s` and `with_details`.
+one of them.
 """
 
 from __future__ import annotations
 
-import time
-from typing import Annotated, Any
-
-from msgspec import Meta
+from typing import Any, Literal
 
 from potluck.protocol.codec import builtins
-from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, Begun, Kind, Part, ToolCall
+from potluck.sentences import NOTHING, Sentence
+from potluck_gateway.answers.answer import Answer, Kind, Part, ToolCall
 from potluck_gateway.formats import fields
+from potluck_gateway.formats.completions import ChoiceFields, ChoiceFormat
 from potluck_gateway.formats.history import History
-from potluck_gateway.formats.scores import chat_scores
-from potluck_gateway.formats.writing import EVENTS, comment, error_body, event, new_id
-from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest
+from potluck_gateway.formats.writing import chat_scores
+from potluck_gateway.requests import BadRequestError, ChatRequest
 
-DONE = b"data: [DONE]\n\n"
-_REFUSED: fields.Refused = {
-    **{name: how for name, how in fields.GRAMMARS.items() if name != "json_schema"},
-    "functions": (([],), "use tools"),
-    "modalities": ((["text"],), "answers are texts"),
-}
+_REFUSED: fields.Refused = {**fields.GRAMMARS, "functions": "use tools"}
 
 
-class _Fields(fields.ChoiceFields, kw_only=True):
-    messages: Any = None
+class _Fields(ChoiceFields, kw_only=True):
+    messages: Any
     max_completion_tokens: fields.Limit | None = None
-    logprobs: bool | None = None
-    top_logprobs: Annotated[int, Meta(ge=0, le=fields.MAX_TOP_SCORES)] | None = None
-    response_format: Any = None
-    tools: Any = None
-    tool_choice: Any = None
-    parallel_tool_calls: bool | None = None
+    logprobs: bool = False
+    top_logprobs: fields.NumTop = 0
+    response_format: fields.AnswerForm | None = None
+    tools: tuple[dict[str, Any], ...] = ()
+    tool_choice: fields.Choice = "auto"
+    parallel_tool_calls: bool = True
     reasoning_effort: str | None = None
     enable_thinking: bool | None = None
     chat_template_kwargs: dict[str, Any] | None = None
-    continue_final_message: bool | None = None
-    add_generation_prompt: bool | None = None
-    json_schema: dict[str, Any] | None = None  # llama.cpp's
-    echo: bool | None = None
+    continue_final_message: bool = False
+    modalities: tuple[Literal["text"], ...] = ()
 
 
 def parse_chat(body: bytes) -> ChatRequest:
@@ -52,80 +42,54 @@ def parse_chat(body: bytes) -> ChatRequest:
     asked, ignored = fields.read_fields(fields.parse_object(body), _Fields, _REFUSED)
     history = History()
     history.add_all(asked.messages)
-    is_parallel = asked.parallel_tool_calls is not False
-    tools, left_out = fields.parse_tools(asked.tools, asked.tool_choice, is_parallel=is_parallel)
-    schema = fields.parse_schema(asked.response_format)
-    if asked.json_schema is not None:
-        schema = fields.parse_schema({"type": "json_object", "schema": asked.json_schema})
-    continues = _continues(asked, history.messages[-1])
-    limit = asked.max_tokens if asked.max_completion_tokens is None else asked.max_completion_tokens
+    functions = [tool.get("function") for tool in asked.tools]
+    tools, left_out = fields.parse_tools(functions, asked.tool_choice, is_parallel=asked.parallel_tool_calls)
+    last = history.messages[-1]
+    if asked.continue_final_message and (last.role != "assistant" or last.calls):
+        raise BadRequestError("continue_final_message needs a last message of the assistant, without calls")
+    if asked.max_completion_tokens is not None:
+        asked.max_tokens = asked.max_completion_tokens
     return ChatRequest(
         messages=tuple(history.messages),
-        max_tokens=fields.limit(limit),
-        echoes=continues and asked.echo is True,
-        continues=continues,
-        template_kwargs=fields.effort_switches(asked.reasoning_effort)
-        | fields.thinking_switches(asked.enable_thinking, None)
+        continues=asked.continue_final_message,
+        template_kwargs=fields.thinking_switches(asked.reasoning_effort, asked.enable_thinking)
         | (asked.chat_template_kwargs or {}),
-        schema=schema,
+        schema=fields.wanted_schema(asked.response_format),
         tools=tools,
-        num_top=_num_top(asked),
+        num_top=asked.top_logprobs if asked.logprobs else None,
         ignored=(*ignored, *left_out, *history.left_out),
         **asked.shared(),
     )
 
 
-def _continues(asked: _Fields, last: ChatMessage) -> bool:
-    if asked.continue_final_message is True and (last.role != "assistant" or last.calls):
-        raise BadRequestError("continue_final_message needs a last message of the assistant, without calls")
-    if asked.continue_final_message is True and asked.add_generation_prompt is True:
-        raise BadRequestError("continue_final_message leaves no room for add_generation_prompt: leave out one")
-    return asked.continue_final_message is True
-
-
-def _num_top(asked: _Fields) -> int | None:
-    """Return how many likely tokens a chat wants to see at each step; None if it wants no scores."""
-    if asked.top_logprobs and not asked.logprobs:
-        raise BadRequestError("top_logprobs needs logprobs: true")
-    return asked.top_logprobs or 0 if asked.logprobs else None
-
-
-class ChatFormat:
-    media_type = EVENTS
+class ChatFormat(ChoiceFormat):
+    kinds = ("chatcmpl", "chat.completion", "chat.completion.chunk")
+    nothing = {"delta": {}}  # noqa: RUF012
 
     def __init__(self, model: str, asked: ChatRequest) -> None:
-        self._asked = asked
-        self._shared = {"id": new_id("chatcmpl"), "created": int(time.time()), "model": model}
+        super().__init__(model, asked)
         self._begun: list[list[str]] = [[] for _ in range(asked.num_choices)]  # ids of the calls of each choice
 
-    def whole(self, answers: Answers) -> dict[str, Any]:
-        choices = [_choice(index, answer) for index, answer in enumerate(answers)]
-        counts = usage(answers, self._asked.num_choices)
-        return {**self._shared, "object": "chat.completion", "choices": choices, "usage": counts}
+    def said(self, answer: Answer) -> dict[str, Any]:
+        calls = {"tool_calls": [_written(call, call.arguments) for call in answer.calls]} if answer.calls else {}
+        thinking = _thoughts(answer.thinking) if answer.thinking else {}
+        content = answer.text or (None if calls else "")
+        message = {"role": "assistant", "content": content, "refusal": None, **thinking, **calls}
+        return {"message": message, "logprobs": None, **_logprobs(answer)}
 
     def begin(self) -> bytes:
-        start = {"role": "assistant", "content": ""}
-        return b"".join(self._chunk(index, start) for index in range(self._asked.num_choices))
+        start = {"delta": {"role": "assistant", "content": ""}}
+        return b"".join(self.chunk(index, start) for index in range(self.asked.num_choices))
 
-    def begun(self, begun: Begun) -> bytes:
-        return b""
-
-    def part(self, part: Part) -> bytes:
+    def piece(self, part: Part) -> dict[str, Any]:
         if part.call is not None:
-            return self._chunk(part.index, {"tool_calls": [self._call(part.index, part.call, part.text)]})
+            return {"delta": {"tool_calls": [self._call(part.index, part.call, part.text)]}}
         said = _thoughts(part.text) if part.kind is Kind.THINKING else {"content": part.text}
-        return self._chunk(part.index, said, **_logprobs(part))
+        return {"delta": said, **_logprobs(part)}
 
     def wait(self, sentence: Sentence) -> bytes:
-        return self._event([], potluck=builtins(sentence)) if self._asked.with_details else comment(sentence)
-
-    def end(self, answers: Answers) -> bytes:
-        ends = [self._chunk(index, {}, answer.reason, **details(answer)) for index, answer in enumerate(answers)]
-        counts = usage(answers, self._asked.num_choices)
-        return b"".join(ends) + (self._event([], usage=counts) if self._asked.with_usage else b"") + DONE
-
-    def failure(self, sentence: Sentence) -> bytes:
-        return event(error_body(sentence, 500))
+        is_told = self.asked.with_details and sentence != NOTHING
+        return self.event([], potluck=builtins(sentence)) if is_told else super().wait(sentence)
 
     def _call(self, index: int, call: ToolCall, text: str) -> dict[str, Any]:
         """Return new text of the arguments of a call. Only the first has the name."""
@@ -134,24 +98,6 @@ class ChatFormat:
             return {"index": begun.index(call.call_id), "function": {"arguments": text}}
         begun.append(call.call_id)
         return {"index": len(begun) - 1, **_written(call, text)}
-
-    def _chunk(self, index: int, delta: dict[str, Any], reason: str | None = None, **more: object) -> bytes:
-        return self._event([{"index": index, "delta": delta, "finish_reason": reason, **more}])
-
-    def _event(self, choices: list[dict[str, Any]], **more: object) -> bytes:
-        return event({**self._shared, "object": "chat.completion.chunk", "choices": choices, **more})
-
-
-def _choice(index: int, answer: Answer) -> dict[str, Any]:
-    calls = {"tool_calls": [_written(call, call.arguments) for call in answer.calls]} if answer.calls else {}
-    thinking = _thoughts(answer.thinking) if answer.thinking else {}
-    content = answer.text or (None if calls else "")
-    message = {"role": "assistant", "content": content, "refusal": None, **thinking, **calls}
-    return (
-        {"index": index, "message": message, "logprobs": None, "finish_reason": answer.reason}
-        | _logprobs(answer)
-        | details(answer)
-    )
 
 
 def _thoughts(text: str) -> dict[str, Any]:
@@ -163,22 +109,4 @@ def _written(call: ToolCall, arguments: str) -> dict[str, Any]:
 
 
 def _logprobs(scored: Answer | Part) -> dict[str, Any]:
-    return {"logprobs": chat_scores(scored.scores)} if scored.scores else {}
-
-
-def details(answer: Answer) -> dict[str, Any]:
-    """Return what a choice tells of the answer's tokens, speed and servers if that was asked for."""
-    return {} if answer.details is None else {"potluck": builtins(answer.details)}
-
-
-def usage(answers: Answers, num_choices: int) -> dict[str, Any]:
-    """Return the counts of tokens. Each prompt counts once, however many choices it has."""
-    firsts = answers[::num_choices]
-    prompt, answer = sum(one.prompt_tokens for one in firsts), sum(one.answer_tokens for one in answers)
-    return {
-        "prompt_tokens": prompt,
-        "completion_tokens": answer,
-        "total_tokens": prompt + answer,
-        "prompt_tokens_details": {"cached_tokens": sum(one.cached_tokens for one in firsts)},
-        "completion_tokens_details": {"reasoning_tokens": sum(one.thinking_tokens for one in answers)},
-    }
+    return {"logprobs": {"content": chat_scores(scored.scores), "refusal": None}} if scored.scores else {}

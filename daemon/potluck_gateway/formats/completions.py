@@ -1,99 +1,145 @@
-"""Reads and writes OpenAI's older completions, which go on with a text. Pure. Source: "Create completion".
+"""Reads and writes OpenAI's older completions, which go on with a text, and what chats share with them. Pure.
 
 Two fields are ours: `max_wait_s`, how long to wait for blocks that nobody serves, and `with_details`, for choices with
-their tokens, speed and servers in the field `potluck`.
+their tokens, speed and servers in the field `potluck`. Source: the API reference, "Create completion".
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from msgspec import Meta
 
-from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answers, Begun, Part, TokenScore
+from potluck.protocol.codec import builtins
+from potluck_gateway.answers.answer import Answer, Answers, Part, TokenScore
 from potluck_gateway.formats import fields
-from potluck_gateway.formats.chat import DONE, details, usage
-from potluck_gateway.formats.scores import completion_scores
-from potluck_gateway.formats.writing import EVENTS, comment, error_body, event, new_id
-from potluck_gateway.requests import BadRequestError, ChatRequest, Prompt
+from potluck_gateway.formats.writing import AnswerFormat, event, new_id, text_of
+from potluck_gateway.requests import ChatRequest
 
+MAX_CHOICES = 128
+_DONE = b"data: [DONE]\n\n"
 MAX_PROMPTS = 128
-_DEFAULT_TOKENS = 16  # as in the reference
-_REFUSED: fields.Refused = {**fields.GRAMMARS, "suffix": (("",), "the model only goes on with a text")}
+_REFUSED: fields.Refused = {**fields.GRAMMARS, "suffix": "the model only goes on with a text"}
 
 
-class _Fields(fields.ChoiceFields, kw_only=True):
-    prompt: Any = None
-    echo: bool | None = None
-    best_of: int | None = None
-    logprobs: Annotated[int, Meta(ge=0, le=fields.MAX_TOP_SCORES)] | None = None
+class ChoiceFields(fields.SharedFields, kw_only=True):
+    n: Annotated[int, Meta(ge=1, le=MAX_CHOICES)] = 1
+    stop_token_ids: Annotated[tuple[fields.Count, ...], Meta(max_length=1024)] = ()
+    ignore_eos: bool = False
+    stream_options: dict[str, Any] | None = None
+    with_details: bool = False
+
+    def shared(self) -> dict[str, Any]:
+        return fields.SharedFields.shared(self) | {
+            "num_choices": self.n,
+            "stop_tokens": self.stop_token_ids,
+            "ignores_end": self.ignore_eos,
+            "with_usage": (self.stream_options or {}).get("include_usage") is True,
+            "with_details": self.with_details,
+        }
+
+
+class ChoiceFormat(AnswerFormat, Protocol):
+    """Writes choices.
+
+    Attributes:
+        kinds: the names of ids, whole answers and chunks.
+        nothing: what the last chunk of a choice says.
+    """
+
+    kinds: tuple[str, str, str]
+    nothing: dict[str, Any]
+    asked: ChatRequest
+    shared: dict[str, Any]  # of all objects
+
+    def __init__(self, model: str, asked: ChatRequest) -> None:
+        self.asked = asked
+        self.shared = {"id": new_id(self.kinds[0]), "created": int(time.time()), "model": model}
+
+    def said(self, answer: Answer) -> dict[str, Any]:
+        """Return what a choice says as a whole."""
+
+    def piece(self, part: Part) -> dict[str, Any]:
+        """Return what a chunk says of a choice."""
+
+    def whole(self, answers: Answers) -> dict[str, Any]:
+        choices = [self._ended(index, answer, self.said(answer)) for index, answer in enumerate(answers)]
+        return {**self.shared, "object": self.kinds[1], "choices": choices, "usage": self._usage(answers)}
+
+    def part(self, part: Part) -> bytes:
+        return self.chunk(part.index, self.piece(part))
+
+    def end(self, answers: Answers) -> bytes:
+        ends = [self.event([self._ended(index, answer, self.nothing)]) for index, answer in enumerate(answers)]
+        counts = self.event([], usage=self._usage(answers)) if self.asked.with_usage else b""
+        return b"".join(ends) + counts + _DONE
+
+    def chunk(self, index: int, said: dict[str, Any]) -> bytes:
+        return self.event([{"index": index, **said, "finish_reason": None}])
+
+    def event(self, choices: list[dict[str, Any]], **more: object) -> bytes:
+        return event({**self.shared, "object": self.kinds[2], "choices": choices, **more})
+
+    def _ended(self, index: int, answer: Answer, said: dict[str, Any]) -> dict[str, Any]:
+        details = {} if answer.details is None else {"potluck": builtins(answer.details)}
+        return {"index": index, **said, "finish_reason": answer.reason, **details}
+
+    def _usage(self, answers: Answers) -> dict[str, Any]:
+        """Return the counts of tokens. Each prompt counts once, however many choices it has."""
+        firsts = answers[:: self.asked.num_choices]
+        prompt, answer = sum(one.prompt_tokens for one in firsts), sum(one.answer_tokens for one in answers)
+        return {
+            "prompt_tokens": prompt,
+            "completion_tokens": answer,
+            "total_tokens": prompt + answer,
+            "prompt_tokens_details": {"cached_tokens": sum(one.cached_tokens for one in firsts)},
+            "completion_tokens_details": {"reasoning_tokens": sum(one.thinking_tokens for one in answers)},
+        }
+
+
+class _Fields(ChoiceFields, kw_only=True):
+    prompt: fields.Prompts = ""
+    max_tokens: fields.Limit | None = 16  # as in the reference
+    echo: bool = False
+    logprobs: fields.NumTop | None = None
 
 
 def parse_completion(body: bytes) -> ChatRequest:
     """Parse a request as `parse_chat` does."""
     asked, ignored = fields.read_fields(fields.parse_object(body), _Fields, _REFUSED)
-    if asked.best_of not in (None, 1, asked.n):
-        raise BadRequestError("best_of is not supported here: ask for n and choose", code="unsupported_parameter")
     return ChatRequest(
-        prompts=_prompts(asked.prompt),
-        max_tokens=fields.limit(_DEFAULT_TOKENS if asked.max_tokens is None else asked.max_tokens),
-        echoes=asked.echo is True,
+        prompts=fields.prompts(asked.prompt, MAX_PROMPTS),
+        echoes=asked.echo,
         num_top=asked.logprobs,
         ignored=ignored,
         **asked.shared(),
     )
 
 
-def _prompts(given: Any) -> tuple[Prompt, ...]:
-    """Return the prompts of a request, which may also be a single one."""
-    items = given if isinstance(given, list) and given and type(given[0]) is not int else [given]
-    if not 1 <= len(items) <= MAX_PROMPTS or not all(map(_is_prompt, items)):
-        raise BadRequestError(f"prompt must be a text or a list of tokens, or a list of 1 to {MAX_PROMPTS} of these")
-    return tuple(item if isinstance(item, str) else tuple(item) for item in items)
+class CompletionFormat(ChoiceFormat):
+    kinds = ("cmpl", "text_completion", "text_completion")
+    nothing = {"text": "", "logprobs": None}  # noqa: RUF012
+
+    def said(self, answer: Answer | Part) -> dict[str, Any]:
+        return {"text": answer.text, "logprobs": _scores(answer.scores) if answer.scores else None}
+
+    def piece(self, part: Part) -> dict[str, Any]:
+        return self.said(part)
 
 
-def _is_prompt(item: object) -> bool:
-    if isinstance(item, list):
-        return bool(item) and all(type(token) is int and 0 <= token < 1 << 31 for token in item)
-    return isinstance(item, str) and bool(item)
+def _scores(scores: Sequence[TokenScore]) -> dict[str, Any]:
+    return {
+        "tokens": [text_of(score.token) for score in scores],
+        "token_logprobs": [score.logprob for score in scores],
+        "top_logprobs": [_top(score) for score in scores],
+        "text_offset": [score.offset for score in scores],
+    }
 
 
-class CompletionFormat:
-    media_type = EVENTS
-
-    def __init__(self, model: str, asked: ChatRequest) -> None:
-        self._asked = asked
-        self._shared = {"id": new_id("cmpl"), "object": "text_completion", "created": int(time.time()), "model": model}
-
-    def whole(self, answers: Answers) -> dict[str, Any]:
-        choices = [_choice(n, one.text, one.reason, one.scores) | details(one) for n, one in enumerate(answers)]
-        return {**self._shared, "choices": choices, "usage": usage(answers, self._asked.num_choices)}
-
-    def begin(self) -> bytes:
-        return b""
-
-    def begun(self, begun: Begun) -> bytes:
-        return b""
-
-    def part(self, part: Part) -> bytes:
-        return event({**self._shared, "choices": [_choice(part.index, part.text, None, part.scores)]})
-
-    def wait(self, sentence: Sentence) -> bytes:
-        return comment(sentence)
-
-    def end(self, answers: Answers) -> bytes:
-        last = [_choice(n, "", one.reason) | details(one) for n, one in enumerate(answers)]
-        ends = [event({**self._shared, "choices": [choice]}) for choice in last]
-        counts = event({**self._shared, "choices": [], "usage": usage(answers, self._asked.num_choices)})
-        return b"".join(ends) + (counts if self._asked.with_usage else b"") + DONE
-
-    def failure(self, sentence: Sentence) -> bytes:
-        return event(error_body(sentence, 500))
-
-
-def _choice(index: int, text: str, reason: str | None, scores: Sequence[TokenScore] = ()) -> dict[str, Any]:
-    logprobs = completion_scores(scores) if scores else None
-    return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": reason}
+def _top(score: TokenScore) -> dict[str, float] | None:
+    """Return the likely tokens and the chosen one; None for the first token of a text."""
+    if score.logprob is None:
+        return None
+    return {text_of(one.token): one.logprob for one in score.top} | {text_of(score.token): score.logprob}

@@ -6,49 +6,23 @@ import base64
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from potluck_gateway.formats.fields import Count, parse_object, read_fields
-from potluck_gateway.requests import BadRequestError, Prompt
+from potluck_gateway.answers.answer import Embeddings
+from potluck_gateway.formats.fields import Prompts, parse_object, prompts, read_fields
+from potluck_gateway.requests import BadRequestError, EmbeddingRequest
 
 MAX_INPUTS = 2048  # as in OpenAI's reference
-_Input = str | list[str | Count | list[Count]]
 
 
 class _Fields(Struct, kw_only=True):
     model: str | None = None
-    input: _Input = ""
-    encoding_format: Literal["float", "base64"] | None = None
+    input: Prompts = ""
+    encoding_format: Literal["float", "base64"] = "float"
     dimensions: Annotated[int, Meta(ge=1)] | None = None
     truncate: bool | None = None  # Ollama's
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingRequest:
-    """A request for vectors.
-
-    Attributes:
-        dimensions: of the vectors; None: all that the model has.
-        is_cut: texts that are too long are cut; else they are refused.
-    """
-
-    texts: tuple[Prompt, ...]
-    model: str | None
-    ignored: tuple[str, ...]
-    dimensions: int | None = None
-    is_base64: bool = False
-    is_cut: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Embeddings:
-    """One vector for each text, and how many tokens all texts have."""
-
-    vectors: tuple[Sequence[float], ...]
-    num_tokens: int
 
 
 def parse_embeddings(body: bytes, *, is_ollama: bool = False) -> EmbeddingRequest:
@@ -58,7 +32,7 @@ def parse_embeddings(body: bytes, *, is_ollama: bool = False) -> EmbeddingReques
         given["input"] = given.pop("prompt")
     asked, ignored = read_fields(given, _Fields, {})
     return EmbeddingRequest(
-        () if is_ollama and not asked.input else _texts(asked.input),
+        () if is_ollama and not asked.input else prompts(asked.input, MAX_INPUTS),
         asked.model,
         ignored,
         asked.dimensions,
@@ -85,27 +59,11 @@ def ollama_embeddings(_: str, asked: EmbeddingRequest, found: Embeddings) -> dic
     return {"embedding": next(iter(_vectors(asked, found)), [])}
 
 
-def _texts(given: _Input) -> tuple[Prompt, ...]:
-    """Return the texts of an input, which may be one text, the tokens of one, or a list of either."""
-    if isinstance(given, str):
-        texts: list[Any] = [given]
-    elif all(isinstance(item, int) for item in given):
-        texts = [given]
-    else:
-        texts = list(given)
-    if len(texts) > MAX_INPUTS or not all(isinstance(text, str | list) and text for text in texts):
-        raise BadRequestError(f"input must be a text, its tokens, or a list of 1 to {MAX_INPUTS} of them")
-    return tuple(text if isinstance(text, str) else tuple(text) for text in texts)
-
-
 def _vectors(asked: EmbeddingRequest, found: Embeddings) -> list[list[float]]:
     """Return the vectors at the length that was asked for. Raises BadRequestError if they are shorter."""
-    wanted = asked.dimensions
-    if wanted is None:
-        return [list(vector) for vector in found.vectors]
-    if any(len(vector) < wanted for vector in found.vectors):
+    if any(len(vector) < (asked.dimensions or 0) for vector in found.vectors):
         raise BadRequestError(f"dimensions must be at most {len(found.vectors[0])}: this model has no more")
-    return [_scaled(vector[:wanted]) for vector in found.vectors]
+    return [_scaled(vector[: asked.dimensions]) for vector in found.vectors]
 
 
 def _scaled(vector: Sequence[float]) -> list[float]:

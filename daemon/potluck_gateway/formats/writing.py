@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from potluck.protocol.codec import builtins
 from potluck.sentences import Sentence
-from potluck_gateway.answers.answer import Answer, Answers, Begun, Kind, Part, ToolCall
+from potluck_gateway.answers.answer import Answer, Answers, Begun, Kind, Likely, Part, TokenScore, ToolCall
 from potluck_gateway.requests import COMMENT
 
 EVENTS, LINES = "text/event-stream", "application/x-ndjson"
@@ -22,26 +22,33 @@ class AnswerFormat(Protocol):
     Either at once with `whole`, or as a stream: `begin`, `begun`, some `part` and `wait`, then `end`.
     """
 
-    media_type: str  # of a stream
+    media_type: str = EVENTS  # of a stream
 
     def whole(self, answers: Answers) -> dict[str, Any]:
         """Return the answer as one JSON object."""
 
     def begin(self) -> bytes:
         """Return what a stream begins with, which may be sent before anything is known of the answer."""
+        return b""
 
     def begun(self, begun: Begun) -> bytes:
         """Return what comes before the first part. It is called once for each choice."""
+        return b""
 
     def part(self, part: Part) -> bytes: ...
 
     def wait(self, sentence: Sentence) -> bytes:
-        """Return a note that the answer has to wait, or, with an empty sentence, a sign of life."""
+        """Return a note that the answer has to wait, or, with an empty sentence, a sign of life.
+
+        Readers of events skip such a line.
+        """
+        return f"{COMMENT}{sentence}\n\n".encode()
 
     def end(self, answers: Answers) -> bytes: ...
 
     def failure(self, sentence: Sentence) -> bytes:
         """Return the end of a stream whose answer failed."""
+        return event(error_body(sentence, 500))
 
 
 @dataclass(slots=True)
@@ -50,59 +57,51 @@ class Block:
 
     Attributes:
         number: of the blocks of this answer, from 0.
-        pieces: the texts of its parts so far.
     """
 
     number: int
     kind: Kind
     call: ToolCall | None
-    pieces: list[str] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
 
     @property
     def text(self) -> str:
-        return "".join(self.pieces)
+        return "".join(part.text for part in self.parts)
 
 
-class BlockWriter(Protocol):
-    """Writes the events of blocks, for formats whose streams say where each begins and ends."""
+class BlockFormat(AnswerFormat, Protocol):
+    """Writes a single answer as blocks, for formats whose streams say where each begins and ends.
+
+    Attributes:
+        blocks: those so far. All but the last have ended.
+    """
+
+    blocks: list[Block]
 
     def opened(self, block: Block) -> bytes: ...
 
-    def more(self, block: Block, text: str) -> bytes: ...
+    def more(self, block: Block, part: Part) -> bytes: ...
 
     def closed(self, block: Block) -> bytes: ...
 
-
-class Blocks:
-    """Joins the parts of one answer to blocks. A part of another kind or call closes the open block."""
-
-    def __init__(self, writer: BlockWriter) -> None:
-        self._writer = writer
-        self._open: Block | None = None
-        self.made: list[Block] = []  # also the open one, which is the last
-
-    def add(self, part: Part) -> bytes:
-        """Return the events of a part: the end of the block before it, the beginning of its own, its text."""
-        said, block = b"", self._open
-        call_id = part.call and part.call.call_id
-        if block is None or (block.kind, block.call and block.call.call_id) != (part.kind, call_id):
-            said = self.close()
-            block = self._open = Block(len(self.made), part.kind, part.call)
-            self.made.append(block)
-            said += self._writer.opened(block)
-        if not part.text:
-            return said
-        block.pieces.append(part.text)
-        return said + self._writer.more(block, part.text)
+    def part(self, part: Part) -> bytes:
+        """Return the events of a part. One of another kind or call ends the block before it and begins its own."""
+        said, call_id = b"", part.call and part.call.call_id
+        last = self.blocks[-1] if self.blocks else None
+        if last is None or (last.kind, last.call and last.call.call_id) != (part.kind, call_id):
+            said, last = self.close(), Block(len(self.blocks), part.kind, part.call)
+            self.blocks.append(last)
+            said += self.opened(last)
+        last.parts.append(part)
+        return said + (self.more(last, part) if part.text else b"")
 
     def close(self) -> bytes:
-        """Return the end of the open block, if there is one."""
-        block, self._open = self._open, None
-        return b"" if block is None else self._writer.closed(block)
+        """Return the end of the last block, if there is one."""
+        return self.closed(self.blocks[-1]) if self.blocks else b""
 
     def finish(self, answer: Answer) -> bytes:
         """Close the last block. If no part has come, make those of the whole answer first."""
-        said = b"" if self.made else b"".join(self.add(part) for part in _parts(answer))
+        said = b"" if self.blocks else b"".join(map(self.part, _parts(answer)))
         return said + self.close()
 
 
@@ -111,7 +110,7 @@ def _parts(answer: Answer) -> Iterator[Part]:
     if answer.thinking:
         yield Part(answer.thinking, kind=Kind.THINKING)
     if answer.text or not (answer.thinking or answer.calls):
-        yield Part(answer.text)
+        yield Part(answer.text, answer.scores)
     for call in answer.calls:
         yield Part(call.arguments, kind=Kind.CALL, call=call)
 
@@ -125,17 +124,25 @@ def event(value: object, name: str = "") -> bytes:
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + dumps(value) + b"\n\n"
 
 
-def comment(text: object) -> bytes:
-    """Return a line for people; readers of events skip it."""
-    return f"{COMMENT}{text}\n\n".encode()
+def chat_scores(scores: Sequence[TokenScore]) -> list[dict[str, Any]]:
+    """Return the scores of tokens, as OpenAI's chats have them in `content`."""
+    return [_score(score) | {"top_logprobs": [_score(one) for one in score.top]} for score in scores]
+
+
+def _score(score: TokenScore | Likely) -> dict[str, Any]:
+    return {"token": text_of(score.token), "logprob": score.logprob, "bytes": list(score.token)}
+
+
+def text_of(token: bytes) -> str:
+    """Return the text of a token, which may be only a piece of a letter."""
+    return token.decode(errors="replace")
 
 
 def error_body(sentence: Sentence, status: int, code: str | None = None) -> dict[str, Any]:
     """Return the object of an error; `potluck` in it is the message with its id and arguments."""
     kind = "invalid_request_error" if status < 500 else "server_error"
-    return {
-        "error": {"message": str(sentence), "type": kind, "param": None, "code": code, "potluck": builtins(sentence)}
-    }
+    told = {"message": str(sentence), "type": kind, "param": None, "code": code, "potluck": builtins(sentence)}
+    return {"error": told}
 
 
 def dumps(value: object) -> bytes:

@@ -6,11 +6,12 @@ import pytest
 import torch
 from helpers.client_world import world
 from potluck_gateway.answers.completion import Completion, Options, complete
-from potluck_gateway.answers.scoring import Bias, Scorer
+from potluck_gateway.answers.scoring import Scorer
 from potluck_gateway.requests import Sampling
+from transformers import SequenceBiasLogitsProcessor
 
 PROMPT = torch.tensor([[5, 6, 7, 8, 9, 5, 6, 7]])
-COPY = Bias(dict.fromkeys((5, 6, 7, 8, 9), 9.0))  # so that the text repeats itself
+COPY = SequenceBiasLogitsProcessor({(token,): 9.0 for token in range(5, 10)})  # so that the text repeats itself
 
 
 def test_a_checkpoint_that_switches_the_cache_off_is_generated_without_drafts() -> None:

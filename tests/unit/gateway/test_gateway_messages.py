@@ -5,34 +5,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import anthropic
+import httpx2
 import pytest
-from helpers.words_model import TOKEN, Words, call, running, server_of, thought
-from potluck_gateway.answers.answer import ToolCall
-from potluck_gateway.formats.messages import parse_message_request
+from helpers.words_model import TOKEN, Words
+from potluck_gateway.answers.answer import Answer, Begun, Part, ToolCall
+from potluck_gateway.formats.messages import MessageFormat, parse_message_request
 from potluck_gateway.requests import ANY_OBJECT, BadRequestError, ChatMessage, ChatRequest, ContextLengthError
 from potluck_gateway.server import GatewayServer
 
 from potluck.errors import PotluckError, SwarmError
+from potluck.sentences import NOTHING
 
 HELLO: Any = [{"role": "user", "content": "Hello"}]
 THINKS: Any = {"type": "enabled", "budget_tokens": 1024}
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
-CLOCK = ToolCall("call_2", "clock", "")
 ADD = {"name": "add", "description": "Add.", "input_schema": {"type": "object", "properties": {"a": {}}}}
 SEARCH = {"type": "web_search_20250305", "name": "web_search"}
-
-
-@pytest.fixture
-def model() -> Words:
-    made = Words(thought("Hm"), thought("."), "", "Guten ", "Tag", call('{"a": '), call("1}"), call("{}", CLOCK))
-    made.may_end.set()
-    return made
-
-
-@pytest.fixture
-def server(model: Words) -> Iterator[GatewayServer]:
-    with running(server_of(model), model) as made:
-        yield made
 
 
 @pytest.fixture
@@ -63,6 +51,22 @@ def test_anthropics_client_reads_thinking_text_and_calls(
     calls = [(block.id, block.name, block.input) for block in answer.content if block.type == "tool_use"]
     assert calls == [("call_1", "add", {"a": 1}), ("call_2", "clock", {})]
     assert (answer.stop_reason, answer.usage.input_tokens, answer.usage.output_tokens) == ("tool_use", 1, 3)
+
+
+def test_signs_of_life_come_first_then_the_prompts_tokens_and_last_how_many_were_known() -> None:
+    written = MessageFormat("m", parse())
+    said = written.begin() + written.wait(NOTHING) + written.begun(Begun(7)) + written.part(Part("Hi"))
+    said += written.end((Answer("Hi", "stop", 7, 1, cached_tokens=4),))
+    answer = httpx2.Response(200, headers={"Content-Type": written.media_type}, content=said)
+    fake = httpx2.Client(transport=httpx2.MockTransport(lambda _: answer))
+    with (
+        anthropic.Anthropic(base_url="http://gateway", api_key=TOKEN, http_client=fake) as client,
+        client.messages.stream(model="m", max_tokens=9, messages=HELLO) as stream,
+    ):
+        first: Any = next(stream)
+        begun, ended = first.message.usage.input_tokens, stream.get_final_message()
+    assert (first.type, begun, ended.content[0].type) == ("message_start", 7, "text")
+    assert (ended.usage.input_tokens, ended.usage.cache_read_input_tokens) == (3, 4)
 
 
 def test_the_tokens_of_a_request_are_counted(client: anthropic.Anthropic) -> None:

@@ -24,11 +24,17 @@ from potluck_gateway.answers.completion import Completion, Decoder, Draw, Option
 from potluck_gateway.answers.grammar import Grammars, closed
 from potluck_gateway.answers.model import SwarmChat
 from potluck_gateway.answers.prompts import Prompts, plain_prompt
-from potluck_gateway.answers.scoring import Bias, Scorer
+from potluck_gateway.answers.scoring import Scorer
 from potluck_gateway.answers.templates import BoundedRenderer, TemplateLimits
 from potluck_gateway.requests import ChatMessage, ChatRequest, Sampling, Tool, Tools
 from tokenizers import decoders, models
-from transformers import AutoModelForCausalLM, GenerationConfig, LlamaConfig, PreTrainedTokenizerFast
+from transformers import (
+    AutoModelForCausalLM,
+    GenerationConfig,
+    LlamaConfig,
+    PreTrainedTokenizerFast,
+    SequenceBiasLogitsProcessor,
+)
 from transformers.generation.logits_process import (
     MinPLogitsWarper,
     TemperatureLogitsWarper,
@@ -279,7 +285,7 @@ def test_a_seed_draws_the_same_whatever_other_threads_draw() -> None:
 
 
 def test_a_scorer_sees_the_scores_before_anything_changes_them() -> None:
-    scorer, bias = Scorer(2, lambda token: bytes([65 + token])), Bias({1: 100.0})
+    scorer, bias = Scorer(2, lambda token: bytes([65 + token])), SequenceBiasLogitsProcessor({(1,): 100.0})
     scores = torch.tensor([[1.0, 0.0, 3.0]])
     steps = Options(1, sampling=Sampling(2.0, seed=1), steps=(scorer, bias)).generate_options(1, None)[
         "logits_processor"

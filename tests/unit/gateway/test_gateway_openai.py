@@ -6,12 +6,11 @@ from typing import Any
 
 import openai
 import pytest
-from helpers.words_model import TOKEN, Words, call, running, server_of, thought
+from helpers.words_model import TOKEN, call, thought
 from potluck_gateway.answers.answer import Answer, Likely, TokenScore, ToolCall
 from potluck_gateway.formats.chat import ChatFormat, parse_chat
-from potluck_gateway.formats.completions import parse_completion
+from potluck_gateway.formats.completions import CompletionFormat, parse_completion
 from potluck_gateway.formats.responses import ResponseFormat, parse_response_request
-from potluck_gateway.formats.scores import chat_scores, completion_scores
 from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, Sampling
 from potluck_gateway.server import GatewayServer
 
@@ -20,22 +19,8 @@ from potluck.sentences import verbatim
 
 HELLO: Any = [{"role": "user", "content": "Hello"}]
 ADD = {"name": "add", "description": "Add.", "parameters": {"properties": {"a": {}}}}
-CLOCK = ToolCall("call_2", "clock", "")
 IMAGE = {"type": "image_url", "image_url": {"url": "x"}}
 TOOLS: Any = [{"type": "function", "function": ADD}, {"type": "function", "function": {"name": "clock"}}]
-
-
-@pytest.fixture
-def model() -> Words:
-    made = Words(thought("Hm"), thought("."), "Guten ", "Tag", call('{"a": '), call("1}"), call("{}", CLOCK))
-    made.may_end.set()
-    return made
-
-
-@pytest.fixture
-def server(model: Words) -> Iterator[GatewayServer]:
-    with running(server_of(model), model) as made:
-        yield made
 
 
 @pytest.fixture
@@ -226,16 +211,15 @@ def test_a_prompt_is_a_text_tokens_or_several_of_these(prompt: Any, wanted: Any)
 
 def test_an_answer_goes_on_with_the_last_message_if_that_is_wanted() -> None:
     history = [*HELLO, {"role": "assistant", "content": "Gu"}]
-    fields = {"continue_final_message": True, "add_generation_prompt": False, "echo": True}
+    fields = {"continue_final_message": True}
     asked = chat(messages=history, **fields)
-    assert (asked.continues, asked.echoes, asked.ignored) == (True, True, ())
-    assert (chat(messages=history, echo=True).continues, chat(messages=history, echo=True).echoes) == (False, False)
+    assert (asked.continues, asked.ignored) == (True, ())
+    assert not chat(messages=history).continues
     with pytest.raises(BadRequestError, match="continue_final_message needs"):
         chat(**fields)
 
 
 NAMED = {"type": "function", "function": {"name": "add"}}
-ALLOWED = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [NAMED]}}
 
 
 @pytest.mark.parametrize(
@@ -245,8 +229,7 @@ ALLOWED = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools
         ("auto", ["add", "clock"], []),
         ("required", ["add", "clock"], ["add", "clock"]),
         (NAMED, ["add", "clock"], ["add"]),
-        (ALLOWED, ["add"], ["add"]),
-        ({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "add"}]}, ["add"], []),
+        ({"type": "function", "name": "add"}, ["add", "clock"], ["add"]),
     ],
 )
 def test_tools_are_offered_as_the_choice_says(choice: Any, offered: list[str], must_call: list[str]) -> None:
@@ -276,8 +259,9 @@ def test_functions_are_tools_and_other_kinds_are_left_out_and_named() -> None:
         ({"tools": TOOLS, "tool_choice": "any"}, None),
         ({"tools": [], "tool_choice": "required"}, None),
         ({"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "sub"}}}, None),
-        ({"modalities": ["text", "audio"]}, "unsupported_parameter"),
-        ({"guided_json": {}}, "unsupported_parameter"),
+        ({"modalities": ["text", "audio"]}, None),
+        ({"guided_json": {"type": "object"}}, "unsupported_parameter"),
+        ({"json_schema": {"type": "object"}}, "unsupported_parameter"),
         ({"response_format": {"type": "json_schema"}}, None),
         ({"messages": [{"role": "user", "content": [IMAGE]}]}, "unsupported_content"),
         ({"messages": [*HELLO, {"role": "user", "content": "x", "images": ["AA=="]}]}, "unsupported_content"),
@@ -294,7 +278,7 @@ def test_what_would_change_the_meaning_is_refused(fields: dict[str, Any], code: 
     [
         {"n": 1, "logprobs": False, "top_logprobs": 0, "tools": [], "stop": None, "logit_bias": {}, "functions": []},
         {"modalities": ["text"], "response_format": {"type": "text"}, "tool_choice": "auto", "max_tokens": None},
-        {"stream_options": None, "temperature": 1, "presence_penalty": 0, "add_generation_prompt": True},
+        {"stream_options": None, "temperature": 1, "presence_penalty": 0},
     ],
 )
 def test_neutral_values_are_no_error_and_not_named(fields: dict[str, Any]) -> None:
@@ -311,7 +295,7 @@ def test_fields_without_effect_are_named_and_no_more_than_some() -> None:
         include=["x"],
         metadata={},
     )
-    assert set(asked.ignored) == {"include", "metadata", "store", "summary", "verbosity"}
+    assert asked.ignored == ("metadata", "store")
     assert len(chat(**{f"field_{n}": 1 for n in range(1000)}).ignored) < 100
     left = [*HELLO, {"role": "assistant", "content": [IMAGE] * 1000}]
     assert len(chat(messages=left, tools=[{"type": "a"}] * 1000).ignored) < 100
@@ -390,8 +374,6 @@ def test_items_of_a_response_become_the_messages_of_a_chat() -> None:
             {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "So"}]},
             {"type": "custom_tool_call", "call_id": "call_3", "name": "apply_patch", "input": "*** Begin"},
             {"type": "custom_tool_call_output", "call_id": "call_3", "output": [{"type": "input_image"}]},
-            {"type": "local_shell_call", "id": "call_4", "action": {"command": ["ls"]}},
-            {"type": "local_shell_call_output", "id": "call_4", "output": None},
             {"type": "web_search_call", "id": "ws_1", "status": "completed"},
             {"type": "item_reference", "id": "x"},
             {"role": "user", "content": "Go on."},
@@ -407,11 +389,9 @@ def test_items_of_a_response_become_the_messages_of_a_chat() -> None:
         ChatMessage("tool", "2", call_id="call_2"),
         ChatMessage("assistant", "", (ToolCall("call_3", "apply_patch", '{"arguments": "*** Begin"}'),), thinking="So"),
         ChatMessage("tool", "", call_id="call_3"),
-        ChatMessage("assistant", "", (ToolCall("call_4", "local_shell", '{"command": ["ls"]}'),)),
-        ChatMessage("tool", "", call_id="call_4"),
         ChatMessage("user", "Go on."),
     ]
-    assert asked.ignored == ("input[0].content[0]", "input[9].content[0]", "input[12]", "input[13]")
+    assert asked.ignored == ("input[0].content[0]", "input[9].content[0]", "input[10]", "input[11]")
 
 
 @pytest.mark.parametrize(
@@ -436,8 +416,14 @@ def test_scores_are_written_as_the_reference_says() -> None:
     scores = (TokenScore(b"a", -0.5, 0, (Likely(b"a", -0.5), Likely(b"\xc3", -1.0))),)
     first = {"token": "a", "logprob": -0.5, "bytes": [97]}
     second = {"token": "\ufffd", "logprob": -1.0, "bytes": [0xC3]}
-    assert chat_scores(scores)["content"] == [first | {"top_logprobs": [first, second]}]
-    assert completion_scores((TokenScore(b"b", None, 0), *scores)) == {
+    content = [first | {"top_logprobs": [first, second]}]
+    (choice,) = ChatFormat("m", chat()).whole((Answer("a", "stop", 1, 1, scores),))["choices"]
+    assert choice["logprobs"]["content"] == content
+    (item,) = ResponseFormat("m", response()).whole((Answer("a", "stop", 1, 1, scores),))["output"]
+    assert item["content"][0]["logprobs"] == content
+    echoed = Answer("ba", "stop", 1, 1, (TokenScore(b"b", None, 0), *scores))
+    (choice,) = CompletionFormat("m", completion()).whole((echoed,))["choices"]
+    assert choice["logprobs"] == {
         "tokens": ["b", "a"],
         "token_logprobs": [None, -0.5],
         "top_logprobs": [None, {"a": -0.5, "\ufffd": -1.0}],
