@@ -15,7 +15,7 @@ from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck_gateway.answers.answer import Answer, AnswerDetails, AnswerHop, Kind, ModelFacts, OnWait, Part
 from potluck_gateway.answers.completion import Options, Text, check_length, complete, max_positions
-from potluck_gateway.answers.conversations import Conversations
+from potluck_gateway.answers.conversations import Conversations, Thoughts
 from potluck_gateway.answers.following import EnoughError, Follower
 from potluck_gateway.answers.forms import call_grammar
 from potluck_gateway.answers.grammar import Grammar, Grammars, closed
@@ -23,7 +23,7 @@ from potluck_gateway.answers.prompts import Prepared, Prompts
 from potluck_gateway.answers.reader import Reader
 from potluck_gateway.answers.scoring import Bias, Scorer
 from potluck_gateway.formats.embeddings import Embeddings
-from potluck_gateway.requests import ChatRequest, Prompt
+from potluck_gateway.requests import ChatMessage, ChatRequest, Prompt
 
 _BEFORE = 8  # tokens of a prompt, with which the first ones of the answer are decoded
 
@@ -40,6 +40,7 @@ class SwarmChat:
         self._ends = _end_tokens(model, text)
         self._grammars = Grammars(text.tokenizer, self._ends)
         self._conversations = Conversations(model)
+        self._thoughts = Thoughts()
         self._waiting: dict[object, OnWait] = {}  # answer -> its `on_wait`
         config = model.config.get_text_config(decoder=True)
         self._vocabulary: int = config.vocab_size
@@ -55,6 +56,7 @@ class SwarmChat:
         on_wait: OnWait = lambda _: None,
     ) -> Answer:
         """Answer a request of messages or of one prompt. Raises PotluckError, and what the callbacks raise."""
+        request = self._thoughts.restored(request)
         prepared = self._prompts.prepare(request)
         tokens: list[int] = prepared.tokens[0].tolist()
         max_tokens = self._room(request, prepared.tokens)
@@ -80,25 +82,27 @@ class SwarmChat:
         if request.echoes:
             self._echo(request, prepared.tokens, follower, scorer)
         if max_tokens:
-            with self._hearing(on_wait), self._conversing(tokens, max_tokens, request, follower) as session:
+            with self._hearing(on_wait), self._conversing(prepared.tokens[0], max_tokens, request, follower) as session:
                 cached = session.position
                 with contextlib.suppress(EnoughError):
                     complete(self._model, prepared.tokens, options, follower.note, session=session)
                 details = _details(follower, session) if request.with_details else None
         is_cut = len(follower.tokens) >= max_tokens and not follower.has_ended(options.ends or ())
         follower.finish(is_cut=is_cut)
+        said = ChatMessage("assistant", follower.said(Kind.TEXT), follower.calls, thinking=follower.said(Kind.THINKING))
+        self._thoughts.note(request, said)
         is_whole = grammar is None or follower.stop is not None or bool(follower.calls) or grammar.is_whole
         is_cut = is_cut or not is_whole
         times_s = follower.times_s
         return Answer(
-            follower.said(Kind.TEXT),
+            said.content,
             "length" if is_cut else "tool_calls" if follower.calls else "stop",
             len(tokens),
             len(follower.tokens),
             tuple(follower.scores),
             details,
-            follower.calls,
-            follower.said(Kind.THINKING),
+            said.calls,
+            said.thinking,
             follower.thinking_tokens,
             cached,
             follower.stop,
@@ -108,7 +112,7 @@ class SwarmChat:
 
     def count(self, request: ChatRequest) -> int:
         """Return how many tokens the prompt of a request has. Raises PotluckError."""
-        return int(self._prompts.prepare(request).tokens.shape[1])
+        return int(self._prompts.prepare(self._thoughts.restored(request)).tokens.shape[1])
 
     def embed(self, texts: Sequence[Prompt], *, is_cut: bool = False) -> Embeddings:
         """Return the mean of the last hidden states of each text, of length 1. Raises PotluckError."""
@@ -154,17 +158,17 @@ class SwarmChat:
 
     @contextlib.contextmanager
     def _conversing(
-        self, tokens: list[int], max_tokens: int, request: ChatRequest, follower: Follower
+        self, tokens: torch.Tensor, max_tokens: int, request: ChatRequest, follower: Follower
     ) -> Iterator[Session]:
-        """Lend the session of this conversation, and keep it unless the swarm fails."""
-        conversation = self._conversations.begin(tokens, len(tokens) + max_tokens, request.max_wait_s, request.owner)
+        """Lend the session of this conversation, and keep it unless the swarm fails. Shapes: tokens [tokens], int64."""
+        conversation = self._conversations.begin(tokens, len(tokens) + max_tokens, request)
         is_whole = False
         try:
             yield conversation.session
             is_whole = True
         finally:
             if is_whole:
-                self._conversations.keep(conversation, tokens + follower.tokens)
+                self._conversations.keep(conversation, follower.tokens)
             else:
                 conversation.close()
 
