@@ -36,7 +36,7 @@ class SwarmChat:
         self.name = name
         self._model = model
         self._text = text
-        self._prompts = Prompts(text)
+        self._prompts = Prompts(text, max_positions(model.config))
         self._ends = _end_tokens(model, text)
         self._grammars = Grammars(text.tokenizer, self._ends)
         self._conversations = Conversations(model)
@@ -58,8 +58,8 @@ class SwarmChat:
         """Answer a request of messages or of one prompt. Raises PotluckError, and what the callbacks raise."""
         request = self._thoughts.restored(request)
         prepared = self._prompts.prepare(request)
-        tokens: list[int] = prepared.tokens[0].tolist()
         max_tokens = self._room(request, prepared.tokens)
+        tokens: list[int] = prepared.tokens[0].tolist()
         grammar = self._grammar(request, prepared)
         scorer = None if request.num_top is None else Scorer(request.num_top, self._grammars.bytes_of)
         follower = Follower(

@@ -63,7 +63,8 @@ _CHANNELS = (
     "<|channel|>commentary to=functions.{{ m.tool_calls[0].function.name }} <|constrain|>json<|message|>"
     "{{ m.tool_calls[0].function.arguments | tojson }}<|call|>"
     "{% elif m.role == 'assistant' %}<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|end|>"
-    "{% else %}<|start|>{{ m.role }}{{ m.name if m.role == 'tool' }}<|message|>{{ m.content }}<|end|>{% endif %}{% endfor %}"
+    "{% else %}<|start|>{{ m.role }}{{ m.name if m.role == 'tool' }}<|message|>{{ m.content }}<|end|>{% endif %}"
+    "{% endfor %}"
     "{% if add_generation_prompt %}<|start|>assistant{% endif %}"
 )
 TEMPLATES = {
@@ -165,7 +166,8 @@ def _chat(program: Program) -> int:
     tool = {"type": "function", "function": {"name": "bash", "parameters": _SCHEMA}}
     said, cached = program.ask(parse_chat, ChatFormat, "messages", tools=[tool])
     message = said["choices"][0]["message"]
-    thinking = [message.pop(name) for name in ("reasoning_content", "reasoning")][0]
+    thinking = message.pop("reasoning_content")
+    del message["reasoning"]
     if program.shape in ("reasoning_content", "reasoning"):
         message[program.shape] = thinking
     elif program.shape == "in the content":
