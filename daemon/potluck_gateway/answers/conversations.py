@@ -24,7 +24,7 @@ import torch
 from potluck.client import Session
 from potluck_gateway.requests import ChatMessage, ChatRequest
 
-MAX_KEPT = 8
+MAX_KEPT = 16  # as many agents as may work for one person at once; servers move idle sessions out of their way
 KEEP_S = 300.0  # people who read and write an answer take less
 _MARK_BYTES = 16
 _MOST_THOUGHTS = 512

@@ -60,15 +60,13 @@ class Prompts:
         if not request.messages:
             (given,) = request.prompts
             return Prepared(self._text.encode(given) if isinstance(given, str) else self._checked(given))
-        if request.continues and request.messages[-1].role != "assistant":
-            raise UsageError("only a message of the assistant can be continued", hint="let it be the last one")
         if reserved := sorted(_RESERVED & request.template_kwargs.keys()):
             raise UsageError(f"chat_template_kwargs cannot set {', '.join(reserved)}")
         template = self._template(has_tools=request.tools is not None)
-        if template is None:
-            rendered = plain_prompt(_without_tools(request), continues=request.continues)
-            return Prepared(self._text.encode(rendered), GENERIC)
-        return self._rendered(request, template)
+        if template is not None:
+            return self._rendered(request, template)
+        rendered = plain_prompt(_without_tools(request), continues=request.continues)
+        return Prepared(self._text.encode(rendered), GENERIC)
 
     @property
     def thinks(self) -> bool:
@@ -83,7 +81,7 @@ class Prompts:
             tools = [tool.definition for tool in request.tools.offered] if request.tools and is_native else None
             try:
                 rendered = self._render(
-                    _shown(messages, template),
+                    list(_shown(messages, template)),
                     tools=tools,
                     chat_template=template,
                     add_generation_prompt=not request.continues,
@@ -118,9 +116,7 @@ class Prompts:
     def _template(self, *, has_tools: bool) -> str | None:
         """Return the model's chat template; it may have another one for conversations with tools."""
         tokenizer = self._text.tokenizer
-        if tokenizer.chat_template is None:
-            return None
-        return str(tokenizer.get_chat_template(tools=[] if has_tools else None))
+        return tokenizer.chat_template and str(tokenizer.get_chat_template(tools=[] if has_tools else None))
 
     def _checked(self, tokens: Sequence[int]) -> torch.Tensor:
         size = len(self._text.tokenizer)
@@ -193,8 +189,8 @@ def _must_appear(request: ChatRequest, *, is_native: bool) -> Iterable[str]:
         yield from (tool.name for tool in request.tools.offered)
 
 
-def _shown(messages: Sequence[ChatMessage], template: str) -> list[dict[str, Any]]:
-    """Return messages as chat templates expect them. They write the arguments of calls themselves."""
+def _shown(messages: Sequence[ChatMessage], template: str) -> Iterator[dict[str, Any]]:
+    """Yield messages as chat templates expect them. They write the arguments of calls themselves."""
     names = {call.call_id: call.name for message in messages for call in message.calls}
     needs_short = _SHORT_IDS.search(template) is not None
     thinking = "reasoning_content" if "reasoning_content" in template else "thinking"
@@ -202,24 +198,18 @@ def _shown(messages: Sequence[ChatMessage], template: str) -> list[dict[str, Any
     def taken(call_id: str) -> str:
         return blake2b(call_id.encode(), digest_size=5).hexdigest()[:9] if needs_short else call_id
 
-    found: list[dict[str, Any]] = []
     for message in messages:
-        found.append({"role": message.role, "content": message.content})
-        if message.calls:
-            found[-1]["tool_calls"] = [
-                {
-                    "id": taken(one.call_id),
-                    "type": "function",
-                    "function": {"name": one.name, "arguments": loads(one.arguments)},
-                }
-                for one in message.calls
-            ]
+        shown: dict[str, Any] = {"role": message.role, "content": message.content}
+        functions = ((one.call_id, {"name": one.name, "arguments": loads(one.arguments)}) for one in message.calls)
+        calls = [{"id": taken(call_id), "type": "function", "function": function} for call_id, function in functions]
+        if calls:
+            shown["tool_calls"] = calls
         if message.role == "tool":
             given = message.call_id or ""
-            found[-1] |= {"tool_call_id": taken(given), "name": names.get(given, given)}
+            shown |= {"tool_call_id": taken(given), "name": names.get(given, given)}
         if message.thinking:
-            found[-1][thinking] = message.thinking
-    return found
+            shown[thinking] = message.thinking
+        yield shown
 
 
 def plain_prompt(messages: Sequence[ChatMessage], *, continues: bool = False) -> str:

@@ -85,13 +85,12 @@ class History:
         """Return the calls of an assistant's message, whose arguments may be broken."""
         found = []
         for number, item in enumerate(given if isinstance(given, list) else []):
-            function = item.get("function", item) if isinstance(item, dict) else None
-            name = function.get("name") if isinstance(function, dict) else None
-            if not isinstance(item, dict) or not isinstance(function, dict) or not isinstance(name, str):
+            function = item.get("function") if isinstance(item, dict) else None
+            if not isinstance(function, dict) or not isinstance(function.get("name"), str):
                 self.leave_out(f"{place}.tool_calls[{number}]")
                 continue
-            call_id = item.get("id") or item.get("call_id") or f"call_{len(self.messages)}_{number}"
-            found.append(ToolCall(str(call_id)[:256], name, arguments_of(function.get("arguments"))))
+            call_id = str(item.get("id") or f"call_{len(self.messages)}_{number}")
+            found.append(ToolCall(call_id[:256], function["name"], arguments_of(function.get("arguments"))))
         return tuple(found)
 
     def leave_out(self, place: str, kind: object = None, *, is_question: bool = False) -> None:

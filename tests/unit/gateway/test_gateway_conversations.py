@@ -111,11 +111,16 @@ def test_a_session_that_is_too_small_or_waits_otherwise_is_not_taken(model: Fake
     assert model.opened[-1].max_length == 1000
 
 
-def test_nobody_takes_a_session_that_answers(model: FakeModel) -> None:
+def test_of_two_requests_at_once_neither_waits_and_each_keeps_its_session(model: FakeModel) -> None:
     kept = Conversations(model)
-    turn(kept, FIRST)
-    begin(kept, FIRST)
-    assert begin(kept, FIRST).session.position == 0
+    turn(kept, FIRST, asking("Hi"))
+    asked = [[*FIRST, *ANSWER, *range(first, first + 9)] for first in (300, 400)]
+    both = [begin(kept, prompt, asking("Hi", "Yes?", str(prompt[-1]))) for prompt in asked]
+    assert [one.session.position for one in both] == [len(FIRST) + len(ANSWER) - 1, 0]
+    for prompt, one in zip(asked, both, strict=True):
+        one.session.position = len(prompt)  # type: ignore[misc]
+        kept.keep(one, ANSWER)
+    assert [turn(kept, [*prompt, 7])[1] for prompt in asked] == [len(prompt) for prompt in asked]
 
 
 def test_few_sessions_are_kept_and_not_for_long(model: FakeModel) -> None:
