@@ -135,7 +135,7 @@ class Thoughts:
     def restored(self, asked: ChatRequest) -> ChatRequest:
         """Return a request with the thinking of the answers that came back without."""
         both = zip(asked.messages, map(self._kept.get, marks_of(asked)), strict=True)
-        messages = (replace(message, thinking=message.thinking or known or "") for message, known in both)
+        messages = (replace(one, thinking=known) if known and not one.thinking else one for one, known in both)
         return replace(asked, messages=tuple(messages))
 
 
