@@ -1,36 +1,54 @@
 """Keeps sessions between the turns of conversations, so that servers compute only what is new in a turn.
 
-A request brings a whole conversation. Its session is found by the tokens that it begins with, among those of the same
-key: a quick answer would tell one user what another has asked. Few sessions are kept,
-and not for long, because servers hold memory for each; one that a server ended is made again by the library.
+A request brings a whole conversation. Its session is found by the messages and the tokens that it begins with, among
+those of the same key: a quick answer would tell one user what another has asked. Few sessions are kept, and not for
+long, because servers hold memory for each; one that a server ended is made again by the library.
+
+Marks name what was said up to a message, and by whose key. They are the same however a program sends it back: without
+thinking, with other ids, with other white space around a text.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import accumulate
 from typing import Any
 
+import torch
+
 from potluck.client import Session
+from potluck_gateway.requests import ChatMessage, ChatRequest
 
-MAX_KEPT = 8
+MAX_KEPT = 16  # as many agents as may work for one person at once; servers move idle sessions out of their way
 KEEP_S = 300.0  # people who read and write an answer take less
-_MIN_SHARED = 16  # tokens; a shorter beginning is no conversation
+_MARK_BYTES = 16
+_MOST_THOUGHTS = 512
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Conversation:
-    """An open session and the tokens that it has seen. `opened` is the context of the model's that closes it."""
+    """An open session and the tokens [tokens] that it has seen.
+
+    Attributes:
+        opened: the model's context that closes the session.
+        room: how many tokens it takes.
+        terms: whose it is, and how long it waits for blocks that nobody serves.
+        mark: of the messages that it has answered; None for a prompt without messages.
+        kept_at: on the monotonic clock.
+    """
 
     session: Session
     opened: AbstractContextManager[Session]
-    owner: str  # whose it is
-    room: int  # tokens
-    max_wait_s: float | None
-    tokens: list[int]
-    kept_at: float = 0.0  # monotonic
+    room: int
+    terms: tuple[str, float | None]
+    tokens: torch.Tensor
+    mark: bytes | None = None
+    kept_at: float = 0.0
 
     def close(self) -> None:
         self.opened.__exit__(None, None, None)
@@ -45,37 +63,41 @@ class Conversations:
         self._keep_s = keep_s
         self._kept: list[Conversation] = []  # the one kept last is at the end
         self._lock = threading.Lock()
-        self._is_tended = False  # a timer will close old sessions
+        self._is_tended = False  # a thread will close old sessions
 
-    def begin(self, prompt: list[int], num_tokens: int, max_wait_s: float | None, owner: str) -> Conversation:
-        """Return a session that has seen as much as possible of `prompt`, but not its last token.
+    def begin(self, prompt: torch.Tensor, num_tokens: int, asked: ChatRequest) -> Conversation:
+        """Return a session that has seen as much as possible of `prompt` [tokens], but not its last token.
 
-        Args:
-            num_tokens: how many prompt and answer may have together.
-            max_wait_s: for blocks that nobody serves; None takes the model's.
-            owner: names the key that asks.
+        `num_tokens`: how many prompt and answer may have together.
         """
+        marks, terms = marks_of(asked), (asked.owner, asked.max_wait_s)
         with self._lock:
-            found, shared = self._find(prompt, num_tokens, max_wait_s, owner)
+            fit = [one for one in self._kept if one.terms == terms and one.room >= num_tokens]
+            found, shared = _longest(fit, prompt, marks)
             if found is not None:
                 self._kept.remove(found)
-        if found is not None:
+        if found is None:
+            room = max(num_tokens, min(2 * num_tokens, self._model.longest_session()))
+            opened = self._model.session(max_length=room, max_wait_s=terms[1], together=True, sharing=terms[0])
+            found = Conversation(opened.__enter__(), opened, room, terms, prompt)
+        else:
             found.session.rewind(min(shared, len(prompt) - 1))
-            return found
-        room = max(num_tokens, min(2 * num_tokens, self._model.longest_session()))
-        opened = self._model.session(max_length=room, max_wait_s=max_wait_s, together=True, sharing=owner)
-        return Conversation(opened.__enter__(), opened, owner, room, max_wait_s, [])
+        found.tokens, found.mark = prompt, marks[-1] if marks else None
+        return found
 
-    def keep(self, conversation: Conversation, tokens: list[int]) -> None:
-        """Keep a session for the next turn. `tokens`: the prompt and the answer, of which it may lack the end."""
+    def keep(self, conversation: Conversation, answer: Sequence[int]) -> None:
+        """Keep a session for the next turn. It may lack the end of `answer`."""
+        tokens = torch.cat([conversation.tokens, torch.tensor(answer, dtype=torch.int64)])
         conversation.tokens = tokens[: conversation.session.position]
         conversation.kept_at = time.monotonic()
         with self._lock:
             self._kept.append(conversation)
-        self.end_old()
-        self._tend_later()
+            is_tended, self._is_tended = self._is_tended, True
+        self._end_old()
+        if not is_tended:
+            threading.Thread(target=self._tend, daemon=True).start()
 
-    def end_old(self) -> None:
+    def _end_old(self) -> None:
         """Close the sessions that were kept for too long, and the oldest ones if there are too many."""
         until = time.monotonic() - self._keep_s
         with self._lock:
@@ -85,41 +107,68 @@ class Conversations:
         for conversation in old:
             conversation.close()
 
-    def _tend_later(self) -> None:
-        """Close old sessions when it is time, by one timer for all."""
-        with self._lock:
-            if self._is_tended or not self._kept:
-                return
-            self._is_tended = True
-            due_s = self._kept[0].kept_at + self._keep_s - time.monotonic()
-        timer = threading.Timer(max(due_s, 0.0), self._tend)
-        timer.daemon = True
-        timer.start()
-
     def _tend(self) -> None:
-        self.end_old()
-        self._is_tended = False
-        self._tend_later()
-
-    def _find(
-        self, prompt: list[int], num_tokens: int, max_wait_s: float | None, owner: str
-    ) -> tuple[Conversation | None, int]:
-        """Return the kept conversation of `owner` that goes on with `prompt`, and how many tokens they share.
-
-        It must share at least half of what it has seen: another one with the same first words is left alone.
-        """
-        best, most = None, _MIN_SHARED - 1
-        for one in self._kept:
-            if one.owner != owner:
-                continue
-            shared = shared_tokens(one.tokens, prompt)
-            is_fit = one.room >= num_tokens and one.max_wait_s == max_wait_s and 2 * shared >= len(one.tokens)
-            if is_fit and shared > most:
-                best, most = one, shared
-        return best, most
+        """Close each session when its time has come, until none is kept."""
+        while True:
+            with self._lock:
+                self._is_tended = bool(self._kept)
+                if not self._kept:
+                    return
+                due_s = self._kept[0].kept_at + self._keep_s - time.monotonic()
+            time.sleep(max(due_s, 0.0))
+            self._end_old()
 
 
-def shared_tokens(one: list[int], other: list[int]) -> int:
-    """Return how many tokens both begin with."""
-    both = zip(one, other, strict=False)
-    return next((index for index, (a, b) in enumerate(both) if a != b), min(len(one), len(other)))
+class Thoughts:
+    """What the model thought for its newest answers, for programs that don't send it back. Any thread may use it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[bytes, str] = {}  # the mark of an answer -> its thinking; the newest one is at the end
+
+    def note(self, asked: ChatRequest, answer: ChatMessage) -> None:
+        """Remember the thinking of the answer to a request."""
+        if asked.messages and answer.thinking:
+            self._kept[_next_mark(marks_of(asked)[-1], answer)] = answer.thinking
+            if len(self._kept) > _MOST_THOUGHTS:
+                self._kept.pop(next(iter(self._kept)), None)
+
+    def restored(self, asked: ChatRequest) -> ChatRequest:
+        """Return a request with the thinking of the answers that came back without."""
+        both = zip(asked.messages, map(self._kept.get, marks_of(asked)), strict=True)
+        messages = (replace(one, thinking=known) if known and not one.thinking else one for one, known in both)
+        return replace(asked, messages=tuple(messages))
+
+
+def marks_of(asked: ChatRequest) -> list[bytes]:
+    """Return the mark of each message of a request."""
+    return list(accumulate(asked.messages, _next_mark, initial=asked.owner.encode()))[1:]
+
+
+def _next_mark(before: bytes, message: ChatMessage) -> bytes:
+    calls = (text for call in message.calls for text in (call.name, call.arguments))
+    said = "\0".join((message.role, message.content.strip(), *calls))
+    return blake2b(said.encode(errors="replace"), key=before, digest_size=_MARK_BYTES).digest()
+
+
+def _longest(
+    kept: Sequence[Conversation], prompt: torch.Tensor, marks: Sequence[bytes]
+) -> tuple[Conversation | None, int]:
+    """Return the conversation that goes on with `prompt`, and how many tokens they share.
+
+    One whose messages aren't all there again must share half of what it has seen, because the rest is lost: another
+    conversation with the same first words is left alone. Nobody misses the rest of one that goes on, such as thinking
+    that a template shows no longer.
+    """
+    best, most = None, 0
+    for one in kept:
+        shared = shared_tokens(one.tokens, prompt)
+        if shared > most and (one.mark in marks or 2 * shared >= len(one.tokens)):
+            best, most = one, shared
+    return best, most
+
+
+def shared_tokens(one: torch.Tensor, other: torch.Tensor) -> int:
+    """Return how many tokens both begin with. Shapes: [tokens] each, int64."""
+    most = min(len(one), len(other))
+    differs = (one[:most] != other[:most]).nonzero()
+    return int(differs[0]) if len(differs) else most

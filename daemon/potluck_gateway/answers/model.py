@@ -26,14 +26,14 @@ from potluck_gateway.answers.answer import (
     Waiting,
 )
 from potluck_gateway.answers.completion import Options, Text, check_length, complete, max_positions
-from potluck_gateway.answers.conversations import Conversations
+from potluck_gateway.answers.conversations import Conversations, Thoughts
 from potluck_gateway.answers.following import EnoughError, Follower
 from potluck_gateway.answers.forms import call_grammar
 from potluck_gateway.answers.grammar import Grammar, Grammars, closed
 from potluck_gateway.answers.prompts import Prepared, Prompts
 from potluck_gateway.answers.reader import Reader
 from potluck_gateway.answers.scoring import Scorer
-from potluck_gateway.requests import ChatRequest, Prompt
+from potluck_gateway.requests import ChatMessage, ChatRequest, Prompt
 
 _BEFORE = 8  # tokens of a prompt, with which the first ones of the answer are decoded
 
@@ -46,10 +46,11 @@ class SwarmChat:
         self.name = name
         self._model = model
         self._text = text
-        self._prompts = Prompts(text)
+        self._prompts = Prompts(text, max_positions(model.config))
         self._ends = _end_tokens(model, text)
         self._grammars = Grammars(text.tokenizer, self._ends)
         self._conversations = Conversations(model)
+        self._thoughts = Thoughts()
         self._telling: dict[object, Callable[[Told], None]] = {}  # answer -> who hears of it
         config = model.config.get_text_config(decoder=True)
         self._vocabulary: int = config.vocab_size
@@ -60,9 +61,10 @@ class SwarmChat:
 
     def answer(self, request: ChatRequest, tell: Callable[[Told], None]) -> Answer:
         """Answer a request of messages or of one prompt. Raises PotluckError, and what `tell` raises."""
+        request = self._thoughts.restored(request)
         prepared = self._prompts.prepare(request)
-        tokens: list[int] = prepared.tokens[0].tolist()
         max_tokens = self._room(request, prepared.tokens)
+        tokens: list[int] = prepared.tokens[0].tolist()
         grammar = self._grammar(request, prepared)
         scorer = None if request.num_top is None else Scorer(request.num_top, self._grammars.bytes_of)
         follower = Follower(
@@ -86,25 +88,27 @@ class SwarmChat:
         if request.echoes:
             self._echo(request, prepared.tokens, follower, scorer)
         if max_tokens:
-            with self._hearing(tell), self._conversing(tokens, max_tokens, request, follower) as session:
+            with self._hearing(tell), self._conversing(prepared.tokens[0], max_tokens, request, follower) as session:
                 cached = session.position
                 with contextlib.suppress(EnoughError):
                     complete(self._model, prepared.tokens, options, follower.note, session=session)
                 details = _details(follower, session) if request.with_details else None
         is_cut = len(follower.tokens) >= max_tokens and not follower.has_ended(options.ends or ())
         follower.finish(is_cut=is_cut)
+        said = ChatMessage("assistant", follower.said(Kind.TEXT), follower.calls, thinking=follower.said(Kind.THINKING))
+        self._thoughts.note(request, said)
         is_whole = grammar is None or follower.stop is not None or bool(follower.calls) or grammar.is_whole
         is_cut = is_cut or not is_whole
         times_s = follower.times_s
         return Answer(
-            follower.said(Kind.TEXT),
+            said.content,
             "length" if is_cut else "tool_calls" if follower.calls else "stop",
             len(tokens),
             len(follower.tokens),
             tuple(follower.scores),
             details,
-            follower.calls,
-            follower.said(Kind.THINKING),
+            said.calls,
+            said.thinking,
             follower.thinking_tokens,
             cached,
             follower.stop,
@@ -114,7 +118,7 @@ class SwarmChat:
 
     def count(self, request: ChatRequest) -> int:
         """Return how many tokens the prompt of a request has. Raises PotluckError."""
-        return int(self._prompts.prepare(request).tokens.shape[1])
+        return int(self._prompts.prepare(self._thoughts.restored(request)).tokens.shape[1])
 
     def embed(self, texts: Sequence[Prompt], *, is_cut: bool = False) -> Embeddings:
         """Return the mean of the last hidden states of each text, of length 1. Raises PotluckError."""
@@ -157,17 +161,17 @@ class SwarmChat:
 
     @contextlib.contextmanager
     def _conversing(
-        self, tokens: list[int], max_tokens: int, request: ChatRequest, follower: Follower
+        self, tokens: torch.Tensor, max_tokens: int, request: ChatRequest, follower: Follower
     ) -> Iterator[Session]:
-        """Lend the session of this conversation, and keep it unless the swarm fails."""
-        conversation = self._conversations.begin(tokens, len(tokens) + max_tokens, request.max_wait_s, request.owner)
+        """Lend the session of this conversation, and keep it unless the swarm fails. Shapes: tokens [tokens], int64."""
+        conversation = self._conversations.begin(tokens, len(tokens) + max_tokens, request)
         is_whole = False
         try:
             yield conversation.session
             is_whole = True
         finally:
             if is_whole:
-                self._conversations.keep(conversation, tokens + follower.tokens)
+                self._conversations.keep(conversation, follower.tokens)
             else:
                 conversation.close()
 

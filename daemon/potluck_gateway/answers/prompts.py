@@ -27,6 +27,7 @@ from potluck_gateway.answers.forms import GENERIC, Form, form_of, opens_thinking
 from potluck_gateway.answers.templates import BoundedRenderer
 from potluck_gateway.requests import ChatMessage, ChatRequest
 
+_FEW_LETTERS = 4  # of a token; a longer text may be too long
 _BETWEEN = "\n\n"  # texts that become one message
 _SHORT_IDS = re.compile(r"length\s*!=\s*9")  # templates of Mistral's take only such ids of calls
 _RESERVED = signature(PreTrainedTokenizerBase.apply_chat_template).parameters.keys() - {"kwargs"}
@@ -34,7 +35,11 @@ _RESERVED = signature(PreTrainedTokenizerBase.apply_chat_template).parameters.ke
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The tokens of a prompt [1, tokens], int64, how the answer to it is written, and whether it opens a thought."""
+    """The tokens of a prompt [1, tokens], int64, how the answer to it is written, and whether it opens a thought.
+
+    A conversation that is far too long for the model has tokens on torch's meta device, without their numbers, about as
+    many as its beginning lets expect: nobody else should have to wait until millions of them are known.
+    """
 
     tokens: torch.Tensor
     form: Form | None = None  # None: what follows is plain text
@@ -44,24 +49,24 @@ class Prepared:
 class Prompts:
     """Makes the prompts of one model."""
 
-    def __init__(self, text: Text) -> None:
+    def __init__(self, text: Text, max_tokens: int | None = None) -> None:
+        """`max_tokens`: of a prompt; None if there is no limit."""
         self._text = text
-        self._render = BoundedRenderer(partial(_render, text.tokenizer))
+        self._max_tokens = max_tokens
+        self._render = BoundedRenderer(partial(text.tokenizer.apply_chat_template, tokenize=False))
 
     def prepare(self, request: ChatRequest) -> Prepared:
         """Return the prompt of a request with one prompt or with messages. Raises UsageError."""
         if not request.messages:
             (given,) = request.prompts
             return Prepared(self._text.encode(given) if isinstance(given, str) else self._checked(given))
-        if request.continues and request.messages[-1].role != "assistant":
-            raise UsageError("only a message of the assistant can be continued", hint="let it be the last one")
         if reserved := sorted(_RESERVED & request.template_kwargs.keys()):
             raise UsageError(f"chat_template_kwargs cannot set {', '.join(reserved)}")
         template = self._template(has_tools=request.tools is not None)
-        if template is None:
-            rendered = plain_prompt(_without_tools(request), continues=request.continues)
-            return Prepared(self._text.encode(rendered), GENERIC)
-        return self._rendered(request, template)
+        if template is not None:
+            return self._rendered(request, template)
+        rendered = plain_prompt(_without_tools(request), continues=request.continues)
+        return Prepared(self._text.encode(rendered), GENERIC)
 
     @property
     def thinks(self) -> bool:
@@ -72,56 +77,52 @@ class Prompts:
     def _rendered(self, request: ChatRequest, template: str) -> Prepared:
         known = form_of(template, self._text.added.values())
         first: UsageError | None = None
-        must_call = request.tools is not None and bool(request.tools.must_call)
-        knows_tools = known.calls is not None and (known.calls.shape is not None or not must_call)
-        for messages, is_native in _ways(request, knows_tools=knows_tools):
+        for messages, is_native in _ways(request, knows_tools=known.calls is not None):
+            tools = [tool.definition for tool in request.tools.offered] if request.tools and is_native else None
             try:
-                shown = [_templated(message, template) for message in _named(messages, template)]
-                tools = [tool.definition for tool in request.tools.offered] if request.tools and is_native else None
-                rendered = self._render(shown, tools, template, request.template_kwargs, request.continues)
+                rendered = self._render(
+                    list(_shown(messages, template)),
+                    tools=tools,
+                    chat_template=template,
+                    add_generation_prompt=not request.continues,
+                    continue_final_message=request.continues,
+                    **request.template_kwargs,
+                )
             except UsageError as error:
                 first = first or error
                 continue
             needed = _must_appear(request, is_native=is_native)
-            if all(text in rendered or _escaped(text) in rendered for text in needed):
-                tokens = self._text.tokenizer(rendered, return_tensors="pt", add_special_tokens=False).input_ids
+            if all(text in rendered or dumps(text, ensure_ascii=False)[1:-1] in rendered for text in needed):
                 form = known if is_native else replace(known, calls=GENERIC.calls)
-                return Prepared(tokens, form, not request.continues and opens_thinking(form, rendered))
+                is_opened = not request.continues and opens_thinking(form, rendered)
+                return Prepared(self._encoded(rendered), form, is_opened)
         raise first or UsageError("the model's chat template leaves out a part of this conversation")
+
+    def _encoded(self, rendered: str) -> torch.Tensor:
+        """Return `Prepared.tokens`."""
+        most = len(rendered) if self._max_tokens is None else self._max_tokens
+        size = most * _FEW_LETTERS
+        while size < len(rendered):
+            tokens = self._tokens(rendered[:size])
+            if tokens.shape[1] > most:
+                return torch.empty(1, tokens.shape[1] * len(rendered) // size, dtype=torch.int64, device="meta")
+            size *= 2
+        return self._tokens(rendered)
+
+    def _tokens(self, rendered: str) -> torch.Tensor:
+        tokens: torch.Tensor = self._text.tokenizer(rendered, return_tensors="pt", add_special_tokens=False).input_ids
+        return tokens
 
     def _template(self, *, has_tools: bool) -> str | None:
         """Return the model's chat template; it may have another one for conversations with tools."""
         tokenizer = self._text.tokenizer
-        if tokenizer.chat_template is None:
-            return None
-        return str(tokenizer.get_chat_template(tools=[] if has_tools else None))
+        return tokenizer.chat_template and str(tokenizer.get_chat_template(tools=[] if has_tools else None))
 
     def _checked(self, tokens: Sequence[int]) -> torch.Tensor:
         size = len(self._text.tokenizer)
         if not tokens or max(tokens) >= size:
             raise UsageError(f"a prompt needs tokens, each below {size}")
         return torch.tensor([tokens])
-
-
-def _render(
-    tokenizer: Any,
-    messages: list[dict[str, Any]],
-    tools: list[dict[str, Any]] | None,
-    template: str,
-    more: dict[str, Any],
-    continues: bool,
-) -> str:
-    return str(
-        tokenizer.apply_chat_template(
-            messages,
-            tools=tools,
-            chat_template=template,
-            tokenize=False,
-            add_generation_prompt=not continues,
-            continue_final_message=continues,
-            **more,
-        )
-    )
 
 
 def _ways(request: ChatRequest, *, knows_tools: bool) -> Iterator[tuple[Sequence[ChatMessage], bool]]:
@@ -178,11 +179,6 @@ def _without_tools(request: ChatRequest) -> list[ChatMessage]:
     return found
 
 
-def _escaped(text: str) -> str:
-    """Return a text as JSON has it, in which templates write names and some texts."""
-    return dumps(text, ensure_ascii=False)[1:-1]
-
-
 def _must_appear(request: ChatRequest, *, is_native: bool) -> Iterable[str]:
     """Yield what a template may not leave out: what system messages say, and the names of tools and calls."""
     for message in request.messages:
@@ -193,34 +189,27 @@ def _must_appear(request: ChatRequest, *, is_native: bool) -> Iterable[str]:
         yield from (tool.name for tool in request.tools.offered)
 
 
-def _named(messages: Sequence[ChatMessage], template: str) -> Iterator[tuple[ChatMessage, str]]:
-    """Yield messages with the name of the tool whose result they are, and calls with ids that the template takes."""
+def _shown(messages: Sequence[ChatMessage], template: str) -> Iterator[dict[str, Any]]:
+    """Yield messages as chat templates expect them. They write the arguments of calls themselves."""
     names = {call.call_id: call.name for message in messages for call in message.calls}
     needs_short = _SHORT_IDS.search(template) is not None
+    thinking = "reasoning_content" if "reasoning_content" in template else "thinking"
 
     def taken(call_id: str) -> str:
         return blake2b(call_id.encode(), digest_size=5).hexdigest()[:9] if needs_short else call_id
 
     for message in messages:
-        calls = tuple(replace(call, call_id=taken(call.call_id)) for call in message.calls)
-        call_id = None if message.call_id is None else taken(message.call_id)
-        yield replace(message, calls=calls, call_id=call_id), names.get(message.call_id or "", message.call_id or "")
-
-
-def _templated(named: tuple[ChatMessage, str], template: str) -> dict[str, Any]:
-    """Return a message as chat templates expect it. They write the arguments of calls themselves."""
-    message, name = named
-    shown: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.calls:
-        shown["tool_calls"] = [
-            {"id": one.call_id, "type": "function", "function": {"name": one.name, "arguments": loads(one.arguments)}}
-            for one in message.calls
-        ]
-    if message.role == "tool":
-        shown |= {"tool_call_id": message.call_id or "", "name": name}
-    if message.thinking:
-        shown["reasoning_content" if "reasoning_content" in template else "thinking"] = message.thinking
-    return shown
+        shown: dict[str, Any] = {"role": message.role, "content": message.content}
+        functions = ((one.call_id, {"name": one.name, "arguments": loads(one.arguments)}) for one in message.calls)
+        calls = [{"id": taken(call_id), "type": "function", "function": function} for call_id, function in functions]
+        if calls:
+            shown["tool_calls"] = calls
+        if message.role == "tool":
+            given = message.call_id or ""
+            shown |= {"tool_call_id": taken(given), "name": names.get(given, given)}
+        if message.thinking:
+            shown[thinking] = message.thinking
+        yield shown
 
 
 def plain_prompt(messages: Sequence[ChatMessage], *, continues: bool = False) -> str:

@@ -8,17 +8,18 @@ model cannot take at all, such as the picture that a new question is about, is r
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from potluck_gateway.answers.answer import ToolCall
 from potluck_gateway.formats.fields import MAX_NAMED, without_halves
 from potluck_gateway.requests import BadRequestError, ChatMessage
 
-_ROLES = {"developer": "system", "function": "tool", "model": "assistant", "human": "user", "ai": "assistant"}
-_KNOWN = frozenset(["system", "user", "assistant", "tool"])
+_ROLES = {"developer": "system", **{role: role for role in ("system", "user", "assistant", "tool")}}
 _TEXTS = ("text", "input_text", "output_text", "refusal", None)  # also of parts without a type
 _THOUGHTS = ("thinking", "reasoning", "summary_text", "reasoning_text")
 _SEPARATOR = "\n"  # between the text parts of a message, as other servers do
+_THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)  # as some programs show it
 
 
 class History:
@@ -54,15 +55,14 @@ class History:
         text, thinking = self.content(given.get("content"), place, is_question=is_question)
         if given.get("images"):
             self.leave_out(f"{place}.images", "image", is_question=is_question)
-        refusal = given.get("refusal")
-        text = text or (refusal if isinstance(refusal, str) else "")
         if role == "assistant":
-            thoughts = (given.get("reasoning_content"), given.get("reasoning"), given.get("thinking"))
-            thinking = next((thought for thought in thoughts if thought and isinstance(thought, str)), thinking)
-            return ChatMessage(role, text, self.calls(_calls_of(given), place), thinking=thinking)
-        named = (given.get("tool_call_id"), given.get("name"), given.get("tool_name"))
-        call_id = next((name for name in named if role == "tool" and name and isinstance(name, str)), None)
-        return ChatMessage(role, text, call_id=call_id)
+            if (shown := _THOUGHT.match(text)) is not None:
+                thinking, text = shown[1].strip(), text[shown.end() :]
+            thinking = _first_text(given, "reasoning_content", "reasoning", "thinking") or thinking
+            text = text or _first_text(given, "refusal")
+            return ChatMessage(role, text, self.calls(given.get("tool_calls"), place), thinking=thinking)
+        call_id = _first_text(given, "tool_call_id", "name", "tool_name") if role == "tool" else ""
+        return ChatMessage(role, text, call_id=call_id or None)
 
     def content(self, given: object, place: str, *, is_question: bool = False) -> tuple[str, str]:
         """Return the text and the thinking in the content of a message. What isn't text in a question is refused."""
@@ -71,29 +71,26 @@ class History:
         texts: list[str] = []
         thoughts: list[str] = []
         for number, part in enumerate(given if isinstance(given, list) else [given]):
+            part = {"text": part} if isinstance(part, str) else part
             kind = part.get("type") if isinstance(part, dict) else type(part).__name__
-            if isinstance(part, str):
-                texts.append(part)
-            elif isinstance(part, dict) and kind in _THOUGHTS:
-                thoughts.append(str(part.get("thinking") or part.get("text") or ""))
-            elif isinstance(part, dict) and kind in _TEXTS and _text_of(part) is not None:
-                texts.append(str(_text_of(part)))
+            if isinstance(part, dict) and kind in _THOUGHTS:
+                thoughts.append(_first_text(part, "thinking", "text"))
+            elif isinstance(part, dict) and kind in _TEXTS:
+                texts.append(_first_text(part, "text", "refusal", "content") or ("" if "type" in part else _json(part)))
             else:
-                self.leave_out(f"{place}.content[{number}]", kind, is_question=is_question and kind not in _TEXTS)
-        return _SEPARATOR.join(texts), _SEPARATOR.join(filter(None, thoughts))
+                self.leave_out(f"{place}.content[{number}]", kind, is_question=is_question)
+        return _SEPARATOR.join(filter(None, texts)), _SEPARATOR.join(filter(None, thoughts))
 
     def calls(self, given: object, place: str) -> tuple[ToolCall, ...]:
         """Return the calls of an assistant's message, whose arguments may be broken."""
         found = []
         for number, item in enumerate(given if isinstance(given, list) else []):
-            function = item.get("function", item.get("custom", item)) if isinstance(item, dict) else None
-            name = function.get("name") if isinstance(function, dict) else None
-            if not isinstance(item, dict) or not isinstance(function, dict) or not isinstance(name, str):
+            function = item.get("function") if isinstance(item, dict) else None
+            if not isinstance(function, dict) or not isinstance(function.get("name"), str):
                 self.leave_out(f"{place}.tool_calls[{number}]")
                 continue
-            call_id = item.get("id") or item.get("call_id") or f"call_{len(self.messages)}_{number}"
-            arguments = arguments_of(function.get("arguments", function.get("input")))
-            found.append(ToolCall(str(call_id)[:256], name, arguments))
+            call_id = str(item.get("id") or f"call_{len(self.messages)}_{number}")
+            found.append(ToolCall(call_id[:256], function["name"], arguments_of(function.get("arguments"))))
         return tuple(found)
 
     def leave_out(self, place: str, kind: object = None, *, is_question: bool = False) -> None:
@@ -120,15 +117,11 @@ def arguments_of(given: object) -> str:
 
 
 def _object_of(read: object) -> str:
-    if not isinstance(read, dict):
-        read = {"arguments": read} if read else {}
-    return without_halves(json.dumps(read, ensure_ascii=False, allow_nan=False))
+    return _json(read if isinstance(read, dict) else {"arguments": read} if read else {})
 
 
-def _calls_of(given: dict[str, Any]) -> object:
-    """Return the calls of a message, also of the oldest kind, whose result only has the name of the function."""
-    old = given.get("function_call")
-    return given.get("tool_calls") or ([{"id": old.get("name"), "function": old}] if isinstance(old, dict) else [])
+def _json(value: object) -> str:
+    return without_halves(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 def _role(given: object) -> str:
@@ -136,11 +129,9 @@ def _role(given: object) -> str:
     role = given.get("role") if isinstance(given, dict) else None
     if not isinstance(role, str):
         raise BadRequestError("a message needs a role: one of system, user, assistant, tool")
-    role = _ROLES.get(role, role)
-    return role if role in _KNOWN else "user"
+    return _ROLES.get(role, "user")
 
 
-def _text_of(part: dict[str, Any]) -> str | None:
-    """Return the text of a part; None if it has none."""
-    text = part.get("text", part.get("refusal", part.get("content")))
-    return text if isinstance(text, str) else None
+def _first_text(given: dict[str, Any], *names: str) -> str:
+    """Return the first of these fields that is a text, or nothing."""
+    return next((said for name in names if (said := given.get(name)) and isinstance(said, str)), "")

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from potluck_gateway.answers.conversations import Conversation, Conversations, shared_tokens
+import torch
+from potluck_gateway.answers.conversations import Conversation, Conversations, Thoughts, shared_tokens
+from potluck_gateway.requests import ChatMessage, ChatRequest
 
 SYSTEM = list(range(100, 140))
 FIRST = [*SYSTEM, *range(200, 260)]
@@ -53,15 +55,25 @@ def model() -> FakeModel:
     return FakeModel()
 
 
-def turn(
-    kept: Conversations, prompt: list[int], *, max_wait_s: float | None = None, owner: str = "ana"
-) -> tuple[Conversation, int]:
+def asking(*said: str, owner: str = "ana", max_wait_s: float | None = None) -> ChatRequest:
+    """Return a request; `said` by the user and the assistant in turn."""
+    messages = tuple(ChatMessage("assistant" if at % 2 else "user", text) for at, text in enumerate(said))
+    return ChatRequest(messages, owner=owner, max_wait_s=max_wait_s)
+
+
+RAW = asking()
+
+
+def begin(kept: Conversations, prompt: list[int], asked: ChatRequest = RAW) -> Conversation:
+    return kept.begin(torch.tensor(prompt), len(prompt) + 10, asked)
+
+
+def turn(kept: Conversations, prompt: list[int], asked: ChatRequest = RAW) -> tuple[Conversation, int]:
     """A whole turn; returns how many tokens of the prompt were not computed again."""
-    conversation = kept.begin(prompt, len(prompt) + 10, max_wait_s, owner)
+    conversation = begin(kept, prompt, asked)
     reused = conversation.session.position
-    tokens = prompt + ANSWER
-    conversation.session.position = len(tokens) - 1  # type: ignore[misc]
-    kept.keep(conversation, tokens)
+    conversation.session.position = len(prompt) + len(ANSWER) - 1  # type: ignore[misc]
+    kept.keep(conversation, ANSWER)
     return conversation, reused
 
 
@@ -77,7 +89,7 @@ def test_a_turn_computes_only_what_is_new(model: FakeModel) -> None:
 def test_a_session_answers_the_key_that_opened_it_and_no_other(model: FakeModel) -> None:
     kept = Conversations(model)
     turn(kept, FIRST)
-    assert turn(kept, FIRST, owner="ben")[1] == 0
+    assert turn(kept, FIRST, asking(owner="ben"))[1] == 0
     assert turn(kept, FIRST)[1] == len(FIRST) - 1
     assert model.sharing == ["ana", "ben"], "servers don't share the beginnings either"
 
@@ -94,16 +106,21 @@ def test_a_session_that_is_too_small_or_waits_otherwise_is_not_taken(model: Fake
     kept = Conversations(model)
     turn(kept, FIRST)
     assert model.opened[0].max_length == 2 * (len(FIRST) + 10)
-    assert turn(kept, FIRST, max_wait_s=5.0)[1] == 0
+    assert turn(kept, FIRST, asking(max_wait_s=5.0))[1] == 0
     assert turn(kept, FIRST * 6)[1] == 0
     assert model.opened[-1].max_length == 1000
 
 
-def test_nobody_takes_a_session_that_answers(model: FakeModel) -> None:
+def test_of_two_requests_at_once_neither_waits_and_each_keeps_its_session(model: FakeModel) -> None:
     kept = Conversations(model)
-    turn(kept, FIRST)
-    kept.begin(FIRST, 110, None, "ana")
-    assert kept.begin(FIRST, 110, None, "ana").session.position == 0
+    turn(kept, FIRST, asking("Hi"))
+    asked = [[*FIRST, *ANSWER, *range(first, first + 9)] for first in (300, 400)]
+    both = [begin(kept, prompt, asking("Hi", "Yes?", str(prompt[-1]))) for prompt in asked]
+    assert [one.session.position for one in both] == [len(FIRST) + len(ANSWER) - 1, 0]
+    for prompt, one in zip(asked, both, strict=True):
+        one.session.position = len(prompt)  # type: ignore[misc]
+        kept.keep(one, ANSWER)
+    assert [turn(kept, [*prompt, 7])[1] for prompt in asked] == [len(prompt) for prompt in asked]
 
 
 def test_few_sessions_are_kept_and_not_for_long(model: FakeModel) -> None:
@@ -131,7 +148,39 @@ def test_a_kept_session_ends_without_another_turn(model: FakeModel) -> None:
         assert session.closed.wait(30)
 
 
-def test_shared_tokens_end_at_the_first_difference() -> None:
-    assert shared_tokens([1, 2, 3], [1, 2, 4, 5]) == 2
-    assert shared_tokens([1, 2], [1, 2, 3]) == 2
-    assert shared_tokens([], [1]) == 0
+@pytest.mark.parametrize(
+    ("said", "reused"),
+    [
+        (("Hi", "Yes?", "Bye"), len(SYSTEM) + 1),  # the same one: nobody misses what its template shows no longer
+        (("Hi again",), 0),  # another one leaves the first its session
+    ],
+)
+def test_a_conversation_keeps_its_session_when_a_long_thought_is_shown_no_longer(
+    model: FakeModel, said: tuple[str, ...], reused: int
+) -> None:
+    kept = Conversations(model)
+    turn(kept, FIRST, asking("Hi"))
+    assert turn(kept, [*SYSTEM, 200, *range(400, 500)], asking(*said))[1] == reused
+
+
+def test_thoughts_come_back_to_the_answer_that_they_were_for_and_to_no_other_key() -> None:
+    thoughts, asked = Thoughts(), asking("Hi")
+    thoughts.note(asked, ChatMessage("assistant", "Yes?", thinking="Hm."))
+
+    def thinking(*said: str, owner: str = "ana") -> str:
+        return thoughts.restored(asking(*said, owner=owner)).messages[1].thinking
+
+    assert thinking("Hi", " Yes?\n", "Bye") == "Hm."
+    assert thinking("Hi", "Yes?", owner="ben") == thinking("Hi", "No.") == thinking("Hello", "Yes?") == ""
+    given = ChatRequest((*asked.messages, ChatMessage("assistant", "Yes?", thinking="Mine.")), owner="ana")
+    assert thoughts.restored(given) == given
+    for number in range(600):
+        thoughts.note(asking(str(number)), ChatMessage("assistant", "Yes?", thinking="Hm."))
+    assert thinking("Hi", "Yes?") == "", "few are remembered"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shared"), [([1, 2, 3], [1, 2, 4, 5], 2), ([1, 2], [1, 2, 3], 2), ([], [1], 0)]
+)
+def test_shared_tokens_end_at_the_first_difference(one: list[int], other: list[int], shared: int) -> None:
+    assert shared_tokens(torch.tensor(one), torch.tensor(other)) == shared

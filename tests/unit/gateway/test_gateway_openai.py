@@ -314,9 +314,10 @@ def test_fields_without_effect_are_named_and_no_more_than_some() -> None:
         ({"content": "a", "reasoning_content": "Hm", "reasoning": "no"}, ChatMessage("assistant", "a", thinking="Hm")),
         ({"content": [{"type": "thinking", "thinking": "Hm"}]}, ChatMessage("assistant", "", thinking="Hm")),
         ({"content": [{"type": "redacted_thinking", "data": "x"}, IMAGE, 5]}, ChatMessage("assistant", "")),
-        ({"role": "ai", "content": "a"}, ChatMessage("assistant", "a")),
+        ({"content": "<think>\nHm\n</think>\n\na"}, ChatMessage("assistant", "a", thinking="Hm")),
+        ({"content": "a <think>"}, ChatMessage("assistant", "a <think>")),
         ({"role": "robot", "content": "a", "name": "x"}, ChatMessage("user", "a")),
-        ({"role": "function", "name": "add", "content": "3"}, ChatMessage("tool", "3", call_id="add")),
+        ({"role": "tool", "name": "add", "content": {"sum": 3}}, ChatMessage("tool", '{"sum": 3}', call_id="add")),
         (
             {"role": "tool", "tool_call_id": "of no call", "content": "3"},
             ChatMessage("tool", "3", call_id="of no call"),
@@ -347,12 +348,11 @@ def test_a_message_of_before_is_taken_as_it_is(message: dict[str, Any], wanted: 
 )
 def test_broken_arguments_of_a_call_are_passed_on_as_an_object(arguments: Any, wanted: dict[str, Any]) -> None:
     function = {"name": "add", "arguments": arguments}
-    old = {"role": "assistant", "content": None, "function_call": function}
     new = {"role": "assistant", "content": None, "tool_calls": [{"type": "function", "function": function}]}
     item = {"type": "function_call", "call_id": "call_1", **function}
-    asked = (chat(messages=[old]), chat(messages=[*HELLO, new, *HELLO]), response(input=[item]))
+    asked = (chat(messages=[*HELLO, new, *HELLO]), response(input=[item]))
     calls = [one for request in asked for message in request.messages for one in message.calls]
-    assert [(one.name, json.loads(one.arguments), bool(one.call_id)) for one in calls] == [("add", wanted, True)] * 3
+    assert [(one.name, json.loads(one.arguments), bool(one.call_id)) for one in calls] == [("add", wanted, True)] * 2
     assert all(one.arguments.encode() for one in calls)
 
 
