@@ -283,6 +283,19 @@ async def test_a_taken_port_is_named_with_its_holder_and_waited_for_by_one_that_
     assert (now.url, now.token, str(now.notice)) == (f"http://127.0.0.1:{port}/v1", elsewhere.token, "")
 
 
+async def test_one_that_stays_is_back_after_a_chat_with_another_swarm(ask: Ask, daemon: Daemon, script: Path) -> None:
+    await ask(settings.SET, SetParams((Change("gateway.port", 0),)))
+    kept = await started(ask, script, AT_ITS_PORT, swarm="family", stays=True)
+    other = await started(ask, script, AT_ITS_PORT)
+    assert (other.swarm, other.url, other.token) == ("friends", kept.url, kept.token)
+    topic_of(daemon).tick(1000.0)
+    assert (await ask(gateway.STATUS)).ends_at == other.ends_at is not None, "it is left alone"
+    daemon.parts.announce(transition(State.YIELDED, Reason.GAME))
+    await until(ask, lambda now: now.state is GatewayState.STOPPED)
+    topic_of(daemon).tick(2000.0)
+    assert await until(ask, lambda now: now.state is GatewayState.READY) == kept
+
+
 async def test_one_that_stays_moves_to_another_port_with_the_setting(ask: Ask, daemon: Daemon, script: Path) -> None:
     await ask(settings.SET, SetParams((Change("gateway.port", 0),)))
     first = await started(ask, script, AT_ITS_PORT, stays=True)
