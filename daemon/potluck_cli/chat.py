@@ -56,7 +56,7 @@ class AnswerLimits:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("message", metavar="MESSAGE", nargs="?", help="ask this and exit; - reads standard input")
-    parser.add_argument("--swarm", default="", metavar="SWARM", help="a swarm you joined (default: the one you serve)")
+    parser.add_argument("--swarm", default="", metavar="SWARM", help="a swarm you joined (default: gateway.swarm)")
     parser.add_argument("--system", metavar="TEXT", help="tell the model how to behave")
     parser.add_argument("--max-tokens", type=positive, metavar="N", help="longest answer (default: chat.max_tokens)")
     add_max_wait(parser)

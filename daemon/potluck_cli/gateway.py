@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from potluck_control.methods import gateway
+from potluck_control.methods import gateway, machine
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyList, KeyName, MadeKey
 
 from potluck_cli.chat import wait_until_ready
@@ -16,15 +16,16 @@ from potluck_cli.terminal import Terminal
 DESCRIPTION = """\
 Let other programs on this computer use the swarm through OpenAI's, Anthropic's and Ollama's APIs. The gateway listens
 on loopback only, at gateway.port, unless gateway.address says otherwise. Each program needs a key, and whoever has one
-asks in your name. The gateway ends after chat.end_after_s seconds without a request, unless it was started with --stay.
-gateway.start_with_daemon keeps it running always."""
+asks in your name. The gateway ends after chat.end_after_s seconds without a request. With --stay it runs until
+`potluck gateway stop`, and returns at its address and with its token after a crash, an update or a restart of this
+computer: it sets gateway.start_with_daemon, gateway.swarm and gateway.port."""
 EXAMPLES = """\
   potluck gateway key webui
   potluck gateway start --stay
   potluck gateway keys
   potluck gateway revoke webui
-  potluck config set gateway.start_with_daemon true
   potluck gateway stop"""
+_AFTER_RESTART = "Potluck doesn't start by itself after a restart of this computer: potluck autostart --daemon on"
 RESULT = {
     "start": GatewayStatus,
     "status": GatewayStatus,
@@ -38,10 +39,10 @@ RESULT = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     start = actions.add_parser("start", help="start it, wait until it is ready, and print its address")
-    start.add_argument("--swarm", default="", metavar="SWARM", help="a swarm you joined (default: the one you serve)")
-    start.add_argument("--stay", action="store_true", help="don't end it when nobody uses it")
+    start.add_argument("--swarm", default="", metavar="SWARM", help="a swarm you joined (default: gateway.swarm)")
+    start.add_argument("--stay", action="store_true", help="keep it running, from now on always")
     actions.add_parser("status", help="whether it runs, at which address and with which token")
-    actions.add_parser("stop", help="end it")
+    actions.add_parser("stop", help="end it and its token; it no longer stays")
     key = actions.add_parser("key", help="make a key for a program, and show it this once")
     key.add_argument("name", metavar="NAME", help="what you call it, such as the name of the program")
     actions.add_parser("keys", help="list the names of the keys")
@@ -54,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
     match args.action:
         case "start":
             status = wait_until_ready(client, args.swarm, stays=args.stay)
+            if args.stay and not ((login := client.call(machine.LOGIN)).daemon or login.app):
+                return answer(args, status, [*_lines(status), _AFTER_RESTART])
         case "stop":
             status = client.call(gateway.STOP)
         case "key":

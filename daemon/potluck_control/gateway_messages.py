@@ -39,7 +39,6 @@ class GatewayOpening(Confidential, frozen=True):
     settings: Settings
     socket: str
     key_hashes: tuple[str, ...]
-    port: int = 0  # of the gateway before, where programs look for it; 0: that of the settings
     distrusted: tuple[str, ...] = ()  # people whose servers computed wrongly, as earlier gateways found
 
 
@@ -60,7 +59,6 @@ class GatewayReport(Struct, frozen=True):
     step: Sentence = NOTHING
     is_waiting: bool = False  # at this step, for a member of the swarm that answers
     url: str = ""
-    notice: Sentence = NOTHING  # with the url: what its user should know
     asked: bool = False
     key_hash: str = ""
     tokens: int = 0

@@ -311,7 +311,7 @@ class GatewaySettings:
         "web pages and extensions that may use it, e.g. https://chat.example or chrome-extension://ID",
         check=_check_origins,
     )
-    start_with_daemon: bool = _setting(False, "start the gateway with the daemon, and keep it running")
+    start_with_daemon: bool = _setting(False, "keep the gateway running, as `potluck gateway start --stay` says")
     swarm: str = _setting("", "name of the swarm that it starts with; empty: the one that is served")
     at_once: int = _setting(
         64, "requests that are answered at the same time; as many wait, and more are refused", low=1, high=256

@@ -133,6 +133,11 @@ class Configuration:
         """Return whether the swarm of this name is the served one."""
         return self.swarm is not None and self.swarm.name == name
 
+    def keeps_gateway(self, name: str) -> bool:
+        """Return whether the settings want a gateway of the swarm of this name to run always."""
+        wanted = self.settings.gateway
+        return wanted.start_with_daemon and (name == wanted.swarm if wanted.swarm else self.serves(name))
+
     def find(self, name: str, *, has_members: bool = False) -> Membership:
         """Return the membership in the swarm of this name; without a name, in the served one.
 

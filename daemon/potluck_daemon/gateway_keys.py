@@ -67,7 +67,7 @@ class GatewayKeys:
         counted, self._unwritten = self._unwritten, []
         self._written_at = time.monotonic()
         if counted:
-            with contextlib.suppress(UsageError):
+            with contextlib.suppress(OSError):
                 self._write(tuple(_used(key, counted) for key in self._read()))
 
     def hashes(self) -> tuple[str, ...]:

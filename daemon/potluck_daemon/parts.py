@@ -73,7 +73,7 @@ class Parts:
             on_transition=self.announce,
             on_step=self.publish_status,
         )
-        self.gateway = Gateway(GatewayKeys(places.gateway_keys_file), self._keep_in_history)
+        self.gateway = Gateway(GatewayKeys(places.gateway_keys_file), self.configuration, self._keep_in_history)
         self.page = MetricsPage(lambda: (self.status(), self.supervisor.facts.report.metrics))
         self.topic_notices: Callable[[], Iterable[Sentence]] = tuple
         self.state_notice = NOTHING

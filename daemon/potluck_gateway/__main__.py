@@ -6,13 +6,11 @@ import logging
 import os
 import sys
 import threading
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from potluck_control.gateway_messages import GatewayChange, GatewayOpening, GatewayReport, GatewaySwarm, key_hash
-from potluck_control.reach import opened
 from potluck_control.record_work import record_work
 from potluck_control.redaction import RedactingFormatter
 from potluck_control.schema import AuditStatus
@@ -122,8 +120,6 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
 
     quiet()
     limit_threads()
-    settings = wanted.settings.gateway
-    port = wanted.port or settings.port
     swarms = _Swarms(wanted)
     models = Models(wanted.swarms, swarms.load)
     threading.Thread(target=_follow_daemon, args=(keys, models), daemon=True).start()
@@ -133,15 +129,11 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
         models,
         keys.has,
         lambda: _tell(GatewayReport(asked=True, audits=swarms.audits())),
-        replace(settings, port=port),
+        wanted.settings.gateway,
         max_tokens=wanted.settings.chat.max_tokens,
         on_answered=lambda key, tokens: _tell(GatewayReport(asked=True, key_hash=key_hash(key), tokens=tokens)),
     )
-    notice = opened(settings)
-    if port not in (0, server.port):
-        taken = sentence("port {number} is taken (gateway.port): this address is for now", number=port)
-        notice = sentence("{what}; {other}", what=taken, other=notice) if notice else taken
-    _tell(GatewayReport(url=server.url, notice=notice))
+    _tell(GatewayReport(url=server.url))
     server.run()
 
 

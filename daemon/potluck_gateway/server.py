@@ -83,7 +83,7 @@ class GatewayServer:
         max_tokens: int,
         on_answered: Callable[[str, int], None] = lambda key, tokens: None,
     ) -> None:
-        """Open the port, or another one if it is taken. Raises UsageError if the address cannot be listened on.
+        """Open the port. Raises UsageError if that cannot be listened on.
 
         Args:
             is_key: whether a text is a key that lets a request in.
@@ -266,14 +266,13 @@ def _named(ignored: tuple[str, ...]) -> dict[str, str]:
 
 
 def _listening(address: str, port: int) -> socket.socket:
-    """Listen at the port, or at a free one. Raises UsageError if the address cannot be had."""
+    """Listen at the port, even if connections of an earlier gateway linger there. Raises UsageError."""
     family, is_any = (socket.AF_INET6 if ":" in address else socket.AF_INET), address == ANY[1]
-    for number in (port, 0):
-        try:
-            return socket.create_server((address, number), family=family, backlog=_BACKLOG, dualstack_ipv6=is_any)
-        except OSError as error:
-            why = str(error.strerror)
-    raise UsageError(sentence("gateway.address {address} cannot be listened on: {why}", address=address, why=why))
+    try:
+        return socket.create_server((address, port), family=family, backlog=_BACKLOG, dualstack_ipv6=is_any)
+    except OSError as error:
+        text = sentence("gateway.address {address} cannot be listened on: {why}", address=address, why=error.strerror)
+        raise UsageError(text) from error
 
 
 async def _body(request: Request) -> bytes:

@@ -22,7 +22,7 @@ _shtab_potluck_commands() {
     drain:'Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off. Sessions still open when the time is up continue on other servers. The command waits until the daemon has ended; Ctrl-C ends only the waiting, and `potluck resume` cancels the drain.'
     earnings:'Report points, tokens, people helped, time served, traffic and energy, today and in total, or for the last periods. Clients sign for points: one is a million parameter-tokens, so a token through a block of 200 million parameters is 200 points, a backward pass twice that. Points move your requests up the queue of those you served. They are not money and cannot be bought or sold. Energy is measured if this machine can do that, else estimated; its cost uses your own price (limits.price_kwh).'
     estimate:'Tell what a token of a swarm'"'"'s model costs on this machine alone, where weights that do not fit into memory are read from RAM or disk for each token, and through the swarm, where hidden states travel. Both are measured now, for some seconds each: nothing of the model is downloaded, and the swarm computes nothing. Embeddings and the head run here either way and are left out, and so are drafts, which help both.'
-    gateway:'Let other programs on this computer use the swarm through OpenAI'"'"'s, Anthropic'"'"'s and Ollama'"'"'s APIs. The gateway listens on loopback only, at gateway.port, unless gateway.address says otherwise. Each program needs a key, and whoever has one asks in your name. The gateway ends after chat.end_after_s seconds without a request, unless it was started with --stay. gateway.start_with_daemon keeps it running always.'
+    gateway:'Let other programs on this computer use the swarm through OpenAI'"'"'s, Anthropic'"'"'s and Ollama'"'"'s APIs. The gateway listens on loopback only, at gateway.port, unless gateway.address says otherwise. Each program needs a key, and whoever has one asks in your name. The gateway ends after chat.end_after_s seconds without a request. With --stay it runs until `potluck gateway stop`, and returns at its address and with its token after a crash, an update or a restart of this computer: it sets gateway.start_with_daemon, gateway.swarm and gateway.port.'
     generate:'Let a swarm complete a prompt. The model'"'"'s embeddings and head run here, its blocks in the swarm. A running daemon keeps them ready for chat.end_after_s seconds, so that the next prompt is answered at once. The servers you use can read what you write, so never send secrets through people you do not trust.'
     history:'List every change of state with its reason, newest last: when Potluck served, when it stepped aside, and for what.'
     join:'Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can'"'"'t ask, it reads standard input. A member has to be online to let you in, and a computer of the founder or of an admin to confirm you; both happen by themselves, also later. With an invite for one machine this computer becomes one of yours, once you have confirmed its name on the other one. The people of a swarm can read what you send through it, so only use an invite from somebody you trust. If needed, this sets up the engine'"'"'s environment (as `potluck setup` does) and starts the daemon.'
@@ -65,7 +65,7 @@ _shtab_potluck_gateway_commands() {
     revoke:'refuse a key from now on'
     start:'start it, wait until it is ready, and print its address'
     status:'whether it runs, at which address and with which token'
-    stop:'end it'
+    stop:'end it and its token; it no longer stays'
   )
   _describe 'potluck gateway commands' _commands
 }
@@ -183,7 +183,7 @@ _shtab_potluck_bootstrap_defaults_added=0
 
 _shtab_potluck_chat_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
+  "--swarm[a swarm you joined (default\: gateway.swarm)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--system[tell the model how to behave]:TEXT:"
   "--max-tokens[longest answer (default\: chat.max_tokens)]:N:"
   "--max-wait[for layers that nobody serves, and a member that answers (default\: 2m)]:TIME:"
@@ -349,8 +349,8 @@ _shtab_potluck_gateway_revoke_defaults_added=0
 
 _shtab_potluck_gateway_start_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
-  "--stay[don\'t end it when nobody uses it]"
+  "--swarm[a swarm you joined (default\: gateway.swarm)]:SWARM:($(potluck completions swarms 2>/dev/null))"
+  "--stay[keep it running, from now on always]"
   "--json[print JSON, for scripts]"
 )
 

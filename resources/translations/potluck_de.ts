@@ -1481,6 +1481,10 @@
         <translation>ein anderes Programm hört auf TCP-Port {port}, den die Engine braucht</translation>
     </message>
     <message>
+        <source>another program, maybe another user&apos;s</source>
+        <translation>einem anderen Programm, vielleicht eines anderen Benutzers</translation>
+    </message>
+    <message>
         <source>another update is running</source>
         <translation>eine andere Aktualisierung läuft schon</translation>
     </message>
@@ -1879,6 +1883,10 @@
     <message>
         <source>end one of your invites, or ask the founder for more seats</source>
         <translation>beende eine deiner Einladungen oder bitte den Gründer um mehr Plätze</translation>
+    </message>
+    <message>
+        <source>end that program, or: potluck config set gateway.port NUMBER</source>
+        <translation>beende dieses Programm, oder: potluck config set gateway.port NUMMER</translation>
     </message>
     <message>
         <source>engine</source>
@@ -2489,10 +2497,6 @@
         <translation>Port</translation>
     </message>
     <message>
-        <source>port {number} is taken (gateway.port): this address is for now</source>
-        <translation>Port {number} ist belegt (gateway.port): diese Adresse gilt nur für jetzt</translation>
-    </message>
-    <message>
         <source>put the right file back</source>
         <translation>lege die richtige Datei zurück</translation>
     </message>
@@ -3067,6 +3071,10 @@
     <message>
         <source>only programs of this machine reach the gateway, with a key</source>
         <translation>nur Programme dieses Computers erreichen das Gateway, mit einem Schlüssel</translation>
+    </message>
+    <message>
+        <source>port {number} (gateway.port) is taken by {holder}</source>
+        <translation>Port {number} (gateway.port) ist belegt von {holder}</translation>
     </message>
     <message>
         <source>the invite has expired</source>
@@ -4233,6 +4241,10 @@
         <translation>{place}: {key}: {why}</translation>
     </message>
     <message>
+        <source>{program} (process {pid})</source>
+        <translation>{program} (Prozess {pid})</translation>
+    </message>
+    <message>
         <source>{section}.address {name} can be reached from other machines, so nothing listens there (set {section}.allow_remote if that is what you want)</source>
         <translation>{section}.address {name} ist von anderen Computern aus erreichbar, deshalb antwortet dort nichts (setze {section}.allow_remote, wenn du das willst)</translation>
     </message>
@@ -4295,6 +4307,10 @@
     <message>
         <source>{what} is stored quantised, which is supported for blocks alone</source>
         <translation>{what} liegt quantisiert vor, was nur für Schichten unterstützt wird</translation>
+    </message>
+    <message>
+        <source>{what}, so this address is for now</source>
+        <translation>{what}, diese Adresse gilt also nur für jetzt</translation>
     </message>
     <message>
         <source>{what}, {other}</source>
@@ -5955,6 +5971,10 @@
         <translation>Programme, die mit OpenAI, Anthropic oder Ollama sprechen können, nutzen über diesen Computer das Modell des Schwarms.</translation>
     </message>
     <message>
+        <source>Starts with Potluck and keeps running. Otherwise it ends when nobody asks, or when a game starts.</source>
+        <translation>Startet mit Potluck und läuft weiter. Sonst endet sie, wenn niemand fragt oder ein Spiel beginnt.</translation>
+    </message>
+    <message>
         <source>Revoke the key of {program}</source>
         <translation>Schlüssel von {program} sperren</translation>
     </message>
@@ -6000,10 +6020,6 @@
     <message>
         <source>Always on</source>
         <translation>Immer an</translation>
-    </message>
-    <message>
-        <source>Starts with Potluck and keeps running. Otherwise it ends when you stop Potluck.</source>
-        <translation>Startet mit Potluck und läuft weiter. Sonst endet sie, wenn du Potluck beendest.</translation>
     </message>
     <message>
         <source>Name of the program</source>

@@ -1481,6 +1481,10 @@
         <translation>otro programa escucha en el puerto TCP {port}, que el motor necesita</translation>
     </message>
     <message>
+        <source>another program, maybe another user&apos;s</source>
+        <translation>otro programa, quizá de otro usuario</translation>
+    </message>
+    <message>
         <source>another update is running</source>
         <translation>ya hay otra actualización en marcha</translation>
     </message>
@@ -1879,6 +1883,10 @@
     <message>
         <source>end one of your invites, or ask the founder for more seats</source>
         <translation>termina una de tus invitaciones o pide más plazas a quien fundó el enjambre</translation>
+    </message>
+    <message>
+        <source>end that program, or: potluck config set gateway.port NUMBER</source>
+        <translation>termina ese programa, o: potluck config set gateway.port NÚMERO</translation>
     </message>
     <message>
         <source>engine</source>
@@ -2489,10 +2497,6 @@
         <translation>puerto</translation>
     </message>
     <message>
-        <source>port {number} is taken (gateway.port): this address is for now</source>
-        <translation>el puerto {number} está ocupado (gateway.port): esta dirección es solo por ahora</translation>
-    </message>
-    <message>
         <source>put the right file back</source>
         <translation>vuelve a poner el archivo correcto</translation>
     </message>
@@ -3067,6 +3071,10 @@
     <message>
         <source>only programs of this machine reach the gateway, with a key</source>
         <translation>solo los programas de este equipo llegan a la pasarela, con una clave</translation>
+    </message>
+    <message>
+        <source>port {number} (gateway.port) is taken by {holder}</source>
+        <translation>el puerto {number} (gateway.port) está ocupado por {holder}</translation>
     </message>
     <message>
         <source>the invite has expired</source>
@@ -4233,6 +4241,10 @@
         <translation>{place}: {key}: {why}</translation>
     </message>
     <message>
+        <source>{program} (process {pid})</source>
+        <translation>{program} (proceso {pid})</translation>
+    </message>
+    <message>
         <source>{section}.address {name} can be reached from other machines, so nothing listens there (set {section}.allow_remote if that is what you want)</source>
         <translation>{section}.address {name} es accesible desde otros equipos, así que allí no se escucha (activa {section}.allow_remote si es lo que quieres)</translation>
     </message>
@@ -4295,6 +4307,10 @@
     <message>
         <source>{what} is stored quantised, which is supported for blocks alone</source>
         <translation>{what} está cuantizado, algo que solo se admite en las capas</translation>
+    </message>
+    <message>
+        <source>{what}, so this address is for now</source>
+        <translation>{what}, así que esta dirección es solo por ahora</translation>
     </message>
     <message>
         <source>{what}, {other}</source>
@@ -5955,6 +5971,10 @@
         <translation>Los programas que hablan la API de OpenAI, Anthropic u Ollama pueden usar el modelo del enjambre a través de este ordenador.</translation>
     </message>
     <message>
+        <source>Starts with Potluck and keeps running. Otherwise it ends when nobody asks, or when a game starts.</source>
+        <translation>Se inicia con Potluck y sigue en marcha. Si no, termina cuando nadie pregunta o empieza un juego.</translation>
+    </message>
+    <message>
         <source>Revoke the key of {program}</source>
         <translation>Revocar la clave de {program}</translation>
     </message>
@@ -6000,10 +6020,6 @@
     <message>
         <source>Always on</source>
         <translation>Siempre activa</translation>
-    </message>
-    <message>
-        <source>Starts with Potluck and keeps running. Otherwise it ends when you stop Potluck.</source>
-        <translation>Se inicia con Potluck y sigue en marcha. Si no, termina cuando detienes Potluck.</translation>
     </message>
     <message>
         <source>Name of the program</source>

@@ -138,7 +138,9 @@ class OtherAppsPage(SettingsForm):
         always = self.flag(
             "gateway.start_with_daemon",
             self.tr("Always on"),
-            self.tr("Starts with Potluck and keeps running. Otherwise it ends when you stop Potluck."),
+            self.tr(
+                "Starts with Potluck and keeps running. Otherwise it ends when nobody asks, or when a game starts."
+            ),
         )
         address = Card(self.tr("Address"), self._state, self._address, row(self._button, None), *divided((always,)))
         self.column.addWidget(address)

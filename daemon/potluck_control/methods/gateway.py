@@ -1,8 +1,8 @@
 """`gateway.*`: an OpenAI-compatible server on loopback, and the keys with which programs use it.
 
 It answers `POST {url}/chat/completions` with `Authorization: Bearer {token}`, or a key instead of the token;
-`"stream": true` streams. It ends with the daemon and on request. Unless it was asked to stay, it also ends when nobody
-has used it for `chat.end_after_s`, and when a game starts.
+`"stream": true` streams. It ends with the daemon and on request. Unless it stays, as `gateway.start_with_daemon` says,
+it also ends when nobody has used it for `chat.end_after_s`, and when a game starts.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ class GatewayState(OpenEnum):
     STOPPED = "stopped"
     STARTING = "starting"  # imports, loads embeddings and head, looks for servers
     READY = "ready"
-    FAILED = "failed"  # `problem` says why; one that had been ready is started again by itself
+    FAILED = "failed"  # `problem` says why; one that stays or had been ready is started again by itself
     UNKNOWN = "unknown"  # what a newer daemon says
 
 
 class StartParams(Struct, frozen=True):
-    """`swarm`: a joined one; empty: the one that is served. `stays`: it doesn't end by itself."""
+    """`swarm`: a joined one; empty: `gateway.swarm`, or the served one. `stays`: the settings keep it from now on."""
 
     swarm: str = ""
     stays: bool = False
 
 
 class GatewayStatus(Confidential, frozen=True):
-    """`token` is new at each `gateway.start` and known only to those who may call this daemon."""
+    """`token` lasts until `gateway.stop`, and only those who may call this daemon are told it."""
 
     state: GatewayState
     url: str = ""  # http://127.0.0.1:PORT/v1 while it is ready
@@ -71,7 +71,7 @@ class MadeKey(Confidential, frozen=True):
 
 
 START = Method("gateway.start", StartParams, GatewayStatus)  # returns at once; ask `gateway.status` until it is ready
-STOP = Method("gateway.stop", Empty, GatewayStatus)
+STOP = Method("gateway.stop", Empty, GatewayStatus)  # and keep it no longer
 STATUS = Method("gateway.status", Empty, GatewayStatus)
 KEYS = Method("gateway.keys", Empty, KeyList)
 MAKE_KEY = Method("gateway.make_key", KeyName, MadeKey)

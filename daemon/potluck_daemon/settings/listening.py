@@ -1,8 +1,11 @@
-"""Says whether something of this computer may listen at an address, as the settings want it. Pure."""
+"""Says whether something of this computer may listen at an address, as the settings want it, and who does already."""
 
 from __future__ import annotations
 
 import ipaddress
+from contextlib import suppress
+
+import psutil
 
 from potluck.p2p.ports import is_loopback
 from potluck.sentences import NOTHING, Sentence, sentence
@@ -26,3 +29,12 @@ def listening_problem(section: str, address: str, *, is_allowed: bool) -> Senten
         section=section,
         name=address,
     )
+
+
+def holder_of(port: int) -> Sentence:
+    """Return which program listens at a TCP port, as far as this user may see it."""
+    with suppress(psutil.Error):
+        for each in psutil.net_connections("tcp"):
+            if each.status == psutil.CONN_LISTEN and each.laddr[1:2] == (port,) and each.pid is not None:
+                return sentence("{program} (process {pid})", program=psutil.Process(each.pid).name(), pid=each.pid)
+    return sentence("another program, maybe another user's")

@@ -72,6 +72,7 @@ class RememberedState:
     dismissed: tuple[Since, ...] = ()  # whose reports about which computer the user has dismissed
     examination: Examination | None = None  # the last one
     less_memory: LessMemory | None = None  # the last time; it holds for a day
+    gateway_token: str = field(default="", repr=False)  # until somebody stops the gateway; programs were given it
     codes_shown: tuple[str, ...] = ()  # keys of swarms whose recovery code was shown here, in hexadecimal
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import errno
+import secrets
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -12,102 +13,147 @@ from potluck_control.gateway_messages import GatewayOpening, GatewaySwarm
 from potluck_control.method import Empty
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayStatus, KeyList, KeyName, MadeKey, StartParams
+from potluck_control.reach import gateway_url, opened
 from potluck_control.resources import bundled_checkpoint
+from potluck_control.settings import GatewaySettings, Settings
 
-from potluck.errors import UsageError
+from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck.membership.membership import Membership
 from potluck.model_folder import downloaded
+from potluck.p2p.ports import require_free_ports, tcp_port, with_free_ports
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.parts import Parts
 from potluck_daemon.settings.launch import chosen_checkpoint
-from potluck_daemon.settings.listening import listening_problem
+from potluck_daemon.settings.listening import holder_of, listening_problem
+from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.topics.topic import Topic, answers
 
-log = logging.getLogger(__name__)
-
+_TOKEN_BYTES = 32
 _LOOK_S = 0.1  # while the engine starts, for its addresses
-_RETRY_S = 60.0  # after a gateway that should run could not be started, or ended
+_MAX_CHEAP_TRIES = 4  # that count where no process was started
 
 
 class GatewayTopic(Topic):
+    """A gateway that is to stay, as the settings say, is started again whenever none runs; another one if it crashed.
+
+    `gateway.start` with `stays` and `gateway.stop` change these settings.
+    """
+
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
         self._gateway = parts.gateway
-        self._was_stopped = False  # by its user, who wants it to stay so until somebody starts it
-        self._retry_at = 0.0  # Unix
+        self._changing = asyncio.Lock()  # held to start or stop it
+        self._was_stopped = False  # by its user; until somebody starts it, whatever the environment says of the setting
+        self._tries, self._retry_at = 0, 0.0  # Unix
 
     @property
     def notice(self) -> Sentence:
         return self._gateway.found if self._gateway.audits.wrong else NOTHING
 
     def tick(self, now: float) -> None:
-        """Start the gateway if it should always run, or anew if the swarm changed its model. Tell it of the others."""
-        wanted = self._configuration.settings.gateway
-        status, served = self._gateway.status, self._configuration.swarm
-        has_new_model = served is not None and served.name == status.swarm and served.model != status.model
-        is_due = now >= self._retry_at and not self._was_stopped and (has_new_model or self._gateway.is_over)
-        if wanted.start_with_daemon and is_due:
-            self._retry_at = now + _RETRY_S
-            self.tasks.start(self._start_by_itself(StartParams(wanted.swarm, stays=True)))
-        elif not self._gateway.is_over:
+        """Start the gateway if one should run, or anew where it has to be another one. Tell it of the swarms."""
+        gateway, wanted = self._gateway, self._configuration.settings.gateway
+        if gateway.status.url and now > self._retry_at + STABLE_S:
+            self._tries = 0
+        if not gateway.is_over and not (gateway.stays and self._is_outdated()):
             self.tasks.start(self._tell_swarms())
+        elif not self._was_stopped and (wanted.start_with_daemon or gateway.has_crashed) and now >= self._retry_at:
+            self._tries += 1
+            self._retry_at = now + delay_s(self._tries, explained=False)
+            self.tasks.start(self._start_again(wanted.swarm if wanted.start_with_daemon else gateway.status.swarm))
 
-    async def _start_by_itself(self, params: StartParams) -> None:
+    def _is_outdated(self) -> bool:
+        """Return whether the swarm has another model by now, or the settings another address."""
+        status, served, wanted = self._gateway.status, self._configuration.swarm, self._configuration.settings.gateway
+        has_new_model = served is not None and served.name == status.swarm and served.model != status.model
+        is_elsewhere = status.url and wanted.port and status.url != gateway_url(wanted.address, wanted.port)
+        return has_new_model or bool(is_elsewhere)
+
+    async def _start_again(self, swarm: str) -> None:
         try:
-            await self._start(params)
-        except UsageError as error:  # a swarm that is not joined yet, or that nobody can find yet
-            log.debug("the gateway cannot start yet: %s", error.message)
+            await self._open(swarm)
+        except PotluckError as error:
+            self._gateway.fail(error.whole)
+            self._tries = min(self._tries, _MAX_CHEAP_TRIES)
 
     @answers(gateway.START)
     async def _start(self, params: StartParams) -> GatewayStatus:
         """Start a gateway, unless one runs for the same swarm and model. One that runs for another swarm ends."""
         self._was_stopped = False
-        configuration = self._configuration
-        membership = configuration.find(params.swarm)
-        always = configuration.settings.gateway
-        stays = params.stays or (always.start_with_daemon and params.swarm in ("", always.swarm))
-        now = self._gateway.status
-        is_same = (now.swarm, now.model) == (membership.swarm.name, membership.swarm.model)
-        if is_same and not self._gateway.is_over:
-            self._gateway.go_on(stays=stays)
-            return self._gateway.status
-        if not (configuration.serves(membership.swarm.name) and self._supervisor.is_starting):
-            self._opening(membership)  # refuses a swarm that nobody can find
-        await self._gateway.stop()
-        self._gateway.start(
-            configuration.engine_python,
-            configuration.environment_of(configuration.engine_python),
-            membership.swarm,
-            partial(self._opening_soon, membership),
-            end_after_s=configuration.settings.chat.end_after_s,
-            stays=stays,
-        )
-        return self._gateway.status
+        if params.stays:
+            await self._keep(params.swarm)
+        return await self._open(params.swarm)
 
-    async def _opening_soon(self, membership: Membership) -> GatewayOpening:
+    async def _keep(self, swarm: str) -> None:
+        """Have the settings say that the gateway stays, at a port that does not change. Raises UsageError, OSError."""
+        configuration = self._configuration
+        before = configuration.settings.gateway
+        name, port = swarm or before.swarm, before.port or self._gateway.port
+        configuration.find(name)
+        if not port:
+            port = tcp_port(with_free_ports([_multiaddr(before.address, GatewaySettings().port)]))
+        if replace(before, start_with_daemon=True, swarm=name, port=port) != before:
+            await configuration.change(
+                {"gateway.start_with_daemon": True, "gateway.swarm": name or None, "gateway.port": port}
+            )
+
+    async def _open(self, swarm: str) -> GatewayStatus:
+        async with self._changing:
+            configuration, settings, gateway = self._configuration, self._configuration.settings, self._gateway
+            membership = configuration.find(swarm or settings.gateway.swarm)
+            name, model = membership.swarm.name, membership.swarm.model
+            is_same = (gateway.status.swarm, gateway.status.model) == (name, model)
+            if is_same and not gateway.is_over and not (gateway.stays and self._is_outdated()):
+                return gateway.status
+            if not (configuration.serves(name) and self._supervisor.is_starting):
+                self._offer(membership)  # refuses a swarm that nobody can find
+            listening, notice = self._listening(settings.gateway, stays=configuration.keeps_gateway(name))
+            if not gateway.is_over:
+                await gateway.stop()
+            token = self._parts.memory.state.gateway_token or secrets.token_urlsafe(_TOKEN_BYTES)
+            self._parts.memory.keep(gateway_token=token)
+            opening = partial(self._opening_soon, membership, replace(settings, gateway=listening), token)
+            gateway.start(membership.swarm, opening, token, notice)
+            return gateway.status
+
+    def _listening(self, wanted: GatewaySettings, *, stays: bool) -> tuple[GatewaySettings, Sentence]:
+        """Return the settings with the port to listen at, and what users should know about who reaches it.
+
+        Raises:
+            UsageError: nothing may listen at the address, or another program has the port of a gateway that stays.
+            NetworkError: this machine has no such address.
+        """
+        if problem := listening_problem("gateway", wanted.address, is_allowed=wanted.allow_remote):
+            raise UsageError(problem)
+        port, notice = wanted.port or self._gateway.port, opened(wanted)
+        address = _multiaddr(wanted.address, port)
+        try:
+            if self._gateway.is_over or port != self._gateway.port:
+                require_free_ports([address])
+        except NetworkError as error:
+            if not isinstance(error.__cause__, OSError) or error.__cause__.errno != errno.EADDRINUSE:
+                raise
+            taken = sentence("port {number} (gateway.port) is taken by {holder}", number=port, holder=holder_of(port))
+            if stays:  # programs would look for it there
+                hint = sentence("end that program, or: potluck config set gateway.port NUMBER")
+                raise UsageError(taken, hint=hint) from error
+            taken = sentence("{what}, so this address is for now", what=taken)
+            notice = sentence("{what}; {other}", what=taken, other=notice) if notice else taken
+            port = tcp_port(with_free_ports([address]))
+        return replace(wanted, port=port), notice
+
+    async def _opening_soon(self, membership: Membership, settings: Settings, token: str) -> GatewayOpening:
         """Return what the gateway is to open, once an engine that starts has addresses. Raises UsageError."""
         while True:
             try:
-                return self._opening(membership)
+                swarms = self._offered(membership)
+                break
             except UsageError:
                 if not self._supervisor.is_starting:
                     raise
             await asyncio.sleep(_LOOK_S)
-
-    def _opening(self, membership: Membership) -> GatewayOpening:
-        """Return what the gateway is to open. Raises UsageError for an address that nothing may listen at, and
-        for a swarm that nobody can find yet."""
-        configuration = self._configuration
-        wanted = configuration.settings.gateway
-        if problem := listening_problem("gateway", wanted.address, is_allowed=wanted.allow_remote):
-            raise UsageError(problem)
-        return GatewayOpening(
-            swarms=self._offered(membership),
-            token=self._gateway.token,
-            settings=configuration.settings,
-            socket=str(configuration.places.socket),
-            key_hashes=self._gateway.keys.hashes(),
-        )
+        socket = str(self._configuration.places.socket)
+        return GatewayOpening(swarms, token, settings, socket, self._gateway.keys.hashes())
 
     def _offered(self, first: Membership) -> tuple[GatewaySwarm, ...]:
         """Return the joined swarms, `first` at first. Raises UsageError if nobody can find that one yet."""
@@ -146,8 +192,13 @@ class GatewayTopic(Topic):
 
     @answers(gateway.STOP)
     async def _stop(self, _: Empty) -> GatewayStatus:
-        self._was_stopped = True
-        await self._gateway.stop()
+        """End the gateway, which no longer stays, and its token."""
+        async with self._changing:
+            self._was_stopped = True
+            await self._gateway.stop()
+        if self._configuration.settings.gateway.start_with_daemon:
+            await self._configuration.change({"gateway.start_with_daemon": None, "gateway.swarm": None})
+        self._parts.memory.keep(gateway_token="")
         return self._gateway.status
 
     @answers(gateway.STATUS)
@@ -174,3 +225,7 @@ class GatewayTopic(Topic):
         await super().close()
         await self._gateway.stop()
         self._gateway.keys.flush()
+
+
+def _multiaddr(address: str, port: int) -> str:
+    return f"/ip{6 if ':' in address else 4}/{address}/tcp/{port}"

@@ -446,10 +446,15 @@ def test_a_key_may_stand_before_the_path_for_programs_that_send_no_headers(serve
     assert send(server, HELLO, path="/guess/v1/chat/completions", Authorization="")[0] == 401
 
 
-def test_a_taken_port_is_replaced_by_another(server: GatewayServer, model: Words) -> None:
-    other = server_of(model, port=server.port)
-    assert other.port not in (0, server.port)
-    other.close()
+def test_a_taken_port_is_refused_and_had_at_once_when_it_is_free(model: Words) -> None:
+    with running(server_of(model), model) as first:
+        caller = http.client.HTTPConnection("127.0.0.1", first.port)
+        caller.request("GET", "/health")
+        assert caller.getresponse().status == 200
+        with pytest.raises(UsageError, match=str(first.port)):
+            server_of(model, port=first.port)
+    server_of(model, port=first.port).close()  # although the system still keeps the caller's connection
+    caller.close()
 
 
 @pytest.mark.parametrize(

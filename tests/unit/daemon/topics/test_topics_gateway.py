@@ -3,25 +3,30 @@
 import asyncio
 import json
 import os
+import re
 import signal
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.own_daemon import Ask, ask_until
+from helpers.own_daemon import Ask, ask_until, asking, own_daemon
+from msgspec import structs
 from potluck_control import schema
-from potluck_control.client import ControlError
+from potluck_control.client import ControlError, DaemonAwayError
 from potluck_control.gateway_messages import key_hash
 from potluck_control.methods import gateway, settings, swarms
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyName
 from potluck_control.methods.settings import Change, SetParams
+from potluck_control.places import Places
 from potluck_control.schema import AuditStatus, Transition
+from potluck_control.settings import ChatSettings
 from potluck_control.states import Reason, State
+from potluck_daemon.configuration import Configuration
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.gateway_keys import GatewayKeys
-from potluck_daemon.supervisor.gateway import Gateway
 from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
 from potluck_daemon.topics.gateway import GatewayTopic
 
@@ -33,6 +38,12 @@ from potluck.sentences import NOTHING, verbatim
 
 ADDRESS = f"/ip4/127.0.0.1/tcp/9/p2p/{Identity.generate().peer_id}"
 READY = 'echo \'{"url": "http://127.0.0.1:1/v1"}\''
+AT_ITS_PORT = """\
+head -n 1 >> $0.openings
+port=$(tail -n 1 $0.openings | grep -o '"gateway":{"port":[0-9]*' | grep -o '[0-9]*$')
+if [ $port = 0 ]; then port=47001; fi
+echo "{\\"url\\": \\"http://127.0.0.1:$port/v1\\"}"
+exec sleep 600"""
 
 
 @pytest.fixture
@@ -76,6 +87,10 @@ def opening_of(script: Path) -> Any:
     return json.loads(Path(f"{script}.opening").read_text())
 
 
+def openings_of(script: Path) -> list[dict[str, Any]]:
+    return _lines_of(Path(f"{script}.openings"))
+
+
 def pid_of(script: Path) -> int:
     return int(Path(f"{script}.pid").read_text())
 
@@ -98,10 +113,11 @@ async def test_it_is_started_told_of_exchanged_and_stopped(ask: Ask, script: Pat
     assert await ask(gateway.START, gateway.StartParams("friends")) == await ask(gateway.STATUS)
     second = await started(ask, script, READY, "sleep 600", swarm="family")
     assert second.swarm == "family"
-    assert second.token != now.token
+    assert second.token == now.token, "programs were told it"
     stopped = await ask(gateway.STOP)
     assert (stopped.state, stopped.token) == (GatewayState.STOPPED, "")
     assert not is_alive(script)
+    assert (await started(ask, script, READY, "sleep 600")).token != now.token
 
 
 async def test_what_audits_found_is_in_status_and_history(ask: Ask, script: Path) -> None:
@@ -136,8 +152,12 @@ async def test_it_is_told_who_may_check_servers_and_whom_an_earlier_one_found_wr
 async def test_it_ends_when_nobody_asks_unless_it_stays(
     ask: Ask, script: Path, monkeypatch: pytest.MonkeyPatch, stays: bool
 ) -> None:
-    start = Gateway.start
-    monkeypatch.setattr(Gateway, "start", lambda *args, end_after_s, stays: start(*args, end_after_s=0.1, stays=stays))
+    monkeypatch.setattr("potluck_daemon.topics.gateway.GatewayTopic.tick", lambda *_: None)  # starts none again
+    monkeypatch.setattr(
+        Configuration,
+        "settings",
+        property(lambda self: replace(self.loaded.settings, chat=ChatSettings(end_after_s=0.1))),
+    )
     await started(ask, script, READY, "sleep 0.3", said(step="still here"), "sleep 600", stays=stays)
     now = await until(ask, lambda now: now.step if stays else now.state is GatewayState.STOPPED)
     assert (now.state, now.ends_at) == (GatewayState.READY if stays else GatewayState.STOPPED, None)
@@ -148,7 +168,8 @@ async def test_it_ends_when_nobody_asks_unless_it_stays(
 
 @pytest.mark.parametrize("stays", [False, True])
 async def test_it_ends_when_a_game_starts_unless_it_stays(ask: Ask, daemon: Daemon, script: Path, stays: bool) -> None:
-    await started(ask, script, READY, "sleep 600", stays=stays)
+    await ask(settings.SET, SetParams((Change("gateway.port", 0),)))
+    await started(ask, script, AT_ITS_PORT, stays=stays)
     daemon.parts.announce(transition(State.PAUSED, Reason.USER))
     daemon.parts.announce(transition(State.YIELDED, Reason.BATTERY))
     assert (await ask(gateway.STATUS)).state is GatewayState.READY
@@ -173,19 +194,115 @@ def transition(state: State, reason: Reason) -> Transition:
     return Transition(0.0, State.SERVING, state, reason, NOTHING)
 
 
-async def test_it_starts_with_the_daemon_until_somebody_stops_it(ask: Ask, daemon: Daemon, script: Path) -> None:
+async def test_it_stays_over_daemons_as_it_was_until_somebody_stops_it(
+    places: Places, environment: dict[str, str], script: Path, ask: Ask, daemon: Daemon
+) -> None:
+    await ask(settings.SET, SetParams((Change("gateway.port", 0),)))
+    first = await started(ask, script, AT_ITS_PORT, swarm="family")
+    assert first.ends_at is not None
+    kept = await ask(gateway.START, gateway.StartParams("family", stays=True))
+    assert kept == structs.replace(first, ends_at=None), "it goes on where it runs"
+    daemon.end()
+    while is_alive(script):  # noqa: ASYNC110 (a process of its own)
+        await asyncio.sleep(0.05)
+    await ask_until_away(ask)
+    async with own_daemon(places, environment) as second:
+        ask = asking(second)
+        assert await until(ask, lambda now: now.state is GatewayState.READY) == kept
+        before, after = openings_of(script)
+        assert after["settings"]["gateway"] == before["settings"]["gateway"] | {
+            "start_with_daemon": True,
+            "swarm": "family",
+            "port": 47001,
+        }
+        assert await ask(gateway.START) == kept, "it is the one that is meant"
+        await ask(gateway.STOP)
+        topic_of(second).tick(5000.0)
+        assert (await ask(gateway.STATUS)).state is GatewayState.STOPPED
+        again = await started(ask, script, AT_ITS_PORT)
+        assert (again.url, again.swarm) == (kept.url, "friends")
+        assert again.ends_at is not None
+        assert again.token != kept.token
+
+
+async def ask_until_away(ask: Ask) -> None:
+    with pytest.raises(DaemonAwayError):
+        await ask_until(ask, gateway.STATUS, lambda _: False)
+
+
+async def test_what_the_environment_keeps_is_stopped_until_somebody_starts_it(
+    ask: Ask, daemon: Daemon, script: Path
+) -> None:
     write(script, f"#!/bin/sh\n{READY}\nsleep 600")
-    changes = (Change("gateway.start_with_daemon", True), Change("gateway.swarm", "family"))
+    changes = (Change("gateway.swarm", "family"), Change("gateway.port", 0))
     await ask(settings.SET, SetParams((Change("serve.python", str(script)), *changes)))
-    topic = next(topic for topic in daemon._topics if isinstance(topic, GatewayTopic))
+    daemon.parts.configuration.environment["POTLUCK_GATEWAY_START_WITH_DAEMON"] = "true"  # type: ignore[index]
+    daemon.parts.configuration.reload()
+    topic = topic_of(daemon)
     topic.tick(1000.0)
-    now = await until(ask, lambda now: now.state is GatewayState.READY)
-    assert (now.swarm, now.ends_at) == ("family", None)
+    assert (await until(ask, lambda now: now.state is GatewayState.READY)).swarm == "family"
     await ask(gateway.STOP)
     topic.tick(5000.0)
     assert (await ask(gateway.STATUS)).state is GatewayState.STOPPED
     await ask(gateway.START, gateway.StartParams("family"))
     assert (await until(ask, lambda now: now.state is GatewayState.READY)).ends_at is None
+
+
+def topic_of(daemon: Daemon) -> GatewayTopic:
+    return next(topic for topic in daemon._topics if isinstance(topic, GatewayTopic))
+
+
+@pytest.fixture
+def taken() -> Iterator[socket.socket]:
+    """A port of this process, which stands for another program."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        yield other
+
+
+async def test_a_taken_port_is_named_with_its_holder_and_waited_for_by_one_that_stays(
+    ask: Ask, daemon: Daemon, script: Path, taken: socket.socket
+) -> None:
+    port = taken.getsockname()[1]
+    await ask(settings.SET, SetParams((Change("gateway.port", port),)))
+    said = rf"port {port} \(gateway.port\) is taken by .+ \(process {os.getpid()}\)"
+    elsewhere = await started(ask, script, AT_ITS_PORT)
+    assert re.fullmatch(f"{said}, so this address is for now", str(elsewhere.notice))
+    assert elsewhere.url != f"http://127.0.0.1:{port}/v1"
+    with pytest.raises(ControlError, match=said) as refused:
+        await ask(gateway.START, gateway.StartParams("friends", stays=True))
+    assert "potluck config set gateway.port" in str(refused.value.hint)
+    assert (await ask(gateway.STATUS)).url == elsewhere.url, "what runs goes on"
+    os.kill(pid_of(script), signal.SIGKILL)
+    await until(ask, lambda now: now.state is GatewayState.FAILED)
+    topic = topic_of(daemon)
+    topic.tick(1000.0)
+    await until(ask, lambda now: re.match(said, str(now.problem)))
+    taken.close()
+    topic.tick(2000.0)
+    now = await until(ask, lambda now: now.state is GatewayState.READY)
+    assert (now.url, now.token, str(now.notice)) == (f"http://127.0.0.1:{port}/v1", elsewhere.token, "")
+
+
+async def test_one_that_stays_is_back_after_a_chat_with_another_swarm(ask: Ask, daemon: Daemon, script: Path) -> None:
+    await ask(settings.SET, SetParams((Change("gateway.port", 0),)))
+    kept = await started(ask, script, AT_ITS_PORT, swarm="family", stays=True)
+    other = await started(ask, script, AT_ITS_PORT)
+    assert (other.swarm, other.url, other.token) == ("friends", kept.url, kept.token)
+    topic_of(daemon).tick(1000.0)
+    assert (await ask(gateway.STATUS)).ends_at == other.ends_at is not None, "it is left alone"
+    daemon.parts.announce(transition(State.YIELDED, Reason.GAME))
+    await until(ask, lambda now: now.state is GatewayState.STOPPED)
+    topic_of(daemon).tick(2000.0)
+    assert await until(ask, lambda now: now.state is GatewayState.READY) == kept
+
+
+async def test_one_that_stays_moves_to_another_port_with_the_setting(ask: Ask, daemon: Daemon, script: Path) -> None:
+    await ask(settings.SET, SetParams((Change("gateway.port", 0),)))
+    first = await started(ask, script, AT_ITS_PORT, stays=True)
+    await ask(settings.SET, SetParams((Change("gateway.port", 47002),)))
+    topic_of(daemon).tick(1000.0)
+    moved = await until(ask, lambda now: now.url not in ("", first.url))
+    assert (moved.url, moved.token) == ("http://127.0.0.1:47002/v1", first.token)
 
 
 async def test_keys_are_kept_as_hashes_and_told_to_the_gateway_at_once(ask: Ask, daemon: Daemon, script: Path) -> None:
@@ -217,7 +334,7 @@ async def heard_by(script: Path, count: int) -> list[dict[str, Any]]:
 async def test_it_offers_the_joined_swarms_its_own_at_first_until_they_are_left(
     ask: Ask, daemon: Daemon, script: Path
 ) -> None:
-    topic = next(topic for topic in daemon._topics if isinstance(topic, GatewayTopic))
+    topic = topic_of(daemon)
     await ask(schema.CREATE, schema.CreateParams("unreachable"))  # nobody can find it
     await started(ask, script, READY, f"cat > {script}.heard", swarm="family")
     JoinedSwarms(daemon.places.swarms_file).create(
@@ -293,34 +410,27 @@ async def test_a_failure_says_why_and_whether_no_member_answered(ask: Ask, scrip
         assert (failed.token, failed.is_waiting) == ("", is_waiting)
 
 
-async def test_one_that_crashes_after_it_served_comes_back_at_its_port_with_its_token(ask: Ask, script: Path) -> None:
-    keep = f"head -n 1 >> {script}.openings"
-    first = await started(ask, script, keep, READY, "exec sleep 600")
-    assert first.token
-    os.kill(pid_of(script), signal.SIGSEGV)
-    await until(ask, lambda now: now.state is GatewayState.FAILED)
-    again = await until(ask, lambda now: now.state is GatewayState.READY)
-    assert (again.url, again.token) == (first.url, first.token)
-    before, after = _lines_of(Path(f"{script}.openings"))
-    assert after == before | {"port": 1}
-    await ask(gateway.STOP)
-    assert not is_alive(script)
-
-
-async def test_who_asks_for_one_that_waits_after_a_crash_gets_it_at_once_as_it_was(
-    ask: Ask, script: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("stays", [False, True])
+@pytest.mark.parametrize("is_asked_for", [False, True])
+async def test_one_that_crashes_comes_back_as_it_was_even_if_somebody_asks_for_it_first(
+    ask: Ask, daemon: Daemon, script: Path, stays: bool, is_asked_for: bool
 ) -> None:
-    monkeypatch.setattr("potluck_daemon.supervisor.gateway.delay_s", lambda failures, *, explained: 600.0)
-    keep = f"head -n 1 >> {script}.openings"
-    first = await started(ask, script, keep, READY, "exec sleep 600", stays=True)
-    for _ in range(2):
+    await ask(settings.SET, SetParams((Change("gateway.port", 0),)))
+    first = await started(ask, script, AT_ITS_PORT, stays=stays)
+    assert (first.ends_at is None) is stays
+    for turn in range(2):
         os.kill(pid_of(script), signal.SIGSEGV)
         await until(ask, lambda now: now.state is GatewayState.FAILED)
-        asked = await ask(gateway.START, gateway.StartParams("friends"))
-        assert (asked.state, asked.swarm, str(asked.problem)) == (GatewayState.STARTING, "friends", "")
+        if is_asked_for:
+            asked = await ask(gateway.START, gateway.StartParams("friends"))
+            assert (asked.state, asked.swarm, str(asked.problem)) == (GatewayState.STARTING, "friends", "")
+        else:
+            topic_of(daemon).tick(1000.0 * turn)
         again = await until(ask, lambda now: now.state is GatewayState.READY)
-        assert (again.url, again.token, again.ends_at) == (first.url, first.token, None)
-    assert [line["port"] for line in _lines_of(Path(f"{script}.openings"))][1:] == [1, 1]
+        assert (again.url, again.token) == (first.url, first.token)
+        assert (again.ends_at is None) is stays
+    await ask(gateway.STOP)
+    assert not is_alive(script)
 
 
 @pytest.mark.parametrize("comes_online", [True, False])
