@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -15,6 +16,8 @@ from potluck.sentences import NOTHING
 from potluck_gateway.answers.answer import Answers, Begun, Part, Told, Waiting
 from potluck_gateway.formats.writing import AnswerFormat
 from potluck_gateway.requests import BadRequestError, ContextLengthError
+
+_log = logging.getLogger(__name__)
 
 HEAD_S = 0.5  # after which a stream begins; what fails before has its own status
 SILENCE_S = 5.0  # after which a stream shows a sign of life; programs give up after a minute and more
@@ -44,7 +47,7 @@ async def stream(
                     item = await items.get()
             try:
                 data = _written(form, item)
-            except (PotluckError, BadRequestError) as error:
+            except Exception as error:
                 if not has_begun:
                     raise
                 data = form.failure(refusal(error).sentence)
@@ -76,7 +79,7 @@ def _written(form: AnswerFormat, item: Told | asyncio.Task[Answers] | None) -> b
             return form.end(item.result())
 
 
-def refusal(error: PotluckError | BadRequestError) -> BadRequestError:
+def refusal(error: Exception) -> BadRequestError:
     """Return how a request is refused because of `error`."""
     if isinstance(error, BadRequestError):
         return error
@@ -84,7 +87,10 @@ def refusal(error: PotluckError | BadRequestError) -> BadRequestError:
         return BadRequestError(error.whole, 400, "context_length_exceeded")
     if isinstance(error, UsageError):
         return BadRequestError(error.whole)
-    return BadRequestError(error.whole, 503, retry_after_s=_RETRY_AFTER_S)
+    if isinstance(error, PotluckError):
+        return BadRequestError(error.whole, 503, retry_after_s=_RETRY_AFTER_S)
+    _log.error("a request failed", exc_info=error)
+    return BadRequestError(f"the gateway failed: {type(error).__name__}", 500)
 
 
 @asynccontextmanager

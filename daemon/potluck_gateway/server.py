@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from potluck.errors import PotluckError, UsageError
+from potluck.errors import UsageError
 from potluck.p2p.ports import ANY
 from potluck.sentences import sentence
 from potluck_gateway.answers.answer import Answers, Embeddings, ModelFacts, Told
@@ -166,11 +166,11 @@ class GatewayServer:
             if scope["key"]:  # a probe keeps nothing awake
                 self._on_asked()
             await self._respond(Request(scope, receive), count)
-        except (PotluckError, BadRequestError) as error:
+        except Exception as error:
             await _refused(scope["path"], refusal(error))(scope, receive, count)
 
     async def _respond(self, request: Request, send: Send) -> None:
-        """Raises PotluckError, and BadRequestError."""
+        """Send the answer, or raise before anything is sent."""
         method, path = request.method, request.scope["path"].rstrip("/") or "/"
         if method == "POST" and path in self._asked:
             body = await _body(request)

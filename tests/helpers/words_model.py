@@ -58,7 +58,7 @@ class Words:
         self.parts = [Part(word) if isinstance(word, str) else word for word in words]
         self.asked: list[ChatRequest] = []
         self.failure: PotluckError | None = None  # before the last word
-        self.early_failure: PotluckError | None = None  # before the first one
+        self.early_failure: Exception | None = None  # before the first one
         self.may_accept, self.may_begin, self.may_end = threading.Event(), threading.Event(), threading.Event()
         self.may_accept.set()
         self.may_begin.set()

@@ -8,7 +8,6 @@ begins.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,11 +16,8 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from potluck.client.leaving import Leaving
-from potluck.errors import PotluckError
 from potluck_gateway.answers.answer import Answer, Answers, Embeddings, ModelFacts, Part, Told
 from potluck_gateway.requests import BadRequestError, ChatRequest, Prompt
-
-_log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 _RETRY_AFTER_S = 5
@@ -82,7 +78,7 @@ class Answering:
     async def run(self, model: str, works: Sequence[Work[R]], caller: Leaving | None = None) -> list[R]:
         """Return what each of `works` returns, in threads that work for `caller`, who leaves when this ends.
 
-        Raises PotluckError, and BadRequestError if too many wait.
+        Raises what they raise, and BadRequestError if too many wait.
         """
 
         def work_for_caller(work: Work[R]) -> R:
@@ -97,11 +93,6 @@ class Answering:
                 loop = asyncio.get_running_loop()
                 futures = [loop.run_in_executor(self._threads, work_for_caller, work) for work in works]
                 return await asyncio.gather(*futures)
-            except (PotluckError, BadRequestError):
-                raise
-            except Exception as error:
-                _log.exception("an answer failed")
-                raise PotluckError(f"the gateway failed: {type(error).__name__}") from error
             finally:
                 leaving.leave()
                 for future in futures:

@@ -95,7 +95,11 @@ def _chats(message: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the messages of OpenAI's chat that say the same. There, each result of a tool has its own."""
     blocks = _blocks(message.get("content"))
     results = [_result(block) for block in blocks if block.get("type") == "tool_result"]
-    calls = [block | {"arguments": block.get("input")} for block in blocks if block.get("type") == "tool_use"]
+    calls = [
+        block | {"function": block | {"arguments": block.get("input")}}
+        for block in blocks
+        if block.get("type") == "tool_use"
+    ]
     rest = [_shown(block) for block in blocks if block.get("type") not in ("tool_result", "tool_use")]
     said = {"role": message.get("role"), "content": rest, "tool_calls": calls}
     return [*results, said] if rest or calls else results

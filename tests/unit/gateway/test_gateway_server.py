@@ -238,13 +238,14 @@ def test_a_failure_of_the_swarm_is_told_before_and_in_a_stream(server: GatewaySe
 @pytest.mark.parametrize(
     ("failure", "status", "code", "is_streamed"),
     [
+        (KeyError("of the gateway's own"), 500, None, True),
         (ContextLengthError("too long"), 400, "context_length_exceeded", True),
         (UsageError("the template refuses"), 400, None, False),
         (SwarmError("nobody serves block 3"), 503, None, True),
     ],
 )
 def test_a_failure_before_the_first_part_has_its_own_status(
-    server: GatewayServer, model: Words, failure: PotluckError, status: int, code: str | None, is_streamed: bool
+    server: GatewayServer, model: Words, failure: Exception, status: int, code: str | None, is_streamed: bool
 ) -> None:
     model.early_failure = failure
     answer, said = exchange(server, HELLO | {"stream": is_streamed})
@@ -252,7 +253,7 @@ def test_a_failure_before_the_first_part_has_its_own_status(
     assert bool(answer.headers["Retry-After"]) == (status == 503)
     with pytest.raises(PotluckError) as raised:  # in a command
         complete(ready(server), "Once", CompletionOptions(5), on_text=lambda _: None)
-    assert type(raised.value) is (SwarmError if status == 503 else UsageError)
+    assert type(raised.value) is {400: UsageError, 500: PotluckError, 503: SwarmError}[status]
 
 
 def test_a_field_without_effect_is_named_in_the_answer(server: GatewayServer) -> None:
