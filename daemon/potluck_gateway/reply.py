@@ -50,7 +50,7 @@ async def stream(
             except Exception as error:
                 if not has_begun:
                     raise
-                data = form.failure(refusal(error).sentence)
+                data = form.failure(refusal(error))
             if not has_begun:
                 head = Headers({"Content-Type": form.media_type, "Cache-Control": "no-store", **headers})
                 await send({"type": "http.response.start", "status": 200, "headers": head.raw})

@@ -58,7 +58,7 @@ _EMBEDDINGS: dict[str, tuple[_ParseTexts, _WriteVectors]] = {
 _REFUSALS: dict[str, Callable[[BadRequestError], dict[str, Any]]] = {  # beginning of a path -> body
     "/v1/messages": messages.message_error,
     "/api/": lambda error: {"error": str(error)},
-    "": lambda error: error_body(error.sentence, error.status, error.code),
+    "": error_body,
 }
 _TELL_S = 4  # shorter than the shortest time after which an unused gateway ends
 _ONE_MODEL = "/v1/models/"

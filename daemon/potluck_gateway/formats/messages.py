@@ -77,11 +77,8 @@ def message_error(error: BadRequestError) -> dict[str, Any]:
     """Return the body of a refusal. Programs shorten a conversation when they read that the prompt is too long."""
     is_too_long = error.code == "context_length_exceeded"
     kind = _ERRORS.get(error.status, "invalid_request" if error.status < 500 else "api")
-    return _error(f"{kind}_error", f"prompt is too long: {error}" if is_too_long else str(error))
-
-
-def _error(kind: str, message: str) -> dict[str, Any]:
-    return {"type": "error", "error": {"type": kind, "message": message}}
+    message = f"prompt is too long: {error}" if is_too_long else str(error)
+    return {"type": "error", "error": {"type": f"{kind}_error", "message": message}}
 
 
 def _system(given: object) -> list[dict[str, Any]]:
@@ -158,8 +155,8 @@ class MessageFormat(BlockFormat):
         end = _event("message_delta", delta=_end(answer), usage=_usage(answer))
         return self.close() + end + _event("message_stop")
 
-    def failure(self, sentence: Sentence) -> bytes:
-        return event(_error("api_error", str(sentence)), "error")
+    def failure(self, error: BadRequestError) -> bytes:
+        return event(message_error(error), "error")
 
     def opened(self, block: Block) -> bytes:
         return _event("content_block_start", index=block.number, content_block=_content(block))

@@ -20,7 +20,7 @@ from potluck_gateway.answers.answer import Answer, Answers, Kind, ModelFacts, Pa
 from potluck_gateway.formats import fields
 from potluck_gateway.formats.history import History
 from potluck_gateway.formats.writing import LINES, AnswerFormat, chat_scores, dumps
-from potluck_gateway.requests import ANY_OBJECT, ChatMessage, ChatRequest
+from potluck_gateway.requests import ANY_OBJECT, BadRequestError, ChatMessage, ChatRequest
 
 VERSION = "0.17.7"  # the release of Ollama whose API this is; programs ask for it
 _LOADED = Answer("", "load", 0, 0)  # of a request that only loads the model
@@ -139,8 +139,8 @@ class OllamaFormat(AnswerFormat):
         calls = _line(self._object(tool_calls=_calls(answer))) if answer.calls else b""
         return calls + _line(self._object() | self._last(answer))
 
-    def failure(self, sentence: Sentence) -> bytes:
-        return _line({"error": str(sentence)})
+    def failure(self, error: BadRequestError) -> bytes:
+        return _line({"error": str(error)})
 
     def _object(self, text: str = "", scores: Sequence[TokenScore] = (), **more: object) -> dict[str, Any]:
         shown = {name: value for name, value in more.items() if value}

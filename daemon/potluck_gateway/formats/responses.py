@@ -11,12 +11,11 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from potluck.sentences import Sentence
 from potluck_gateway.answers.answer import Answer, Answers, Kind, Part
 from potluck_gateway.formats import fields
 from potluck_gateway.formats.history import History
 from potluck_gateway.formats.writing import Block, BlockFormat, chat_scores, event, new_id
-from potluck_gateway.requests import ChatMessage, ChatRequest, Tools
+from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, Tools
 
 _STATELESS = "nothing is stored: send the whole conversation as input"
 _REFUSED: fields.Refused = {
@@ -112,9 +111,9 @@ class ResponseFormat(BlockFormat):
         whole = self._finished(answers[0])
         return last + self._event(whole["status"], response=whole)
 
-    def failure(self, sentence: Sentence) -> bytes:
-        error = {"code": "server_error", "message": str(sentence)}
-        return self._event("failed", response=self._response("failed", self.blocks[:-1]) | {"error": error})
+    def failure(self, error: BadRequestError) -> bytes:
+        told = {"code": error.code or "server_error", "message": str(error)}
+        return self._event("failed", response=self._response("failed", self.blocks[:-1]) | {"error": told})
 
     def opened(self, block: Block) -> bytes:
         added = self._block_event("output_item.added", block, item=self._item(block, "in_progress"))

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from potluck.protocol.codec import builtins
 from potluck.sentences import Sentence
 from potluck_gateway.answers.answer import Answer, Answers, Begun, Kind, Likely, Part, TokenScore, ToolCall
-from potluck_gateway.requests import COMMENT
+from potluck_gateway.requests import COMMENT, BadRequestError
 
 EVENTS, LINES = "text/event-stream", "application/x-ndjson"
 
@@ -46,9 +46,9 @@ class AnswerFormat(Protocol):
 
     def end(self, answers: Answers) -> bytes: ...
 
-    def failure(self, sentence: Sentence) -> bytes:
+    def failure(self, error: BadRequestError) -> bytes:
         """Return the end of a stream whose answer failed."""
-        return event(error_body(sentence, 500))
+        return event(error_body(error))
 
 
 @dataclass(slots=True)
@@ -138,11 +138,11 @@ def text_of(token: bytes) -> str:
     return token.decode(errors="replace")
 
 
-def error_body(sentence: Sentence, status: int, code: str | None = None) -> dict[str, Any]:
+def error_body(error: BadRequestError) -> dict[str, Any]:
     """Return the object of an error; `potluck` in it is the message with its id and arguments."""
-    kind = "invalid_request_error" if status < 500 else "server_error"
-    told = {"message": str(sentence), "type": kind, "param": None, "code": code, "potluck": builtins(sentence)}
-    return {"error": told}
+    kind = "invalid_request_error" if error.status < 500 else "server_error"
+    told = {"message": str(error), "type": kind, "param": None, "code": error.code}
+    return {"error": told | {"potluck": builtins(error.sentence)}}
 
 
 def dumps(value: object) -> bytes:

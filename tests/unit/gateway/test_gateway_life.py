@@ -14,6 +14,7 @@ from potluck_gateway.formats.completions import CompletionFormat
 from potluck_gateway.formats.messages import MessageFormat
 from potluck_gateway.formats.ollama import OllamaFormat
 from potluck_gateway.formats.responses import ResponseFormat
+from potluck_gateway.requests import ContextLengthError
 from potluck_gateway.server import GatewayServer
 
 from potluck.errors import SwarmError
@@ -64,6 +65,10 @@ def test_a_failure_of_a_stream_that_has_begun_is_told_in_it(server: GatewayServe
     model.early_failure = SwarmError("nobody serves block 3")
     answer, said = exchange(server, BODIES[path] | {"stream": True}, path=path)
     assert (answer.status, b"nobody serves block 3" in said) == (200, True)
+    model.early_failure = ContextLengthError("the prompt has 9 tokens")  # programs shorten their conversation then
+    _hold(model)
+    _, said = exchange(server, BODIES[path] | {"stream": True}, path=path)
+    assert path.startswith("/api/") or b"prompt is too long" in said or b"context_length_exceeded" in said
 
 
 def test_openais_client_reads_streams_with_signs_of_life(server: GatewayServer, model: Words) -> None:

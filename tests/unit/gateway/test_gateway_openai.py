@@ -14,9 +14,6 @@ from potluck_gateway.formats.responses import ResponseFormat, parse_response_req
 from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, Sampling
 from potluck_gateway.server import GatewayServer
 
-from potluck.errors import SwarmError
-from potluck.sentences import verbatim
-
 HELLO: Any = [{"role": "user", "content": "Hello"}]
 ADD = {"name": "add", "description": "Add.", "parameters": {"properties": {"a": {}}}}
 IMAGE = {"type": "image_url", "image_url": {"url": "x"}}
@@ -106,7 +103,7 @@ def test_an_answer_of_nothing_or_of_calls_alone_is_written_as_the_reference_says
 def test_a_failed_response_ends_with_what_was_whole() -> None:
     written = ResponseFormat("m", response())
     said = written.begin() + written.part(thought("Hm")) + written.part(call("{}"))
-    said += written.failure(verbatim(str(SwarmError("nobody serves block 3"))))
+    said += written.failure(BadRequestError("nobody serves block 3", 503))
     last = json.loads(said.decode().split("data: ")[-1])
     assert (last["type"], last["response"]["error"]["message"]) == ("response.failed", "nobody serves block 3")
     assert [item["type"] for item in last["response"]["output"]] == ["reasoning"]
