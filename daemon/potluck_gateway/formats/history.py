@@ -111,13 +111,10 @@ def _joined(first: ChatMessage, then: ChatMessage) -> ChatMessage:
 def arguments_of(given: object) -> str:
     """Return arguments as a JSON object. Those that are none, as a model wrote them, become its only field."""
     try:
-        return _object_of(json.loads(given.strip() or "{}") if isinstance(given, str) else given)
+        read = json.loads(given.strip() or "{}") if isinstance(given, str) else given
+        return _json(read if isinstance(read, dict) else {"arguments": read} if read else {})
     except (ValueError, RecursionError):
-        return _object_of(str(given))
-
-
-def _object_of(read: object) -> str:
-    return _json(read if isinstance(read, dict) else {"arguments": read} if read else {})
+        return _json({"arguments": str(given)})
 
 
 def _json(value: object) -> str:
