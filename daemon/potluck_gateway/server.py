@@ -207,24 +207,27 @@ class GatewayServer:
         return _json(listing.listed_model(name, self._models.facts(name), self._since))
 
     async def _answer(self, parse: _Parse, form: _Format, request: Request, body: bytes) -> ASGIApp:
-        asked = await _parsed(parse, body)
-        name, key = self._find(asked.model), request.scope["key"]
-        owner = blake2b(key.encode(), key=self._secret, digest_size=_OWNER_BYTES).hexdigest()
-        asked = replace(asked, model=name, owner=owner)
+        name, asked = await self._asked_for(parse, request, body)
         limit = {"X-Potluck-Max-Tokens": str(self._max_tokens)} if asked.max_tokens is None else {}
         headers = limit | _named(asked.ignored)
         if asked.is_streamed:
-            return partial(stream, partial(self._answers, name, key, asked), form(name, asked), headers)
-        answers = await self._answers(name, key, asked, lambda _: None)
+            return partial(stream, partial(self._answers, name, request, asked), form(name, asked), headers)
+        answers = await self._answers(name, request, asked, lambda _: None)
         return _json(form(name, asked).whole(answers), headers=headers)
 
-    async def _answers(self, name: str, key: str, asked: ChatRequest, tell: Callable[[Told], None]) -> Answers:
+    async def _asked_for(self, parse: _Parse, request: Request, body: bytes) -> tuple[str, ChatRequest]:
+        """Return the name of the model that is asked, and the request with whose it is."""
+        asked = await _parsed(parse, body)
+        owner = blake2b(request.scope["key"].encode(), key=self._secret, digest_size=_OWNER_BYTES).hexdigest()
+        return self._find(asked.model), replace(asked, owner=owner)
+
+    async def _answers(self, name: str, request: Request, asked: ChatRequest, tell: Callable[[Told], None]) -> Answers:
         """Return the answers, and count their tokens."""
         answers = await self._answering.answer(name, asked, tell)
         prompt_tokens = sum(answer.prompt_tokens for answer in answers[:: asked.num_choices])
         answer_tokens = sum(answer.answer_tokens for answer in answers)
         self._metrics.note_tokens(prompt=prompt_tokens, answer=answer_tokens)
-        self._on_answered(key, prompt_tokens + answer_tokens)
+        self._on_answered(request.scope["key"], prompt_tokens + answer_tokens)
         return answers
 
     async def _embed(self, parse: _ParseTexts, write: _WriteVectors, _: Request, body: bytes) -> Response:
@@ -239,9 +242,9 @@ class GatewayServer:
         self._metrics.note_tokens(embedding=num_tokens)
         return response
 
-    async def _count_tokens(self, _: Request, body: bytes) -> Response:
-        asked = await _parsed(messages.parse_message_request, body)
-        (count,) = await self._answering.run(self._find(asked.model), [lambda model: model.count(asked)])
+    async def _count_tokens(self, request: Request, body: bytes) -> Response:
+        name, asked = await self._asked_for(messages.parse_message_request, request, body)
+        (count,) = await self._answering.run(name, [lambda model: model.count(asked)])
         return _json({"input_tokens": count})
 
     async def _show(self, _: Request, body: bytes) -> Response:
