@@ -105,9 +105,9 @@ class GatewayTopic(Topic):
             is_same = (gateway.status.swarm, gateway.status.model) == (name, model)
             if is_same and not gateway.is_over and not (gateway.stays and self._is_outdated()):
                 return gateway.status
+            listening, notice = self._listening(settings.gateway, stays=configuration.keeps_gateway(name))
             if not (configuration.serves(name) and self._supervisor.is_starting):
                 self._offer(membership)  # refuses a swarm that nobody can find
-            listening, notice = self._listening(settings.gateway, stays=configuration.keeps_gateway(name))
             if not gateway.is_over:
                 await gateway.stop()
             token = self._parts.memory.state.gateway_token or secrets.token_urlsafe(_TOKEN_BYTES)
