@@ -29,6 +29,7 @@ def daemon() -> Iterator[DaemonProcess]:
     with DaemonProcess(f'[serve]\nlisten = ["{listen}"]\nthreads = 1\n[gateway]\nport = 0\n') as made:
         made.client.call(schema.CREATE)
         made.wait_for(lambda now: now.state == State.SERVING)
+        made.command("gateway", "start")  # at a free port, which it keeps
         done = made.command("gateway", "start", "--stay")
         assert done.returncode == 0, done.stderr
         assert "potluck autostart --daemon on" in done.stdout
