@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from helpers.daemon_process import LOOPBACK, WAIT_S, DaemonProcess
+from helpers.daemon_process import WAIT_S, DaemonProcess
 from potluck_control import schema
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
@@ -23,9 +23,13 @@ PROMPT = [ChatMessage("user", "Count from 7 to 18:")]
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
     """It serves a swarm of its own, and was asked for a gateway that stays."""
-    with DaemonProcess(f"{LOOPBACK}[gateway]\nport = 0\n") as made:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]  # of the engine: the same in the next daemon
+    listen = f"/ip4/127.0.0.1/tcp/{port}"
+    with DaemonProcess(f'[serve]\nlisten = ["{listen}"]\nthreads = 1\n[gateway]\nport = 0\n') as made:
         made.client.call(schema.CREATE)
         made.wait_for(lambda now: now.state == State.SERVING)
+        made.command("gateway", "start")  # at a free port, which it keeps
         done = made.command("gateway", "start", "--stay")
         assert done.returncode == 0, done.stderr
         assert "potluck autostart --daemon on" in done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import math
 import secrets
 from contextlib import suppress
 from dataclasses import replace
@@ -30,7 +31,6 @@ from potluck_daemon.topics.topic import Topic, answers
 
 _TOKEN_BYTES = 32
 _LOOK_S = 0.1  # while the engine starts, for its addresses
-_MAX_CHEAP_TRIES = 4  # that count where no process was started
 
 
 class GatewayTopic(Topic):
@@ -43,8 +43,7 @@ class GatewayTopic(Topic):
         super().__init__(parts)
         self._gateway = parts.gateway
         self._changing = asyncio.Lock()  # held to start or stop it
-        self._was_stopped = False  # by its user; until somebody starts it, whatever the environment says of the setting
-        self._tries, self._retry_at = 0, 0.0  # Unix
+        self._tries, self._retry_at = 0, 0.0  # Unix; infinite: its user stopped it, whatever the environment says
 
     @property
     def notice(self) -> Sentence:
@@ -57,7 +56,7 @@ class GatewayTopic(Topic):
             self._tries = 0
         if not gateway.is_over and not (gateway.stays and self._is_outdated()):
             self.tasks.start(self._tell_swarms())
-        elif not self._was_stopped and (wanted.start_with_daemon or gateway.has_crashed) and now >= self._retry_at:
+        elif (wanted.start_with_daemon or gateway.has_crashed) and now >= self._retry_at:
             self._tries += 1
             self._retry_at = now + delay_s(self._tries, explained=False)
             self.tasks.start(self._start_again(wanted.swarm if wanted.start_with_daemon else gateway.status.swarm))
@@ -74,12 +73,12 @@ class GatewayTopic(Topic):
             await self._open(swarm)
         except PotluckError as error:
             self._gateway.fail(error.whole)
-            self._tries = min(self._tries, _MAX_CHEAP_TRIES)
+            self._tries -= 1  # no process was started, so trying again costs little
 
     @answers(gateway.START)
     async def _start(self, params: StartParams) -> GatewayStatus:
         """Start a gateway, unless one runs for the same swarm and model. One that runs for another swarm ends."""
-        self._was_stopped = False
+        self._tries, self._retry_at = 0, 0.0
         if params.stays:
             await self._keep(params.swarm)
         return await self._open(params.swarm)
@@ -88,10 +87,8 @@ class GatewayTopic(Topic):
         """Have the settings say that the gateway stays, at a port that does not change. Raises UsageError, OSError."""
         configuration = self._configuration
         before = configuration.settings.gateway
-        name, port = swarm or before.swarm, before.port or self._gateway.port
+        name, port = swarm or before.swarm, before.port or self._gateway.port or GatewaySettings().port
         configuration.find(name)
-        if not port:
-            port = tcp_port(with_free_ports([_multiaddr(before.address, GatewaySettings().port)]))
         if replace(before, start_with_daemon=True, swarm=name, port=port) != before:
             await configuration.change(
                 {"gateway.start_with_daemon": True, "gateway.swarm": name or None, "gateway.port": port}
@@ -105,9 +102,9 @@ class GatewayTopic(Topic):
             is_same = (gateway.status.swarm, gateway.status.model) == (name, model)
             if is_same and not gateway.is_over and not (gateway.stays and self._is_outdated()):
                 return gateway.status
+            listening, notice = self._listening(settings.gateway, stays=configuration.keeps_gateway(name))
             if not (configuration.serves(name) and self._supervisor.is_starting):
                 self._offer(membership)  # refuses a swarm that nobody can find
-            listening, notice = self._listening(settings.gateway, stays=configuration.keeps_gateway(name))
             if not gateway.is_over:
                 await gateway.stop()
             token = self._parts.memory.state.gateway_token or secrets.token_urlsafe(_TOKEN_BYTES)
@@ -126,7 +123,7 @@ class GatewayTopic(Topic):
         if problem := listening_problem("gateway", wanted.address, is_allowed=wanted.allow_remote):
             raise UsageError(problem)
         port, notice = wanted.port or self._gateway.port, opened(wanted)
-        address = _multiaddr(wanted.address, port)
+        address = f"/ip{6 if ':' in wanted.address else 4}/{wanted.address}/tcp/{port}"
         try:
             if self._gateway.is_over or port != self._gateway.port:
                 require_free_ports([address])
@@ -194,7 +191,7 @@ class GatewayTopic(Topic):
     async def _stop(self, _: Empty) -> GatewayStatus:
         """End the gateway, which no longer stays, and its token."""
         async with self._changing:
-            self._was_stopped = True
+            self._retry_at = math.inf
             await self._gateway.stop()
         if self._configuration.settings.gateway.start_with_daemon:
             await self._configuration.change({"gateway.start_with_daemon": None, "gateway.swarm": None})
@@ -225,7 +222,3 @@ class GatewayTopic(Topic):
         await super().close()
         await self._gateway.stop()
         self._gateway.keys.flush()
-
-
-def _multiaddr(address: str, port: int) -> str:
-    return f"/ip{6 if ':' in address else 4}/{address}/tcp/{port}"

@@ -41,7 +41,7 @@ READY = 'echo \'{"url": "http://127.0.0.1:1/v1"}\''
 AT_ITS_PORT = """\
 head -n 1 >> $0.openings
 port=$(tail -n 1 $0.openings | grep -o '"gateway":{"port":[0-9]*' | grep -o '[0-9]*$')
-if [ $port = 0 ]; then port=47001; fi
+if [ $port = 0 ]; then port=21871; fi
 echo "{\\"url\\": \\"http://127.0.0.1:$port/v1\\"}"
 exec sleep 600"""
 
@@ -168,7 +168,7 @@ async def test_it_ends_when_nobody_asks_unless_it_stays(
 
 @pytest.mark.parametrize("stays", [False, True])
 async def test_it_ends_when_a_game_starts_unless_it_stays(ask: Ask, daemon: Daemon, script: Path, stays: bool) -> None:
-    await ask(settings.SET, SetParams((Change("gateway.port", 0),)))
+    await ask(settings.SET, SetParams((Change("gateway.port", 21871 if stays else 0),)))
     await started(ask, script, AT_ITS_PORT, stays=stays)
     daemon.parts.announce(transition(State.PAUSED, Reason.USER))
     daemon.parts.announce(transition(State.YIELDED, Reason.BATTERY))
@@ -213,7 +213,7 @@ async def test_it_stays_over_daemons_as_it_was_until_somebody_stops_it(
         assert after["settings"]["gateway"] == before["settings"]["gateway"] | {
             "start_with_daemon": True,
             "swarm": "family",
-            "port": 47001,
+            "port": 21871,
         }
         assert await ask(gateway.START) == kept, "it is the one that is meant"
         await ask(gateway.STOP)
@@ -284,7 +284,7 @@ async def test_a_taken_port_is_named_with_its_holder_and_waited_for_by_one_that_
 
 
 async def test_one_that_stays_is_back_after_a_chat_with_another_swarm(ask: Ask, daemon: Daemon, script: Path) -> None:
-    await ask(settings.SET, SetParams((Change("gateway.port", 0),)))
+    await ask(settings.SET, SetParams((Change("gateway.port", 21871),)))
     kept = await started(ask, script, AT_ITS_PORT, swarm="family", stays=True)
     other = await started(ask, script, AT_ITS_PORT)
     assert (other.swarm, other.url, other.token) == ("friends", kept.url, kept.token)
@@ -297,12 +297,12 @@ async def test_one_that_stays_is_back_after_a_chat_with_another_swarm(ask: Ask, 
 
 
 async def test_one_that_stays_moves_to_another_port_with_the_setting(ask: Ask, daemon: Daemon, script: Path) -> None:
-    await ask(settings.SET, SetParams((Change("gateway.port", 0),)))
+    await ask(settings.SET, SetParams((Change("gateway.port", 21871),)))
     first = await started(ask, script, AT_ITS_PORT, stays=True)
-    await ask(settings.SET, SetParams((Change("gateway.port", 47002),)))
+    await ask(settings.SET, SetParams((Change("gateway.port", 21872),)))
     topic_of(daemon).tick(1000.0)
     moved = await until(ask, lambda now: now.url not in ("", first.url))
-    assert (moved.url, moved.token) == ("http://127.0.0.1:47002/v1", first.token)
+    assert (moved.url, moved.token) == ("http://127.0.0.1:21872/v1", first.token)
 
 
 async def test_keys_are_kept_as_hashes_and_told_to_the_gateway_at_once(ask: Ask, daemon: Daemon, script: Path) -> None:
@@ -415,7 +415,7 @@ async def test_a_failure_says_why_and_whether_no_member_answered(ask: Ask, scrip
 async def test_one_that_crashes_comes_back_as_it_was_even_if_somebody_asks_for_it_first(
     ask: Ask, daemon: Daemon, script: Path, stays: bool, is_asked_for: bool
 ) -> None:
-    await ask(settings.SET, SetParams((Change("gateway.port", 0),)))
+    await ask(settings.SET, SetParams((Change("gateway.port", 21871 if stays else 0),)))
     first = await started(ask, script, AT_ITS_PORT, stays=stays)
     assert (first.ends_at is None) is stays
     for turn in range(2):
