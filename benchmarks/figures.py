@@ -675,7 +675,7 @@ FIGURES = {
             "lower",
             1,
             "left_behind:worst",
-            "until the work of a killed client ends: its prefill, its wait for pages or for a push, its forward",
+            "until engine and gateway rest from work for a client that was killed or a caller who left; the worst",
         ),
         Figure(
             "kills_200",

@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any
 
 import torch
-from transformers import AutoTokenizer
 
 from benchmarks.figures import Measured
 from benchmarks.gateway import Gateway, gateway_process, tool_tokenizer
@@ -129,7 +128,7 @@ def long_answer(soak: bool) -> Measured:
         drawn: Body = {"temperature": 1.0, "seed": 1, "stop": _LONG_STOPS}
         ask = {
             "text": chat("Go.", _LONG_TOKENS, **drawn),
-            "call": forced_call("Go.", _LONG_TOKENS, **drawn, logit_bias=_no_quotes()),
+            "call": forced_call("Go.", _LONG_TOKENS, **drawn),
             "thinking": chat("Go.", _LONG_TOKENS, **drawn, chat_template_kwargs={"enable_thinking": True}),
         }
         hear(gateway.url, CHAT, chat("Warm up.", 100))
@@ -147,12 +146,13 @@ def first_byte(soak: bool) -> Measured:
     with _served(at_once=1) as (_, gateway):
         hear(gateway.url, CHAT, chat("Warm up.", 4))
         heard["prefill"] = hear(gateway.url, COMPLETIONS, prompt(_PREFILL_TOKENS, 4, 1), at_most_s=_LISTEN_S)
-        heard["call"] = hear(gateway.url, CHAT, forced_call("Go.", _LONG_TOKENS), at_most_s=_LISTEN_S)
         other = Caller(gateway.url, CHAT, chat("Go.", _LONG_TOKENS))
         other.send()
-        next(other.pieces())
+        pieces = other.pieces()
+        next(pieces)
         heard["queue"] = hear(gateway.url, CHAT, chat("Hello.", 4), at_most_s=_LISTEN_S)
         other.leave()
+        heard["call"] = hear(gateway.url, CHAT, forced_call("Go.", _LONG_TOKENS), at_most_s=_LISTEN_S)
     with _served(spans=(Span(0, _BLOCKS // 2),)) as (_, gateway):
         heard["layers"] = hear(gateway.url, CHAT, chat("Hello.", 4), at_most_s=_LISTEN_S)
     firsts = {kind: one.times_s[0] if one.times_s else _LISTEN_S for kind, one in heard.items()}
@@ -238,16 +238,10 @@ def _ask(gateway: Gateway, threads: ThreadPoolExecutor, count: int, seed: int, t
             raise RuntimeError(f"not answered: {_fate(heard)}")
 
 
-def _no_quotes() -> dict[str, int]:
-    """Return a bias that keeps a text in JSON from its end."""
-    with tool_tokenizer() as folder:
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-    return {str(number): -100 for token, number in tokenizer.get_vocab().items() if '"' in token or "\\" in token}
-
-
 def _growth(gateway: Gateway, body: Body, at_most_s: float) -> dict[str, Any]:
     """Return what the last thousand tokens that come in time cost over the first, by the events of their stream."""
     caller, until = Caller(gateway.url, CHAT, body, patience_s=at_most_s), time.monotonic() + at_most_s
+    begun_s = gateway.cpu_s()
     cpu_s: list[float] = []  # when each event had come
     caller.send()
     with suppress(TimeoutError):
@@ -257,9 +251,10 @@ def _growth(gateway: Gateway, body: Body, at_most_s: float) -> dict[str, Any]:
                 break
     caller.leave()
     tokens = caller.heard.answer_tokens() if caller.heard.is_whole else len(cpu_s)
+    detail: dict[str, Any] = {"tokens": tokens, "ratio": None}
+    detail["mean_ms"] = round(1000 * (gateway.cpu_s() - begun_s) / max(tokens, 1), 3)
     events = round(_THOUSAND * len(cpu_s) / max(tokens, 1))  # some tokens are only a part of a letter
-    if len(cpu_s) <= 2 * events or not events:
-        return {"tokens": tokens, "ratio": None}
-    first_s, last_s = cpu_s[events] - cpu_s[0], cpu_s[-1] - cpu_s[-1 - events]
-    costs = {"first_ms": round(1000 * first_s / _THOUSAND, 3), "last_ms": round(1000 * last_s / _THOUSAND, 3)}
-    return {"tokens": tokens, "ratio": round(last_s / first_s, 2), **costs}
+    if 0 < 2 * events < len(cpu_s):
+        first_s, last_s = cpu_s[events] - cpu_s[0], cpu_s[-1] - cpu_s[-1 - events]
+        detail |= {"ratio": round(last_s / first_s, 2), "first_ms": round(first_s, 3), "last_ms": round(last_s, 3)}
+    return detail

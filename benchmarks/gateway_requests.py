@@ -10,9 +10,13 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
+
+from potluck_control.resources import DEMO_MODEL, resource
+from transformers import AutoTokenizer
 
 from benchmarks.gateway import KEY
 from benchmarks.gateway_cases import TOOL_TEMPLATE
@@ -34,10 +38,10 @@ def chat(text: str, max_tokens: int, **more: object) -> Body:
 
 
 def forced_call(text: str, max_tokens: int, **more: object) -> Body:
-    """Return a request for a call whose only argument is a text without an end of its own."""
+    """Return a request for a call whose only argument is a text that doesn't end."""
     parameters = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     tool = {"type": "function", "function": {"name": "write", "parameters": parameters}}
-    return chat(text, max_tokens, tools=[tool], tool_choice="required", **more)
+    return chat(text, max_tokens, tools=[tool], tool_choice="required", logit_bias=_no_quotes(), **more)
 
 
 def prompt(length: int, max_tokens: int, seed: int) -> Body:
@@ -47,6 +51,13 @@ def prompt(length: int, max_tokens: int, seed: int) -> Body:
 
 def tokens(length: int, seed: int) -> list[int]:
     return random.Random(seed).choices(_TOKENS, k=length)
+
+
+@cache
+def _no_quotes() -> dict[str, int]:
+    """Return a bias that keeps a text in JSON from its end, where anything else may follow."""
+    tokenizer = AutoTokenizer.from_pretrained(resource(DEMO_MODEL))
+    return {str(number): -100 for token, number in tokenizer.get_vocab().items() if '"' in token or "\\" in token}
 
 
 @dataclass(slots=True)
