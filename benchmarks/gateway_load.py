@@ -35,7 +35,7 @@ from benchmarks.gateway_requests import (
     prompt,
 )
 from benchmarks.local_swarm import LocalSwarm
-from benchmarks.models import checkpoint
+from benchmarks.models import LONG_POSITIONS, checkpoint
 from benchmarks.sessions import Decoder, client_of
 from potluck.client.swarm_client import SwarmClient
 from potluck.protocol.blocks import Span
@@ -48,7 +48,7 @@ _TOGETHER = 16
 _TOKENS = 32
 _CPU_TOKENS = 200
 _PROMPT_TOKENS = 18  # about what `_ask` asks
-_SMALL_HIDDEN, _SMALL_BLOCKS, _POSITIONS = 64, 1, 1 << 15
+_SMALL_HIDDEN, _SMALL_BLOCKS = 64, 1
 _THOUSAND, _LONG_TOKENS = 1000, 16_000
 _LONG_S = 75.0  # of one long answer
 _LONG_STOPS = [" the " * 20, "\n</end of the answer>" * 4]
@@ -180,7 +180,7 @@ def _served(
     at_once: int = _TOGETHER,
 ) -> Iterator[tuple[LocalSwarm, Gateway]]:
     """Run a swarm and a gateway for a model of random weights, in processes of their own."""
-    folder = checkpoint(hidden_size, num_blocks, positions=_POSITIONS)
+    folder = checkpoint(hidden_size, num_blocks, positions=LONG_POSITIONS)
     with (
         tool_tokenizer(TEMPLATE) as tokenizer,
         LocalSwarm(folder, spans or [Span(0, num_blocks)]) as swarm,

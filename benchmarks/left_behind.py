@@ -9,6 +9,7 @@ For a program that closes its connection to a gateway, which answers one request
 
     gateway prefill     a long prompt
     gateway queue       a request that waits while another one is answered
+    gateway embedding   a long text
     gateway embeddings  many texts
     gateway call        a forced call, nothing of which may have been sent
     gateway stream      an answer that is sent token by token
@@ -40,7 +41,7 @@ from benchmarks.children import Child, child, founder_of
 from benchmarks.figures import Measured
 from benchmarks.gateway import KEY, Gateway, gateway_process, tool_tokenizer
 from benchmarks.gateway_requests import CHAT, COMPLETIONS, EMBEDDINGS, Caller, chat, forced_call, prompt, tokens
-from benchmarks.models import checkpoint
+from benchmarks.models import LONG_POSITIONS, checkpoint
 from benchmarks.sessions import random_states
 from potluck.p2p.addresses import split_peer
 from potluck.p2p.config import LOOPBACK, HostConfig
@@ -55,13 +56,13 @@ from potluck.wire.tensors import encode_parts
 from tests.helpers.launches import launch_of
 
 KINDS = ("prefill", "wait", "push", "forward")
-GATEWAY_KINDS = ("prefill", "queue", "embeddings", "call", "stream")
+GATEWAY_KINDS = ("prefill", "queue", "embedding", "embeddings", "call", "stream")
 _HIDDEN, _BLOCKS = 512, 8
 _CACHE_TOKENS = 6_144
 _KEPT_TOKENS = 1_024  # by a session that runs alone, so that it is never spilled
 _PIECE_TOKENS, _PIECES = 512, 8  # of a prompt
 _LARGE_TOKENS = 6_000  # more than what is left
-_CALL_TOKENS = 4_096  # the longest row that the model takes
+_CALL_TOKENS = 4_096
 _LONG_PROMPT, _LONG_ANSWER = 3_500, 3_000
 _TEXTS, _TEXT_TOKENS = 200, 500
 _AMIDST_S = 0.5  # from a request until its caller leaves
@@ -69,7 +70,7 @@ _PIECES_HEARD = 10  # of a stream
 _WAITING = "potluck_gateway_waiting "
 _LOOK_S = 0.02
 _REST_S = 0.2
-_RESTS_BELOW = 0.3  # of one core
+_RESTS_BELOW = 0.15  # of one core
 _GIVE_UP_S = 60.0
 _QUEUE_S = 15.0  # until a place in the queue counts as taken for ever
 _MAX_FRAME_BYTES = 1 << 26
@@ -83,7 +84,7 @@ def worst(soak: bool) -> Measured:
 
 
 async def _worst(place: Path, rounds: int) -> Measured:
-    folder = checkpoint(_HIDDEN, _BLOCKS)
+    folder = checkpoint(_HIDDEN, _BLOCKS, positions=LONG_POSITIONS)
     swarm = founder_of(place).create(new_swarm("figures", folder.name, _BLOCKS, "local")).swarm
     name, prefix = swarm.name, swarm.prefix
     found: dict[str, list[float]] = {}
@@ -174,7 +175,7 @@ def _leave_gateway(
     """Measure what a gateway of the swarm leaves behind."""
     membership = founder_of(place).find(name).for_client()
     membership = replace(membership, swarm=replace(membership.swarm, bootstrap_peers=(address,)))
-    folder = checkpoint(_HIDDEN, _BLOCKS)
+    folder = checkpoint(_HIDDEN, _BLOCKS, positions=LONG_POSITIONS)
     with tool_tokenizer() as tokenizer, gateway_process(folder, membership, tokenizer, 1) as gateway:
         held.gateway = gateway
         Caller(gateway.url, CHAT, chat("Warm up.", 4)).listen(_GIVE_UP_S)
@@ -189,6 +190,7 @@ def _request_left(held: _Held, gateway: Gateway, kind: str, number: int) -> floa
     texts = [tokens(_TEXT_TOKENS, 1000 * number + text) for text in range(_TEXTS)]
     path, body = {
         "prefill": (COMPLETIONS, prompt(_LONG_PROMPT, _LONG_ANSWER, number)),
+        "embedding": (EMBEDDINGS, {"model": "", "input": [tokens(_LARGE_TOKENS, number)]}),
         "embeddings": (EMBEDDINGS, {"model": "", "input": texts}),
         "call": (CHAT, forced_call(f"{number}.", _LONG_ANSWER)),
         "stream": (CHAT, chat(f"{number}.", _LONG_ANSWER)),

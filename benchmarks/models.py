@@ -22,6 +22,7 @@ _CACHE = Path(__file__).parents[1] / ".cache" / "benchmarks"
 _HEAD_SIZE = 64
 _VOCABULARY = 1536  # the demo model's tokenizer fits; small, because embeddings and head are not what is measured
 _POSITIONS = 4096
+LONG_POSITIONS = 1 << 15  # for the figures of long texts
 _SEED = 0
 
 
