@@ -5,8 +5,17 @@
     push      a step whose hidden states nobody pushes
     forward   a long call without a session
 
-The engine and each client are processes of their own. The work has ended when the engine counts nothing of it any more
-and its processor rests.
+For a program that closes its connection to a gateway, which answers one request at a time:
+
+    gateway prefill     a long prompt
+    gateway queue       a request that waits while another one is answered
+    gateway embedding   a long text
+    gateway embeddings  many texts
+    gateway call        a forced call, nothing of which may have been sent
+    gateway stream      an answer that is sent token by token
+
+The engine, the gateway and each client are processes of their own. The work has ended when engine and gateway count
+nothing of it any more and their processors rest. The gateway may keep the session of a conversation.
 """
 
 from __future__ import annotations
@@ -18,7 +27,9 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import psutil
 import torch
@@ -28,7 +39,9 @@ from potluck_engine.server import Engine
 
 from benchmarks.children import Child, child, founder_of
 from benchmarks.figures import Measured
-from benchmarks.models import checkpoint
+from benchmarks.gateway import KEY, Gateway, gateway_process, tool_tokenizer
+from benchmarks.gateway_requests import CHAT, COMPLETIONS, EMBEDDINGS, Caller, chat, forced_call, prompt, tokens
+from benchmarks.models import LONG_POSITIONS, checkpoint
 from benchmarks.sessions import random_states
 from potluck.p2p.addresses import split_peer
 from potluck.p2p.config import LOOPBACK, HostConfig
@@ -43,31 +56,38 @@ from potluck.wire.tensors import encode_parts
 from tests.helpers.launches import launch_of
 
 KINDS = ("prefill", "wait", "push", "forward")
+GATEWAY_KINDS = ("prefill", "queue", "embedding", "embeddings", "call", "stream")
 _HIDDEN, _BLOCKS = 512, 8
 _CACHE_TOKENS = 6_144
 _KEPT_TOKENS = 1_024  # by a session that runs alone, so that it is never spilled
 _PIECE_TOKENS, _PIECES = 512, 8  # of a prompt
 _LARGE_TOKENS = 6_000  # more than what is left
-_CALL_TOKENS = 4_096  # the longest row that the model takes
+_CALL_TOKENS = 4_096
+_LONG_PROMPT, _LONG_ANSWER = 3_500, 3_000
+_TEXTS, _TEXT_TOKENS = 200, 500
+_AMIDST_S = 0.5  # from a request until its caller leaves
+_PIECES_HEARD = 10  # of a stream
+_WAITING = "potluck_gateway_waiting "
 _LOOK_S = 0.02
-_REST_S = 0.2
-_RESTS_BELOW = 0.3  # of one core
+_REST_S = 0.6
+_RESTS_BELOW = 0.1  # of one core
 _GIVE_UP_S = 60.0
+_QUEUE_S = 15.0  # until a place in the queue counts as taken for ever
 _MAX_FRAME_BYTES = 1 << 26
 
 
 def worst(soak: bool) -> Measured:
-    """Kill clients in each kind of work, two of them (ten in soak)."""
+    """Kill clients and leave a gateway in each kind of work, twice (ten times in soak)."""
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory(prefix="pl-") as place:
         return asyncio.run(_worst(Path(place), 10 if soak else 2))
 
 
 async def _worst(place: Path, rounds: int) -> Measured:
-    folder = checkpoint(_HIDDEN, _BLOCKS)
+    folder = checkpoint(_HIDDEN, _BLOCKS, positions=LONG_POSITIONS)
     swarm = founder_of(place).create(new_swarm("figures", folder.name, _BLOCKS, "local")).swarm
     name, prefix = swarm.name, swarm.prefix
-    found: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    found: dict[str, list[float]] = {}
     with child("left_behind", "engine", name, str(place), str(folder)) as engine:
         address = await asyncio.to_thread(engine.wait_for, "online")
         held = _Held(engine)
@@ -76,20 +96,25 @@ async def _worst(place: Path, rounds: int) -> Measured:
             keeping = await _stream(host, address, protocols.SESSION)
             await _say(keeping, StepRequest(_states(_KEPT_TOKENS), _opening(prefix, is_exact=True)))
             await keeping.receive()
-            for _ in range(rounds):
-                for kind, times in found.items():
-                    times.append(await asyncio.to_thread(_left, held, kind, (name, str(place), address)))
-                    print(f"{kind}: {times[-1]:.2f} s", flush=True)
+            for kind in KINDS * rounds:
+                left_s = await asyncio.to_thread(_left, held, kind, (name, str(place), address))
+                found.setdefault(kind, []).append(round(left_s, 2))
+            await asyncio.to_thread(_leave_gateway, held, place, name, address, found, rounds)
         finally:
             await host.close()
     return Measured(max(map(max, found.values())), {"left_s": found, "rounds": rounds})
 
 
 class _Held:
-    """What an engine says that it holds, whenever that changes."""
+    """What an engine says that it holds, whenever that changes.
+
+    Attributes:
+        gateway: a process that works for callers, too.
+    """
 
     def __init__(self, engine: Child) -> None:
-        self.process = psutil.Process(engine.process.pid)
+        self.gateway: Gateway | None = None
+        self._process = psutil.Process(engine.process.pid)
         self._engine = engine
         self._now = ""
         threading.Thread(target=self._listen, daemon=True).start()
@@ -101,8 +126,9 @@ class _Held:
 
     @property
     def is_working(self) -> bool:
-        """Tell whether it has more than the session that keeps pages."""
-        return self._now != "1 0 0 0 0"
+        """Tell whether it has more than the session that keeps pages, or those that the gateway keeps."""
+        sessions, _, others = self._now.partition(" ")
+        return others != "0 0 0 0" or (self.gateway is None and sessions != "1")
 
     def begins(self) -> bool:
         """Return whether it works at a time soon after a client has sent what is to be done."""
@@ -127,8 +153,8 @@ class _Held:
         return is_idle and self._cpu_s() - before < _RESTS_BELOW * (time.monotonic() - since)
 
     def _cpu_s(self) -> float:
-        times = self.process.cpu_times()
-        return float(times.user + times.system)
+        times = self._process.cpu_times()
+        return float(times.user + times.system) + (0.0 if self.gateway is None else self.gateway.cpu_s())
 
 
 def _left(held: _Held, kind: str, place: tuple[str, str, str]) -> float:
@@ -141,6 +167,70 @@ def _left(held: _Held, kind: str, place: tuple[str, str, str]) -> float:
         client.process.kill()
         killed = time.monotonic()
     return max(held.wait_over() - killed, 0.0)
+
+
+def _leave_gateway(
+    held: _Held, place: Path, name: str, address: str, found: dict[str, list[float]], rounds: int
+) -> None:
+    """Measure what a gateway of the swarm leaves behind."""
+    membership = founder_of(place).find(name).for_client()
+    membership = replace(membership, swarm=replace(membership.swarm, bootstrap_peers=(address,)))
+    folder = checkpoint(_HIDDEN, _BLOCKS, positions=LONG_POSITIONS)
+    with tool_tokenizer() as tokenizer, gateway_process(folder, membership, tokenizer, 1) as gateway:
+        held.gateway = gateway
+        Caller(gateway.url, CHAT, chat("Warm up.", 4)).listen(_GIVE_UP_S)
+        for number, kind in enumerate(GATEWAY_KINDS * rounds):
+            left_s = (_queue_left if kind == "queue" else _request_left)(held, gateway, kind, number)
+            found.setdefault(f"gateway {kind}", []).append(round(left_s, 2))
+
+
+def _request_left(held: _Held, gateway: Gateway, kind: str, number: int) -> float:
+    """Leave in the midst of a request. Return how many seconds its work goes on."""
+    held.wait_over()
+    texts = [tokens(_TEXT_TOKENS, 1000 * number + text) for text in range(_TEXTS)]
+    path, body = {
+        "prefill": (COMPLETIONS, prompt(_LONG_PROMPT, _LONG_ANSWER, number)),
+        "embedding": (EMBEDDINGS, {"model": "", "input": [tokens(_LARGE_TOKENS, number)]}),
+        "embeddings": (EMBEDDINGS, {"model": "", "input": texts}),
+        "call": (CHAT, forced_call(f"{number}.", _LONG_ANSWER)),
+        "stream": (CHAT, chat(f"{number}.", _LONG_ANSWER)),
+    }[kind]
+    caller = Caller(gateway.url, path, body)
+    caller.send()
+    if kind == "stream":
+        pieces = caller.pieces()
+        for _ in range(_PIECES_HEARD):
+            next(pieces)
+    time.sleep(_AMIDST_S)
+    if not held.begins():
+        raise RuntimeError(f"the work of a {kind} was over before its caller left")
+    caller.leave()
+    left = time.monotonic()
+    return max(held.wait_over() - left, 0.0)
+
+
+def _queue_left(held: _Held, gateway: Gateway, _: str, number: int) -> float:
+    """Leave the queue. Return for how many seconds the gateway counts that request among those that wait."""
+    held.wait_over()
+    callers = [Caller(gateway.url, CHAT, chat(f"{number}, {one}.", _LONG_ANSWER)) for one in range(2)]
+    for caller in callers:
+        caller.send()
+    for is_waiting in (True, False):
+        if not is_waiting:
+            callers[1].leave()
+        begun = time.monotonic()
+        while _has_waiting(gateway) is not is_waiting and time.monotonic() - begun < _QUEUE_S:
+            time.sleep(_LOOK_S)
+    left_s = time.monotonic() - begun
+    callers[0].leave()
+    return left_s
+
+
+def _has_waiting(gateway: Gateway) -> bool:
+    page = Request(f"{gateway.url.removesuffix('/v1')}/metrics", headers={"Authorization": f"Bearer {KEY}"})
+    with urlopen(page) as answer:
+        lines = answer.read().decode().splitlines()
+    return any(line.startswith(_WAITING) and float(line.removeprefix(_WAITING)) > 0 for line in lines)
 
 
 async def _host(place: Path, name: str, address: str) -> Libp2pHost:

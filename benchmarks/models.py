@@ -21,20 +21,24 @@ from transformers import (
 _CACHE = Path(__file__).parents[1] / ".cache" / "benchmarks"
 _HEAD_SIZE = 64
 _VOCABULARY = 1536  # the demo model's tokenizer fits; small, because embeddings and head are not what is measured
+_POSITIONS = 4096
+LONG_POSITIONS = 1 << 15  # for the figures of long texts
 _SEED = 0
 
 
-def checkpoint(hidden_size: int, num_blocks: int = 8, *, num_experts: int = 0) -> Path:
+def checkpoint(hidden_size: int, num_blocks: int = 8, *, num_experts: int = 0, positions: int = _POSITIONS) -> Path:
     """The folder of a float32 checkpoint, shards of at most 400 MB; with experts, each token goes to two of them."""
     family = f"qwen3_moe-e{num_experts}" if num_experts else "llama"
-    path = _CACHE / f"{family}-h{hidden_size}-b{num_blocks}-v{_VOCABULARY}"
+    length = "" if positions == _POSITIONS else f"-p{positions}"
+    path = _CACHE / f"{family}-h{hidden_size}-b{num_blocks}-v{_VOCABULARY}{length}"
     if not path.exists():
         print(f"making {path.name} (once) ...", flush=True)
         quiet()
         _CACHE.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(dir=_CACHE))
         try:
-            _random_model(hidden_size, num_blocks, num_experts).save_pretrained(scratch, max_shard_size="400MB")
+            made = _random_model(hidden_size, num_blocks, num_experts, positions)
+            made.save_pretrained(scratch, max_shard_size="400MB")
             scratch.rename(path)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -47,7 +51,7 @@ def local_model(folder: Path) -> Any:
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 
-def _random_model(hidden_size: int, num_blocks: int, num_experts: int) -> PreTrainedModel:
+def _random_model(hidden_size: int, num_blocks: int, num_experts: int, positions: int) -> PreTrainedModel:
     common: dict[str, Any] = {
         "hidden_size": hidden_size,
         "intermediate_size": hidden_size * 11 // 4,
@@ -55,7 +59,7 @@ def _random_model(hidden_size: int, num_blocks: int, num_experts: int) -> PreTra
         "num_attention_heads": hidden_size // _HEAD_SIZE,
         "num_key_value_heads": hidden_size // _HEAD_SIZE,
         "vocab_size": _VOCABULARY,
-        "max_position_embeddings": 4096,
+        "max_position_embeddings": positions,
         "initializer_range": 0.06,  # wide enough that greedy tokens vary
         "bos_token_id": None,
         "eos_token_id": None,

@@ -29,13 +29,13 @@ def swarm() -> Iterator[LocalSwarm]:
 
 @pytest.fixture(scope="module")
 def url(swarm: LocalSwarm) -> Iterator[str]:
-    with gateway(FOLDER, swarm) as address:
+    with gateway(FOLDER, swarm.membership) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
 def tool_url(swarm: LocalSwarm) -> Iterator[str]:
-    with tool_tokenizer() as tokenizer, gateway(FOLDER, swarm, tokenizer=tokenizer) as address:
+    with tool_tokenizer() as tokenizer, gateway(FOLDER, swarm.membership, tokenizer=tokenizer) as address:
         yield address
 
 
