@@ -42,7 +42,11 @@ def read(
         parts += reader.end(is_cut=is_cut)
         said = {kind: "".join(part.text for part in parts if part.kind is kind) for kind in Kind}
         calls = [(call.name, json.loads(call.arguments)) for call in reader.calls]
-        assert [part.text for part in parts if part.kind is Kind.CALL] == [call.arguments for call in reader.calls]
+        streamed: dict[str, str] = {}
+        for part in parts:
+            if part.call is not None:
+                streamed[part.call.call_id] = streamed.get(part.call.call_id, "") + part.text
+        assert {call.call_id: call.arguments for call in reader.calls}.items() <= streamed.items()
         assert len({call.call_id for call in reader.calls}) == len(calls)
         found.append((said[Kind.TEXT], said[Kind.THINKING], calls))
     assert all(one == found[0] for one in found)
@@ -90,13 +94,11 @@ def test_a_tag_that_is_a_token_is_only_a_tag_as_that_token() -> None:
     ]
 
 
-def test_calls_with_tags_in_their_texts_the_same_ids_or_numbers_that_json_lacks() -> None:
+def test_calls_with_tags_in_their_texts_or_the_same_ids_are_kept() -> None:
     tag = json.dumps({"name": "add", "arguments": {"b": "a </tool_call> b"}})
     assert read(HERMES, f"<tool_call>{tag}</tool_call> Done")[::2] == ("Done", [("add", {"b": "a </tool_call> b"})])
     same = '<tool_call>{"id": "c", "name": "add", "arguments": {"a": 1}}</tool_call>'
     assert read(HERMES, same * 2)[2] == [READ, READ]
-    no_number = '<tool_call>{"name": "add", "arguments": {"a": NaN}}</tool_call>'
-    assert read(HERMES, no_number) == (no_number, "", [])
 
 
 @pytest.mark.parametrize(
@@ -169,13 +171,26 @@ def test_tags_are_told_from_what_only_looks_like_them(
     assert read(form_of(template, special), written, special=special) == (text, "", calls)
 
 
-def test_a_call_is_passed_on_as_soon_as_its_arguments_are_whole() -> None:
-    reader = Reader(HERMES, TOOLS)
-    parts = reader.take(CALL.removesuffix("}\n</tool_call>"))
-    assert (parts, reader.mode) == ([], Kind.CALL)
-    assert [part.kind for part in reader.take("}")] == [Kind.CALL]
-    assert reader.take("\n</tool") == []
-    assert [part.text for part in reader.take("_call>\nDone")] == ["Done"]
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [
+        ('{"a": 1, "b": "x\ty\nz"}', {"a": 1, "b": "x\ty\nz"}),
+        ("{'a': None, b: NaN, \"c\": [True, -1.5e3, 007]}", {"a": None, "b": None, "c": [True, -1500.0, "007"]}),
+        ('{"b": "\\ud83d\\ude42 \\" \\\\"', {"b": '🙂 " \\'}),  # without the last brace
+        ('{"a": 1}}', {"a": 1}),
+    ],
+)
+def test_arguments_become_json_where_models_write_what_is_nearly_json(written: str, arguments: object) -> None:
+    call = f'<tool_call>{{"name": "add", "arguments": {written}}}</tool_call> Done'
+    assert read(HERMES, call) == ("Done", "", [("add", arguments)])
+    call = f"<tool_call><function=add>{written}</function></tool_call> Done"
+    assert read(form_of("<function= <parameter=", ()), call) == ("Done", "", [("add", arguments)])
+
+
+@pytest.mark.parametrize("broken", ['{"a" 1}', '{"b": "x}', '{"a": 1]', '{"a": <b>}', "{a b: 1}"])
+def test_a_call_that_turns_out_broken_is_text_and_no_call(broken: str) -> None:
+    call = f'<tool_call>{{"name": "add", "arguments": {broken}}}</tool_call>'
+    assert read(HERMES, call) == (call, "", [])
 
 
 @pytest.mark.parametrize("form", [HERMES, GENERIC])
@@ -212,14 +227,10 @@ def test_an_answer_of_json_alone_may_be_a_call(written: str, calls: list[object]
         "<tool_calls>",
         "<function=",
         "<|START_ACTION|>",
-        "<tool_call><function=",
-        "<tool_call><arg_key>",
         "<｜tool▁call▁begin｜>",
         "<｜tool▁call▁begin｜>```json",
         "<|tool_call_begin|>",
-        "<minimax:tool_call>",
         "[TOOL_CALLS]",
-        "<｜DSML｜function_calls>",
         "<|channel|>commentary",
     ],
 )
