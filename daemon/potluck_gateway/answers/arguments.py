@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cache
 
@@ -31,36 +32,48 @@ _OTHER_WORDS = {
 }
 
 
-class JsonArguments:
-    """Reads an object up to its end, or up to a tag that ends the call if only the last brace is missing.
+class Arguments(ABC):
+    """Reads the arguments of one call.
 
     Attributes:
         is_whole, is_broken: nothing more is read.
     """
 
-    def __init__(self, ends: re.Pattern[str], quote: str = "") -> None:
-        """`quote`: what stands around texts, beside the quotes of JSON."""
-        self.is_whole = self.is_broken = False
-        self._ends = ends
-        self._quotes = ('"', quote or "'")
-        self._quote = ""  # of the text that is being read
-        self._depth = 0
+    is_whole = is_broken = False
+    _is_inside = False  # a value
 
     def read(self, text: str) -> tuple[str, int]:
         """Return new JSON, and how many letters of `text` it was made of. The others have to come again, with more."""
         made, place, size = [], 0, 1
         while size and place < len(text) and not (self.is_whole or self.is_broken):
-            piece, size = self._inside(text, place) if self._quote else self._outside(text, place)
+            piece, size = (self._inside if self._is_inside else self._outside)(text, place)
             made.append(piece)
             place += size
         return "".join(made), place
+
+    @abstractmethod
+    def _inside(self, text: str, place: int) -> tuple[str, int]: ...
+
+    @abstractmethod
+    def _outside(self, text: str, place: int) -> tuple[str, int]: ...
+
+
+class JsonArguments(Arguments):
+    """Reads an object up to its end, or up to a tag that ends the call if only the last brace is missing."""
+
+    def __init__(self, ends: re.Pattern[str], quote: str = "") -> None:
+        """`quote`: what stands around texts, beside the quotes of JSON."""
+        self._ends = ends
+        self._quotes = ('"', quote or "'")
+        self._quote = ""  # of the text that is being read
+        self._depth = 0
 
     def _inside(self, text: str, place: int) -> tuple[str, int]:
         found = _inside(self._quote).match(text, place)
         if found is None:
             return "", 0
         if found["end"]:
-            self._quote = ""
+            self._is_inside = False
             return '"', len(found[0])
         self.is_broken = self._ends.match(text, place) is not None and found[0][0] == OPEN
         return found["escape"] or escaped(found[0]), len(found[0])
@@ -80,16 +93,17 @@ class JsonArguments:
         return word if is_json else json.dumps(word, ensure_ascii=False), len(found[0])
 
     def _quote_or_end(self, text: str, place: int) -> tuple[str, int]:
-        self._quote = next((quote for quote in self._quotes if text.startswith(quote, place)), "")
-        if self._quote:
-            return '"', len(self._quote)
+        for self._quote in self._quotes:
+            if text.startswith(self._quote, place):
+                self._is_inside = True
+                return '"', len(self._quote)
         is_end = self._ends.match(text, place) is not None
         self.is_whole = is_end and self._depth == 1
         self.is_broken = not self.is_whole and (is_end or len(text) - place > _LONGEST_TAG)
         return "}" * self.is_whole, 0
 
 
-class PairArguments:
+class PairArguments(Arguments):
     """Reads pairs of a key and a text, which the tool's schema types, up to a tag that ends the call."""
 
     def __init__(self, begins: re.Pattern[str], end: str, over: re.Pattern[str], schemas: Mapping[str, object]) -> None:
@@ -99,32 +113,22 @@ class PairArguments:
             begins: of a value, with its `key` and maybe `is_text`, or `over`: what ends the call.
             end: of a value, with the white space that may come before it. `over`: what no value has.
         """
-        self.is_whole = self.is_broken = False
         self._begins = begins
         self._ends = (end, end.strip())
         self._end = re.compile(f"{any_of(self._ends).pattern}|(?P<over>{over.pattern})")
         self._schemas = schemas
         self._schema: object = None
-        self._is_inside = self._is_text = False
+        self._is_text = False
         self._value = ""  # that has to be whole
         self._between = "{"
 
-    def read(self, text: str) -> tuple[str, int]:
-        """Return as `JsonArguments`."""
-        made, place, size = [], 0, 1
-        while size and not (self.is_whole or self.is_broken):
-            piece, size = (self._inside if self._is_inside else self._outside)(text[place:])
-            made.append(piece)
-            place += size
-        return "".join(made), place
-
-    def _outside(self, text: str) -> tuple[str, int]:
-        found = self._begins.search(text)
+    def _outside(self, text: str, place: int) -> tuple[str, int]:
+        found = self._begins.search(text, place)
         if found is None:
-            return "", max(0, len(text) - _MOST_BETWEEN)
+            return "", max(0, len(text) - place - _MOST_BETWEEN)
         if found["over"]:
             self.is_whole = True
-            return "{}" if self._between == "{" else "}", found.start()
+            return "{}" if self._between == "{" else "}", found.start() - place
         if found.end() == len(text):
             return "", 0  # a line break that follows is no part of the value
         key = found["key"].strip().translate(UNMARKED)
@@ -132,21 +136,21 @@ class PairArguments:
         said = found.groupdict().get("is_text")
         self._is_text = kinds(self._schema) & {"string", "null"} == {"string"} if said is None else said == "true"
         between, self._between = self._between, ", "
-        return f"{between}{json.dumps(key, ensure_ascii=False)}: " + '"' * self._is_text, found.end()
+        return f"{between}{json.dumps(key, ensure_ascii=False)}: " + '"' * self._is_text, found.end() - place
 
-    def _inside(self, text: str) -> tuple[str, int]:
-        found = self._end.search(text)
-        size = len(text) - held(text, self._ends) if found is None else found.start()
-        piece = text[:size].translate(UNMARKED)
+    def _inside(self, text: str, place: int) -> tuple[str, int]:
+        found = self._end.search(text, place)
+        end = len(text) - held(text, self._ends) if found is None else found.start()
+        piece = text[place:end].translate(UNMARKED)
         if found is not None:
-            size, self._is_inside, self.is_broken = found.end(), False, bool(found["over"])
+            end, self._is_inside, self.is_broken = found.end(), False, bool(found["over"])
         if self._is_text:
-            return escaped(piece) + '"' * (not self._is_inside), size
+            return escaped(piece) + '"' * (not self._is_inside), end - place
         self._value += piece
         if self._is_inside:
-            return "", size
+            return "", end - place
         value, self._value = self._value, ""
-        return json.dumps(typed(value, self._schema), ensure_ascii=False), size
+        return json.dumps(typed(value, self._schema), ensure_ascii=False), end - place
 
 
 def typed(text: str, schema: object) -> object:

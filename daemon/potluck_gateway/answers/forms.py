@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from potluck_gateway.answers.answer import ToolCall
@@ -27,11 +27,10 @@ class Calls:
     """How a family writes calls. NAME stands for a tool, KEY for an argument.
 
     Attributes:
-        begins: the ways in which a call begins. One with NAME is followed by the arguments, another one begins JSON
-            that has both.
+        begins: the ways in which a call begins, up to its arguments; a grammar takes the first one. One that begins
+            with a brace is an object that has name and arguments.
         ends: what ends a call; nothing if only its JSON does.
-        around: the tags that may come before a call, and those that may come after it.
-        shape: what a grammar writes before and after the arguments; None if these aren't JSON.
+        before, after: the tags that may come before a call and after it.
         pair: what stands before and after the value of an argument, if arguments aren't JSON.
         quote: what stands around the texts of arguments that are JSON but for these and for the names of keys.
         call_id: a pattern of the id that the model gives a call, before its arguments.
@@ -39,9 +38,9 @@ class Calls:
     """
 
     begins: tuple[str, ...]
-    ends: str
-    around: tuple[tuple[str, ...], tuple[str, ...]]
-    shape: tuple[str, str] | None = None
+    ends: str = ""
+    before: str = ""
+    after: str = ""
     pair: tuple[str, str] | None = None
     quote: str = ""
     call_id: str = r'(?<="id": ")[^"]+'
@@ -49,13 +48,14 @@ class Calls:
 
     @property
     def tags(self) -> frozenset[str]:
-        written = _TAG.findall("".join((*self.begins, *(self.shape or ()), *(self.pair or ()))))
-        return frozenset(filter(None, (*self.around[0], *self.around[1], self.ends, self.quote, *written)))
+        written = _TAG.findall("".join((*self.begins, *(self.pair or ()))))
+        return frozenset(filter(None, (self.before, self.after, self.ends, self.quote, *written)))
 
     @property
     def begins_with(self) -> tuple[str, ...]:
         """Return the tags with which calls may begin."""
-        return (*self.around[0], *(one.partition("NAME")[0] for one in self.begins if one[0] == "<"))
+        tags = (one.partition("NAME")[0] for one in self.begins if one[0] == "<")
+        return tuple(filter(None, (self.before, *tags)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,66 +83,46 @@ class Form:
 
 
 def _json_calls(begin: str, end: str) -> Calls:
-    return Calls(("{",), end, ((begin,), (end,)), (f'{begin}\n{{"name": "NAME", "arguments": ', f"}}\n{end}"))
+    return Calls(('\n{"name": "NAME", "arguments": ',), end, begin)
 
 
 def _function_calls(begin: str, end: str) -> Calls:
-    pair = ("<parameter=KEY>\n", "\n</parameter>\n")
-    return Calls(("<function=NAME>",), "</function>", ((begin,), (end,)), pair=pair)
+    return Calls(("<function=NAME>",), "</function>", begin, end, ("<parameter=KEY>\n", "\n</parameter>\n"))
 
 
 def _invoke_calls(tag: str, mark: str = "", kind: str = "") -> Calls:
     pair = (f'<{mark}parameter name="KEY"{kind}>', f"</{mark}parameter>\n")
-    around = ((f"<{mark}{tag}>",), (f"</{mark}{tag}>",))
-    return Calls((f'<{mark}invoke name="NAME">',), f"</{mark}invoke>", around, pair=pair)
+    return Calls((f'<{mark}invoke name="NAME">',), f"</{mark}invoke>", f"<{mark}{tag}>", f"</{mark}{tag}>", pair)
 
 
-def _section_calls(section: tuple[str, str], call: tuple[str, str], shape: tuple[str, str], *begins: str) -> Calls:
-    """Return calls with tags around each one and around all. `shape`: what a call begins and ends with within them."""
-    whole = (section[0] + call[0] + shape[0], shape[1] + call[1] + section[1])
-    heads = tuple(call[0] + begin for begin in begins)
-    return Calls(heads, call[1], ((section[0],), (section[1],)), whole)
+def _deepseek_calls(*begins: str) -> Calls:
+    heads = tuple(f"<｜tool▁call▁begin｜>{begin}" for begin in begins)
+    return Calls(heads, "<｜tool▁call▁end｜>", "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
 
 
 def _gemma_calls(begin: str, end: str, quote: str) -> Calls:
-    return Calls(("call:NAME",), end, ((begin,), ()), (f"{begin}call:NAME", end), quote=quote)
+    return Calls(("call:NAME",), end, begin, quote=quote)
 
 
-_SEP = "<｜tool▁sep｜>"
-_DEEPSEEK = (
-    ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
-    ("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"),
-)
-_DEEPSEEK_BEGINS = (f"function{_SEP}NAME", f"NAME{_SEP}")
+_DEEPSEEK_BEGINS = ("function<｜tool▁sep｜>NAME\n```json\n", "NAME<｜tool▁sep｜>")
 _DSML = ("｜DSML｜", ' string="IS_TEXT"')
 _HERMES = _json_calls("<tool_call>", "</tool_call>")
 _ROWS: tuple[tuple[str, Calls], ...] = (  # a pattern of what a template has, and the calls that it teaches
     (
         r"(?s)<\|channel\|>.*commentary|commentary.*<\|channel\|>",
-        Calls(
-            ("NAME",),
-            "",
-            ((), ()),
-            ("<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>", "<|call|>"),
-        ),
+        Calls(("<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>",), "<|call|>"),
     ),
     (r"(?s)｜DSML｜.*\btool_calls>", _invoke_calls("tool_calls", *_DSML)),
     (r"｜DSML｜", _invoke_calls("function_calls", *_DSML)),
-    (
-        r"(?s)<｜tool▁call▁begin｜>.*```json",
-        _section_calls(*_DEEPSEEK, (f"function{_SEP}NAME\n```json\n", "\n```"), *_DEEPSEEK_BEGINS),
-    ),
-    (r"<｜tool▁call▁begin｜>", _section_calls(*_DEEPSEEK, (f"NAME{_SEP}", ""), *_DEEPSEEK_BEGINS)),
+    (r"(?s)<｜tool▁call▁begin｜>.*```json", _deepseek_calls(*_DEEPSEEK_BEGINS)),
+    (r"<｜tool▁call▁begin｜>", _deepseek_calls(*reversed(_DEEPSEEK_BEGINS))),
     (
         r"<\|tool_call_begin\|>",
-        replace(
-            _section_calls(
-                ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
-                ("<|tool_call_begin|>", "<|tool_call_end|>"),
-                ("functions.NAME:0<|tool_call_argument_begin|>", ""),
-                "functions.NAME",
-                "NAME",
-            ),
+        Calls(
+            ("<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>", "<|tool_call_begin|>NAME"),
+            "<|tool_call_end|>",
+            "<|tool_calls_section_begin|>",
+            "<|tool_calls_section_end|>",
             call_id=r"(?:functions\.)?[\w-]+:\d+",
         ),
     ),
@@ -150,24 +130,18 @@ _ROWS: tuple[tuple[str, Calls], ...] = (  # a pattern of what a template has, an
     (
         r"<arg_key>",
         Calls(
-            ("NAME",),
+            ("NAME\n",),
             "</tool_call>",
-            (("<tool_call>",), ()),
+            "<tool_call>",
             pair=("<arg_key>KEY</arg_key>\n<arg_value>", "</arg_value>\n"),
         ),
     ),
     (r"<seed:tool_call>", _function_calls("<seed:tool_call>", "</seed:tool_call>")),
     (r"(?s)<function=.*<parameter=", _function_calls("<tool_call>", "</tool_call>")),
-    (r"<function=", Calls(("<function=NAME>",), "</function>", ((), ()), ("<function=NAME>", "</function>"))),
+    (r"<function=", Calls(("<function=NAME>",), "</function>")),
     (
         r"\[TOOL_CALLS\]",
-        Calls(
-            ("NAME", "{"),
-            "",
-            (("[TOOL_CALLS]",), ()),
-            ("[TOOL_CALLS]NAME[ARGS]", ""),
-            call_id=r"(?<=\[CALL_ID\])\w+",
-        ),
+        Calls(("NAME[ARGS]", "{"), before="[TOOL_CALLS]", call_id=r"(?<=\[CALL_ID\])\w+"),
     ),
     (r"<\|tool_call>", _gemma_calls("<|tool_call>", "<tool_call|>", '<|"|>')),
     (r"<start_function_call>", _gemma_calls("<start_function_call>", "<end_function_call>", "<escape>")),
@@ -175,23 +149,12 @@ _ROWS: tuple[tuple[str, Calls], ...] = (  # a pattern of what a template has, an
     (r"<TOOLCALL>", _json_calls("<TOOLCALL>", "</TOOLCALL>")),
     (
         r"<\|START_ACTION\|>",
-        Calls(
-            ("{",),
-            "<|END_ACTION|>",
-            (("<|START_ACTION|>",), ()),
-            ('<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "NAME", "parameters": ', "}\n]<|END_ACTION|>"),
-        ),
+        Calls(('[{"tool_call_id": "0", "tool_name": "NAME", "parameters": ',), "<|END_ACTION|>", "<|START_ACTION|>"),
     ),
     (r'(?s)<tool_call>.*"arguments\\?"\s*:', _HERMES),
     (
         r'\{\\?"name\\?":[^{}]{1,60}\\?"parameters\\?"\s*:|<\|python_tag\|>',
-        Calls(
-            ('{"name":', '{"type":"function",'),
-            "",
-            (("<|python_tag|>",), ()),
-            ('{"name": "NAME", "parameters": ', "}"),
-            is_bare=True,
-        ),
+        Calls(('{"name": "NAME", "parameters": ',), before="<|python_tag|>", is_bare=True),
     ),
 )
 _THINKING = (  # tags, and what follows the first one
@@ -248,13 +211,12 @@ def result(content: str) -> str:
 
 def call_grammar(tools: Sequence[Tool], calls: Calls, added: Mapping[str, int]) -> str:
     """Return a grammar, in llguidance's Lark, of one call of one of `tools`. `added`: tokens by their texts."""
-    assert calls.shape is not None
-    begin, end = calls.shape
+    begin = calls.begins[0] if calls.is_bare else calls.before + calls.begins[0]
+    end = _lark("}" * ('"NAME"' in begin) + calls.ends + calls.after, added)
     rules = []
     for number, tool in enumerate(tools):
-        inner = f"arguments_{number}"
-        rules.append(f"call_{number}: {_lark(begin.replace('NAME', tool.name), added)} {inner} {_lark(end, added)}")
-        rules.append(f"{inner}: %json {json.dumps(tool.parameters | _COMPACT)}")
+        rules.append(f"call_{number}: {_lark(begin.replace('NAME', tool.name), added)} arguments_{number} {end}")
+        rules.append(f"arguments_{number}: %json {json.dumps(tool.parameters | _COMPACT)}")
     start = " | ".join(f"call_{number}" for number in range(len(tools)))
     return "\n".join([f"start: {start}", *rules]) + "\n"
 

@@ -73,7 +73,7 @@ class Prompts:
         known = form_of(template, self._text.added.values())
         first: UsageError | None = None
         must_call = request.tools is not None and bool(request.tools.must_call)
-        knows_tools = known.calls is not None and (known.calls.shape is not None or not must_call)
+        knows_tools = known.calls is not None and (known.calls.pair is None or not must_call)
         for messages, is_native in _ways(request, knows_tools=knows_tools):
             try:
                 shown = [_templated(message, template) for message in _named(messages, template)]
