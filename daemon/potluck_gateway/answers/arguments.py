@@ -11,9 +11,10 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import Any
 
 OPEN, SHUT = "\ufdd0", "\ufdd1"  # around a token of its own; they are no letters, so no text has them
-UNMARKED = str.maketrans("", "", OPEN + SHUT)
+_UNMARKED = str.maketrans("", "", OPEN + SHUT)
 NOTHING = re.compile("(?!)")
 _MOST_BETWEEN = 512  # letters between the values of arguments, in which one begins
 _LONGEST_TAG = 64
@@ -37,19 +38,33 @@ class Arguments(ABC):
 
     Attributes:
         is_whole, is_broken: nothing more is read.
+        json: what was made so far. `value`: what it says once it is whole.
     """
 
     is_whole = is_broken = False
+    value: Any = None
     _is_inside = False  # a value
+
+    def __init__(self) -> None:
+        self._made: list[str] = []
+
+    @property
+    def json(self) -> str:
+        return "".join(self._made)
 
     def read(self, text: str) -> tuple[str, int]:
         """Return new JSON, and how many letters of `text` it was made of. The others have to come again, with more."""
-        made, place, size = [], 0, 1
+        num_made, place, size = len(self._made), 0, 1
         while size and place < len(text) and not (self.is_whole or self.is_broken):
             piece, size = (self._inside if self._is_inside else self._outside)(text, place)
-            made.append(piece)
+            self._made.append(piece)
             place += size
-        return "".join(made), place
+        if self.is_whole:
+            try:
+                self.value = json.loads(self.json)
+            except (ValueError, RecursionError):
+                self.is_whole, self.is_broken = False, True
+        return "".join(self._made[num_made:]), place
 
     @abstractmethod
     def _inside(self, text: str, place: int) -> tuple[str, int]: ...
@@ -63,6 +78,7 @@ class JsonArguments(Arguments):
 
     def __init__(self, ends: re.Pattern[str], quote: str = "") -> None:
         """`quote`: what stands around texts, beside the quotes of JSON."""
+        super().__init__()
         self._ends = ends
         self._quotes = ('"', quote or "'")
         self._quote = ""  # of the text that is being read
@@ -93,10 +109,10 @@ class JsonArguments(Arguments):
         return word if is_json else json.dumps(word, ensure_ascii=False), len(found[0])
 
     def _quote_or_end(self, text: str, place: int) -> tuple[str, int]:
-        for self._quote in self._quotes:
-            if text.startswith(self._quote, place):
-                self._is_inside = True
-                return '"', len(self._quote)
+        self._quote = next((quote for quote in self._quotes if text.startswith(quote, place)), "")
+        if self._quote:
+            self._is_inside = True
+            return '"', len(self._quote)
         is_end = self._ends.match(text, place) is not None
         self.is_whole = is_end and self._depth == 1
         self.is_broken = not self.is_whole and (is_end or len(text) - place > _LONGEST_TAG)
@@ -110,9 +126,10 @@ class PairArguments(Arguments):
         """Begin.
 
         Args:
-            begins: of a value, with its `key` and maybe `is_text`, or `over`: what ends the call.
+            begins: of a value, with its `key`, or `over`: what ends the call.
             end: of a value, with the white space that may come before it. `over`: what no value has.
         """
+        super().__init__()
         self._begins = begins
         self._ends = (end, end.strip())
         self._end = re.compile(f"{any_of(self._ends).pattern}|(?P<over>{over.pattern})")
@@ -131,17 +148,16 @@ class PairArguments(Arguments):
             return "{}" if self._between == "{" else "}", found.start() - place
         if found.end() == len(text):
             return "", 0  # a line break that follows is no part of the value
-        key = found["key"].strip().translate(UNMARKED)
+        key = plain(found["key"].strip())
         self._schema, self._is_inside = self._schemas.get(key), True
-        said = found.groupdict().get("is_text")
-        self._is_text = kinds(self._schema) & {"string", "null"} == {"string"} if said is None else said == "true"
+        self._is_text = _kinds(self._schema) & {"string", "null"} == {"string"}
         between, self._between = self._between, ", "
         return f"{between}{json.dumps(key, ensure_ascii=False)}: " + '"' * self._is_text, found.end() - place
 
     def _inside(self, text: str, place: int) -> tuple[str, int]:
         found = self._end.search(text, place)
-        end = len(text) - held(text, self._ends) if found is None else found.start()
-        piece = text[place:end].translate(UNMARKED)
+        end = len(text) - held(text[place:], self._ends) if found is None else found.start()
+        piece = plain(text[place:end])
         if found is not None:
             end, self._is_inside, self.is_broken = found.end(), False, bool(found["over"])
         if self._is_text:
@@ -150,24 +166,20 @@ class PairArguments(Arguments):
         if self._is_inside:
             return "", end - place
         value, self._value = self._value, ""
-        return json.dumps(typed(value, self._schema), ensure_ascii=False), end - place
+        return json.dumps(typed(value, self._schema)), end - place
 
 
 def typed(text: str, schema: object) -> object:
     """Return a value that was written as plain text: a text stays one, others are JSON or as Python has them."""
-    allowed = kinds(schema)
+    allowed = _kinds(schema)
     if "string" in allowed and not ("null" in allowed and text in ("null", "None")):
         return text
-    whole = f"[{text.strip()}]"
-    made, size = JsonArguments(NOTHING).read(whole)
-    try:
-        values = json.loads(made)
-    except (ValueError, RecursionError):
-        return text
-    return values[0] if size == len(whole) and len(values) == 1 else text
+    whole, reader = f"[{text.strip()}]", JsonArguments(NOTHING)
+    is_one = reader.read(whole)[1] == len(whole) and reader.is_whole and len(reader.value) == 1
+    return reader.value[0] if is_one else text
 
 
-def kinds(schema: object) -> set[object]:
+def _kinds(schema: object) -> set[object]:
     """Return the types that a schema allows, also if it only lists values."""
     if not isinstance(schema, dict):
         return set()
@@ -175,12 +187,17 @@ def kinds(schema: object) -> set[object]:
     found: set[object] = set(named) if isinstance(named, list) else {named}
     if isinstance(listed, list) and any(isinstance(one, str) for one in listed):
         found.add("string")
-    return found.union(*(kinds(one) for name in ("anyOf", "oneOf") for one in schema.get(name) or ()))
+    return found.union(*(_kinds(one) for name in ("anyOf", "oneOf") for one in schema.get(name) or ()))
 
 
 def escaped(text: str) -> str:
     """Return a text as JSON has it within quotes."""
-    return json.dumps(text.translate(UNMARKED), ensure_ascii=False)[1:-1]
+    return json.dumps(plain(text), ensure_ascii=False)[1:-1]
+
+
+def plain(text: str) -> str:
+    """Return a text without the marks of its tokens."""
+    return text.translate(_UNMARKED)
 
 
 def held(text: str, tags: Iterable[str]) -> int:

@@ -90,8 +90,8 @@ def _function_calls(begin: str, end: str) -> Calls:
     return Calls(("<function=NAME>",), "</function>", begin, end, ("<parameter=KEY>\n", "\n</parameter>\n"))
 
 
-def _invoke_calls(tag: str, mark: str = "", kind: str = "") -> Calls:
-    pair = (f'<{mark}parameter name="KEY"{kind}>', f"</{mark}parameter>\n")
+def _invoke_calls(tag: str, mark: str = "") -> Calls:
+    pair = (f'<{mark}parameter name="KEY">', f"</{mark}parameter>\n")
     return Calls((f'<{mark}invoke name="NAME">',), f"</{mark}invoke>", f"<{mark}{tag}>", f"</{mark}{tag}>", pair)
 
 
@@ -105,15 +105,14 @@ def _gemma_calls(begin: str, end: str, quote: str) -> Calls:
 
 
 _DEEPSEEK_BEGINS = ("function<｜tool▁sep｜>NAME\n```json\n", "NAME<｜tool▁sep｜>")
-_DSML = ("｜DSML｜", ' string="IS_TEXT"')
 _HERMES = _json_calls("<tool_call>", "</tool_call>")
 _ROWS: tuple[tuple[str, Calls], ...] = (  # a pattern of what a template has, and the calls that it teaches
     (
         r"(?s)<\|channel\|>.*commentary|commentary.*<\|channel\|>",
         Calls(("<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>",), "<|call|>"),
     ),
-    (r"(?s)｜DSML｜.*\btool_calls>", _invoke_calls("tool_calls", *_DSML)),
-    (r"｜DSML｜", _invoke_calls("function_calls", *_DSML)),
+    (r"(?s)｜DSML｜.*\btool_calls>", _invoke_calls("tool_calls", "｜DSML｜")),
+    (r"｜DSML｜", _invoke_calls("function_calls", "｜DSML｜")),
     (r"(?s)<｜tool▁call▁begin｜>.*```json", _deepseek_calls(*_DEEPSEEK_BEGINS)),
     (r"<｜tool▁call▁begin｜>", _deepseek_calls(*reversed(_DEEPSEEK_BEGINS))),
     (

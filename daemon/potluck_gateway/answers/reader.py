@@ -15,16 +15,7 @@ from enum import Enum, auto
 from functools import lru_cache
 
 from potluck_gateway.answers.answer import Kind, Part, ToolCall
-from potluck_gateway.answers.arguments import (
-    OPEN,
-    SHUT,
-    UNMARKED,
-    Arguments,
-    JsonArguments,
-    PairArguments,
-    any_of,
-    held,
-)
+from potluck_gateway.answers.arguments import OPEN, SHUT, Arguments, JsonArguments, PairArguments, any_of, held, plain
 from potluck_gateway.answers.forms import CHANNEL_BEGINS, CHANNEL_ENDS, CHANNEL_TEXT, Calls, Form
 from potluck_gateway.requests import Tools
 
@@ -75,8 +66,7 @@ class _Layout:
         skipped = rf"(?:(?!{self.ends.pattern})[^{{]){{0,{_HEAD_LETTERS}}}(?=\{{)"
         if calls.pair is not None:
             begin, end = map(self._marked, calls.pair)
-            pattern = _spaced(begin) + r"\n?" * begin.endswith("\n")
-            pattern = pattern.replace("KEY", r'(?P<key>[^<>"]+)').replace("IS_TEXT", "(?P<is_text>true|false)")
+            pattern = _spaced(begin).replace("KEY", r'(?P<key>[^<>"]+)[^<>]*') + r"\n?" * begin.endswith("\n")
             self.pairs = re.compile(rf"{pattern}|(?P<over>{self.ends.pattern})")
             self.pair_end = end.removesuffix("\n")
             skipped = r'[\s">]*(?=[^\s">])'
@@ -86,7 +76,6 @@ class _Layout:
         named = [rf"{_spaced(head)}\s*{known}(?![\w.-]){skipped}" for head in heads if "{" not in head]
         self.head = re.compile("|".join([*named, _OBJECT.replace("NAME", known)]))
         self.recipient_head = re.compile(skipped)
-        self.has_objects = any("{" in head for head in heads)
         starts = [
             "{" if "{" in head and not calls.is_bare else "".join(head.split()) + name
             for head in heads
@@ -126,8 +115,6 @@ class Reader:
         self._scanned = 0  # letters of a call that is one object
         self._call = ToolCall("", "", "")
         self._arguments: Arguments = JsonArguments(self._layout.ends)
-        self._json: list[str] = []  # made of them so far
-        self._ids: set[str] = set()
         self._is_closed = False  # the tag after the last call has come
         self.calls: tuple[ToolCall, ...] = ()
 
@@ -149,7 +136,7 @@ class Reader:
 
     def take(self, text: str, is_special: bool = False) -> list[Part]:
         """Read the text of one token. `is_special`: it is a token of its own."""
-        self._rest += f"{OPEN}{text}{SHUT}" if is_special else text.translate(UNMARKED)
+        self._rest += f"{OPEN}{text}{SHUT}" if is_special else plain(text)
         return list(self._flow())
 
     def end(self, *, is_cut: bool) -> list[Part]:
@@ -229,7 +216,7 @@ class Reader:
         if is_whole:
             self._rest, self._strips = rest, _BLANKS
             self._state = _State.THINKING if "analysis" in header else _State.TEXT
-            if (recipient := self._layout.recipient.search(header.translate(UNMARKED))) is not None:
+            if (recipient := self._layout.recipient.search(plain(header))) is not None:
                 self._expect_call()
                 self._recipient = recipient[1]
         elif self._is_last:
@@ -241,10 +228,7 @@ class Reader:
 
     def _expect_call(self, blank: str = "") -> None:
         self._state, self._written, self._recipient = _State.HEAD, [blank], ""
-        self._arguments, self._json, self._scanned = self._json_arguments(), [], 0
-
-    def _json_arguments(self) -> JsonArguments:
-        return JsonArguments(self._layout.ends, self._layout.quote)
+        self._arguments, self._scanned = JsonArguments(self._layout.ends, self._layout.quote), 0
 
     def _begin(self) -> Iterator[Part]:
         """Read a call up to its arguments, or as a whole if it is an object that doesn't begin with its name."""
@@ -258,53 +242,50 @@ class Reader:
             tag = at.begin.match(self._rest)
             yield from self._give_up(0 if self._recipient else 1 if tag is None else tag.end())
             return
-        if found is not None:
-            name, given, arguments, end = found
-            call_id = given if given and given not in self._ids else f"call_{secrets.token_hex(12)}"
-            self._ids.add(call_id)
-            self._call, self._json, self._state = ToolCall(call_id, name, ""), [arguments], _State.CALL
-            self._read(end)
-            yield Part(arguments, kind=Kind.CALL, call=self._call)
-        elif self._is_last and self._is_cut:
-            self._rest = ""
+        if found is None:
+            self._rest = "" if self._is_last else self._rest
+            return
+        call, end = found
+        is_new = call.call_id and call.call_id not in (one.call_id for one in self.calls)
+        call_id = call.call_id if is_new else f"call_{secrets.token_hex(12)}"
+        self._state, self._call = _State.CALL, replace(call, call_id=call_id, arguments="")
+        self._read(end)
+        yield Part(call.arguments, kind=Kind.CALL, call=self._call)
+        if call.arguments:
+            self._finish(call.arguments)
 
-    def _headed(self, head: re.Match[str]) -> tuple[str, str, str, int]:
-        """Return the name and the id of a call, no arguments yet, and their place."""
+    def _headed(self, head: re.Match[str]) -> tuple[ToolCall, int]:
+        """Return a call without its arguments, and where they begin."""
         at, name = self._layout, self._recipient or head[head.lastindex or 0]
-        self._arguments = self._json_arguments()
+        self._arguments = JsonArguments(at.ends, at.quote)
         if at.pairs is not None and self._rest[head.end()] != "{":  # some write JSON
             listed = self._tools[name].parameters.get("properties")
             schemas = listed if isinstance(listed, dict) else {}
             self._arguments = PairArguments(at.pairs, at.pair_end, at.never, schemas)
-        given = at.call_id.search(head[0].translate(UNMARKED))
-        return name, "" if given is None else given[0], "", head.end()
+        given = at.call_id.search(plain(head[0]))
+        return ToolCall("" if given is None else given[0], name, ""), head.end()
 
-    def _whole(self, place: int) -> tuple[str, str, str, int] | None:
-        """Return a call that is one object, as `_headed`; None if more has to come. Raises ValueError if it is none."""
+    def _whole(self, place: int) -> tuple[ToolCall, int] | None:
+        """Return a call that is one object, and its end; None if more has to come. Raises ValueError if it is none."""
         at, rest = self._layout, self._rest[place:]
         begun = "".join(rest[:_HEAD_LETTERS].split())
         is_possible = bool(self._recipient) or any(one[: len(begun)] == begun[: len(one)] for one in at.starts)
         if rest[:1] != "{":
             is_possible = is_possible and at.ends.search(rest) is None and len(rest) < 2 * _HEAD_LETTERS
         elif is_possible:
-            piece, size = self._arguments.read(rest[self._scanned :])
-            self._json.append(piece)
-            self._scanned += size
-        if (
-            not is_possible
-            or self._arguments.is_broken
-            or (self._is_last and not (self._is_cut or self._arguments.is_whole))
-        ):
+            self._scanned += self._arguments.read(rest[self._scanned :])[1]
+        if self._arguments.is_whole:
+            call = self._arguments.value
+            name, given = call.get("name", call.get("tool_name")), call.get("arguments", call.get("parameters")) or {}
+            given = json.loads(given) if isinstance(given, str) else given
+            if name in list(self._tools) and isinstance(given, dict):
+                return ToolCall(
+                    str(call.get("id") or ""), name, json.dumps(given, allow_nan=False)
+                ), place + self._scanned
+            is_possible = False
+        if not is_possible or self._arguments.is_broken or (self._is_last and not self._is_cut):
             raise ValueError("no call")
-        if not self._arguments.is_whole:
-            return None
-        call = json.loads("".join(self._json))
-        name, arguments = call.get("name", call.get("tool_name")), call.get("arguments", call.get("parameters")) or {}
-        arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
-        if name not in list(self._tools) or not isinstance(arguments, dict):
-            raise ValueError("no call of a known tool")
-        text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
-        return name, str(call.get("id") or ""), text, place + self._scanned
+        return None
 
     def _read(self, size: int) -> None:
         self._written.append(self._rest[:size])
@@ -321,16 +302,18 @@ class Reader:
         piece, size = self._arguments.read(self._rest)
         self._read(size)
         if piece:
-            self._json.append(piece)
             yield Part(piece, kind=Kind.CALL, call=self._call)
-        if self._arguments.is_whole and _is_object("".join(self._json)):
-            self.calls = (*self.calls, replace(self._call, arguments="".join(self._json)))
-            self._strips, self._has_said, self._is_closed = _BLANKS, True, False
-            self._state = _State.TEXT if self._layout.headers else _State.BETWEEN
+        if self._arguments.is_whole:
+            self._finish(self._arguments.json)
         elif self._is_last and self._is_cut:
             self._rest = ""
-        elif self._is_last or self._arguments.is_whole or self._arguments.is_broken:
+        elif self._is_last or self._arguments.is_broken:
             yield from self._give_up()
+
+    def _finish(self, arguments: str) -> None:
+        self.calls = (*self.calls, replace(self._call, arguments=arguments))
+        self._strips, self._has_said, self._is_closed = _BLANKS, True, False
+        self._state = _State.TEXT if self._layout.headers else _State.BETWEEN
 
     def _look_on(self) -> Iterator[Part]:
         """Go on after the arguments of a call: to its end, to the next one, or to text."""
@@ -341,18 +324,11 @@ class Reader:
         is_id = not self._is_closed and not self._is_last and '"id":'.startswith(self._rest[:5])
         if after is not None:
             self._rest, self._is_closed = self._rest[after.end() :], True
-        elif at.begin.match(self._rest) or (not self._is_closed and self._rest[:1] == "{" and at.has_objects):
+        elif at.begin.match(self._rest) or (not self._is_closed and self._rest[:1] == "{"):
             self._expect_call()
         elif self._rest and not is_id and not self._held([*at.afters, *at.begins]):
             self._state = _State.TEXT
         yield from ()
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _spaced(text: str) -> str:
