@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
@@ -23,18 +22,11 @@ _OUTSIDE = re.compile(
     rf"[ \t\r\n,:]+|(?P<begin>[{{\[])|(?P<end>[}}\]])|(?P<word>[^\s{_MARKS}]+)(?=(?P<key>\s*:)|\s+\S|[{_MARKS}])"
 )
 _JSON_WORD = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
-_OTHER_WORDS = {
-    "True": "true",
-    "False": "false",
-    "None": "null",
-    "NaN": "null",
-    "Infinity": "null",
-    "-Infinity": "null",
-}
+_OTHER_WORDS = {"True": "true", "False": "false", "None": "null", "NaN": "null"}
 
 
-class Arguments(ABC):
-    """Reads the arguments of one call.
+class JsonArguments:
+    """Reads an object up to its end, or up to a tag that ends the call if only the last brace is missing.
 
     Attributes:
         is_whole, is_broken: nothing more is read.
@@ -43,9 +35,14 @@ class Arguments(ABC):
 
     is_whole = is_broken = False
     value: Any = None
-    _is_inside = False  # a value
+    _is_inside = False  # a text
 
-    def __init__(self) -> None:
+    def __init__(self, ends: re.Pattern[str], quote: str = "") -> None:
+        """`quote`: what stands around texts, beside the quotes of JSON."""
+        self._ends = ends
+        self._quotes = ('"', quote or "'")
+        self._quote = ""  # of the text that is being read
+        self._depth = 0
         self._made: list[str] = []
 
     @property
@@ -66,24 +63,6 @@ class Arguments(ABC):
                 self.is_whole, self.is_broken = False, True
         return "".join(self._made[num_made:]), place
 
-    @abstractmethod
-    def _inside(self, text: str, place: int) -> tuple[str, int]: ...
-
-    @abstractmethod
-    def _outside(self, text: str, place: int) -> tuple[str, int]: ...
-
-
-class JsonArguments(Arguments):
-    """Reads an object up to its end, or up to a tag that ends the call if only the last brace is missing."""
-
-    def __init__(self, ends: re.Pattern[str], quote: str = "") -> None:
-        """`quote`: what stands around texts, beside the quotes of JSON."""
-        super().__init__()
-        self._ends = ends
-        self._quotes = ('"', quote or "'")
-        self._quote = ""  # of the text that is being read
-        self._depth = 0
-
     def _inside(self, text: str, place: int) -> tuple[str, int]:
         found = _inside(self._quote).match(text, place)
         if found is None:
@@ -103,10 +82,9 @@ class JsonArguments(Arguments):
         word = found["word"]
         if word is None:
             return found[0], len(found[0])
-        if found["key"] is None:
-            word = _OTHER_WORDS.get(word, word)
-        is_json = found["key"] is None and _JSON_WORD.fullmatch(word)
-        return word if is_json else json.dumps(word, ensure_ascii=False), len(found[0])
+        value = _OTHER_WORDS.get(word, word)
+        is_json = found["key"] is None and _JSON_WORD.fullmatch(value)
+        return value if is_json else json.dumps(word, ensure_ascii=False), len(word)
 
     def _quote_or_end(self, text: str, place: int) -> tuple[str, int]:
         self._quote = next((quote for quote in self._quotes if text.startswith(quote, place)), "")
@@ -119,7 +97,7 @@ class JsonArguments(Arguments):
         return "}" * self.is_whole, 0
 
 
-class PairArguments(Arguments):
+class PairArguments(JsonArguments):
     """Reads pairs of a key and a text, which the tool's schema types, up to a tag that ends the call."""
 
     def __init__(self, begins: re.Pattern[str], end: str, over: re.Pattern[str], schemas: Mapping[str, object]) -> None:
@@ -129,10 +107,9 @@ class PairArguments(Arguments):
             begins: of a value, with its `key`, or `over`: what ends the call.
             end: of a value, with the white space that may come before it. `over`: what no value has.
         """
-        super().__init__()
+        self._tags = (end, end.strip())
+        super().__init__(re.compile(f"{any_of(self._tags).pattern}|(?P<over>{over.pattern})"))
         self._begins = begins
-        self._ends = (end, end.strip())
-        self._end = re.compile(f"{any_of(self._ends).pattern}|(?P<over>{over.pattern})")
         self._schemas = schemas
         self._schema: object = None
         self._is_text = False
@@ -155,8 +132,8 @@ class PairArguments(Arguments):
         return f"{between}{json.dumps(key, ensure_ascii=False)}: " + '"' * self._is_text, found.end() - place
 
     def _inside(self, text: str, place: int) -> tuple[str, int]:
-        found = self._end.search(text, place)
-        end = len(text) - held(text[place:], self._ends) if found is None else found.start()
+        found = self._ends.search(text, place)
+        end = len(text) - held(text[place:], self._tags) if found is None else found.start()
         piece = plain(text[place:end])
         if found is not None:
             end, self._is_inside, self.is_broken = found.end(), False, bool(found["over"])

@@ -15,7 +15,7 @@ from enum import Enum, auto
 from functools import lru_cache
 
 from potluck_gateway.answers.answer import Kind, Part, ToolCall
-from potluck_gateway.answers.arguments import OPEN, SHUT, Arguments, JsonArguments, PairArguments, any_of, held, plain
+from potluck_gateway.answers.arguments import OPEN, SHUT, JsonArguments, PairArguments, any_of, held, plain
 from potluck_gateway.answers.forms import CHANNEL_BEGINS, CHANNEL_ENDS, CHANNEL_TEXT, Calls, Form
 from potluck_gateway.requests import Tools
 
@@ -114,7 +114,7 @@ class Reader:
         self._written: list[str] = []  # what was read of a call, with the white space before it
         self._scanned = 0  # letters of a call that is one object
         self._call = ToolCall("", "", "")
-        self._arguments: Arguments = JsonArguments(self._layout.ends)
+        self._arguments = JsonArguments(self._layout.ends)  # of a call
         self._is_closed = False  # the tag after the last call has come
         self.calls: tuple[ToolCall, ...] = ()
 
