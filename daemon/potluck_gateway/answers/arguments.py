@@ -148,8 +148,7 @@ class PairArguments(JsonArguments):
 
 def typed(text: str, schema: object) -> object:
     """Return a value that was written as plain text: a text stays one, others are JSON or as Python has them."""
-    allowed = _kinds(schema)
-    if "string" in allowed and not ("null" in allowed and text in ("null", "None")):
+    if "string" in _kinds(schema) and text not in ("null", "None"):
         return text
     whole, reader = f"[{text.strip()}]", JsonArguments(NOTHING)
     is_one = reader.read(whole)[1] == len(whole) and reader.is_whole and len(reader.value) == 1

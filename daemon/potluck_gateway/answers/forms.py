@@ -95,16 +95,10 @@ def _invoke_calls(tag: str, mark: str = "") -> Calls:
     return Calls((f'<{mark}invoke name="NAME">',), f"</{mark}invoke>", f"<{mark}{tag}>", f"</{mark}{tag}>", pair)
 
 
-def _deepseek_calls(*begins: str) -> Calls:
-    heads = tuple(f"<｜tool▁call▁begin｜>{begin}" for begin in begins)
-    return Calls(heads, "<｜tool▁call▁end｜>", "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
-
-
 def _gemma_calls(begin: str, end: str, quote: str) -> Calls:
     return Calls(("call:NAME",), end, begin, quote=quote)
 
 
-_DEEPSEEK_BEGINS = ("function<｜tool▁sep｜>NAME\n```json\n", "NAME<｜tool▁sep｜>")
 _HERMES = _json_calls("<tool_call>", "</tool_call>")
 _ROWS: tuple[tuple[str, Calls], ...] = (  # a pattern of what a template has, and the calls that it teaches
     (
@@ -113,8 +107,15 @@ _ROWS: tuple[tuple[str, Calls], ...] = (  # a pattern of what a template has, an
     ),
     (r"(?s)｜DSML｜.*\btool_calls>", _invoke_calls("tool_calls", "｜DSML｜")),
     (r"｜DSML｜", _invoke_calls("function_calls", "｜DSML｜")),
-    (r"(?s)<｜tool▁call▁begin｜>.*```json", _deepseek_calls(*_DEEPSEEK_BEGINS)),
-    (r"<｜tool▁call▁begin｜>", _deepseek_calls(*reversed(_DEEPSEEK_BEGINS))),
+    (
+        r"<｜tool▁call▁begin｜>",
+        Calls(
+            ("<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>", "<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME"),
+            "<｜tool▁call▁end｜>",
+            "<｜tool▁calls▁begin｜>",
+            "<｜tool▁calls▁end｜>",
+        ),
+    ),
     (
         r"<\|tool_call_begin\|>",
         Calls(
@@ -136,8 +137,7 @@ _ROWS: tuple[tuple[str, Calls], ...] = (  # a pattern of what a template has, an
         ),
     ),
     (r"<seed:tool_call>", _function_calls("<seed:tool_call>", "</seed:tool_call>")),
-    (r"(?s)<function=.*<parameter=", _function_calls("<tool_call>", "</tool_call>")),
-    (r"<function=", Calls(("<function=NAME>",), "</function>")),
+    (r"<function=", _function_calls("<tool_call>", "</tool_call>")),
     (
         r"\[TOOL_CALLS\]",
         Calls(("NAME[ARGS]", "{"), before="[TOOL_CALLS]", call_id=r"(?<=\[CALL_ID\])\w+"),

@@ -57,9 +57,7 @@ class _Layout:
         self.ends = any_of([*ends, _OVER])
         self.never = any_of([_OVER, *(end for end in ends if end[0] == OPEN)])  # in a value
         self.afters = [*ends, _OVER, *(self._marked(tag) for tag in (calls.after,) if tag)]
-        self.after = any_of(self.afters)
         self.begins = [self._marked(tag) for tag in calls.begins_with]
-        self.begin = any_of(self.begins)
         self.lead = re.compile(rf"(?:\s|(?:{re.escape(self._marked(calls.before)) or '(?!)'}))*(?:\[\s*(?=\{{))?")
         self.is_bare, self.quote, self.call_id = calls.is_bare, self._marked(calls.quote), re.compile(calls.call_id)
         self.pairs: re.Pattern[str] | None = None
@@ -72,10 +70,9 @@ class _Layout:
             skipped = r'[\s">]*(?=[^\s">])'
         known = f"({any_of(names).pattern})"
         self.recipient = re.compile(rf"to=(?:functions\.)?{known}(?![\w.-])")
-        heads = [self._marked(begin.partition("NAME")[0]) for begin in calls.begins]
+        heads = ["" if self.headers else self._marked(begin.partition("NAME")[0]) for begin in calls.begins]
         named = [rf"{_spaced(head)}\s*{known}(?![\w.-]){skipped}" for head in heads if "{" not in head]
         self.head = re.compile("|".join([*named, _OBJECT.replace("NAME", known)]))
-        self.recipient_head = re.compile(skipped)
         starts = [
             "{" if "{" in head and not calls.is_bare else "".join(head.split()) + name
             for head in heads
@@ -110,7 +107,6 @@ class Reader:
         self._may_close = not thinks  # thinking that the answer has not begun
         self._has_said = self._has_text = False
         self._is_last = self._is_cut = False
-        self._recipient = ""  # of a message in a channel
         self._written: list[str] = []  # what was read of a call, with the white space before it
         self._scanned = 0  # letters of a call that is one object
         self._call = ToolCall("", "", "")
@@ -218,7 +214,7 @@ class Reader:
             self._state = _State.THINKING if "analysis" in header else _State.TEXT
             if (recipient := self._layout.recipient.search(plain(header))) is not None:
                 self._expect_call()
-                self._recipient = recipient[1]
+                self._rest = f"{recipient[1]} {rest}"
         elif self._is_last:
             self._rest = "" if self._is_cut or self._has_said else header  # without channels, all is text
             self._state = _State.TEXT
@@ -227,20 +223,19 @@ class Reader:
     # -- calls
 
     def _expect_call(self, blank: str = "") -> None:
-        self._state, self._written, self._recipient = _State.HEAD, [blank], ""
+        self._state, self._written = _State.HEAD, [blank]
         self._arguments, self._scanned = JsonArguments(self._layout.ends, self._layout.quote), 0
 
     def _begin(self) -> Iterator[Part]:
         """Read a call up to its arguments, or as a whole if it is an object that doesn't begin with its name."""
         at = self._layout
-        lead = None if self._recipient else at.lead.match(self._rest)
-        place = 0 if lead is None else lead.end()
-        head = (at.recipient_head if self._recipient else at.head).match(self._rest, place)
+        place = len((at.lead.match(self._rest) or [""])[0])
+        head = at.head.match(self._rest, place)
         try:
             found = self._whole(place) if head is None else self._headed(head)
         except (ValueError, RecursionError):
-            tag = at.begin.match(self._rest)
-            yield from self._give_up(0 if self._recipient else 1 if tag is None else tag.end())
+            tag = any_of(at.begins).match(self._rest)
+            yield from self._give_up(1 if tag is None else tag.end())
             return
         if found is None:
             self._rest = "" if self._is_last else self._rest
@@ -256,7 +251,7 @@ class Reader:
 
     def _headed(self, head: re.Match[str]) -> tuple[ToolCall, int]:
         """Return a call without its arguments, and where they begin."""
-        at, name = self._layout, self._recipient or head[head.lastindex or 0]
+        at, name = self._layout, head[head.lastindex or 0]
         self._arguments = JsonArguments(at.ends, at.quote)
         if at.pairs is not None and self._rest[head.end()] != "{":  # some write JSON
             listed = self._tools[name].parameters.get("properties")
@@ -269,7 +264,7 @@ class Reader:
         """Return a call that is one object, and its end; None if more has to come. Raises ValueError if it is none."""
         at, rest = self._layout, self._rest[place:]
         begun = "".join(rest[:_HEAD_LETTERS].split())
-        is_possible = bool(self._recipient) or any(one[: len(begun)] == begun[: len(one)] for one in at.starts)
+        is_possible = any(one[: len(begun)] == begun[: len(one)] for one in at.starts)
         if rest[:1] != "{":
             is_possible = is_possible and at.ends.search(rest) is None and len(rest) < 2 * _HEAD_LETTERS
         elif is_possible:
@@ -320,13 +315,13 @@ class Reader:
         at = self._layout
         noise = None if self._is_closed else _NOISE.match(self._rest)
         self._rest = self._rest.lstrip(_BLANKS) if noise is None else self._rest[noise.end() :]
-        after = at.after.match(self._rest)
+        after = any_of(at.afters).match(self._rest)
         is_id = not self._is_closed and not self._is_last and '"id":'.startswith(self._rest[:5])
         if after is not None:
             self._rest, self._is_closed = self._rest[after.end() :], True
-        elif at.begin.match(self._rest) or (not self._is_closed and self._rest[:1] == "{"):
+        elif any_of(at.begins).match(self._rest) or (not self._is_closed and self._rest[:1] == "{"):
             self._expect_call()
-        elif self._rest and not is_id and not self._held([*at.afters, *at.begins]):
+        elif not is_id and not any(tag.startswith(self._rest) for tag in (*at.afters, *at.begins)):
             self._state = _State.TEXT
         yield from ()
 

@@ -225,7 +225,6 @@ def test_an_answer_of_json_alone_may_be_a_call(written: str, calls: list[object]
         '<tool_call> "arguments": ',
         '{"name": "x", "parameters": ',
         "<tool_calls>",
-        "<function=",
         "<|START_ACTION|>",
         "<｜tool▁call▁begin｜>",
         "<｜tool▁call▁begin｜>```json",
