@@ -160,10 +160,11 @@ def _kinds(schema: object) -> set[object]:
     if not isinstance(schema, dict):
         return set()
     named, listed = schema.get("type"), schema.get("enum")
-    found: set[object] = set(named) if isinstance(named, list) else {named}
+    found: set[object] = {one for one in (named if isinstance(named, list) else [named]) if isinstance(one, str)}
     if isinstance(listed, list) and any(isinstance(one, str) for one in listed):
         found.add("string")
-    return found.union(*(_kinds(one) for name in ("anyOf", "oneOf") for one in schema.get(name) or ()))
+    either = (schema.get(name) for name in ("anyOf", "oneOf"))
+    return found.union(*(_kinds(one) for listed in either if isinstance(listed, list) for one in listed))
 
 
 def escaped(text: str) -> str:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,8 +12,9 @@ from potluck_gateway.answers.answer import Kind
 from potluck_gateway.answers.completion import Text
 from potluck_gateway.answers.forms import GENERIC, Form, call_grammar, form_of, opens_thinking
 from potluck_gateway.answers.grammar import Grammars
+from potluck_gateway.answers.prompts import Prompts
 from potluck_gateway.answers.reader import Reader
-from potluck_gateway.requests import Tool, Tools
+from potluck_gateway.requests import ChatMessage, ChatRequest, Tool, Tools
 
 TOOLS = Tools((Tool("add", {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}),))
 HERMES = form_of('<think> <tool_call> "arguments": ', ())
@@ -253,3 +255,44 @@ def test_a_grammar_lets_through_only_calls_that_fit_and_that_are_read_as_such(te
         text, _, (call,) = read(form, written, Tools(tools))
         assert text == ""
         assert call in [("add", {"a": 1}), ("clock", {})]
+
+
+def test_a_call_that_must_be_made_is_taught_in_words_where_arguments_are_no_json() -> None:
+    text = Text(resource(DEMO_MODEL))
+    text.tokenizer.chat_template = "{{ tools }}<function=NAME><parameter=KEY>{{ messages }}"
+    asked = ChatRequest((ChatMessage("user", "Hi"),), tools=TOOLS)
+    own, forced = (
+        Prompts(text).prepare(replace(asked, tools=replace(TOOLS, must_call=must))).form for must in ((), TOOLS.offered)
+    )
+    assert own is not None
+    assert forced is not None
+    assert own.calls != GENERIC.calls == forced.calls
+
+
+@pytest.mark.parametrize(
+    ("template", "written", "calls"),
+    [
+        ("<function=", "<function=add>\n<parameter=b>\n</parameter>\n</function>", [("add", {"b": ""})]),
+        ("<function=", "<function=add>\n<parameter=b>\n\n a\n\n</parameter>\n</function>", [("add", {"b": "\n a\n"})]),
+        ("<function=", "<function=add>\n</function>", [("add", {})]),
+        (
+            "<function=",
+            "<function=add><parameter=a>[1, 'x', None, True]</parameter>",
+            [("add", {"a": [1, "x", None, True]})],
+        ),
+        ("[TOOL_CALLS]", '[TOOL_CALLS] [{"name": "add", "arguments": {"a": 1}, "id": "123456789"}]', [READ]),
+        (
+            "<tool_calls>",
+            '<tool_calls>[{"name": "add"}, {"arguments": {"a": 1}, "name": "add"}]</tool_calls>',
+            [("add", {}), READ],
+        ),
+    ],
+)
+def test_values_of_pairs_and_objects_in_any_order_are_read(template: str, written: str, calls: list[object]) -> None:
+    assert read(form_of(template, ()), written) == ("", "", calls)
+
+
+def test_the_id_that_a_model_gives_a_call_is_kept() -> None:
+    reader = Reader(form_of("<|tool_call_begin|>", ()), TOOLS)
+    reader.take(KIMI.format("add"))
+    assert reader.calls[0].call_id == "functions.add:0"
