@@ -358,6 +358,8 @@ def read(case: Case, tokens: Sequence[Token], *, has_tokens: bool, is_cut: bool 
     whole = {call.call_id: (call.name, call.arguments) for call in reader.calls}
     assert whole.items() <= streamed.items(), "parts tell other calls"
     assert len(streamed) <= len(whole) + is_cut, "a call is left unfinished"
+    begun = [name for name, _ in streamed.values()]
+    assert begun == [name for name, _ in case.said.calls][: len(begun)], "calls are begun that are none"
     calls = tuple((call.name, _sorted(json.loads(call.arguments))) for call in reader.calls)
     return Said(said[Kind.THINKING], said[Kind.TEXT], calls)
 

@@ -130,18 +130,12 @@ _ROWS: tuple[tuple[str, Calls], ...] = (  # a pattern of what a template has, an
     (
         r"<arg_key>",
         Calls(
-            ("NAME\n",),
-            "</tool_call>",
-            "<tool_call>",
-            pair=("<arg_key>KEY</arg_key>\n<arg_value>", "</arg_value>\n"),
+            ("NAME\n",), "</tool_call>", "<tool_call>", pair=("<arg_key>KEY</arg_key>\n<arg_value>", "</arg_value>\n")
         ),
     ),
     (r"<seed:tool_call>", _function_calls("<seed:tool_call>", "</seed:tool_call>")),
     (r"<function=", _function_calls("<tool_call>", "</tool_call>")),
-    (
-        r"\[TOOL_CALLS\]",
-        Calls(("NAME[ARGS]", "{"), before="[TOOL_CALLS]", call_id=r"(?<=\[CALL_ID\])\w+"),
-    ),
+    (r"\[TOOL_CALLS\]", Calls(("NAME[ARGS]", "{"), before="[TOOL_CALLS]", call_id=r"(?<=\[CALL_ID\])\w+")),
     (r"<\|tool_call>", _gemma_calls("<|tool_call>", "<tool_call|>", '<|"|>')),
     (r"<start_function_call>", _gemma_calls("<start_function_call>", "<end_function_call>", "<escape>")),
     (r"<tool_calls>", _json_calls("<tool_calls>", "</tool_calls>")),
