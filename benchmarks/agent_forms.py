@@ -355,7 +355,11 @@ def read(case: Case, tokens: Sequence[Token], *, has_tokens: bool, is_cut: bool 
         if part.call is not None:
             _, before = streamed.get(part.call.call_id, ("", ""))
             streamed[part.call.call_id] = (part.call.name, before + part.text)
-    assert streamed == {call.call_id: (call.name, call.arguments) for call in reader.calls}, "parts tell other calls"
+    whole = {call.call_id: (call.name, call.arguments) for call in reader.calls}
+    assert whole.items() <= streamed.items(), "parts tell other calls"
+    assert len(streamed) <= len(whole) + is_cut, "a call is left unfinished"
+    begun = [name for name, _ in streamed.values()]
+    assert begun == [name for name, _ in case.said.calls][: len(begun)], "calls are begun that are none"
     calls = tuple((call.name, _sorted(json.loads(call.arguments))) for call in reader.calls)
     return Said(said[Kind.THINKING], said[Kind.TEXT], calls)
 

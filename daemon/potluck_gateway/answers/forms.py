@@ -7,19 +7,17 @@ know no tools get `GENERIC`, which is described to the model in words.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from potluck_gateway.answers.answer import ToolCall
 from potluck_gateway.requests import Tool, Tools
 
 CHANNEL_BEGINS, CHANNEL_TEXT = ("<|start|>", "<|channel|>"), "<|message|>"  # around the header of a part
 CHANNEL_ENDS = ("<|end|>", "<|call|>", "<|return|>")
-_MOST_LITERAL = 10_000  # letters of a value that is read as Python writes it
 _COMPACT = {"x-guidance": {"whitespace_flexible": False}}  # a weak model may write blanks without end
 _TAG = re.compile(r"<[^<>\s=]+>|\[[A-Z_]+\]")
 
@@ -29,35 +27,35 @@ class Calls:
     """How a family writes calls. NAME stands for a tool, KEY for an argument.
 
     Attributes:
-        begins: the ways in which a call begins. One with NAME is followed by the arguments, another one begins JSON
-            that has both.
+        begins: the ways in which a call begins, up to its arguments; a grammar takes the first one. One that begins
+            with a brace is an object that has name and arguments.
         ends: what ends a call; nothing if only its JSON does.
-        shape: what a grammar writes before and after the arguments.
-        around: the tags that may come before a call, and those that may come after it.
+        before, after: the tags that may come before a call and after it.
         pair: what stands before and after the value of an argument, if arguments aren't JSON.
         quote: what stands around the texts of arguments that are JSON but for these and for the names of keys.
-        call_id: a pattern of the id that the model gives a call.
+        call_id: a pattern of the id that the model gives a call, before its arguments.
         is_bare: a call may also be an answer of JSON, without tags.
     """
 
     begins: tuple[str, ...]
-    ends: str
-    shape: tuple[str, str]
-    around: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    ends: str = ""
+    before: str = ""
+    after: str = ""
     pair: tuple[str, str] | None = None
     quote: str = ""
-    call_id: str = ""
+    call_id: str = r'(?<="id": ")[^"]+'
     is_bare: bool = False
 
     @property
     def tags(self) -> frozenset[str]:
-        written = _TAG.findall("".join((*self.begins, *self.shape, *(self.pair or ()))))
-        return frozenset(filter(None, (*self.around[0], *self.around[1], self.ends, self.quote, *written)))
+        written = _TAG.findall("".join((*self.begins, *(self.pair or ()))))
+        return frozenset(filter(None, (self.before, self.after, self.ends, self.quote, *written)))
 
     @property
     def begins_with(self) -> tuple[str, ...]:
         """Return the tags with which calls may begin."""
-        return (*self.around[0], *(one.partition("NAME")[0] for one in self.begins if one[0] == "<"))
+        tags = (one.partition("NAME")[0] for one in self.begins if one[0] == "<")
+        return tuple(filter(None, (self.before, *tags)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,64 +83,46 @@ class Form:
 
 
 def _json_calls(begin: str, end: str) -> Calls:
-    return Calls(("{", "["), end, (f'{begin}\n{{"name": "NAME", "arguments": ', f"}}\n{end}"), ((begin,), (end,)))
+    return Calls(('\n{"name": "NAME", "arguments": ',), end, begin)
 
 
 def _function_calls(begin: str, end: str) -> Calls:
-    shape = (f"{begin}\n<function=NAME>\n", f"</function>\n{end}")
-    pair = ("<parameter=KEY>\n", "\n</parameter>\n")
-    return Calls(("<function=NAME>",), "</function>", shape, ((begin,), (end,)), pair)
+    return Calls(("<function=NAME>",), "</function>", begin, end, ("<parameter=KEY>\n", "\n</parameter>\n"))
 
 
-def _invoke_calls(tag: str, mark: str = "", kind: str = "") -> Calls:
-    begin, end, invoke = f"<{mark}{tag}>", f"</{mark}{tag}>", f'<{mark}invoke name="NAME">'
-    shape = (f"{begin}\n{invoke}\n", f"</{mark}invoke>\n{end}")
-    pair = (f'<{mark}parameter name="KEY"{kind}>', f"</{mark}parameter>\n")
-    return Calls((invoke,), f"</{mark}invoke>", shape, ((begin,), (end,)), pair)
-
-
-def _section_calls(
-    section: tuple[str, str], call: tuple[str, str], shape: tuple[str, str], *begins: str, call_id: str = ""
-) -> Calls:
-    """Return calls with tags around each one and around all. `shape`: what a call begins and ends with within them."""
-    whole = (section[0] + call[0] + shape[0], shape[1] + call[1] + section[1])
-    return Calls(
-        tuple(call[0] + begin for begin in begins), call[1], whole, ((section[0],), (section[1],)), call_id=call_id
-    )
+def _invoke_calls(tag: str, mark: str = "") -> Calls:
+    pair = (f'<{mark}parameter name="KEY">', f"</{mark}parameter>\n")
+    return Calls((f'<{mark}invoke name="NAME">',), f"</{mark}invoke>", f"<{mark}{tag}>", f"</{mark}{tag}>", pair)
 
 
 def _gemma_calls(begin: str, end: str, quote: str) -> Calls:
-    return Calls(("call:NAME",), end, (f"{begin}call:NAME", end), ((begin,), ()), quote=quote)
+    return Calls(("call:NAME",), end, begin, quote=quote)
 
 
-_SEP = "<｜tool▁sep｜>"
-_DEEPSEEK = (
-    ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
-    ("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"),
-)
-_DEEPSEEK_BEGINS = (f"function{_SEP}NAME", f"NAME{_SEP}")
-_DSML = ("｜DSML｜", ' string="IS_TEXT"')
 _HERMES = _json_calls("<tool_call>", "</tool_call>")
 _ROWS: tuple[tuple[str, Calls], ...] = (  # a pattern of what a template has, and the calls that it teaches
     (
         r"(?s)<\|channel\|>.*commentary|commentary.*<\|channel\|>",
-        Calls(("NAME",), "", ("<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>", "<|call|>")),
+        Calls(("<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>",), "<|call|>"),
     ),
-    (r"(?s)｜DSML｜.*\btool_calls>", _invoke_calls("tool_calls", *_DSML)),
-    (r"｜DSML｜", _invoke_calls("function_calls", *_DSML)),
+    (r"(?s)｜DSML｜.*\btool_calls>", _invoke_calls("tool_calls", "｜DSML｜")),
+    (r"｜DSML｜", _invoke_calls("function_calls", "｜DSML｜")),
     (
-        r"(?s)<｜tool▁call▁begin｜>.*```json",
-        _section_calls(*_DEEPSEEK, (f"function{_SEP}NAME\n```json\n", "\n```"), *_DEEPSEEK_BEGINS),
+        r"<｜tool▁call▁begin｜>",
+        Calls(
+            ("<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>", "<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME"),
+            "<｜tool▁call▁end｜>",
+            "<｜tool▁calls▁begin｜>",
+            "<｜tool▁calls▁end｜>",
+        ),
     ),
-    (r"<｜tool▁call▁begin｜>", _section_calls(*_DEEPSEEK, (f"NAME{_SEP}", ""), *_DEEPSEEK_BEGINS)),
     (
         r"<\|tool_call_begin\|>",
-        _section_calls(
-            ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
-            ("<|tool_call_begin|>", "<|tool_call_end|>"),
-            ("functions.NAME:0<|tool_call_argument_begin|>", ""),
-            "functions.NAME",
-            "NAME",
+        Calls(
+            ("<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>", "<|tool_call_begin|>NAME"),
+            "<|tool_call_end|>",
+            "<|tool_calls_section_begin|>",
+            "<|tool_calls_section_end|>",
             call_id=r"(?:functions\.)?[\w-]+:\d+",
         ),
     ),
@@ -150,49 +130,24 @@ _ROWS: tuple[tuple[str, Calls], ...] = (  # a pattern of what a template has, an
     (
         r"<arg_key>",
         Calls(
-            ("NAME",),
-            "</tool_call>",
-            ("<tool_call>NAME\n", "</tool_call>"),
-            (("<tool_call>",), ()),
-            ("<arg_key>KEY</arg_key>\n<arg_value>", "</arg_value>\n"),
+            ("NAME\n",), "</tool_call>", "<tool_call>", pair=("<arg_key>KEY</arg_key>\n<arg_value>", "</arg_value>\n")
         ),
     ),
     (r"<seed:tool_call>", _function_calls("<seed:tool_call>", "</seed:tool_call>")),
-    (r"(?s)<function=.*<parameter=", _function_calls("<tool_call>", "</tool_call>")),
-    (r"<function=", Calls(("<function=NAME>",), "</function>", ("<function=NAME>", "</function>"))),
-    (
-        r"\[TOOL_CALLS\]",
-        Calls(
-            ("NAME", "["),
-            "",
-            ("[TOOL_CALLS]NAME[ARGS]", ""),
-            (("[TOOL_CALLS]",), ()),
-            call_id=r"(?<=\[CALL_ID\])\w+",
-        ),
-    ),
+    (r"<function=", _function_calls("<tool_call>", "</tool_call>")),
+    (r"\[TOOL_CALLS\]", Calls(("NAME[ARGS]", "{"), before="[TOOL_CALLS]", call_id=r"(?<=\[CALL_ID\])\w+")),
     (r"<\|tool_call>", _gemma_calls("<|tool_call>", "<tool_call|>", '<|"|>')),
     (r"<start_function_call>", _gemma_calls("<start_function_call>", "<end_function_call>", "<escape>")),
     (r"<tool_calls>", _json_calls("<tool_calls>", "</tool_calls>")),
     (r"<TOOLCALL>", _json_calls("<TOOLCALL>", "</TOOLCALL>")),
     (
         r"<\|START_ACTION\|>",
-        Calls(
-            ("[", "{"),
-            "<|END_ACTION|>",
-            ('<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "NAME", "parameters": ', "}\n]<|END_ACTION|>"),
-            (("<|START_ACTION|>",), ()),
-        ),
+        Calls(('[{"tool_call_id": "0", "tool_name": "NAME", "parameters": ',), "<|END_ACTION|>", "<|START_ACTION|>"),
     ),
     (r'(?s)<tool_call>.*"arguments\\?"\s*:', _HERMES),
     (
         r'\{\\?"name\\?":[^{}]{1,60}\\?"parameters\\?"\s*:|<\|python_tag\|>',
-        Calls(
-            ('{"name":', '[{"name":', '{"type":"function",'),
-            "",
-            ('{"name": "NAME", "parameters": ', "}"),
-            (("<|python_tag|>",), ()),
-            is_bare=True,
-        ),
+        Calls(('{"name": "NAME", "parameters": ',), before="<|python_tag|>", is_bare=True),
     ),
 )
 _THINKING = (  # tags, and what follows the first one
@@ -208,40 +163,20 @@ GENERIC = Form(calls=_HERMES)
 
 def form_of(template: str, added: Collection[str]) -> Form:
     """Return the form that a chat template teaches. `added`: the texts of the tokenizer's added tokens."""
-    calls = next((calls for mark, calls in _ROWS if re.search(mark, template)), None)
     row = next((row for row in _THINKING if row[1] in template or row[1] in added), None)
     begin, end, label = row or _THINKING[0]
     has_channels = "<|channel|>" in template and "commentary" in template
-    return Form((begin, end), label, calls, has_channels, thinks=has_channels or row is not None)
+    return Form((begin, end), label, _calls_of(template), has_channels, thinks=has_channels or row is not None)
+
+
+@lru_cache(maxsize=64)
+def _calls_of(template: str) -> Calls | None:
+    return next((calls for mark, calls in _ROWS if re.search(mark, template)), None)
 
 
 def opens_thinking(form: Form, prompt: str) -> bool:
     """Tell whether a prompt ends with the beginning of thinking."""
     return not form.has_channels and prompt.rstrip().endswith(form.thinking[0] + form.label)
-
-
-def typed(text: str, schema: object) -> object:
-    """Return a value that was written as plain text: a text stays one, others are JSON or as Python has them."""
-    kinds = _kinds(schema)
-    if "string" in kinds and not ("null" in kinds and text in ("null", "None")):
-        return text
-    for read in (json.loads, ast.literal_eval if len(text) < _MOST_LITERAL else json.loads):
-        with suppress(ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
-            value = read(text.strip())
-            json.dumps(value)  # Python has values that JSON lacks
-            return value
-    return text
-
-
-def _kinds(schema: object) -> set[object]:
-    """Return the types that a schema allows, also if it only lists values."""
-    if not isinstance(schema, dict):
-        return set()
-    kinds, listed = schema.get("type"), schema.get("enum")
-    found: set[object] = set(kinds) if isinstance(kinds, list) else {kinds}
-    if isinstance(listed, list) and any(isinstance(one, str) for one in listed):
-        found.add("string")
-    return found.union(*(_kinds(one) for name in ("anyOf", "oneOf") for one in schema.get(name) or ()))
 
 
 def describe(tools: Tools) -> str:
@@ -269,39 +204,14 @@ def result(content: str) -> str:
 
 def call_grammar(tools: Sequence[Tool], calls: Calls, added: Mapping[str, int]) -> str:
     """Return a grammar, in llguidance's Lark, of one call of one of `tools`. `added`: tokens by their texts."""
-    assert calls.shape is not None
-    begin, end = calls.shape
+    begin = calls.begins[0] if calls.is_bare else calls.before + calls.begins[0]
+    end = _lark("}" * ('"NAME"' in begin) + calls.ends + calls.after, added)
     rules = []
     for number, tool in enumerate(tools):
-        inner = f"arguments_{number}"
-        rules.append(f"call_{number}: {_lark(begin.replace('NAME', tool.name), added)} {inner} {_lark(end, added)}")
-        if calls.pair is None:
-            rules.append(f"{inner}: %json {json.dumps(tool.parameters | _COMPACT)}")
-        else:
-            rules += _pair_rules(inner, tool, calls.pair, added)
+        rules.append(f"call_{number}: {_lark(begin.replace('NAME', tool.name), added)} arguments_{number} {end}")
+        rules.append(f"arguments_{number}: %json {json.dumps(tool.parameters | _COMPACT)}")
     start = " | ".join(f"call_{number}" for number in range(len(tools)))
     return "\n".join([f"start: {start}", *rules]) + "\n"
-
-
-def _pair_rules(inner: str, tool: Tool, pair: tuple[str, str], added: Mapping[str, int]) -> Iterator[str]:
-    """Yield the rules of pairs, in the order of the schema. Optional ones may be left out."""
-    required = tool.parameters.get("required") or []
-    parts = []
-    for number, (key, schema) in enumerate((tool.parameters.get("properties") or {}).items()):
-        is_text = "string" in _kinds(schema)
-        begin = pair[0].replace("KEY", key).replace("IS_TEXT", "true" if is_text else "false")
-        value, end = f"{inner}_value_{number}", _lark(pair[1], added)
-        if not is_text:
-            whole = {"$defs": tool.parameters["$defs"]} if "$defs" in tool.parameters else {}
-            yield f"{value}: %json {json.dumps(whole | schema | _COMPACT)}"
-        elif end.startswith("<["):  # a token of its own, which no text matches
-            yield f"{value}: /(?s:.*)/"
-        else:
-            yield f"{value}[suffix={json.dumps(pair[1])}]: /(?s:.*)/"
-            end = ""
-        yield f"{inner}_pair_{number}: {_lark(begin, added)} {value} {end}"
-        parts.append(f"{inner}_pair_{number}" + ("" if key in required else "?"))
-    yield f"{inner}: {' '.join(parts) or json.dumps('')}"
 
 
 def _lark(text: str, added: Mapping[str, int]) -> str:

@@ -77,7 +77,9 @@ class Prompts:
     def _rendered(self, request: ChatRequest, template: str) -> Prepared:
         known = form_of(template, self._text.added.values())
         first: UsageError | None = None
-        for messages, is_native in _ways(request, knows_tools=known.calls is not None):
+        must_call = request.tools is not None and bool(request.tools.must_call)
+        knows_tools = known.calls is not None and (known.calls.pair is None or not must_call)
+        for messages, is_native in _ways(request, knows_tools=knows_tools):
             tools = [tool.definition for tool in request.tools.offered] if request.tools and is_native else None
             try:
                 rendered = self._render(

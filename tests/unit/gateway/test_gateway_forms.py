@@ -1,8 +1,12 @@
 """How answers in the forms of the large families are read; `agent_forms` has more of the same."""
 
-import pytest
+import json
 
-from benchmarks.agent_forms import LAYOUTS, Layout, cases, is_beginning, read, tokens_of
+import pytest
+from potluck_gateway.answers.answer import Kind
+from potluck_gateway.answers.reader import Reader
+
+from benchmarks.agent_forms import LAYOUTS, TOOLS, Call, Layout, cases, is_beginning, read, tokens_of
 
 
 @pytest.mark.parametrize("has_tokens", [True, False], ids=["tokens", "letters"])
@@ -24,3 +28,24 @@ def test_an_answer_that_is_cut_shows_no_markup_and_no_broken_call(layout: Layout
         said = read(case, tokens[:count], has_tokens=False, is_cut=True)
         written = sum(len(token.written) for token in tokens[:count])
         assert is_beginning(said, case, written), f"cut after {written} letters: {said}"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+def test_the_arguments_of_a_call_are_passed_on_while_the_model_writes_them(layout: Layout) -> None:
+    counts = []
+    for size in (40, 400):
+        arguments = {"path": "x = {'a': [1]}\n" * size, "where": {"lines": list(range(size))}, "count": 1}
+        written = layout.write("", "", [Call("look", arguments)])
+        reader, parts, places = Reader(layout.form(()), TOOLS), [], []
+        for place in range(0, len(written), 5):
+            parts += (taken := reader.take(written[place : place + 5]))
+            places += [place] * len(taken)
+        parts += reader.end(is_cut=False)
+        (call,) = reader.calls
+        assert {part.kind for part in parts} == {Kind.CALL}
+        assert {part.call.call_id for part in parts if part.call} == {call.call_id}
+        assert "".join(part.text for part in parts) == call.arguments
+        assert json.loads(call.arguments) == arguments
+        assert places[0] < written.index("x =")
+        counts.append(len(parts))
+    assert counts[1] > 5 * counts[0]

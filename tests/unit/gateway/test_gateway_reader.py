@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,8 +12,9 @@ from potluck_gateway.answers.answer import Kind
 from potluck_gateway.answers.completion import Text
 from potluck_gateway.answers.forms import GENERIC, Form, call_grammar, form_of, opens_thinking
 from potluck_gateway.answers.grammar import Grammars
+from potluck_gateway.answers.prompts import Prompts
 from potluck_gateway.answers.reader import Reader
-from potluck_gateway.requests import Tool, Tools
+from potluck_gateway.requests import ChatMessage, ChatRequest, Tool, Tools
 
 TOOLS = Tools((Tool("add", {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}),))
 HERMES = form_of('<think> <tool_call> "arguments": ', ())
@@ -42,7 +44,11 @@ def read(
         parts += reader.end(is_cut=is_cut)
         said = {kind: "".join(part.text for part in parts if part.kind is kind) for kind in Kind}
         calls = [(call.name, json.loads(call.arguments)) for call in reader.calls]
-        assert [part.text for part in parts if part.kind is Kind.CALL] == [call.arguments for call in reader.calls]
+        streamed: dict[str, str] = {}
+        for part in parts:
+            if part.call is not None:
+                streamed[part.call.call_id] = streamed.get(part.call.call_id, "") + part.text
+        assert {call.call_id: call.arguments for call in reader.calls}.items() <= streamed.items()
         assert len({call.call_id for call in reader.calls}) == len(calls)
         found.append((said[Kind.TEXT], said[Kind.THINKING], calls))
     assert all(one == found[0] for one in found)
@@ -90,13 +96,11 @@ def test_a_tag_that_is_a_token_is_only_a_tag_as_that_token() -> None:
     ]
 
 
-def test_calls_with_tags_in_their_texts_the_same_ids_or_numbers_that_json_lacks() -> None:
+def test_calls_with_tags_in_their_texts_or_the_same_ids_are_kept() -> None:
     tag = json.dumps({"name": "add", "arguments": {"b": "a </tool_call> b"}})
     assert read(HERMES, f"<tool_call>{tag}</tool_call> Done")[::2] == ("Done", [("add", {"b": "a </tool_call> b"})])
     same = '<tool_call>{"id": "c", "name": "add", "arguments": {"a": 1}}</tool_call>'
     assert read(HERMES, same * 2)[2] == [READ, READ]
-    no_number = '<tool_call>{"name": "add", "arguments": {"a": NaN}}</tool_call>'
-    assert read(HERMES, no_number) == (no_number, "", [])
 
 
 @pytest.mark.parametrize(
@@ -105,6 +109,10 @@ def test_calls_with_tags_in_their_texts_the_same_ids_or_numbers_that_json_lacks(
         ("<tool_call><arg_key>", "<tool_call>add\n", "<arg_key>a</arg_key><arg_value>"),
         ("<tool_call><function=", "<tool_call><function=add>", "<function="),
         ("<tool_call><function=", "<tool_call><function=add>", "<parameter=a>"),
+        ("<tool_call><function=", "<tool_call><function=add><parameter=", "aaaa"),
+        ('<tool_call> "arguments": ', '<tool_call>{"name": "add", "arguments": {"b": "', "\\\\ <|"),
+        ('<tool_call> "arguments": ', '<tool_call>{"name": ', '"a": "b", '),
+        ("<|tool_call>", '<|tool_call>call:add{b:<|"|>', '<|"'),
         ("<minimax:tool_call>", "<minimax:tool_call><invoke", ' name="add"><parameter name="a">'),
         ("<｜tool▁call▁begin｜>", "<｜tool▁call▁begin｜>", " "),
     ],
@@ -169,13 +177,26 @@ def test_tags_are_told_from_what_only_looks_like_them(
     assert read(form_of(template, special), written, special=special) == (text, "", calls)
 
 
-def test_a_call_is_passed_on_as_soon_as_its_arguments_are_whole() -> None:
-    reader = Reader(HERMES, TOOLS)
-    parts = reader.take(CALL.removesuffix("}\n</tool_call>"))
-    assert (parts, reader.mode) == ([], Kind.CALL)
-    assert [part.kind for part in reader.take("}")] == [Kind.CALL]
-    assert reader.take("\n</tool") == []
-    assert [part.text for part in reader.take("_call>\nDone")] == ["Done"]
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [
+        ('{"a": 1, "b": "x\ty\nz"}', {"a": 1, "b": "x\ty\nz"}),
+        ("{'a': None, b: NaN, \"c\": [True, -1.5e3, 007]}", {"a": None, "b": None, "c": [True, -1500.0, "007"]}),
+        ('{"b": "\\ud83d\\ude42 \\" \\\\"', {"b": '🙂 " \\'}),  # without the last brace
+        ('{"a": 1}}', {"a": 1}),
+    ],
+)
+def test_arguments_become_json_where_models_write_what_is_nearly_json(written: str, arguments: object) -> None:
+    call = f'<tool_call>{{"name": "add", "arguments": {written}}}</tool_call> Done'
+    assert read(HERMES, call) == ("Done", "", [("add", arguments)])
+    call = f"<tool_call><function=add>{written}</function></tool_call> Done"
+    assert read(form_of("<function= <parameter=", ()), call) == ("Done", "", [("add", arguments)])
+
+
+@pytest.mark.parametrize("broken", ['{"a" 1}', '{"b": "x}', '{"a": 1]', '{"a": <b>}', "{a b: 1}"])
+def test_a_call_that_turns_out_broken_is_text_and_no_call(broken: str) -> None:
+    call = f'<tool_call>{{"name": "add", "arguments": {broken}}}</tool_call>'
+    assert read(HERMES, call) == (call, "", [])
 
 
 @pytest.mark.parametrize("form", [HERMES, GENERIC])
@@ -210,16 +231,11 @@ def test_an_answer_of_json_alone_may_be_a_call(written: str, calls: list[object]
         '<tool_call> "arguments": ',
         '{"name": "x", "parameters": ',
         "<tool_calls>",
-        "<function=",
         "<|START_ACTION|>",
-        "<tool_call><function=",
-        "<tool_call><arg_key>",
         "<｜tool▁call▁begin｜>",
         "<｜tool▁call▁begin｜>```json",
         "<|tool_call_begin|>",
-        "<minimax:tool_call>",
         "[TOOL_CALLS]",
-        "<｜DSML｜function_calls>",
         "<|channel|>commentary",
     ],
 )
@@ -243,3 +259,44 @@ def test_a_grammar_lets_through_only_calls_that_fit_and_that_are_read_as_such(te
         text, _, (call,) = read(form, written, Tools(tools))
         assert text == ""
         assert call in [("add", {"a": 1}), ("clock", {})]
+
+
+def test_a_call_that_must_be_made_is_taught_in_words_where_arguments_are_no_json() -> None:
+    text = Text(resource(DEMO_MODEL))
+    text.tokenizer.chat_template = "{{ tools }}<function=NAME><parameter=KEY>{{ messages }}"
+    asked = ChatRequest((ChatMessage("user", "Hi"),), tools=TOOLS)
+    own, forced = (
+        Prompts(text).prepare(replace(asked, tools=replace(TOOLS, must_call=must))).form for must in ((), TOOLS.offered)
+    )
+    assert own is not None
+    assert forced is not None
+    assert own.calls != GENERIC.calls == forced.calls
+
+
+@pytest.mark.parametrize(
+    ("template", "written", "calls"),
+    [
+        ("<function=", "<function=add>\n<parameter=b>\n</parameter>\n</function>", [("add", {"b": ""})]),
+        ("<function=", "<function=add>\n<parameter=b>\n\n a\n\n</parameter>\n</function>", [("add", {"b": "\n a\n"})]),
+        ("<function=", "<function=add>\n</function>", [("add", {})]),
+        (
+            "<function=",
+            "<function=add><parameter=a>[1, 'x', None, True]</parameter>",
+            [("add", {"a": [1, "x", None, True]})],
+        ),
+        ("[TOOL_CALLS]", '[TOOL_CALLS] [{"name": "add", "arguments": {"a": 1}, "id": "123456789"}]', [READ]),
+        (
+            "<tool_calls>",
+            '<tool_calls>[{"name": "add"}, {"arguments": {"a": 1}, "name": "add"}]</tool_calls>',
+            [("add", {}), READ],
+        ),
+    ],
+)
+def test_values_of_pairs_and_objects_in_any_order_are_read(template: str, written: str, calls: list[object]) -> None:
+    assert read(form_of(template, ()), written) == ("", "", calls)
+
+
+def test_the_id_that_a_model_gives_a_call_is_kept() -> None:
+    reader = Reader(form_of("<|tool_call_begin|>", ()), TOOLS)
+    reader.take(KIMI.format("add"))
+    assert reader.calls[0].call_id == "functions.add:0"
