@@ -57,7 +57,7 @@ class Gateway:
         self._child: Child | None = None
         self._offered: tuple[GatewaySwarm, ...] = ()  # to the process that runs
         self._token, self._notice = "", NOTHING
-        self.port = 0  # of the one that serves, or has crashed since; 0: there is none
+        self.port = 0  # of one that serves or has crashed; 0: there is none
         self._has_game = False
 
     @property
@@ -120,11 +120,6 @@ class Gateway:
     def is_over(self) -> bool:
         """Return whether no process runs."""
         return self._task is None or self._task.done()
-
-    @property
-    def has_crashed(self) -> bool:
-        """Return whether no process runs, because one failed that had served."""
-        return self.is_over and self._status.state is GatewayState.FAILED and self.port != 0
 
     async def stop(self) -> None:
         await cancel_and_wait(self._task)

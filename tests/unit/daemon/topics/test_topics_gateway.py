@@ -296,13 +296,21 @@ async def test_one_that_stays_is_back_after_a_chat_with_another_swarm(ask: Ask, 
     assert await until(ask, lambda now: now.state is GatewayState.READY) == kept
 
 
-async def test_one_that_stays_moves_to_another_port_with_the_setting(ask: Ask, daemon: Daemon, script: Path) -> None:
+async def test_one_that_stays_follows_the_model_of_its_swarm_and_the_setting_of_its_port(
+    ask: Ask, daemon: Daemon, script: Path
+) -> None:
     await ask(settings.SET, SetParams((Change("gateway.port", 21871),)))
     first = await started(ask, script, AT_ITS_PORT, stays=True)
     await ask(settings.SET, SetParams((Change("gateway.port", 21872),)))
     topic_of(daemon).tick(1000.0)
     moved = await until(ask, lambda now: now.url not in ("", first.url))
     assert (moved.url, moved.token) == ("http://127.0.0.1:21872/v1", first.token)
+    joined = JoinedSwarms(daemon.places.swarms_file)
+    membership = joined.load()["friends"]
+    joined.keep(replace(membership, swarm=replace(membership.swarm, model="better-model")))
+    topic_of(daemon).tick(2000.0)
+    renewed = await until(ask, lambda now: now.model == "better-model" and now.url)
+    assert (renewed.url, renewed.token) == (moved.url, moved.token)
 
 
 async def test_keys_are_kept_as_hashes_and_told_to_the_gateway_at_once(ask: Ask, daemon: Daemon, script: Path) -> None:
