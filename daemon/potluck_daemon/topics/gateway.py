@@ -104,7 +104,7 @@ class GatewayTopic(Topic):
                 await gateway.stop()
             token = self._parts.memory.state.gateway_token or secrets.token_urlsafe(_TOKEN_BYTES)
             self._parts.memory.keep(gateway_token=token)
-            opening = partial(self._opening_soon, membership, replace(settings, gateway=listening), token)
+            opening = partial(self._opening_soon, membership, replace(settings, gateway=listening))
             gateway.start(membership.swarm, opening, token, notice)
             return gateway.status
 
@@ -134,12 +134,11 @@ class GatewayTopic(Topic):
             port = tcp_port(with_free_ports([address]))
         return replace(wanted, port=port), notice
 
-    async def _opening_soon(self, membership: Membership, settings: Settings, token: str) -> GatewayOpening:
+    async def _opening_soon(self, membership: Membership, settings: Settings) -> GatewayOpening:
         """Return what the gateway is to open, once an engine that starts has addresses. Raises UsageError."""
         while True:
             try:
-                swarms, hashes = self._offered(membership), self._gateway.keys.hashes()
-                return GatewayOpening(swarms, token, settings, str(self._configuration.places.socket), hashes)
+                return GatewayOpening(self._offered(membership), settings, str(self._configuration.places.socket))
             except UsageError:
                 if not self._supervisor.is_starting:
                     raise
