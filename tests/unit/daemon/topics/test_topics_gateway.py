@@ -1,6 +1,7 @@
 """The gateway's process as the daemon starts and ends it; here it is a script that says what the real one says."""
 
 import asyncio
+import errno
 import json
 import os
 import re
@@ -30,6 +31,7 @@ from potluck_daemon.gateway_keys import GatewayKeys
 from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
 from potluck_daemon.topics.gateway import GatewayTopic
 
+from potluck.checked_files import CheckedFile
 from potluck.membership.identity import Identity
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.codec import encode
@@ -385,6 +387,18 @@ async def test_what_a_program_used_is_counted_for_its_key(ask: Ask, daemon: Daem
     assert webui.used_at is not None
     assert (editor.answers, editor.tokens, editor.used_at) == (0, 0, None)
     assert GatewayKeys(daemon.places.gateway_keys_file).listed() == (webui, editor)  # as after a restart
+
+
+def test_counts_that_a_full_disk_refuses_stop_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = GatewayKeys(tmp_path / "keys.json")
+    used = key_hash(keys.make("webui"))
+    monkeypatch.setattr(CheckedFile, "write", lambda *_: raise_full())
+    keys.note_answer(used, 3)
+    assert keys.hashes() == (used,)
+
+
+def raise_full() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 async def test_a_key_needs_a_plain_name_of_its_own(ask: Ask) -> None:
