@@ -1,6 +1,6 @@
 """Messages between the daemon and its gateway process: JSON lines to standard input, JSON lines back.
 
-Keys and the token travel this way because others may read the command line and the environment. The process ends
+Keys of swarms travel this way because others may read the command line and the environment. The process ends
 when its standard input does.
 """
 
@@ -35,15 +35,14 @@ class GatewayOpening(Confidential, frozen=True):
     """The swarms to offer, of which the first is opened. `socket`: that of the daemon which records what others do."""
 
     swarms: tuple[GatewaySwarm, ...]
-    token: str
     settings: Settings
     socket: str
-    key_hashes: tuple[str, ...]
+    key_hashes: tuple[str, ...] = ()  # of those that let a request in, and of the token
     distrusted: tuple[str, ...] = ()  # people whose servers computed wrongly, as earlier gateways found
 
 
 class GatewayChange(Confidential, frozen=True):
-    """What holds from now on, sent whenever it changes: the keys beside the token, and the swarms."""
+    """What holds from now on, sent whenever it changes: the keys and the swarms."""
 
     key_hashes: tuple[str, ...] | None = None  # None: as before
     swarms: tuple[GatewaySwarm, ...] | None = None  # None: as before

@@ -42,7 +42,7 @@ def main() -> None:
     if not line:  # nobody wants it any more
         return
     wanted = decode(GatewayOpening, line)
-    keys = _Keys(wanted)
+    keys = _Keys(wanted.key_hashes)
     try:
         _serve(wanted, keys)
     except PotluckError as error:
@@ -51,17 +51,13 @@ def main() -> None:
 
 
 class _Keys:
-    """The keys that let a request in: those of programs, and the token."""
+    """The keys that let a request in."""
 
-    def __init__(self, wanted: GatewayOpening) -> None:
-        self._token_hash = key_hash(wanted.token)
-        self.replace(wanted.key_hashes)
-
-    def replace(self, hashes: tuple[str, ...]) -> None:
-        self._hashes = frozenset((self._token_hash, *hashes))
+    def __init__(self, hashes: tuple[str, ...]) -> None:
+        self.hashes = hashes
 
     def has(self, key: str) -> bool:
-        return key_hash(key) in self._hashes
+        return key_hash(key) in self.hashes
 
 
 class _Swarms:
@@ -147,7 +143,7 @@ def _follow_daemon(keys: _Keys, models: Models) -> None:
     for line in sys.stdin.buffer:
         change = decode(GatewayChange, line)
         if change.key_hashes is not None:
-            keys.replace(change.key_hashes)
+            keys.hashes = change.key_hashes
         if change.swarms is not None:
             models.offer(change.swarms)
     os._exit(0)

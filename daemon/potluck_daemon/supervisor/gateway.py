@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from msgspec import structs
-from potluck_control.gateway_messages import GatewayChange, GatewayOpening, GatewayReport, GatewaySwarm
+from potluck_control.gateway_messages import GatewayChange, GatewayOpening, GatewayReport, GatewaySwarm, key_hash
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.own_python import python_command
 from potluck_control.schema import AuditStatus, Transition
@@ -57,7 +57,7 @@ class Gateway:
         self._child: Child | None = None
         self._offered: tuple[GatewaySwarm, ...] = ()  # to the process that runs
         self._token, self._notice = "", NOTHING
-        self.port = 0  # of the one that serves, or has crashed since; 0: there is none
+        self.port = 0  # of one that serves or has crashed; 0: there is none
         self._has_game = False
 
     @property
@@ -101,7 +101,10 @@ class Gateway:
     async def tell_keys(self) -> None:
         """Let in only those with one of the keys, and those with the token."""
         if self._child is not None:
-            await self._child.say(encode(GatewayChange(key_hashes=self.keys.hashes())) + b"\n")
+            await self._child.say(encode(GatewayChange(key_hashes=self._hashes())) + b"\n")
+
+    def _hashes(self) -> tuple[str, ...]:
+        return *self.keys.hashes(), key_hash(self._token)
 
     async def tell_swarms(self, swarms: tuple[GatewaySwarm, ...]) -> None:
         """Offer these swarms, the one that was opened at first, and no others."""
@@ -120,11 +123,6 @@ class Gateway:
     def is_over(self) -> bool:
         """Return whether no process runs."""
         return self._task is None or self._task.done()
-
-    @property
-    def has_crashed(self) -> bool:
-        """Return whether no process runs, because one failed that had served."""
-        return self.is_over and self._status.state is GatewayState.FAILED and self.port != 0
 
     async def stop(self) -> None:
         await cancel_and_wait(self._task)
@@ -180,7 +178,9 @@ class Gateway:
             self._status = structs.replace(self._status, problem=error.whole)
             child.kill()
             return
-        await child.say(encode(structs.replace(wanted, distrusted=tuple(sorted(self._distrusted)))) + b"\n")
+        distrusted = tuple(sorted(self._distrusted))
+        wanted = structs.replace(wanted, key_hashes=self._hashes(), distrusted=distrusted)
+        await child.say(encode(wanted) + b"\n")
         self._child, self._offered = child, wanted.swarms
 
     async def _follow(self, child: Child) -> bool:
@@ -212,14 +212,9 @@ class Gateway:
             self.found = report.found
             self._on_found(report.found)
         if report.url:
-            self.port = urlsplit(report.url).port or 0
+            old, self.port = self._status, urlsplit(report.url).port or 0
             self._status = GatewayStatus(
-                GatewayState.READY,
-                swarm=self._status.swarm,
-                model=self._status.model,
-                url=report.url,
-                token=self._token,
-                notice=self._notice,
+                GatewayState.READY, report.url, self._token, old.swarm, old.model, notice=self._notice
             )
         elif report.key_hash:
             self.keys.note_answer(report.key_hash, report.tokens)

@@ -50,30 +50,23 @@ class GatewayTopic(Topic):
         return self._gateway.found if self._gateway.audits.wrong else NOTHING
 
     def tick(self, now: float) -> None:
-        """Start the gateway if one should run, or anew where it has to be another one. Tell it of the swarms."""
+        """Start the gateway if one should run, and tell one that runs of the others."""
         gateway, wanted = self._gateway, self._configuration.settings.gateway
         if gateway.status.url and now > self._retry_at + STABLE_S:
             self._tries = 0
-        if not gateway.is_over and not (gateway.stays and self._is_outdated()):
+        if not gateway.is_over:
             self.tasks.start(self._tell_swarms())
-        elif (wanted.start_with_daemon or gateway.has_crashed) and now >= self._retry_at:
+        elif (wanted.start_with_daemon or gateway.port) and now >= self._retry_at:
             self._tries += 1
             self._retry_at = now + delay_s(self._tries, explained=False)
             self.tasks.start(self._start_again(wanted.swarm if wanted.start_with_daemon else gateway.status.swarm))
-
-    def _is_outdated(self) -> bool:
-        """Return whether the swarm has another model by now, or the settings another address."""
-        status, served, wanted = self._gateway.status, self._configuration.swarm, self._configuration.settings.gateway
-        has_new_model = served is not None and served.name == status.swarm and served.model != status.model
-        is_elsewhere = status.url and wanted.port and status.url != gateway_url(wanted.address, wanted.port)
-        return has_new_model or bool(is_elsewhere)
 
     async def _start_again(self, swarm: str) -> None:
         try:
             await self._open(swarm)
         except PotluckError as error:
             self._gateway.fail(error.whole)
-            self._tries -= 1  # no process was started, so trying again costs little
+            self._tries = max(self._tries - 1, 0)  # no process was started, so trying again costs little
 
     @answers(gateway.START)
     async def _start(self, params: StartParams) -> GatewayStatus:
@@ -96,20 +89,22 @@ class GatewayTopic(Topic):
 
     async def _open(self, swarm: str) -> GatewayStatus:
         async with self._changing:
-            configuration, settings, gateway = self._configuration, self._configuration.settings, self._gateway
-            membership = configuration.find(swarm or settings.gateway.swarm)
+            configuration, gateway, status = self._configuration, self._gateway, self._gateway.status
+            settings, wanted = configuration.settings, configuration.settings.gateway
+            membership = configuration.find(swarm or wanted.swarm)
             name, model = membership.swarm.name, membership.swarm.model
-            is_same = (gateway.status.swarm, gateway.status.model) == (name, model)
-            if is_same and not gateway.is_over and not (gateway.stays and self._is_outdated()):
-                return gateway.status
-            listening, notice = self._listening(settings.gateway, stays=configuration.keeps_gateway(name))
+            meant = gateway_url(wanted.address, wanted.port) if gateway.stays and wanted.port else status.url
+            is_same = (status.swarm, status.model, status.url or meant) == (name, model, meant)
+            if is_same and not gateway.is_over:
+                return status
+            listening, notice = self._listening(wanted, stays=configuration.keeps_gateway(name))
             if not (configuration.serves(name) and self._supervisor.is_starting):
                 self._offer(membership)  # refuses a swarm that nobody can find
             if not gateway.is_over:
                 await gateway.stop()
             token = self._parts.memory.state.gateway_token or secrets.token_urlsafe(_TOKEN_BYTES)
             self._parts.memory.keep(gateway_token=token)
-            opening = partial(self._opening_soon, membership, replace(settings, gateway=listening), token)
+            opening = partial(self._opening_soon, membership, replace(settings, gateway=listening))
             gateway.start(membership.swarm, opening, token, notice)
             return gateway.status
 
@@ -139,18 +134,15 @@ class GatewayTopic(Topic):
             port = tcp_port(with_free_ports([address]))
         return replace(wanted, port=port), notice
 
-    async def _opening_soon(self, membership: Membership, settings: Settings, token: str) -> GatewayOpening:
+    async def _opening_soon(self, membership: Membership, settings: Settings) -> GatewayOpening:
         """Return what the gateway is to open, once an engine that starts has addresses. Raises UsageError."""
         while True:
             try:
-                swarms = self._offered(membership)
-                break
+                return GatewayOpening(self._offered(membership), settings, str(self._configuration.places.socket))
             except UsageError:
                 if not self._supervisor.is_starting:
                     raise
             await asyncio.sleep(_LOOK_S)
-        socket = str(self._configuration.places.socket)
-        return GatewayOpening(swarms, token, settings, socket, self._gateway.keys.hashes())
 
     def _offered(self, first: Membership) -> tuple[GatewaySwarm, ...]:
         """Return the joined swarms, `first` at first. Raises UsageError if nobody can find that one yet."""
@@ -179,11 +171,16 @@ class GatewayTopic(Topic):
         return GatewaySwarm(replace(membership.for_client(), swarm=swarm), checkpoint)
 
     async def _tell_swarms(self) -> None:
-        """Tell the gateway which swarms are joined now, and end it if its own was left."""
+        """Tell the gateway which swarms are joined now, and end it if its own was left.
+
+        One that stays is started anew if the swarm has another model by now, or the settings another address.
+        """
         first = self._configuration.swarms.load().get(self._gateway.status.swarm)
         if first is None:
             await self._gateway.stop()
             return
+        if self._gateway.stays:
+            await self._start_again(first.swarm.name)
         with suppress(UsageError):  # its own can't be found at the moment
             await self._gateway.tell_swarms(self._offered(first))
 

@@ -1,6 +1,7 @@
 """The gateway's process as the daemon starts and ends it; here it is a script that says what the real one says."""
 
 import asyncio
+import errno
 import json
 import os
 import re
@@ -30,6 +31,7 @@ from potluck_daemon.gateway_keys import GatewayKeys
 from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
 from potluck_daemon.topics.gateway import GatewayTopic
 
+from potluck.checked_files import CheckedFile
 from potluck.membership.identity import Identity
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.codec import encode
@@ -296,25 +298,32 @@ async def test_one_that_stays_is_back_after_a_chat_with_another_swarm(ask: Ask, 
     assert await until(ask, lambda now: now.state is GatewayState.READY) == kept
 
 
-async def test_one_that_stays_moves_to_another_port_with_the_setting(ask: Ask, daemon: Daemon, script: Path) -> None:
+async def test_one_that_stays_follows_the_model_of_its_swarm_and_the_setting_of_its_port(
+    ask: Ask, daemon: Daemon, script: Path
+) -> None:
     await ask(settings.SET, SetParams((Change("gateway.port", 21871),)))
     first = await started(ask, script, AT_ITS_PORT, stays=True)
     await ask(settings.SET, SetParams((Change("gateway.port", 21872),)))
     topic_of(daemon).tick(1000.0)
     moved = await until(ask, lambda now: now.url not in ("", first.url))
     assert (moved.url, moved.token) == ("http://127.0.0.1:21872/v1", first.token)
+    joined = JoinedSwarms(daemon.places.swarms_file)
+    membership = joined.load()["friends"]
+    joined.keep(replace(membership, swarm=replace(membership.swarm, model="better-model")))
+    topic_of(daemon).tick(2000.0)
+    renewed = await until(ask, lambda now: now.model == "better-model" and now.url)
+    assert (renewed.url, renewed.token) == (moved.url, moved.token)
 
 
 async def test_keys_are_kept_as_hashes_and_told_to_the_gateway_at_once(ask: Ask, daemon: Daemon, script: Path) -> None:
     first = await ask(gateway.MAKE_KEY, KeyName("webui"))
-    await started(ask, script, READY, f"cat > {script}.heard")
+    token = key_hash((await started(ask, script, READY, f"cat > {script}.heard")).token)
     second = await ask(gateway.MAKE_KEY, KeyName("editor"))
     assert [key.name for key in (await ask(gateway.KEYS)).keys] == ["webui", "editor"]
     assert [key.name for key in (await ask(gateway.REVOKE_KEY, KeyName("webui"))).keys] == ["editor"]
     heard = await heard_by(script, 3)
     hashes = [key_hash(first.key), key_hash(second.key)]
-    assert heard[0]["key_hashes"] == hashes[:1]
-    assert [line["key_hashes"] for line in heard[1:]] == [hashes, hashes[1:]]
+    assert [line["key_hashes"] for line in heard] == [[*kept, token] for kept in (hashes[:1], hashes, hashes[1:])]
     file = daemon.places.gateway_keys_file
     assert file.stat().st_mode & 0o777 == 0o600
     assert second.key not in file.read_text()
@@ -378,6 +387,18 @@ async def test_what_a_program_used_is_counted_for_its_key(ask: Ask, daemon: Daem
     assert webui.used_at is not None
     assert (editor.answers, editor.tokens, editor.used_at) == (0, 0, None)
     assert GatewayKeys(daemon.places.gateway_keys_file).listed() == (webui, editor)  # as after a restart
+
+
+def test_counts_that_a_full_disk_refuses_stop_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = GatewayKeys(tmp_path / "keys.json")
+    used = key_hash(keys.make("webui"))
+    monkeypatch.setattr(CheckedFile, "write", lambda *_: raise_full())
+    keys.note_answer(used, 3)
+    assert keys.hashes() == (used,)
+
+
+def raise_full() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 async def test_a_key_needs_a_plain_name_of_its_own(ask: Ask) -> None:
