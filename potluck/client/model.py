@@ -234,9 +234,14 @@ class SwarmModel:
 
     inference_session = session  # its name in Petals
 
-    def new_cache(self, max_length: int, *, exact: bool | None = None, max_wait_s: float | None = None) -> RemoteCache:
-        """Return a cache for `past_key_values=` (Mamba: `cache_params=`); its sessions end with it or its `close()`."""
-        return self._cache(max_length, config=self._config_with(exact, max_wait_s))
+    def new_cache(
+        self, max_length: int, *, exact: bool | None = None, max_wait_s: float | None = None, sharing: str = ""
+    ) -> RemoteCache:
+        """Return a cache for `past_key_values=` (Mamba: `cache_params=`); its sessions end with it or its `close()`.
+
+        Args: as for `session`.
+        """
+        return self._cache(max_length, config=self._config_with(exact, max_wait_s), sharing=sharing)
 
     def longest_session(self) -> int:
         """Return the tokens of the longest session that servers announce for all blocks; 0: not all are served."""

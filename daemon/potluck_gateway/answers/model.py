@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,6 +36,7 @@ from potluck_gateway.answers.reader import Reader
 from potluck_gateway.answers.scoring import Scorer
 from potluck_gateway.requests import ChatMessage, ChatRequest, Prompt
 
+_WHOLE_TOKENS = 1024  # of a text that is embedded in one call
 _BEFORE = 8  # tokens of a prompt, with which the first ones of the answer are decoded
 
 
@@ -129,11 +131,18 @@ class SwarmChat:
                 if is_cut and self.facts.context_length is not None:
                     tokens = tokens[:, : self.facts.context_length - 1]
                 check_length(tokens, self._model.config)
-                hidden = self._model.get_decoder()(tokens, use_cache=False).last_hidden_state  # [1, tokens, hidden]
-                mean = hidden[0].float().mean(0)
+                mean = self._hidden(tokens)[0].float().mean(0)
                 vectors.append(torch.nn.functional.normalize(mean, dim=0).tolist())
                 num_tokens += int(tokens.shape[1])
         return Embeddings(tuple(vectors), num_tokens)
+
+    def _hidden(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Return the last hidden states [1, tokens, hidden_size]. A session lets go of a long text once its caller leaves."""
+        decoder = self._model.get_decoder()
+        if tokens.shape[1] <= _WHOLE_TOKENS:
+            return torch.as_tensor(decoder(tokens, use_cache=False).last_hidden_state)
+        with contextlib.closing(self._model.new_cache(tokens.shape[1], sharing=secrets.token_hex())) as cache:
+            return torch.as_tensor(decoder(tokens, past_key_values=cache).last_hidden_state)
 
     def _room(self, request: ChatRequest, tokens: torch.Tensor) -> int:
         """Return how many tokens the answer may have: as many as are wanted, within positions and servers' memory."""
