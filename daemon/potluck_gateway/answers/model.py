@@ -137,7 +137,7 @@ class SwarmChat:
         return Embeddings(tuple(vectors), num_tokens)
 
     def _hidden(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Return the last hidden states [1, tokens, hidden_size]. A session lets go of a long text once its caller leaves."""
+        """Return the last hidden states [1, tokens, hidden_size]. A session ends a long text once its caller leaves."""
         decoder = self._model.get_decoder()
         if tokens.shape[1] <= _WHOLE_TOKENS:
             return torch.as_tensor(decoder(tokens, use_cache=False).last_hidden_state)
