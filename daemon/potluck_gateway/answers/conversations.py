@@ -10,8 +10,10 @@ thinking, with other ids, with other white space around a text.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -123,14 +125,14 @@ class Thoughts:
     """What the model thought for its newest answers, for programs that don't send it back. Any thread may use it."""
 
     def __init__(self) -> None:
-        self._kept: dict[bytes, str] = {}  # the mark of an answer -> its thinking; the newest one is at the end
+        self._kept: OrderedDict[bytes, str] = OrderedDict()  # the mark of an answer -> its thinking
 
     def note(self, asked: ChatRequest, answer: ChatMessage) -> None:
         """Remember the thinking of the answer to a request."""
         if asked.messages and answer.thinking:
             self._kept[_next_mark(marks_of(asked)[-1], answer)] = answer.thinking
             if len(self._kept) > _MOST_THOUGHTS:
-                self._kept.pop(next(iter(self._kept)), None)
+                self._kept.popitem(last=False)
 
     def restored(self, asked: ChatRequest) -> ChatRequest:
         """Return a request with the thinking of the answers that came back without."""
@@ -145,9 +147,22 @@ def marks_of(asked: ChatRequest) -> list[bytes]:
 
 
 def _next_mark(before: bytes, message: ChatMessage) -> bytes:
-    calls = (text for call in message.calls for text in (call.name, call.arguments))
+    calls = (text for call in message.calls for text in (call.name, _usual(call.arguments)))
     said = "\0".join((message.role, message.content.strip(), *calls))
     return blake2b(said.encode(errors="replace"), key=before, digest_size=_MARK_BYTES).digest()
+
+
+def _usual(arguments: str) -> str:
+    """Return arguments in the one form that all ways to write the same JSON have."""
+    try:
+        return json.dumps(json.loads(arguments, parse_float=_number), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _number(text: str) -> float:
+    """Return a number as JavaScript writes it, which knows no 1.0."""
+    return int(value) if (value := float(text)).is_integer() else value
 
 
 def _longest(

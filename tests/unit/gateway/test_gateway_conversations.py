@@ -3,9 +3,11 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import torch
+from potluck_gateway.answers.answer import ToolCall
 from potluck_gateway.answers.conversations import Conversation, Conversations, Thoughts, shared_tokens
 from potluck_gateway.requests import ChatMessage, ChatRequest
 
@@ -161,6 +163,17 @@ def test_a_conversation_keeps_its_session_when_a_long_thought_is_shown_no_longer
     kept = Conversations(model)
     turn(kept, FIRST, asking("Hi"))
     assert turn(kept, [*SYSTEM, 200, *range(400, 500)], asking(*said))[1] == reused
+
+
+@pytest.mark.parametrize("returned", ['{"a":1.0,"b":"é"}', '{"b": "\\u00e9", "a": 1}'])
+def test_thoughts_come_back_however_a_program_writes_the_arguments_of_a_call(returned: str) -> None:
+    def called(arguments: str) -> ChatMessage:
+        return ChatMessage("assistant", "", (ToolCall("call_1", "add", arguments),))
+
+    thoughts, asked = Thoughts(), asking("Hi")
+    thoughts.note(asked, replace(called('{"a": 1, "b": "é"}'), thinking="Hm."))
+    again = replace(asked, messages=(*asked.messages, called(returned)))
+    assert thoughts.restored(again).messages[1].thinking == "Hm."
 
 
 def test_thoughts_come_back_to_the_answer_that_they_were_for_and_to_no_other_key() -> None:
