@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from potluck_gateway.answers.forms import NEVER
+
 OPEN, SHUT = "\ufdd0", "\ufdd1"  # around a token of its own; they are no letters, so no text has them
-_UNMARKED = str.maketrans("", "", OPEN + SHUT)
+_UNMARKED = str.maketrans("", "", OPEN + SHUT + NEVER)
 NOTHING = re.compile("(?!)")
 _MOST_BETWEEN = 512  # letters between the values of arguments, in which one begins
 _LONGEST_TAG = 64
@@ -179,7 +181,7 @@ def plain(text: str) -> str:
 
 def held(text: str, tags: Iterable[str]) -> int:
     """Count the letters at the end that may become a tag."""
-    return max((n for tag in tags for n in range(1, len(tag)) if text.endswith(tag[:n])), default=0)
+    return max((n for tag in tags for n in range(1, min(len(tag), len(text) + 1)) if text.endswith(tag[:n])), default=0)
 
 
 def any_of(texts: Iterable[str]) -> re.Pattern[str]:

@@ -18,6 +18,7 @@ from potluck_gateway.requests import Tool, Tools
 
 CHANNEL_BEGINS, CHANNEL_TEXT = ("<|start|>", "<|channel|>"), "<|message|>"  # around the header of a part
 CHANNEL_ENDS = ("<|end|>", "<|call|>", "<|return|>")
+NEVER = "\ufdd2"  # is no letter, so no text has it
 _COMPACT = {"x-guidance": {"whitespace_flexible": False}}  # a weak model may write blanks without end
 _TAG = re.compile(r"<[^<>\s=]+>|\[[A-Z_]+\]")
 
@@ -159,6 +160,7 @@ _THINKING = (  # tags, and what follows the first one
     ("<|channel>", "<channel|>", "thought"),
 )
 GENERIC = Form(calls=_HERMES)
+PLAIN = Form((NEVER, NEVER))  # of an answer that is all text
 
 
 def form_of(template: str, added: Collection[str]) -> Form:

@@ -23,7 +23,7 @@ from transformers import PreTrainedTokenizerBase
 from potluck.errors import UsageError
 from potluck_gateway.answers import forms
 from potluck_gateway.answers.completion import Text
-from potluck_gateway.answers.forms import GENERIC, Form, form_of, opens_thinking
+from potluck_gateway.answers.forms import GENERIC, PLAIN, Form, form_of, opens_thinking
 from potluck_gateway.answers.templates import BoundedRenderer
 from potluck_gateway.requests import ChatMessage, ChatRequest
 
@@ -42,7 +42,7 @@ class Prepared:
     """
 
     tokens: torch.Tensor
-    form: Form | None = None  # None: what follows is plain text
+    form: Form = PLAIN
     thinks: bool = False
 
 
