@@ -19,7 +19,7 @@ from potluck_gateway.requests import Tool, Tools
 CHANNEL_BEGINS, CHANNEL_TEXT = ("<|start|>", "<|channel|>"), "<|message|>"  # around the header of a part
 CHANNEL_ENDS = ("<|end|>", "<|call|>", "<|return|>")
 NEVER = "\ufdd2"  # is no letter, so no text has it
-_COMPACT = {"x-guidance": {"whitespace_flexible": False}}  # a weak model may write blanks without end
+COMPACT = {"x-guidance": {"whitespace_flexible": False}}  # a weak model may write blanks without end
 _TAG = re.compile(r"<[^<>\s=]+>|\[[A-Z_]+\]")
 
 
@@ -211,7 +211,7 @@ def call_grammar(tools: Sequence[Tool], calls: Calls, added: Mapping[str, int]) 
     rules = []
     for number, tool in enumerate(tools):
         rules.append(f"call_{number}: {_lark(begin.replace('NAME', tool.name), added)} arguments_{number} {end}")
-        rules.append(f"arguments_{number}: %json {json.dumps(tool.parameters | _COMPACT)}")
+        rules.append(f"arguments_{number}: %json {json.dumps(tool.parameters | COMPACT)}")
     start = " | ".join(f"call_{number}" for number in range(len(tools)))
     return "\n".join([f"start: {start}", *rules]) + "\n"
 

@@ -65,10 +65,9 @@ class _Layout:
         skipped = rf"(?:(?!{self.ends.pattern})[^{{]){{0,{_HEAD_LETTERS}}}(?=\{{)"
         if calls.pair is not None:
             begin, end = map(self._marked, calls.pair)
-            pattern = _spaced(begin).replace("KEY", r'(?P<key>[^<>"]{1,128})[^<>]{0,64}') + r"\n?" * begin.endswith(
-                "\n"
-            )
-            self.pairs = re.compile(rf"{pattern}|(?P<over>{self.ends.pattern})")
+            line_end = r"\n?" * begin.endswith("\n")
+            pattern = _spaced(begin).replace("KEY", r'(?P<key>[^<>"]{1,128})[^<>]{0,64}')
+            self.pairs = re.compile(rf"{pattern}{line_end}|(?P<over>{self.ends.pattern})")
             self.pair_end = end.removesuffix("\n")
             skipped = r'[\s">]*(?=[^\s">])'
         known = f"({any_of(names).pattern})"
