@@ -114,7 +114,6 @@ class PairArguments(JsonArguments):
         self._schema: object = None
         self._is_text = False
         self._value = ""  # that has to be whole
-        self._between = "{"
 
     def _outside(self, text: str, place: int) -> tuple[str, int]:
         found = self._begins.search(text, place)
@@ -122,13 +121,13 @@ class PairArguments(JsonArguments):
             return "", max(0, len(text) - place - _MOST_BETWEEN)
         if found["over"]:
             self.is_whole = True
-            return "{}" if self._between == "{" else "}", found.start() - place
+            return "}" if self._depth else "{}", found.start() - place
         if found.end() == len(text):
             return "", 0  # a line break that follows is no part of the value
         key = plain(found["key"].strip())
         self._schema, self._quote = self._schemas.get(key), self._tags[0]
         self._is_text = _kinds(self._schema) & {"string", "null"} == {"string"}
-        between, self._between = self._between, ", "
+        between, self._depth = ", " if self._depth else "{", 1
         return f"{between}{json.dumps(key, ensure_ascii=False)}: " + '"' * self._is_text, found.end() - place
 
     def _inside(self, text: str, place: int) -> tuple[str, int]:

@@ -109,9 +109,12 @@ class Text:
         self.added: dict[int, str] = {number: token.content for number, token in added.items()}
         self.special = frozenset(number for number, token in added.items() if token.special)
 
-    def encode(self, prompt: str) -> torch.Tensor:
-        """Return token ids [1, tokens], int64. Raises UsageError for an empty prompt."""
-        tokens: torch.Tensor = self.tokenizer(prompt, return_tensors="pt").input_ids
+    def encode(self, prompt: str, *, is_rendered: bool = False) -> torch.Tensor:
+        """Return token ids [1, tokens], int64. Raises UsageError for an empty prompt.
+
+        `is_rendered`: a chat template has written the token that begins a text.
+        """
+        tokens: torch.Tensor = self.tokenizer(prompt, return_tensors="pt", add_special_tokens=not is_rendered).input_ids
         if not tokens.numel():
             raise UsageError("the prompt is empty")
         return tokens

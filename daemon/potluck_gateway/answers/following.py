@@ -75,8 +75,6 @@ class Follower:
 
     def finish(self, *, is_cut: bool) -> None:
         """Pass on the rest. `is_cut`: the answer was ended by its limit."""
-        if self.stop is not None:
-            return
         self._pass_on([*self._reader.take(self._decoder.rest()), *self._reader.end(is_cut=is_cut)])
         if self.stop is None:
             self._show(len(self._held))

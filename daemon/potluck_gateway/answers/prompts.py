@@ -105,9 +105,7 @@ class Prompts:
         most = len(rendered) if self._max_tokens is None else self._max_tokens
         size = most * _FEW_LETTERS
         while True:
-            tokens: torch.Tensor = self._text.tokenizer(
-                rendered[:size], return_tensors="pt", add_special_tokens=False
-            ).input_ids
+            tokens = self._text.encode(rendered[:size], is_rendered=True)
             if size >= len(rendered):
                 return tokens
             if tokens.shape[1] > most:

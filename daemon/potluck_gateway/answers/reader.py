@@ -39,7 +39,7 @@ class _State(Enum):
     HEADER = auto()  # of a channel
 
 
-_MODES = {_State.THINKING: Kind.THINKING, _State.HEAD: Kind.CALL, _State.CALL: Kind.CALL, _State.HEADER: Kind.THINKING}
+_MODES = {_State.THINKING: Kind.THINKING, _State.HEAD: Kind.CALL, _State.CALL: Kind.CALL, _State.HEADER: Kind.CALL}
 
 
 class _Layout:
@@ -95,8 +95,8 @@ class Reader:
         """
         self._tools = {} if tools is None else {tool.name: tool for tool in tools.offered}
         self._layout = _layout(form, tuple(self._tools), tuple(special))
+        self.is_tag = self._layout.is_tag  # tells whether a token with this text is, or is in, a tag
         self._is_single = tools is not None and not tools.is_parallel
-        self._must_call = tools is not None and bool(tools.must_call)
         self._state = _State.HEADER if form.has_channels else _State.THINKING if thinks else _State.TEXT
         self._rest = ""  # not read yet
         self._strips = _BLANKS if thinks else "\n" if form.thinks else ""  # what may not begin the next part
@@ -112,18 +112,12 @@ class Reader:
     @property
     def mode(self) -> Kind:
         """Return what the next token belongs to."""
-        if self._state is _State.HEADER and self._must_call:
-            return Kind.CALL
         return _MODES.get(self._state, Kind.TEXT)
 
     @property
     def has_enough(self) -> bool:
         """Tell whether the answer has the only call that it may have."""
         return self._is_single and bool(self.calls)
-
-    def is_tag(self, text: str) -> bool:
-        """Tell whether a token with this text is, or is in, a tag."""
-        return self._layout.is_tag(text) is not None
 
     def take(self, text: str, is_special: bool = False) -> list[Part]:
         """Read the text of one token. `is_special`: it is a token of its own."""
@@ -282,16 +276,13 @@ class Reader:
         if piece:
             yield Part(piece, kind=Kind.CALL, call=self._call)
         if self._arguments.is_whole:
-            self._finish(self._arguments.json)
+            self.calls = (*self.calls, replace(self._call, arguments=self._arguments.json))
+            self._strips, self._has_said, self._is_closed = _BLANKS, True, False
+            self._state = _State.TEXT if self._layout.headers else _State.BETWEEN
         elif self._is_last and self._is_cut:
             self._rest = ""
         elif self._is_last or self._arguments.is_broken:
             yield from self._give_up()
-
-    def _finish(self, arguments: str) -> None:
-        self.calls = (*self.calls, replace(self._call, arguments=arguments))
-        self._strips, self._has_said, self._is_closed = _BLANKS, True, False
-        self._state = _State.TEXT if self._layout.headers else _State.BETWEEN
 
     def _look_on(self) -> Iterator[Part]:
         """Go on after the arguments of a call: to its end, to the next one, or to text."""
