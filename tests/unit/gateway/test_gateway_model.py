@@ -525,7 +525,7 @@ def test_greedy_is_what_generate_returns_without_the_prompt_and_each_token_is_to
     assert completion.times_s == sorted(completion.times_s)
 
 
-def test_speed_leaves_the_prefill_out_and_the_longest_wait_is_between_tokens() -> None:
+def test_speed_leaves_the_prefill_out() -> None:
     assert Completion([1, 2, 3], [10.0, 10.5, 11.0]).tokens_per_s == 2.0
     assert Completion([1], [10.0]).tokens_per_s == 0.0
 
