@@ -124,6 +124,7 @@ class Demo:
         from potluck_gateway.answers.completion import Options, Text, complete, quiet
         from transformers import AutoModelForCausalLM
 
+        from benchmarks.loops import longest_wait_s
         from potluck.client import AutoDistributedModelForCausalLM
 
         quiet()
@@ -161,7 +162,7 @@ class Demo:
             [hop.peer_id for hop in report.replaced] == [victim.peer_id for victim in killer.victims],
             f"{', '.join(victim.name for victim in killer.victims) or 'no engine'} was killed during generation, "
             f"{_name(replacement)} took over and received {replacement.replayed_tokens} tokens again; "
-            f"longest wait for a token {ours.longest_wait_s:.2f} s",
+            f"longest wait for a token {longest_wait_s(ours):.2f} s",
         )
 
     def _show_route(self, route: tuple[RouteReport, ...], swarm: LocalSwarm) -> None:

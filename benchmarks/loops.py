@@ -39,6 +39,11 @@ def generate(model: Any, num_tokens: int, on_token: Callable[[Completion], None]
     return complete(model, prompt(), Options(num_tokens, min_new_tokens=num_tokens), on_token)
 
 
+def longest_wait_s(completion: Completion) -> float:
+    """Return the longest wait for a token after the first."""
+    return max((later - earlier for earlier, later in pairwise(completion.times_s)), default=0.0)
+
+
 def step(blocks: BlockSpan, memory: KvMemory, sequences: Sequence[KvSequence], hidden: Tensor) -> Tensor:
     """Run the blocks alone on the next tokens of some sequences, equally many of each, and return their outputs.
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
-from benchmarks.loops import generate, swarm_model
+from benchmarks.loops import generate, longest_wait_s, swarm_model
 from benchmarks.models import checkpoint, local_model
 from potluck.protocol.blocks import Span
 
@@ -245,7 +245,7 @@ class Crowd:
             while not self._is_over.is_set():
                 completion = generate(model, _NUM_TOKENS)
                 self._wrong += list(completion.tokens) != self._expected
-                self._longest_s = max(self._longest_s, completion.longest_wait_s)
+                self._longest_s = max(self._longest_s, longest_wait_s(completion))
                 self._done += 1
         except Exception as error:  # counted, whatever it is
             self._errors.append("".join(traceback.format_exception(error)[-3:]))

@@ -13,7 +13,7 @@ from functools import partial
 from potluck_gateway.answers.completion import Completion
 
 from benchmarks.figures import Measured
-from benchmarks.loops import generate, swarm_model
+from benchmarks.loops import generate, longest_wait_s, swarm_model
 from benchmarks.models import checkpoint, local_model
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
@@ -83,7 +83,7 @@ def _waits(strikes: Mapping[str, Strike], rounds: int) -> Measured:
                 watch = partial(_strike_at, swarm, model, strike, victims)
                 completion = generate(model, NUM_TOKENS, watch)
                 replaced += sum(len(report.replaced) for report in model.last_route())
-            waits[name].append(completion.longest_wait_s)
+            waits[name].append(longest_wait_s(completion))
             are_equal &= completion.tokens == expected
             _restore(swarm, victims[0])
     every = sorted(wait for each in waits.values() for wait in each)

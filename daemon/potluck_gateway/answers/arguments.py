@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from potluck_gateway.answers.forms import NEVER
+
 OPEN, SHUT = "\ufdd0", "\ufdd1"  # around a token of its own; they are no letters, so no text has them
-_UNMARKED = str.maketrans("", "", OPEN + SHUT)
+_UNMARKED = str.maketrans("", "", OPEN + SHUT + NEVER)
 NOTHING = re.compile("(?!)")
 _MOST_BETWEEN = 512  # letters between the values of arguments, in which one begins
 _LONGEST_TAG = 64
@@ -35,13 +37,12 @@ class JsonArguments:
 
     is_whole = is_broken = False
     value: Any = None
-    _is_inside = False  # a text
 
     def __init__(self, ends: re.Pattern[str], quote: str = "") -> None:
         """`quote`: what stands around texts, beside the quotes of JSON."""
         self._ends = ends
         self._quotes = ('"', quote or "'")
-        self._quote = ""  # of the text that is being read
+        self._quote = ""  # of the text that is being read, if one is
         self._depth = 0
         self._made: list[str] = []
 
@@ -53,7 +54,7 @@ class JsonArguments:
         """Return new JSON, and how many letters of `text` it was made of. The others have to come again, with more."""
         num_made, place, size = len(self._made), 0, 1
         while size and place < len(text) and not (self.is_whole or self.is_broken):
-            piece, size = (self._inside if self._is_inside else self._outside)(text, place)
+            piece, size = (self._inside if self._quote else self._outside)(text, place)
             self._made.append(piece)
             place += size
         if self.is_whole:
@@ -68,7 +69,7 @@ class JsonArguments:
         if found is None:
             return "", 0
         if found["end"]:
-            self._is_inside = False
+            self._quote = ""
             return '"', len(found[0])
         self.is_broken = self._ends.match(text, place) is not None and found[0][0] == OPEN
         return found["escape"] or escaped(found[0]), len(found[0])
@@ -89,7 +90,6 @@ class JsonArguments:
     def _quote_or_end(self, text: str, place: int) -> tuple[str, int]:
         self._quote = next((quote for quote in self._quotes if text.startswith(quote, place)), "")
         if self._quote:
-            self._is_inside = True
             return '"', len(self._quote)
         is_end = self._ends.match(text, place) is not None
         self.is_whole = is_end and self._depth == 1
@@ -114,7 +114,6 @@ class PairArguments(JsonArguments):
         self._schema: object = None
         self._is_text = False
         self._value = ""  # that has to be whole
-        self._between = "{"
 
     def _outside(self, text: str, place: int) -> tuple[str, int]:
         found = self._begins.search(text, place)
@@ -122,13 +121,13 @@ class PairArguments(JsonArguments):
             return "", max(0, len(text) - place - _MOST_BETWEEN)
         if found["over"]:
             self.is_whole = True
-            return "{}" if self._between == "{" else "}", found.start() - place
+            return "}" if self._depth else "{}", found.start() - place
         if found.end() == len(text):
             return "", 0  # a line break that follows is no part of the value
         key = plain(found["key"].strip())
-        self._schema, self._is_inside = self._schemas.get(key), True
+        self._schema, self._quote = self._schemas.get(key), self._tags[0]
         self._is_text = _kinds(self._schema) & {"string", "null"} == {"string"}
-        between, self._between = self._between, ", "
+        between, self._depth = ", " if self._depth else "{", 1
         return f"{between}{json.dumps(key, ensure_ascii=False)}: " + '"' * self._is_text, found.end() - place
 
     def _inside(self, text: str, place: int) -> tuple[str, int]:
@@ -136,11 +135,11 @@ class PairArguments(JsonArguments):
         end = len(text) - held(text[place:], self._tags) if found is None else found.start()
         piece = plain(text[place:end])
         if found is not None:
-            end, self._is_inside, self.is_broken = found.end(), False, bool(found["over"])
+            end, self._quote, self.is_broken = found.end(), "", bool(found["over"])
         if self._is_text:
-            return escaped(piece) + '"' * (not self._is_inside), end - place
+            return escaped(piece) + '"' * (not self._quote), end - place
         self._value += piece
-        if self._is_inside:
+        if self._quote:
             return "", end - place
         value, self._value = self._value, ""
         return json.dumps(typed(value, self._schema)), end - place
@@ -179,7 +178,7 @@ def plain(text: str) -> str:
 
 def held(text: str, tags: Iterable[str]) -> int:
     """Count the letters at the end that may become a tag."""
-    return max((n for tag in tags for n in range(1, len(tag)) if text.endswith(tag[:n])), default=0)
+    return max((n for tag in tags for n in range(1, min(len(tag), len(text) + 1)) if text.endswith(tag[:n])), default=0)
 
 
 def any_of(texts: Iterable[str]) -> re.Pattern[str]:

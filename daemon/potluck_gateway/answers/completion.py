@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,8 @@ _SORTED = 1024  # tokens; what is more likely than all others together is nearly
 _COLDEST = 1e-5  # a lower temperature is greedy, as in vLLM: the quotients would not fit into float32
 _SEED_BYTES = 7
 _INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
-GREEDY = Sampling(temperature=0.0)
+_GREEDY = Sampling(temperature=0.0)
+_NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}  # what each is if nobody says
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Options:
 
     max_new_tokens: int
     min_new_tokens: int = 0
-    sampling: Sampling = GREEDY
+    sampling: Sampling = _GREEDY
     ends: tuple[int, ...] | None = None  # tokens after which it ends; None: those of the generation config
     steps: tuple[LogitsProcessor, ...] = ()  # what sees or changes the scores before all of that
     drafts: bool = False  # send drafted tokens along where that is faster; the tokens stay the same
@@ -70,18 +70,13 @@ class Options:
 
 def _drawing(asked: Sampling, defaults: Any) -> list[LogitsProcessor]:
     """Return the step that draws a token; none if the best one is taken. `defaults` says what is not asked for."""
-
-    def chosen(name: str, neutral: float) -> Any:
-        given = getattr(asked, name)
-        given = getattr(defaults, name, None) if given is None else given
-        return neutral if given is None else given
-
+    said = ((getattr(asked, name), getattr(defaults, name, None), value) for name, value in _NEUTRAL.items())
+    limits: list[Any] = [next(value for value in each if value is not None) for each in said]
     is_sampled = asked.temperature is not None or getattr(defaults, "do_sample", None)
-    temperature = float(chosen("temperature", 1.0))
-    if not is_sampled or temperature < _COLDEST:
+    if not is_sampled or limits[0] < _COLDEST:
         return []
     seed = int.from_bytes(os.urandom(_SEED_BYTES)) if asked.seed is None else asked.seed
-    return [Draw(seed, temperature, int(chosen("top_k", 0)), float(chosen("top_p", 1.0)), float(chosen("min_p", 0.0)))]
+    return [Draw(seed, *limits)]
 
 
 @dataclass(slots=True)
@@ -96,43 +91,36 @@ class Completion:
         """Return the speed of decoding, without the first token, which the prefill makes."""
         return (len(self.tokens) - 1) / (self.times_s[-1] - self.times_s[0]) if len(self.tokens) > 1 else 0.0
 
-    @property
-    def longest_wait_s(self) -> float:
-        """Return the longest wait for a token after the first."""
-        return max((b - a for a, b in pairwise(self.times_s)), default=0.0)
-
 
 class Text:
-    """A tokenizer that decodes text step by step, although a letter may take several tokens."""
+    """A tokenizer. `tokenizer` is transformers' own."""
 
     def __init__(self, folder: str | Path) -> None:
         """Load the tokenizer of a checkpoint; `tokenizer.json` is enough. Raises CheckpointError if it has none."""
         try:
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+            self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         except (OSError, ValueError, KeyError, ImportError) as error:
             file = Path(folder) / "tokenizer.json"  # of a checkpoint whose own class of tokenizers is never run
             if not file.is_file():
                 text, hint = f"{folder} has no usable tokenizer", "copy the tokenizer files too"
                 raise CheckpointError(text, hint=hint) from error
-            self._tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
-        added = self._tokenizer.added_tokens_decoder
+            self.tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
+        added = self.tokenizer.added_tokens_decoder
         self.added: dict[int, str] = {number: token.content for number, token in added.items()}
         self.special = frozenset(number for number, token in added.items() if token.special)
 
-    @property
-    def tokenizer(self) -> Any:
-        """Return transformers' tokenizer."""
-        return self._tokenizer
+    def encode(self, prompt: str, *, is_rendered: bool = False) -> torch.Tensor:
+        """Return token ids [1, tokens], int64. Raises UsageError for an empty prompt.
 
-    def encode(self, prompt: str) -> torch.Tensor:
-        """Return token ids [1, tokens], int64. Raises UsageError for an empty prompt."""
-        tokens: torch.Tensor = self._tokenizer(prompt, return_tensors="pt").input_ids
+        `is_rendered`: a chat template has written the token that begins a text.
+        """
+        tokens: torch.Tensor = self.tokenizer(prompt, return_tensors="pt", add_special_tokens=not is_rendered).input_ids
         if not tokens.numel():
             raise UsageError("the prompt is empty")
         return tokens
 
     def decode(self, tokens: list[int]) -> str:
-        return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
+        return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
 
     def pieces(self, tokens: list[int]) -> list[str]:
         """Return the text that each token adds to those before it."""
@@ -246,9 +234,7 @@ class Draw(LogitsProcessor):  # type: ignore[misc]
     takes longer than everything else in a step.
     """
 
-    def __init__(
-        self, seed: int, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0
-    ) -> None:
+    def __init__(self, seed: int, temperature: float, top_k: int, top_p: float, min_p: float) -> None:
         """`top_k`: 0 is all. The first token is always left, whatever `top_p` is."""
         self._random = torch.Generator().manual_seed(seed)
         self.limits = temperature, top_k, top_p, min_p
@@ -257,9 +243,8 @@ class Draw(LogitsProcessor):  # type: ignore[misc]
         """Shapes: input_ids [1, tokens] int64, scores [1, vocabulary]."""
         tokens, chances = self._left(scores[0].to("cpu", torch.float32))
         until = chances.cumsum(0, dtype=torch.float64)
-        place = torch.searchsorted(
-            until, torch.rand((), generator=self._random, dtype=torch.float64) * until[-1], right=True
-        )
+        drawn = torch.rand((), generator=self._random, dtype=torch.float64) * until[-1]
+        place = torch.searchsorted(until, drawn, right=True)
         token = place if tokens is None else tokens[place]
         only = torch.full_like(scores, -torch.inf)
         only[0, int(token)] = 0.0

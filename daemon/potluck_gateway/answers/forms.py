@@ -18,7 +18,8 @@ from potluck_gateway.requests import Tool, Tools
 
 CHANNEL_BEGINS, CHANNEL_TEXT = ("<|start|>", "<|channel|>"), "<|message|>"  # around the header of a part
 CHANNEL_ENDS = ("<|end|>", "<|call|>", "<|return|>")
-_COMPACT = {"x-guidance": {"whitespace_flexible": False}}  # a weak model may write blanks without end
+NEVER = "\ufdd2"  # is no letter, so no text has it
+COMPACT = {"x-guidance": {"whitespace_flexible": False}}  # a weak model may write blanks without end
 _TAG = re.compile(r"<[^<>\s=]+>|\[[A-Z_]+\]")
 
 
@@ -159,6 +160,7 @@ _THINKING = (  # tags, and what follows the first one
     ("<|channel>", "<channel|>", "thought"),
 )
 GENERIC = Form(calls=_HERMES)
+PLAIN = Form((NEVER, NEVER))  # of an answer that is all text
 
 
 def form_of(template: str, added: Collection[str]) -> Form:
@@ -209,7 +211,7 @@ def call_grammar(tools: Sequence[Tool], calls: Calls, added: Mapping[str, int]) 
     rules = []
     for number, tool in enumerate(tools):
         rules.append(f"call_{number}: {_lark(begin.replace('NAME', tool.name), added)} arguments_{number} {end}")
-        rules.append(f"arguments_{number}: %json {json.dumps(tool.parameters | _COMPACT)}")
+        rules.append(f"arguments_{number}: %json {json.dumps(tool.parameters | COMPACT)}")
     start = " | ".join(f"call_{number}" for number in range(len(tools)))
     return "\n".join([f"start: {start}", *rules]) + "\n"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import llguidance
@@ -18,8 +17,8 @@ from transformers.generation.logits_process import LogitsProcessor
 
 from potluck.errors import UsageError
 from potluck_gateway.answers.answer import Kind
+from potluck_gateway.answers.forms import COMPACT
 
-_COMPACT = {"whitespace_flexible": False}  # a weak model may write blanks without end
 _OPEN = ("additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "$ref")
 _LEFT = ("allOf", "enum", "const", "default", "examples")
 _DEEPEST = 200
@@ -37,21 +36,17 @@ class Grammars:
 
     def of_text(self, schema: str) -> Grammar:
         """Return a new grammar for the text of one answer. Raises UsageError if the schema cannot be kept to."""
-        closed_schema = json.dumps(closed(json.loads(schema)))
-        read = partial(llguidance.LLMatcher.grammar_from_json_schema, closed_schema, overrides=_COMPACT)
-        return self._made_of(read, (Kind.TEXT,))
+        return self._made_of(f"start: %json {json.dumps(closed(json.loads(schema)) | COMPACT)}", (Kind.TEXT,))
 
     def of_call(self, grammar: str) -> Grammar:
         """Return a new grammar for a call, written in llguidance's Lark. Raises UsageError as `of_text`."""
-        return self._made_of(partial(llguidance.LLMatcher.grammar_from_lark, grammar), (Kind.TEXT, Kind.CALL))
+        return self._made_of(grammar, (Kind.TEXT, Kind.CALL))
 
-    def _made_of(self, read: Callable[[], str], kinds: tuple[Kind, ...]) -> Grammar:
-        try:
-            matcher = llguidance.LLMatcher(self._tokens(), read())
-        except (ValueError, TypeError) as error:
-            raise UsageError(f"this model cannot keep to a schema: {error}") from error
+    def _made_of(self, grammar: str, kinds: tuple[Kind, ...]) -> Grammar:
+        matcher = llguidance.LLMatcher(self._tokens(), llguidance.LLMatcher.grammar_from_lark(grammar))
         if problem := matcher.get_error():
-            raise UsageError(f"the schema is not usable: {problem.strip().splitlines()[0][:300]}")
+            said = problem.partition("JSON schema: ")[2] or problem
+            raise UsageError(f"the schema is not usable: {said.strip().splitlines()[0][:300]}")
         return Grammar(matcher, kinds)
 
     def bytes_of(self, token: int) -> bytes:

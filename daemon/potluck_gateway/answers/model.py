@@ -69,12 +69,13 @@ class SwarmChat:
         tokens: list[int] = prepared.tokens[0].tolist()
         grammar = self._grammar(request, prepared)
         scorer = None if request.num_top is None else Scorer(request.num_top, self._grammars.bytes_of)
+        reader = Reader(prepared.form, request.tools, special=self._text.added.values(), thinks=prepared.thinks)
         follower = Follower(
             self._text,
             request.stop,
             tell,
+            reader,
             before=() if request.messages else tokens[-_BEFORE:],
-            reader=self._reader(request, prepared),
             grammar=grammar,
             scorer=scorer,
         )
@@ -95,18 +96,20 @@ class SwarmChat:
                 with contextlib.suppress(EnoughError):
                     complete(self._model, prepared.tokens, options, follower.note, session=session)
                 details = _details(follower, session) if request.with_details else None
-        is_cut = len(follower.tokens) >= max_tokens and not follower.has_ended(options.ends or ())
+        made = follower.completion
+        is_ended = follower.is_stopped or made.tokens[-1:] in ([end] for end in options.ends or ())
+        is_cut = len(made.tokens) >= max_tokens and not is_ended
         follower.finish(is_cut=is_cut)
-        said = ChatMessage("assistant", follower.said(Kind.TEXT), follower.calls, thinking=follower.said(Kind.THINKING))
+        text, thinking = ("".join(follower.said[kind]) for kind in (Kind.TEXT, Kind.THINKING))
+        said = ChatMessage("assistant", text, reader.calls, thinking=thinking)
         self._thoughts.note(request, said)
-        is_whole = grammar is None or follower.stop is not None or bool(follower.calls) or grammar.is_whole
+        is_whole = grammar is None or follower.stop is not None or bool(said.calls) or grammar.is_whole
         is_cut = is_cut or not is_whole
-        times_s = follower.times_s
         return Answer(
             said.content,
-            "length" if is_cut else "tool_calls" if follower.calls else "stop",
+            "length" if is_cut else "tool_calls" if said.calls else "stop",
             len(tokens),
-            len(follower.tokens),
+            len(made.tokens),
             tuple(follower.scores),
             details,
             said.calls,
@@ -114,8 +117,8 @@ class SwarmChat:
             follower.thinking_tokens,
             cached,
             follower.stop,
-            times_s[0] if times_s else 0.0,
-            times_s[-1] - times_s[0] if times_s else 0.0,
+            made.times_s[0] if made.times_s else 0.0,
+            made.times_s[-1] - made.times_s[0] if made.times_s else 0.0,
         )
 
     def count(self, request: ChatRequest) -> int:
@@ -153,11 +156,6 @@ class SwarmChat:
         limits = [most - length for most in (self.facts.context_length, served) if most and most > length]
         return min([wanted, *limits])
 
-    def _reader(self, request: ChatRequest, prepared: Prepared) -> Reader | None:
-        if prepared.form is None:
-            return None
-        return Reader(prepared.form, request.tools, special=self._text.added.values(), thinks=prepared.thinks)
-
     def _echo(self, request: ChatRequest, tokens: torch.Tensor, follower: Follower, scorer: Scorer | None) -> None:
         """Begin the answer with the prompt."""
         given: list[int] = tokens[0].tolist()
@@ -180,7 +178,7 @@ class SwarmChat:
             is_whole = True
         finally:
             if is_whole:
-                self._conversations.keep(conversation, follower.tokens)
+                self._conversations.keep(conversation, follower.completion.tokens)
             else:
                 conversation.close()
 
@@ -203,16 +201,15 @@ class SwarmChat:
     def _grammar(self, request: ChatRequest, prepared: Prepared) -> Grammar | None:
         """Return what the answer is kept to, if that is asked for. A call that is forced leaves no room for a text."""
         form, numbers = prepared.form, {text: number for number, text in self._text.added.items()}
-        if form is not None and form.calls is not None and request.tools is not None and request.tools.must_call:
+        if form.calls is not None and request.tools is not None and request.tools.must_call:
             tools = [replace(tool, parameters=closed(tool.parameters)) for tool in request.tools.must_call]
             grammar = self._grammars.of_call(call_grammar(tools, form.calls, numbers))
         elif request.schema is not None:
             grammar = self._grammars.of_text(request.schema)
         else:
             return None
-        if form is not None:
-            begins = (form.thinking[0], *(form.calls.begins_with if form.calls is not None and request.tools else ()))
-            grammar.openings = [numbers[tag] for tag in begins if tag in numbers]
+        begins = (form.thinking[0], *(form.calls.begins_with if form.calls is not None and request.tools else ()))
+        grammar.openings = [numbers[tag] for tag in begins if tag in numbers]
         return grammar
 
     def _bias(self, request: ChatRequest) -> LogitsProcessor | None:
@@ -240,4 +237,4 @@ def _details(follower: Follower, session: Session) -> AnswerDetails:
     """Return how an answer was made: its tokens, and the servers in the order of their blocks."""
     hops = (hop for route in session.route() for hop in route.hops)
     named = tuple(AnswerHop(hop.peer_id, hop.public_name, str(hop.span)) for hop in hops)
-    return AnswerDetails(tuple(follower.tokens), round(follower.tokens_per_s, 2), named)
+    return AnswerDetails(tuple(follower.completion.tokens), round(follower.completion.tokens_per_s, 2), named)

@@ -23,7 +23,7 @@ from transformers import PreTrainedTokenizerBase
 from potluck.errors import UsageError
 from potluck_gateway.answers import forms
 from potluck_gateway.answers.completion import Text
-from potluck_gateway.answers.forms import GENERIC, Form, form_of, opens_thinking
+from potluck_gateway.answers.forms import GENERIC, PLAIN, Form, form_of, opens_thinking
 from potluck_gateway.answers.templates import BoundedRenderer
 from potluck_gateway.requests import ChatMessage, ChatRequest
 
@@ -42,7 +42,7 @@ class Prepared:
     """
 
     tokens: torch.Tensor
-    form: Form | None = None  # None: what follows is plain text
+    form: Form = PLAIN
     thinks: bool = False
 
 
@@ -104,16 +104,13 @@ class Prompts:
         """Return `Prepared.tokens`."""
         most = len(rendered) if self._max_tokens is None else self._max_tokens
         size = most * _FEW_LETTERS
-        while size < len(rendered):
-            tokens = self._tokens(rendered[:size])
+        while True:
+            tokens = self._text.encode(rendered[:size], is_rendered=True)
+            if size >= len(rendered):
+                return tokens
             if tokens.shape[1] > most:
                 return torch.empty(1, tokens.shape[1] * len(rendered) // size, dtype=torch.int64, device="meta")
             size *= 2
-        return self._tokens(rendered)
-
-    def _tokens(self, rendered: str) -> torch.Tensor:
-        tokens: torch.Tensor = self._text.tokenizer(rendered, return_tensors="pt", add_special_tokens=False).input_ids
-        return tokens
 
     def _template(self, *, has_tools: bool) -> str | None:
         """Return the model's chat template; it may have another one for conversations with tools."""

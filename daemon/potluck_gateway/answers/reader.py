@@ -15,7 +15,7 @@ from enum import Enum, auto
 from functools import lru_cache
 
 from potluck_gateway.answers.answer import Kind, Part, ToolCall
-from potluck_gateway.answers.arguments import OPEN, SHUT, JsonArguments, PairArguments, any_of, held, plain
+from potluck_gateway.answers.arguments import OPEN, SHUT, JsonArguments, PairArguments, any_of, held, plain, typed
 from potluck_gateway.answers.forms import CHANNEL_BEGINS, CHANNEL_ENDS, CHANNEL_TEXT, Calls, Form
 from potluck_gateway.requests import Tools
 
@@ -25,6 +25,7 @@ _BLANKS = " \t\r\n"
 _NOISE = re.compile(r'(?:[\s;,}\]`]|"id"\s*:\s*"[^"]*")*')  # after arguments, also where a model closes too much
 _MOST_BLANKS = 64  # that are held back, as they may be around a tag
 _HEAD_LETTERS = 256  # in which a call begins, with its tool's name
+_BARE = '{"name"'  # with which a call begins that may also be an answer of JSON
 _MEMBER = r'"\w+"\s*:\s*"[^"]*"\s*,\s*'
 _OBJECT = rf'\{{\s*(?:{_MEMBER})*?"(?:tool_)?name"\s*:\s*"NAME"\s*,\s*"(?:arguments|parameters)"\s*:\s*(?=\{{)'
 
@@ -38,7 +39,7 @@ class _State(Enum):
     HEADER = auto()  # of a channel
 
 
-_MODES = {_State.THINKING: Kind.THINKING, _State.HEAD: Kind.CALL, _State.CALL: Kind.CALL, _State.HEADER: Kind.THINKING}
+_MODES = {_State.THINKING: Kind.THINKING, _State.HEAD: Kind.CALL, _State.CALL: Kind.CALL, _State.HEADER: Kind.CALL}
 
 
 class _Layout:
@@ -64,10 +65,9 @@ class _Layout:
         skipped = rf"(?:(?!{self.ends.pattern})[^{{]){{0,{_HEAD_LETTERS}}}(?=\{{)"
         if calls.pair is not None:
             begin, end = map(self._marked, calls.pair)
-            pattern = _spaced(begin).replace("KEY", r'(?P<key>[^<>"]{1,128})[^<>]{0,64}') + r"\n?" * begin.endswith(
-                "\n"
-            )
-            self.pairs = re.compile(rf"{pattern}|(?P<over>{self.ends.pattern})")
+            line_end = r"\n?" * begin.endswith("\n")
+            pattern = _spaced(begin).replace("KEY", r'(?P<key>[^<>"]{1,128})[^<>]{0,64}')
+            self.pairs = re.compile(rf"{pattern}{line_end}|(?P<over>{self.ends.pattern})")
             self.pair_end = end.removesuffix("\n")
             skipped = r'[\s">]*(?=[^\s">])'
         known = f"({any_of(names).pattern})"
@@ -75,12 +75,6 @@ class _Layout:
         heads = ["" if self.headers else self._marked(begin.partition("NAME")[0]) for begin in calls.begins]
         named = [rf"{_spaced(head)}\s*{known}(?![\w.-]){skipped}" for head in heads if "{" not in head]
         self.head = re.compile("|".join([*named, _OBJECT.replace("NAME", known)]))
-        starts = [
-            "{" if "{" in head and not calls.is_bare else "".join(head.split()) + name
-            for head in heads
-            for name in names
-        ]
-        self.starts = {*starts, *("[" + start for start in starts if start[0] == "{")}
 
     def _marked(self, text: str) -> str:
         return self._tokens.sub(lambda token: f"{OPEN}{token[0]}{SHUT}", text)
@@ -101,12 +95,11 @@ class Reader:
         """
         self._tools = {} if tools is None else {tool.name: tool for tool in tools.offered}
         self._layout = _layout(form, tuple(self._tools), tuple(special))
+        self.is_tag = self._layout.is_tag  # tells whether a token with this text is, or is in, a tag
         self._is_single = tools is not None and not tools.is_parallel
-        self._must_call = tools is not None and bool(tools.must_call)
         self._state = _State.HEADER if form.has_channels else _State.THINKING if thinks else _State.TEXT
         self._rest = ""  # not read yet
         self._strips = _BLANKS if thinks else "\n" if form.thinks else ""  # what may not begin the next part
-        self._may_close = not thinks  # thinking that the answer has not begun
         self._has_said = self._has_text = False
         self._is_last = self._is_cut = False
         self._written: list[str] = []  # what was read of a call, with the white space before it
@@ -119,18 +112,12 @@ class Reader:
     @property
     def mode(self) -> Kind:
         """Return what the next token belongs to."""
-        if self._state is _State.HEADER and self._must_call:
-            return Kind.CALL
         return _MODES.get(self._state, Kind.TEXT)
 
     @property
     def has_enough(self) -> bool:
         """Tell whether the answer has the only call that it may have."""
         return self._is_single and bool(self.calls)
-
-    def is_tag(self, text: str) -> bool:
-        """Tell whether a token with this text is, or is in, a tag."""
-        return self._layout.is_tag(text) is not None
 
     def take(self, text: str, is_special: bool = False) -> list[Part]:
         """Read the text of one token. `is_special`: it is a token of its own."""
@@ -161,9 +148,8 @@ class Reader:
             return at.headers
         if self._state is _State.THINKING:
             return [at.closes]
-        may_open = at.opens[0] == OPEN or (not self._has_text and self._rest.strip(_BLANKS).startswith(at.opens))
-        may_close = at.closes[0] == OPEN or self._may_close
-        return [*[at.opens] * may_open, *[at.closes] * may_close, *at.begins]
+        is_first = not self._has_text and self._rest.strip(_BLANKS).startswith((at.opens, at.closes))
+        return [*(tag for tag in (at.opens, at.closes) if is_first or tag[0] == OPEN), *at.begins]
 
     def _say(self) -> Iterator[Part]:
         at = self._layout
@@ -174,7 +160,7 @@ class Reader:
         tags = self._tags()
         found = any_of(tags).search(self._rest)
         if found is None:
-            size = len(self._rest) - self._held([*tags, at.opens])
+            size = len(self._rest) - self._held([*tags, at.opens, at.closes])
             text, self._rest = self._rest[:size], "" if self._is_last else self._rest[size:]
             yield from self._said(text)
             return
@@ -185,7 +171,7 @@ class Reader:
         if tag in at.begins:
             self._expect_call(text[len(shown) :])
             return
-        self._strips, self._may_close = _BLANKS, False
+        self._strips = _BLANKS
         is_thinking = tag == at.opens
         self._state = _State.HEADER if tag in at.headers else _State.THINKING if is_thinking else _State.TEXT
 
@@ -229,60 +215,49 @@ class Reader:
         self._arguments, self._scanned = JsonArguments(self._layout.ends, self._layout.quote), 0
 
     def _begin(self) -> Iterator[Part]:
-        """Read a call up to its arguments, or as a whole if it is an object that doesn't begin with its name."""
+        """Read a call up to its arguments."""
         at = self._layout
         place = len((at.lead.match(self._rest) or [""])[0])
         head = at.head.match(self._rest, place)
-        try:
-            found = self._whole(place) if head is None else self._headed(head)
-        except (ValueError, RecursionError):
-            tag = any_of(at.begins).match(self._rest)
-            yield from self._give_up(1 if tag is None else tag.end())
+        if head is None:
+            yield from self._reorder(place)
             return
-        if found is None:
-            self._rest = "" if self._is_last else self._rest
-            return
-        call, end = found
-        is_new = call.call_id and call.call_id not in (one.call_id for one in self.calls)
-        call_id = call.call_id if is_new else f"call_{secrets.token_hex(12)}"
-        self._state, self._call = _State.CALL, replace(call, call_id=call_id, arguments="")
-        self._read(end)
-        yield Part(call.arguments, kind=Kind.CALL, call=self._call)
-        if call.arguments:
-            self._finish(call.arguments)
-
-    def _headed(self, head: re.Match[str]) -> tuple[ToolCall, int]:
-        """Return a call without its arguments, and where they begin."""
-        at, name = self._layout, head[head.lastindex or 0]
+        name, given = head[head.lastindex or 0], at.call_id.search(plain(head[0]))
         self._arguments = JsonArguments(at.ends, at.quote)
         if at.pairs is not None and self._rest[head.end()] != "{":  # some write JSON
             listed = self._tools[name].parameters.get("properties")
             schemas = listed if isinstance(listed, dict) else {}
             self._arguments = PairArguments(at.pairs, at.pair_end, at.never, schemas)
-        given = at.call_id.search(plain(head[0]))
-        return ToolCall("" if given is None else given[0], name, ""), head.end()
+        is_new = given is not None and given[0] not in (one.call_id for one in self.calls)
+        call_id = given[0] if given is not None and is_new else f"call_{secrets.token_hex(12)}"
+        self._state, self._call = _State.CALL, ToolCall(call_id, name, "")
+        self._read(head.end())
+        yield Part("", kind=Kind.CALL, call=self._call)
 
-    def _whole(self, place: int) -> tuple[ToolCall, int] | None:
-        """Return a call that is one object, and its end; None if more has to come. Raises ValueError if it is none."""
+    def _reorder(self, place: int) -> Iterator[Part]:
+        """Wait for an object that does not begin with its name, and read it as if it did."""
         at, rest = self._layout, self._rest[place:]
-        begun = "".join(rest[:_HEAD_LETTERS].split())
-        is_possible = any(one[: len(begun)] == begun[: len(one)] for one in at.starts)
-        if rest[:1] != "{":
-            is_possible = is_possible and at.ends.search(rest) is None and len(rest) < 2 * _HEAD_LETTERS
-        elif is_possible:
+        begun = "".join(rest[:_HEAD_LETTERS].split())[: len(_BARE)]
+        is_over = at.is_bare and not _BARE.startswith(begun.lstrip("["))
+        if rest[:1] == "{":
             self._scanned += self._arguments.read(rest[self._scanned :])[1]
+        elif len(rest) > _HEAD_LETTERS or at.ends.search(rest):
+            is_over = True
         if self._arguments.is_whole:
             call = self._arguments.value
             name, given = call.get("name", call.get("tool_name")), call.get("arguments", call.get("parameters")) or {}
-            given = json.loads(given) if isinstance(given, str) else given
+            given = typed(given, None) if isinstance(given, str) else given
             if name in list(self._tools) and isinstance(given, dict):
-                return ToolCall(
-                    str(call.get("id") or ""), name, json.dumps(given, allow_nan=False)
-                ), place + self._scanned
-            is_possible = False
-        if not is_possible or self._arguments.is_broken or (self._is_last and not self._is_cut):
-            raise ValueError("no call")
-        return None
+                ordered = f'{{"name": "{name}", "arguments": {json.dumps(given)}}}'
+                self._rest = ordered + rest[self._scanned :]
+                yield from self._begin()
+                return
+        is_over = is_over or self._arguments.is_whole or self._arguments.is_broken
+        if is_over or (self._is_last and not self._is_cut):
+            tag = any_of(at.begins).match(self._rest)
+            yield from self._give_up(1 if tag is None else tag.end())
+        elif self._is_last:
+            self._rest = ""
 
     def _read(self, size: int) -> None:
         self._written.append(self._rest[:size])
@@ -301,16 +276,13 @@ class Reader:
         if piece:
             yield Part(piece, kind=Kind.CALL, call=self._call)
         if self._arguments.is_whole:
-            self._finish(self._arguments.json)
+            self.calls = (*self.calls, replace(self._call, arguments=self._arguments.json))
+            self._strips, self._has_said, self._is_closed = _BLANKS, True, False
+            self._state = _State.TEXT if self._layout.headers else _State.BETWEEN
         elif self._is_last and self._is_cut:
             self._rest = ""
         elif self._is_last or self._arguments.is_broken:
             yield from self._give_up()
-
-    def _finish(self, arguments: str) -> None:
-        self.calls = (*self.calls, replace(self._call, arguments=arguments))
-        self._strips, self._has_said, self._is_closed = _BLANKS, True, False
-        self._state = _State.TEXT if self._layout.headers else _State.BETWEEN
 
     def _look_on(self) -> Iterator[Part]:
         """Go on after the arguments of a call: to its end, to the next one, or to text."""

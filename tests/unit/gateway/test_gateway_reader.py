@@ -218,6 +218,7 @@ def test_only_one_call_is_taken_if_parallel_ones_are_not_wanted_and_none_without
         ('{"name": "add", "parameters": {"a": 1}}; {"name": "add", "arguments": {}}', [READ, ("add", {})]),
         ('[{"name": "add", "parameters": {"a": 1}}]', [READ]),
         ('{"sum": 3}', []),
+        ('[1, {"name": "add"}]', []),
         ('See {"name": "add", "parameters": {}}', []),
     ],
 )
