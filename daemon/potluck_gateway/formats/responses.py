@@ -124,14 +124,16 @@ class ResponseFormat(BlockFormat):
         return self._block_event(f"{_NAMES[block.kind]}.delta", block, delta=part.text, logprobs=scores)
 
     def closed(self, block: Block) -> bytes:
+        if not block.is_whole:
+            return self._block_event("output_item.done", block, item=self._item(block, "incomplete"))
         said = self._block_event(f"{_NAMES[block.kind]}.done", block, **_said(block))
         said += self._content_event("done", block)
-        return said + self._block_event("output_item.done", block, item=self._item(block))
+        return said + self._block_event("output_item.done", block, item=self._item(block, "completed"))
 
     def _content_event(self, kind: str, block: Block) -> bytes:
         return b"" if block.call else self._block_event(f"content_part.{kind}", block, part=_said(block))
 
-    def _item(self, block: Block, status: str = "completed") -> dict[str, Any]:
+    def _item(self, block: Block, status: str) -> dict[str, Any]:
         shared = {"id": self._item_id(block), "status": status}
         if block.call is not None:
             return {**shared, "type": "function_call", "call_id": block.call.call_id, **_said(block)}
@@ -158,7 +160,7 @@ class ResponseFormat(BlockFormat):
             **self._shared,
             **dict.fromkeys(_ABSENT),
             "status": status,
-            "output": [self._item(block) for block in blocks],
+            "output": [self._item(block, "completed") for block in blocks if block.is_whole],
             "metadata": {},
             "parallel_tool_calls": self._tools.is_parallel,
             "tool_choice": "required" if self._tools.must_call else "auto",
