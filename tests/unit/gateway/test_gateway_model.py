@@ -98,7 +98,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chat(model: Silent | None = None) -> SwarmChat:
-    return SwarmChat("m", model or Silent(), Letters(), max_tokens=100)
+    return SwarmChat(model or Silent(), Letters(), max_tokens=100)
 
 
 def answer_to(max_tokens: int = 100, **asked: Any) -> tuple[Answer, list[Part]]:
@@ -136,8 +136,8 @@ def test_a_request_says_how_long_to_wait_for_missing_blocks(answered: None) -> N
 
 def test_details_name_the_tokens_and_the_servers(answered: None) -> None:
     details = answer_to(stop=("END",), with_details=True)[0].details
-    assert details.tokens == tuple(map(ord, "one END"))
-    assert [(hop.peer_id, hop.name, hop.blocks) for hop in details.route] == [("12D3KooW", "ana", "0:4")]
+    assert details["tokens"] == list(map(ord, "one END"))
+    assert details["route"] == [{"peer_id": "12D3KooW", "name": "ana", "blocks": "0:4"}]
 
 
 def test_an_answer_that_was_cut_says_so(answered: None) -> None:
