@@ -75,7 +75,7 @@ class Sampling:
     Attributes:
         temperature: 0 takes the best token each time.
         top_k: 0 takes all tokens.
-        bias: token -> what is added to its score.
+        logit_bias: token -> what is added to its score.
     """
 
     temperature: float | None = None
@@ -86,7 +86,7 @@ class Sampling:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     seed: int | None = None
-    bias: tuple[tuple[int, float], ...] = ()
+    logit_bias: dict[int, float] = field(default_factory=dict)
 
 
 Prompt = str | tuple[int, ...]  # a text, or its tokens

@@ -45,7 +45,6 @@ _REFUSALS: dict[str, Callable[[BadRequestError], dict[str, Any]]] = {  # beginni
 }
 _TELL_S = 4  # shorter than the shortest time after which an unused gateway ends
 _ONE_MODEL = "/v1/models/"
-_ANY_PORT = GatewaySettings(port=0)
 _BACKLOG = 128  # until uvicorn listens
 _MAX_HEAD_BYTES = 1 << 16
 _OWNER_BYTES = 16
@@ -60,7 +59,7 @@ class GatewayServer:
         models: Models,
         is_key: Callable[[str], bool],
         on_asked: Callable[[], None],
-        settings: GatewaySettings = _ANY_PORT,
+        settings: GatewaySettings,
         *,
         max_tokens: int,
         on_answered: Callable[[str, int], None] = lambda key, tokens: None,
@@ -96,7 +95,6 @@ class GatewayServer:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 for_pages,
-                interface="asgi3",
                 http=cast(Any, partial(Connection, self.door)),
                 ws="none",
                 lifespan="off",
@@ -121,10 +119,6 @@ class GatewayServer:
     def stop(self) -> None:
         """End `run`. Any thread may call this."""
         self._server.should_exit = True
-
-    def close(self) -> None:
-        """Give up the port of a server that doesn't run."""
-        self._socket.close()
 
     async def _tell(self) -> None:
         """Report again that requests are being answered. uvicorn calls this every few seconds."""

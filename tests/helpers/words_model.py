@@ -10,7 +10,7 @@ from typing import Any
 
 from potluck_control.gateway_messages import GatewaySwarm
 from potluck_control.settings import GatewaySettings
-from potluck_gateway.answers.answer import Answer, Begun, Embeddings, Kind, ModelFacts, Part, Told, ToolCall, Waiting
+from potluck_gateway.answers.answer import Answer, Begun, Embeddings, Kind, ModelFacts, Part, Told, ToolCall
 from potluck_gateway.answers.models import LoadedModel, Models
 from potluck_gateway.requests import ChatRequest, Prompt
 from potluck_gateway.server import GatewayServer
@@ -62,7 +62,7 @@ class Words:
         if self.early_failure is not None:
             raise self.early_failure
         tell(Begun(1))
-        tell(Waiting(WAITING))
+        tell(WAITING)
         self.may_begin.wait()
         try:
             for part in self.parts[:-1]:

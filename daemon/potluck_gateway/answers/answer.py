@@ -77,15 +77,8 @@ class Begun:
     prompt_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A sentence that says what an answer waits for."""
-
-    sentence: Sentence
-
-
-Told = Begun | Part | Waiting
-"""What is told of an answer while it is made."""
+Told = Begun | Part | Sentence
+"""What is told of an answer while it is made; a sentence says what it waits for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from potluck.client import Session
 from potluck.client.outages import wait_text
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
-from potluck_gateway.answers.answer import Answer, Begun, Embeddings, Kind, ModelFacts, Told, Waiting
+from potluck_gateway.answers.answer import Answer, Begun, Embeddings, Kind, ModelFacts, Told
 from potluck_gateway.answers.completion import Options, Text, check_length, complete, max_positions
 from potluck_gateway.answers.conversations import Conversations, Thoughts
 from potluck_gateway.answers.following import EnoughError, Follower
@@ -174,7 +174,7 @@ class SwarmChat:
         """Report a wait to everyone. One who is gone ends at its next token, and doesn't keep it from the others."""
         for tell in tuple(self._telling) if missing else ():
             with contextlib.suppress(OSError):
-                tell(Waiting(wait_text(missing)))
+                tell(wait_text(missing))
 
     def _grammar(self, request: ChatRequest, prepared: Prepared) -> Grammar | None:
         """Return what the answer is kept to, if that is asked for. A call that is forced leaves no room for a text."""
@@ -193,11 +193,12 @@ class SwarmChat:
 
     def _bias(self, request: ChatRequest) -> LogitsProcessor | None:
         """Raises UsageError for tokens that the model doesn't have."""
-        if not request.sampling.bias:
+        bias = request.sampling.logit_bias
+        if not bias:
             return None
-        if unknown := [token for token, _ in request.sampling.bias if token >= self._vocabulary]:
+        if unknown := [token for token in bias if token >= self._vocabulary]:
             raise UsageError(f"logit_bias names token {unknown[0]}, but this model has {self._vocabulary}")
-        return SequenceBiasLogitsProcessor({(token,): more for token, more in request.sampling.bias})
+        return SequenceBiasLogitsProcessor({(token,): more for token, more in bias.items()})
 
 
 def _end_tokens(model: Any, text: Text) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from helpers.words_model import TOKEN, Words, offered, running
 from potluck_control.gateway_messages import GatewaySwarm
+from potluck_control.settings import GatewaySettings
 from potluck_gateway.answers.models import LoadedModel, Models
 from potluck_gateway.requests import BadRequestError
 from potluck_gateway.server import GatewayServer
@@ -109,7 +110,7 @@ def test_a_swarm_that_was_left_while_its_model_is_loaded_is_closed_after_that(lo
 def test_requests_choose_a_swarm_by_its_model(load: Loader) -> None:
     models = Models((FRIENDS, FAMILY), load)
     first: Any = models.load(None).result().chat
-    server = GatewayServer(models, lambda key: key == TOKEN, lambda: None, max_tokens=100)
+    server = GatewayServer(models, lambda key: key == TOKEN, lambda: None, GatewaySettings(port=0), max_tokens=100)
     with running(server, first):
         listed = send(server, b"", path="/v1/models", method="GET")[1]["data"]
         assert [entry["id"] for entry in listed] == ["small", "owner/large"]
@@ -130,7 +131,7 @@ def test_a_caller_that_leaves_while_its_model_is_loaded_frees_its_place_and_stop
     models = Models((FRIENDS, FAMILY), load)
     first: Any = models.load(None).result().chat
     load.may_load.clear()
-    server = GatewayServer(models, lambda key: key == TOKEN, lambda: None, max_tokens=100)
+    server = GatewayServer(models, lambda key: key == TOKEN, lambda: None, GatewaySettings(port=0), max_tokens=100)
     with running(server, first), ThreadPoolExecutor(1) as pool:
         with closing(asking(server, HELLO | {"model": "owner/large"})):
             until(lambda: len(load.loaded) == 2)

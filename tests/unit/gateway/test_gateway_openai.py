@@ -148,7 +148,7 @@ def test_a_request_is_read_as_the_references_say() -> None:
     assert asked == ChatRequest(
         (ChatMessage("system", "Be kind."), ChatMessage("user", "a\nb")),
         max_tokens=1000,
-        sampling=Sampling(0.5, 1.0, 0, 0.1, 1.1, seed=7, bias=((3, -100.0),)),
+        sampling=Sampling(0.5, 1.0, 0, 0.1, 1.1, seed=7, logit_bias={3: -100.0}),
         stop=("END",),
         stop_tokens=(5,),
         ignores_end=True,

@@ -454,7 +454,7 @@ def test_a_taken_port_is_refused_and_had_at_once_when_it_is_free(model: Words) -
         assert caller.getresponse().status == 200
         with pytest.raises(UsageError, match=str(first.port)):
             server_of(model, port=first.port)
-    server_of(model, port=first.port).close()  # although the system still keeps the caller's connection
+    server_of(model, port=first.port)._socket.close()  # although the system still keeps the caller's connection
     caller.close()
 
 
