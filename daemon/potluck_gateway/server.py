@@ -45,7 +45,6 @@ _REFUSALS: dict[str, Callable[[BadRequestError], dict[str, Any]]] = {  # beginni
 }
 _TELL_S = 4  # shorter than the shortest time after which an unused gateway ends
 _ONE_MODEL = "/v1/models/"
-_BACKLOG = 128  # until uvicorn listens
 _MAX_HEAD_BYTES = 1 << 16
 _OWNER_BYTES = 16
 _UNFIT = re.compile("[^ -~]")  # for a header
@@ -252,7 +251,7 @@ def _listening(address: str, port: int) -> socket.socket:
     """Listen at the port, even if connections of an earlier gateway linger there. Raises UsageError."""
     family, is_any = (socket.AF_INET6 if ":" in address else socket.AF_INET), address == ANY[1]
     try:
-        return socket.create_server((address, port), family=family, backlog=_BACKLOG, dualstack_ipv6=is_any)
+        return socket.create_server((address, port), family=family, dualstack_ipv6=is_any)
     except OSError as error:
         text = sentence("gateway.address {address} cannot be listened on: {why}", address=address, why=error.strerror)
         raise UsageError(text) from error

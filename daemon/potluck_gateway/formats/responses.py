@@ -105,7 +105,7 @@ class ResponseFormat(BlockFormat):
         return self._event("failed", response=self._response("failed", self.blocks[:-1]) | {"error": told})
 
     def opened(self, block: Block) -> bytes:
-        added = self._block_event("output_item.added", block, item=self._item(block, "in_progress"))
+        added = self._block_event("output_item.added", block, item=self._item(block, has_ended=False))
         return added + self._content_event("added", block)
 
     def more(self, block: Block, part: Part) -> bytes:
@@ -113,17 +113,16 @@ class ResponseFormat(BlockFormat):
         return self._block_event(f"{_NAMES[block.kind]}.delta", block, delta=part.text, logprobs=scores)
 
     def closed(self, block: Block) -> bytes:
-        if not block.is_whole:
-            return self._block_event("output_item.done", block, item=self._item(block, "incomplete"))
-        said = self._block_event(f"{_NAMES[block.kind]}.done", block, **_said(block))
+        said = self._block_event(f"{_NAMES[block.kind]}.done", block, **_said(block)) if block.is_whole else b""
         said += self._content_event("done", block)
-        return said + self._block_event("output_item.done", block, item=self._item(block, "completed"))
+        return said + self._block_event("output_item.done", block, item=self._item(block))
 
     def _content_event(self, kind: str, block: Block) -> bytes:
         return b"" if block.call else self._block_event(f"content_part.{kind}", block, part=_said(block))
 
-    def _item(self, block: Block, status: str) -> dict[str, Any]:
-        shared = {"id": self._item_id(block), "status": status}
+    def _item(self, block: Block, *, has_ended: bool = True) -> dict[str, Any]:
+        status = "completed" if block.is_whole else "incomplete"
+        shared = {"id": self._item_id(block), "status": status if has_ended else "in_progress"}
         if block.call is not None:
             return {**shared, "type": "function_call", "call_id": block.call.call_id, **_said(block)}
         return {**shared, **_ITEMS[block.kind], "content": [_said(block)] if block.parts else []}
@@ -149,7 +148,7 @@ class ResponseFormat(BlockFormat):
             **self._shared,
             **dict.fromkeys(_ABSENT),
             "status": status,
-            "output": [self._item(block, "completed") for block in blocks if block.is_whole],
+            "output": [self._item(block) for block in blocks],
             "metadata": {},
             "parallel_tool_calls": self._tools.is_parallel,
             "tool_choice": "required" if self._tools.must_call else "auto",
