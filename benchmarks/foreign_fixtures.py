@@ -63,7 +63,7 @@ def _served(name: str, template: str, limit: int = _LIMIT, chat_of: type[SwarmCh
     tokenizer = AutoTokenizer.from_pretrained(_FOLDER)
     tokenizer.chat_template = template
     tokenizer.save_pretrained(folder)
-    chat = chat_of(name, _model(), Text(folder), max_tokens=limit)
+    chat = chat_of(_model(), Text(folder), max_tokens=limit)
     swarm = GatewaySwarm(Membership(new_swarm("foreign", name, _BLOCKS)), name)
     return _stack.enter_context(serving(chat, swarm, max_tokens=limit)).removesuffix("/v1")
 

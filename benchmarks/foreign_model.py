@@ -53,8 +53,8 @@ class WeatherModel(ScriptedModel):
 class ThinkingChat(SwarmChat):
     """The demo model's chat, with the script's answers."""
 
-    def __init__(self, name: str, model: Any, text: Text, *, max_tokens: int) -> None:
-        super().__init__(name, model, text, max_tokens=max_tokens)
+    def __init__(self, model: Any, text: Text, *, max_tokens: int) -> None:
+        super().__init__(model, text, max_tokens=max_tokens)
         tokenizer = AutoTokenizer.from_pretrained(resource(DEMO_MODEL))
         tokenizer.add_special_tokens({"eos_token": "<|im_end|>"})
         tokenizer.add_tokens(["<think>", "</think>", "<tool_call>", "</tool_call>"])
@@ -64,7 +64,7 @@ class ThinkingChat(SwarmChat):
             tokenizer.save_pretrained(folder)
             script = Text(folder)
         self._writer = WeatherModel(script.tokenizer, _TEMPLATE)
-        self._scripted = SwarmChat(name, self._writer, script, max_tokens=max_tokens)
+        self._scripted = SwarmChat(self._writer, script, max_tokens=max_tokens)
 
     def answer(self, request: ChatRequest, tell: Callable[[Told], None]) -> Answer:
         if not request.messages or request.num_top is not None or (request.schema and not request.tools):

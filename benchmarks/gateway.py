@@ -94,7 +94,7 @@ def gateway(
     quiet()
     torch.set_num_threads(1)
     with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=membership) as model:
-        chat = SwarmChat(folder.name, model, Text(tokenizer or folder), max_tokens=512)
+        chat = SwarmChat(model, Text(tokenizer or folder), max_tokens=512)
         with serving(chat, GatewaySwarm(membership, str(folder)), max_tokens=512, settings=settings) as url:
             yield url
 

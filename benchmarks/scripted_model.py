@@ -168,7 +168,7 @@ def scripted_gateway(template: str) -> Iterator[tuple[str, ScriptedModel]]:
         _tokenizer(template).save_pretrained(folder)
         text = Text(folder)
     model = ScriptedModel(text.tokenizer, template)
-    chat = SwarmChat(MODEL, model, text, max_tokens=_MOST)
+    chat = SwarmChat(model, text, max_tokens=_MOST)
     with serving(chat, GatewaySwarm(Membership(new_swarm("agents", MODEL, 1)), MODEL), max_tokens=_MOST) as url:
         yield url.removesuffix("/v1"), model
 

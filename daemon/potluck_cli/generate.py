@@ -15,7 +15,6 @@ from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState
 from potluck_control.places import find_places
 from potluck_control.record_work import record_work
-from potluck_gateway.client import CompletionOptions
 from potluck_gateway.client import complete as complete_by_gateway
 
 from potluck.errors import UsageError
@@ -143,11 +142,19 @@ def _by_gateway(
     shown: _Shown,
 ) -> Generated:
     ready = wait_until_ready(client, membership.swarm.name, max_wait_s=max_wait_s)
-    options = CompletionOptions(args.max_new_tokens, args.temperature, args.seed, max_wait_s)
     with shown.wait:
-        details = complete_by_gateway(ready, prompt, options, on_text=shown, on_wait=show_wait)
-    hops = tuple(GeneratedHop(hop.peer_id, hop.name or short_id(hop.peer_id), hop.blocks) for hop in details.route)
-    return Generated(prompt, shown.text, details.tokens, details.tokens_per_s, hops)
+        details = complete_by_gateway(
+            ready,
+            prompt,
+            max_tokens=args.max_new_tokens,
+            temperature=args.temperature,
+            seed=args.seed,
+            max_wait_s=max_wait_s,
+            on_text=shown,
+            on_wait=show_wait,
+        )
+    hops = [GeneratedHop(**{**hop, "name": hop["name"] or short_id(hop["peer_id"])}) for hop in details["route"]]
+    return Generated(prompt, shown.text, tuple(details["tokens"]), details["tokens_per_s"], tuple(hops))
 
 
 def _by_own_client(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -41,29 +42,18 @@ def main() -> None:
     line = sys.stdin.buffer.readline()
     if not line:  # nobody wants it any more
         return
-    wanted = decode(GatewayOpening, line)
-    keys = _Keys(wanted.key_hashes)
     try:
-        _serve(wanted, keys)
+        _serve(decode(GatewayOpening, line))
     except PotluckError as error:
         _tell(GatewayReport(problem=error.whole))
         sys.exit(1)
 
 
-class _Keys:
-    """The keys that let a request in."""
-
-    def __init__(self, hashes: tuple[str, ...]) -> None:
-        self.hashes = hashes
-
-    def has(self, key: str) -> bool:
-        return key_hash(key) in self.hashes
-
-
-class _Swarms:
-    """Opens the models of swarms, and adds up what their audits found."""
+class _Offer:
+    """What is offered and to whom: the models of swarms, to programs with a key. Adds up what audits found."""
 
     def __init__(self, wanted: GatewayOpening) -> None:
+        self._key_hashes = wanted.key_hashes
         self._max_tokens = wanted.settings.chat.max_tokens
         self._config = ClientConfig(
             record=partial(record_work, socket=Path(wanted.socket)),
@@ -73,9 +63,23 @@ class _Swarms:
             distrusted=frozenset(map(PersonId, wanted.distrusted)),
             on_wrong=self._tell_wrong,
         )
-        self._models: list[Any] = []
+        self._loaded: list[Any] = []
+        self.models = Models(wanted.swarms, self._load)
 
-    def load(self, offered: GatewaySwarm) -> LoadedModel:
+    def is_key(self, key: str) -> bool:
+        return key_hash(key) in self._key_hashes
+
+    def follow_daemon(self) -> None:
+        """Hear of changes. Exit at once when the daemon closes the input: a generation may be waiting for servers."""
+        for line in sys.stdin.buffer:
+            change = decode(GatewayChange, line)
+            if change.key_hashes is not None:
+                self._key_hashes = change.key_hashes
+            if change.swarms is not None:
+                self.models.offer(change.swarms)
+        os._exit(0)
+
+    def _load(self, offered: GatewaySwarm) -> LoadedModel:
         """Return the model of a swarm. Raises PotluckError."""
         from potluck.checkpoint.source import open_checkpoint
         from potluck.client import AutoDistributedModelForCausalLM
@@ -87,44 +91,45 @@ class _Swarms:
         model = AutoDistributedModelForCausalLM.from_pretrained(
             checkpoint, swarm=offered.membership, config=self._config
         )
-        self._models.append(model)
+        self._loaded.append(model)
 
         def close() -> None:
-            self._models.remove(model)
+            self._loaded.remove(model)
             model.close()
 
-        return LoadedModel(SwarmChat(swarm.model, model, text, max_tokens=self._max_tokens), close)
+        return LoadedModel(SwarmChat(model, text, max_tokens=self._max_tokens), close)
 
     def audits(self) -> AuditStatus:
-        found = [model.audits() for model in self._models]
+        found = [model.audits() for model in self._loaded]
         wrong = tuple(text for report in found for text in report.wrong)
         return AuditStatus(sum(report.audited for report in found), sum(report.undecided for report in found), wrong)
 
     def _tell_wrong(self, text: str) -> None:
-        people = tuple(person for model in self._models for person in model.audits().wrong_people)
+        people = tuple(person for model in self._loaded for person in model.audits().wrong_people)
         _tell(GatewayReport(audits=self.audits(), found=verbatim(text), distrusted=people))
 
     def _show_joining(self, reason: TryAgainError | None) -> None:
-        if reason is not None and not self._models:  # afterwards only the request for another model waits
+        if reason is not None and not self._loaded:  # afterwards only the request for another model waits
             _tell(GatewayReport(step=joining_text(reason), is_waiting=True))
 
 
-def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
+def _serve(wanted: GatewayOpening) -> None:
     """Serve until standard input ends. Raises PotluckError."""
     from potluck.blocks.accelerators import limit_threads
     from potluck_gateway.answers.completion import quiet
 
     quiet()
     limit_threads()
-    swarms = _Swarms(wanted)
-    models = Models(wanted.swarms, swarms.load)
-    threading.Thread(target=_follow_daemon, args=(keys, models), daemon=True).start()
+    offer = _Offer(wanted)
+    threading.Thread(target=offer.follow_daemon, daemon=True).start()
     _tell(GatewayReport(step=sentence("Loading embeddings and head")))
-    models.model(None)
+    offer.models.load(None).result()
+    gc.collect()
+    gc.freeze()  # torch and transformers leave a million objects, which each full collection would walk
     server = GatewayServer(
-        models,
-        keys.has,
-        lambda: _tell(GatewayReport(asked=True, audits=swarms.audits())),
+        offer.models,
+        offer.is_key,
+        lambda: _tell(GatewayReport(asked=True, audits=offer.audits())),
         wanted.settings.gateway,
         max_tokens=wanted.settings.chat.max_tokens,
         on_answered=lambda key, tokens: _tell(GatewayReport(asked=True, key_hash=key_hash(key), tokens=tokens)),
@@ -136,17 +141,6 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
 def _tell(told: GatewayReport) -> None:
     with _lock:
         os.write(1, encode(told) + b"\n")
-
-
-def _follow_daemon(keys: _Keys, models: Models) -> None:
-    """Hear of changes. Exit at once when the daemon closes the input: a generation may be waiting for servers."""
-    for line in sys.stdin.buffer:
-        change = decode(GatewayChange, line)
-        if change.key_hashes is not None:
-            keys.hashes = change.key_hashes
-        if change.swarms is not None:
-            models.offer(change.swarms)
-    os._exit(0)
 
 
 if __name__ == "__main__":

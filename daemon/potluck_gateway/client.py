@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,87 +12,74 @@ from msgspec import convert
 from potluck_control.methods.gateway import GatewayStatus
 
 from potluck.errors import PotluckError, SwarmError, UsageError
-from potluck.protocol.codec import CodecError, decode, encode
 from potluck.sentences import Sentence, sentence
-from potluck_gateway.answers.answer import AnswerDetails
 from potluck_gateway.requests import COMMENT, ChatMessage
 
 _TIMEOUT_S = 60.0  # for a part or a sign of life, of which there is one every few seconds
-_TRY_LATER = (429, 503)
+_EVENT = b"data: {"
 OnText = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class CompletionOptions:
-    """Says how a prompt goes on. `max_wait_s`: how long to wait for blocks that nobody serves."""
-
-    max_tokens: int
-    temperature: float = 0.0
-    seed: int | None = None
-    max_wait_s: float | None = None
 
 
 def ask(
     gateway: GatewayStatus,
     messages: Sequence[ChatMessage],
     *,
-    max_tokens: int | None = None,
-    max_wait_s: float | None = None,
     on_wait: OnText = lambda _: None,
+    **limits: float | None,
 ) -> Iterator[str]:
     """Yield the parts of the answer as they arrive.
 
     Args:
-        max_wait_s: for blocks that nobody serves; None takes the gateway's.
         on_wait: gets a sentence when the answer has to wait for servers.
+        limits: `max_tokens`, and `max_wait_s` for blocks that nobody serves. None takes the gateway's.
 
     Raises:
         PotluckError: the gateway refuses, gives up or hangs up.
     """
-    body = {
-        "messages": [{"role": message.role, "content": message.content} for message in messages],
-        "max_tokens": max_tokens,
-        "max_wait_s": max_wait_s,
-    }
-    for event in _events(gateway, "chat/completions", body, on_wait):
-        for choice in event["choices"]:
-            yield choice["delta"].get("content") or ""
+    said = [{"role": message.role, "content": message.content} for message in messages]
+    for choice in _choices(gateway, "chat/completions", {"messages": said, **limits}, on_wait):
+        yield choice["delta"].get("content") or ""
 
 
 def complete(
     gateway: GatewayStatus,
     prompt: str,
-    options: CompletionOptions,
     *,
     on_text: OnText,
     on_wait: OnText = lambda _: None,
-) -> AnswerDetails:
-    """Let the prompt go on, and return how it was done. `on_text` gets each new part. Raises PotluckError as `ask`."""
-    body = {"prompt": prompt, **asdict(options), "with_details": True}
-    details: Any = None
-    for event in _events(gateway, "completions", body, on_wait):
-        for choice in event["choices"]:
-            on_text(choice["text"])
-            details = choice.get("potluck", details)
-    try:
-        return decode(AnswerDetails, encode(details))
-    except CodecError as error:
-        raise PotluckError("the gateway is of another version", hint="potluck gateway stop, then try again") from error
+    **options: float | None,
+) -> dict[str, Any]:
+    """Let the prompt go on, and return `Answer.details`. `on_text` gets each new part. Raises PotluckError as `ask`.
+
+    `options`: those of `ask`, `temperature` and `seed`.
+    """
+    details: dict[str, Any] = {}
+    for choice in _choices(gateway, "completions", {"prompt": prompt, "with_details": True, **options}, on_wait):
+        on_text(choice["text"])
+        details = choice.get("potluck", details)
+    return details
 
 
-def _events(gateway: GatewayStatus, path: str, body: dict[str, Any], on_wait: OnText) -> Iterator[dict[str, Any]]:
-    """Yield the events of a streamed answer. Raises PotluckError."""
+def _choices(gateway: GatewayStatus, path: str, body: dict[str, Any], on_wait: OnText) -> Iterator[dict[str, Any]]:
+    """Yield what a streamed answer says of its choice. Raises PotluckError."""
     place = urlsplit(gateway.url)
-    sent = {name: value for name, value in body.items() if value is not None} | {"stream": True}
     headers = {"Authorization": f"Bearer {gateway.token}", "Content-Type": "application/json"}
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_TIMEOUT_S)
     try:
-        connection.request("POST", f"{place.path}/{path}", json.dumps(sent), headers)
+        connection.request("POST", f"{place.path}/{path}", json.dumps(body | {"stream": True}), headers)
         answer = connection.getresponse()
         if answer.status != 200:
-            raise _refusal(answer.status, answer.read())
-        yield from _parsed(answer, on_wait)
-    except (OSError, http.client.HTTPException) as error:
+            raise _failure(answer.status, json.loads(answer.read()))
+        for line in answer:
+            if line.startswith(COMMENT.encode()):
+                if said := line.decode().removeprefix(COMMENT).strip():
+                    on_wait(said)
+            elif line.startswith(_EVENT):
+                event = json.loads(line[len(_EVENT) - 1 :])
+                if "error" in event:
+                    raise _failure(answer.status, event)
+                yield from event["choices"]
+    except (OSError, ValueError, http.client.HTTPException) as error:
         raise PotluckError(
             f"the gateway hung up: {error or type(error).__name__}", hint=sentence("try again")
         ) from error
@@ -101,31 +87,7 @@ def _events(gateway: GatewayStatus, path: str, body: dict[str, Any], on_wait: On
         connection.close()
 
 
-def _parsed(answer: http.client.HTTPResponse, on_wait: OnText) -> Iterator[dict[str, Any]]:
-    for line in answer:
-        if line.startswith(COMMENT.encode()):
-            if said := line.decode().removeprefix(COMMENT).strip():
-                on_wait(said)
-            continue
-        data = line.removeprefix(b"data: ").strip()
-        if not data or data == b"[DONE]":
-            continue
-        event = json.loads(data)
-        if "error" in event:
-            raise SwarmError(_said(event))
-        yield event
-
-
-def _refusal(status: int, body: bytes) -> PotluckError:
-    try:
-        said = _said(json.loads(body))
-    except (ValueError, KeyError, TypeError):
-        said = sentence("the gateway refused the request")
-    if status in _TRY_LATER:
-        return SwarmError(said)
-    return UsageError(said) if 400 <= status < 500 else PotluckError(said)
-
-
-def _said(event: dict[str, Any]) -> Sentence:
-    """Return what an error says. Raises ValueError, KeyError and TypeError."""
-    return convert(event["error"]["potluck"], Sentence)
+def _failure(status: int, said: dict[str, Any]) -> PotluckError:
+    """Return the error that says what the gateway does, also one in a stream that began well."""
+    kind = SwarmError if status in (200, 429, 503) else UsageError if status < 500 else PotluckError
+    return kind(convert(said["error"]["potluck"], Sentence))

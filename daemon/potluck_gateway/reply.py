@@ -12,8 +12,8 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from potluck.errors import PotluckError, UsageError
-from potluck.sentences import NOTHING
-from potluck_gateway.answers.answer import Answers, Begun, Part, Told, Waiting
+from potluck.sentences import NOTHING, Sentence
+from potluck_gateway.answers.answer import Answers, Begun, Part, Told
 from potluck_gateway.formats.writing import AnswerFormat
 from potluck_gateway.requests import BadRequestError, ContextLengthError
 
@@ -38,7 +38,7 @@ async def stream(
     task = asyncio.create_task(answer(items.put_nowait))
     task.add_done_callback(items.put_nowait)
     item: Told | asyncio.Task[Answers] | None = None
-    has_begun, silent_until = False, loop.time() + HEAD_S
+    start, has_begun, silent_until = form.begin(), False, loop.time() + HEAD_S
     try:
         while item is not task:
             item = None
@@ -54,7 +54,7 @@ async def stream(
             if not has_begun:
                 head = Headers({"Content-Type": form.media_type, "Cache-Control": "no-store", **headers})
                 await send({"type": "http.response.start", "status": 200, "headers": head.raw})
-                has_begun, data = True, form.begin() + data
+                has_begun, data = True, start + data
             if not data and loop.time() >= silent_until:
                 data = form.wait(NOTHING)
             if data or item is task:
@@ -73,8 +73,8 @@ def _written(form: AnswerFormat, item: Told | asyncio.Task[Answers] | None) -> b
             return form.begun(item)
         case Part():
             return form.part(item)
-        case Waiting(sentence):
-            return form.wait(sentence)
+        case Sentence():
+            return form.wait(item)
         case _:
             return form.end(item.result())
 
@@ -83,10 +83,9 @@ def refusal(error: Exception) -> BadRequestError:
     """Return how a request is refused because of `error`."""
     if isinstance(error, BadRequestError):
         return error
-    if isinstance(error, ContextLengthError):
-        return BadRequestError(error.whole, 400, "context_length_exceeded")
     if isinstance(error, UsageError):
-        return BadRequestError(error.whole)
+        is_too_long = isinstance(error, ContextLengthError)
+        return BadRequestError(error.whole, code="context_length_exceeded" if is_too_long else None)
     if isinstance(error, PotluckError):
         return BadRequestError(error.whole, 503, retry_after_s=_RETRY_AFTER_S)
     _log.error("a request failed", exc_info=error)

@@ -75,7 +75,7 @@ class Sampling:
     Attributes:
         temperature: 0 takes the best token each time.
         top_k: 0 takes all tokens.
-        bias: token -> what is added to its score.
+        logit_bias: token -> what is added to its score.
     """
 
     temperature: float | None = None
@@ -86,7 +86,7 @@ class Sampling:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     seed: int | None = None
-    bias: tuple[tuple[int, float], ...] = ()
+    logit_bias: dict[int, float] = field(default_factory=dict)
 
 
 Prompt = str | tuple[int, ...]  # a text, or its tokens
@@ -117,20 +117,3 @@ class ChatRequest:
     model: str | None = None
     ignored: tuple[str, ...] = ()  # the names of fields that were given and have no effect here
     owner: str = field(default="", compare=False)  # names the key with which it came, for as long as the gateway runs
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingRequest:
-    """A request for vectors.
-
-    Attributes:
-        dimensions: of the vectors; None: all that the model has.
-        is_cut: texts that are too long are cut; else they are refused.
-    """
-
-    texts: tuple[Prompt, ...]
-    model: str | None
-    ignored: tuple[str, ...]
-    dimensions: int | None = None
-    is_base64: bool = False
-    is_cut: bool = False

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import uvicorn
 from potluck_control.reach import gateway_url
@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from potluck.errors import UsageError
 from potluck.p2p.ports import ANY
 from potluck.sentences import sentence
-from potluck_gateway.answers.answer import Answers, Embeddings, ModelFacts, Told
+from potluck_gateway.answers.answer import Answers, ModelFacts, Told
 from potluck_gateway.answers.answering import Answering, ChatModel
 from potluck_gateway.answers.models import Models
 from potluck_gateway.door import SOCKET_TIMEOUT_S, Connection, Door
@@ -33,28 +33,11 @@ from potluck_gateway.formats.fields import MAX_BODY_BYTES, parse_object
 from potluck_gateway.formats.writing import AnswerFormat, dumps, error_body
 from potluck_gateway.metrics import CONTENT_TYPE, GatewayMetrics
 from potluck_gateway.reply import refusal, stream, while_connected
-from potluck_gateway.requests import BadRequestError, ChatRequest, EmbeddingRequest
+from potluck_gateway.requests import BadRequestError, ChatRequest
 
-R = TypeVar("R")
 _Parse = Callable[[bytes], ChatRequest]
 _Format = Callable[[str, ChatRequest], AnswerFormat]
-_ParseTexts = Callable[[bytes], EmbeddingRequest]
-_WriteVectors = Callable[[str, EmbeddingRequest, Embeddings], dict[str, Any]]
 _Ask = Callable[[Request, bytes], Awaitable[ASGIApp]]
-_ANSWERS: dict[str, tuple[_Parse, _Format]] = {
-    "/v1/chat/completions": (chat.parse_chat, chat.ChatFormat),
-    "/v1/completions": (completions.parse_completion, completions.CompletionFormat),
-    "/v1/responses": (responses.parse_response_request, responses.ResponseFormat),
-    "/v1/messages": (messages.parse_message_request, messages.MessageFormat),
-    "/api/chat": (ollama.parse_ollama, partial(ollama.OllamaFormat, is_chat=True)),
-    "/api/generate": (ollama.parse_ollama, partial(ollama.OllamaFormat, is_chat=False)),
-}
-_parse_ollama = partial(embeddings.parse_embeddings, is_ollama=True)
-_EMBEDDINGS: dict[str, tuple[_ParseTexts, _WriteVectors]] = {
-    "/v1/embeddings": (embeddings.parse_embeddings, embeddings.embedding_list),
-    "/api/embed": (_parse_ollama, embeddings.ollama_embed),
-    "/api/embeddings": (_parse_ollama, embeddings.ollama_embeddings),
-}
 _REFUSALS: dict[str, Callable[[BadRequestError], dict[str, Any]]] = {  # beginning of a path -> body
     "/v1/messages": messages.message_error,
     "/api/": lambda error: {"error": str(error)},
@@ -62,11 +45,8 @@ _REFUSALS: dict[str, Callable[[BadRequestError], dict[str, Any]]] = {  # beginni
 }
 _TELL_S = 4  # shorter than the shortest time after which an unused gateway ends
 _ONE_MODEL = "/v1/models/"
-_ANY_PORT = GatewaySettings(port=0)
-_BACKLOG = 128  # until uvicorn listens
 _MAX_HEAD_BYTES = 1 << 16
 _OWNER_BYTES = 16
-_LARGE_BODY_BYTES = 1 << 16  # from which it is parsed in a thread, so that other answers go on
 _UNFIT = re.compile("[^ -~]")  # for a header
 
 
@@ -78,7 +58,7 @@ class GatewayServer:
         models: Models,
         is_key: Callable[[str], bool],
         on_asked: Callable[[], None],
-        settings: GatewaySettings = _ANY_PORT,
+        settings: GatewaySettings,
         *,
         max_tokens: int,
         on_answered: Callable[[str, int], None] = lambda key, tokens: None,
@@ -114,7 +94,6 @@ class GatewayServer:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 for_pages,
-                interface="asgi3",
                 http=cast(Any, partial(Connection, self.door)),
                 ws="none",
                 lifespan="off",
@@ -139,10 +118,6 @@ class GatewayServer:
     def stop(self) -> None:
         """End `run`. Any thread may call this."""
         self._server.should_exit = True
-
-    def close(self) -> None:
-        """Give up the port of a server that doesn't run."""
-        self._socket.close()
 
     async def _tell(self) -> None:
         """Report again that requests are being answered. uvicorn calls this every few seconds."""
@@ -195,15 +170,22 @@ class GatewayServer:
             "/api/ps": lambda: _json({"models": self._each(ollama.model_entry)}),
         }
         asked: dict[str, _Ask] = {
-            **{path: partial(self._answer, *how) for path, how in _ANSWERS.items()},
-            **{path: partial(self._embed, *how) for path, how in _EMBEDDINGS.items()},
+            "/v1/chat/completions": partial(self._answer, chat.parse_chat, chat.ChatFormat),
+            "/v1/completions": partial(self._answer, completions.parse_completion, completions.CompletionFormat),
+            "/v1/responses": partial(self._answer, responses.parse_response_request, responses.ResponseFormat),
+            "/v1/messages": partial(self._answer, messages.parse_message_request, messages.MessageFormat),
+            "/api/chat": partial(self._answer, ollama.parse_ollama, partial(ollama.OllamaFormat, is_chat=True)),
+            "/api/generate": partial(self._answer, ollama.parse_ollama, partial(ollama.OllamaFormat, is_chat=False)),
+            "/v1/embeddings": partial(self._embed, False),
+            "/api/embed": partial(self._embed, True),
+            "/api/embeddings": partial(self._embed, True),
             "/v1/messages/count_tokens": self._count_tokens,
             "/api/show": self._show,
         }
         return told, asked
 
     def _one_model(self, wanted: str) -> Response:
-        name = self._find(wanted)
+        name = self._models.find(wanted)
         return _json(listing.listed_model(name, self._models.facts(name), self._since))
 
     async def _answer(self, parse: _Parse, form: _Format, request: Request, body: bytes) -> ASGIApp:
@@ -217,9 +199,9 @@ class GatewayServer:
 
     async def _asked_for(self, parse: _Parse, request: Request, body: bytes) -> tuple[str, ChatRequest]:
         """Return the name of the model that is asked, and the request with whose it is."""
-        asked = await _parsed(parse, body)
+        asked = await asyncio.to_thread(parse, body)  # so that a large one holds up nobody else
         owner = blake2b(request.scope["key"].encode(), key=self._secret, digest_size=_OWNER_BYTES).hexdigest()
-        return self._find(asked.model), replace(asked, owner=owner)
+        return self._models.find(asked.model), replace(asked, owner=owner)
 
     async def _answers(self, name: str, request: Request, asked: ChatRequest, tell: Callable[[Told], None]) -> Answers:
         """Return the answers, and count their tokens."""
@@ -230,12 +212,13 @@ class GatewayServer:
         self._on_answered(request.scope["key"], prompt_tokens + answer_tokens)
         return answers
 
-    async def _embed(self, parse: _ParseTexts, write: _WriteVectors, _: Request, body: bytes) -> Response:
-        asked = await _parsed(parse, body)
-        name = self._find(asked.model)
+    async def _embed(self, is_ollama: bool, _: Request, body: bytes) -> Response:
+        asked = await asyncio.to_thread(embeddings.parse_embeddings, body, is_ollama=is_ollama)
+        write = embeddings.ollama_embed if is_ollama else embeddings.embedding_list
+        name = self._models.find(asked.model)
 
         def embedded(model: ChatModel) -> tuple[int, Response]:
-            found = model.embed(asked.texts, is_cut=asked.is_cut)
+            found = model.embed(asked.texts, is_cut=asked.truncate)
             return found.num_tokens, _json(write(name, asked, found), headers=_named(asked.ignored))
 
         ((num_tokens, response),) = await self._answering.run(name, [embedded])
@@ -249,7 +232,7 @@ class GatewayServer:
 
     async def _show(self, _: Request, body: bytes) -> Response:
         asked = parse_object(body)
-        name = self._find(str(asked.get("model") or asked.get("name") or ""))
+        name = self._models.find(str(asked.get("model") or asked.get("name") or ""))
         return _json(ollama.model_description(name, (await self._model(name)).facts))
 
     async def _model(self, name: str) -> ChatModel:
@@ -257,10 +240,6 @@ class GatewayServer:
 
     def _each(self, entry: Callable[[str, ModelFacts | None, datetime], dict[str, Any]]) -> list[dict[str, Any]]:
         return [entry(name, self._models.facts(name), self._since) for name in self._models.names()]
-
-    def _find(self, wanted: str | None) -> str:
-        """Return the name of the model that a request means. Raises BadRequestError."""
-        return self._models.find((wanted or "").removesuffix(":latest"))  # as programs of Ollama call it
 
 
 def _named(ignored: tuple[str, ...]) -> dict[str, str]:
@@ -272,7 +251,7 @@ def _listening(address: str, port: int) -> socket.socket:
     """Listen at the port, even if connections of an earlier gateway linger there. Raises UsageError."""
     family, is_any = (socket.AF_INET6 if ":" in address else socket.AF_INET), address == ANY[1]
     try:
-        return socket.create_server((address, port), family=family, backlog=_BACKLOG, dualstack_ipv6=is_any)
+        return socket.create_server((address, port), family=family, dualstack_ipv6=is_any)
     except OSError as error:
         text = sentence("gateway.address {address} cannot be listened on: {why}", address=address, why=error.strerror)
         raise UsageError(text) from error
@@ -293,10 +272,6 @@ async def _body(request: Request) -> bytes:
     except TimeoutError:
         raise BadRequestError("the request came too slowly", 408) from None
     raise BadRequestError(f"a request may have at most {MAX_BODY_BYTES} bytes", 413)
-
-
-async def _parsed(parse: Callable[[bytes], R], body: bytes) -> R:
-    return parse(body) if len(body) < _LARGE_BODY_BYTES else await asyncio.to_thread(parse, body)
 
 
 def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

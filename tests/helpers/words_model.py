@@ -10,19 +10,7 @@ from typing import Any
 
 from potluck_control.gateway_messages import GatewaySwarm
 from potluck_control.settings import GatewaySettings
-from potluck_gateway.answers.answer import (
-    Answer,
-    AnswerDetails,
-    AnswerHop,
-    Begun,
-    Embeddings,
-    Kind,
-    ModelFacts,
-    Part,
-    Told,
-    ToolCall,
-    Waiting,
-)
+from potluck_gateway.answers.answer import Answer, Begun, Embeddings, Kind, ModelFacts, Part, Told, ToolCall
 from potluck_gateway.answers.models import LoadedModel, Models
 from potluck_gateway.requests import ChatRequest, Prompt
 from potluck_gateway.server import GatewayServer
@@ -35,7 +23,11 @@ from potluck.protocol.swarm import new_swarm
 
 TOKEN = "secret-token"
 WAITING = wait_text((Span(1, 3), Span(5, 6)))
-DETAILS = AnswerDetails((7, 8, 9), 12.5, (AnswerHop("12D3KooW", None, "0:4"), AnswerHop("12D3KooX", "ana", "4:12")))
+_ROUTE = [
+    {"peer_id": "12D3KooW", "name": None, "blocks": "0:4"},
+    {"peer_id": "12D3KooX", "name": "ana", "blocks": "4:12"},
+]
+DETAILS: Any = {"tokens": [7, 8, 9], "tokens_per_s": 12.5, "route": _ROUTE}
 
 
 ADD = ToolCall("call_1", "add", "")
@@ -70,7 +62,7 @@ class Words:
         if self.early_failure is not None:
             raise self.early_failure
         tell(Begun(1))
-        tell(Waiting(WAITING))
+        tell(WAITING)
         self.may_begin.wait()
         try:
             for part in self.parts[:-1]:
@@ -111,7 +103,7 @@ def server_of(
 ) -> GatewayServer:
     """`settings`: those of `GatewaySettings`."""
     models = Models((offered("friends", "words"),), lambda _: LoadedModel(model, lambda: None))
-    models.model(None)  # as the gateway's process does before it serves
+    models.load(None).result()  # as the gateway's process does before it serves
     chosen = GatewaySettings(**{"port": 0, **settings})
     return GatewayServer(models, lambda key: key == TOKEN, on_asked, chosen, max_tokens=100, on_answered=on_answered)
 

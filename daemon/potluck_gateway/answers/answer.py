@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from potluck.sentences import Sentence
 
@@ -76,33 +77,8 @@ class Begun:
     prompt_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A sentence that says what an answer waits for."""
-
-    sentence: Sentence
-
-
-Told = Begun | Part | Waiting
-"""What is told of an answer while it is made."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerHop:
-    """A server that took part, with its blocks as START:END."""
-
-    peer_id: str
-    name: str | None
-    blocks: str
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerDetails:
-    """Tells how an answer was made."""
-
-    tokens: tuple[int, ...]
-    tokens_per_s: float
-    route: tuple[AnswerHop, ...]
+Told = Begun | Part | Sentence
+"""What is told of an answer while it is made; a sentence says what it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +89,7 @@ class Answer:
         reason: of its end, `stop`, `length` or `tool_calls`.
         prompt_tokens, answer_tokens: how many tokens both have; the answer's with its thinking.
         scores: of the tokens of its text, if they were asked for.
-        details: None unless the request asked for them.
+        details: its tokens, speed and servers as JSON has them; None unless the request asked for them.
         calls: of tools; they are no part of the text.
         thinking: what came before the text, and no part of it.
         cached_tokens: of the prompt, which the servers knew already.
@@ -126,7 +102,7 @@ class Answer:
     prompt_tokens: int
     answer_tokens: int
     scores: tuple[TokenScore, ...] = ()
-    details: AnswerDetails | None = None
+    details: dict[str, Any] | None = None
     calls: tuple[ToolCall, ...] = ()
     thinking: str = ""
     thinking_tokens: int = 0

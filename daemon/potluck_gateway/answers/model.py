@@ -15,17 +15,7 @@ from potluck.client import Session
 from potluck.client.outages import wait_text
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
-from potluck_gateway.answers.answer import (
-    Answer,
-    AnswerDetails,
-    AnswerHop,
-    Begun,
-    Embeddings,
-    Kind,
-    ModelFacts,
-    Told,
-    Waiting,
-)
+from potluck_gateway.answers.answer import Answer, Begun, Embeddings, Kind, ModelFacts, Told
 from potluck_gateway.answers.completion import Options, Text, check_length, complete, max_positions
 from potluck_gateway.answers.conversations import Conversations, Thoughts
 from potluck_gateway.answers.following import EnoughError, Follower
@@ -43,9 +33,8 @@ _BEFORE = 8  # tokens of a prompt, with which the first ones of the answer are d
 class SwarmChat:
     """The chat model of a swarm. Several threads may ask at once: servers compute the steps of sessions together."""
 
-    def __init__(self, name: str, model: Any, text: Text, *, max_tokens: int) -> None:
+    def __init__(self, model: Any, text: Text, *, max_tokens: int) -> None:
         """`max_tokens`: of an answer whose request names no limit."""
-        self.name = name
         self._model = model
         self._text = text
         self._prompts = Prompts(text, max_positions(model.config))
@@ -53,7 +42,7 @@ class SwarmChat:
         self._grammars = Grammars(text.tokenizer, self._ends)
         self._conversations = Conversations(model)
         self._thoughts = Thoughts()
-        self._telling: dict[object, Callable[[Told], None]] = {}  # answer -> who hears of it
+        self._telling: set[Callable[[Told], None]] = set()  # those who wait for an answer
         config = model.config.get_text_config(decoder=True)
         self._vocabulary: int = config.vocab_size
         self.facts = ModelFacts(
@@ -91,7 +80,7 @@ class SwarmChat:
         if request.echoes:
             self._echo(request, prepared.tokens, follower, scorer)
         if max_tokens:
-            with self._hearing(tell), self._conversing(prepared.tokens[0], max_tokens, request, follower) as session:
+            with self._conversing(prepared.tokens[0], max_tokens, request, follower, tell) as session:
                 cached = session.position
                 with contextlib.suppress(EnoughError):
                     complete(self._model, prepared.tokens, options, follower.note, session=session)
@@ -168,35 +157,34 @@ class SwarmChat:
 
     @contextlib.contextmanager
     def _conversing(
-        self, tokens: torch.Tensor, max_tokens: int, request: ChatRequest, follower: Follower
+        self,
+        tokens: torch.Tensor,
+        max_tokens: int,
+        request: ChatRequest,
+        follower: Follower,
+        tell: Callable[[Told], None],
     ) -> Iterator[Session]:
-        """Lend the session of this conversation, and keep it unless the swarm fails. Shapes: tokens [tokens], int64."""
+        """Lend the session of this conversation, and keep it unless the swarm fails. `tell` hears of waits meanwhile.
+
+        Shapes: tokens [tokens], int64.
+        """
         conversation = self._conversations.begin(tokens, len(tokens) + max_tokens, request)
-        is_whole = False
+        self._telling.add(tell)
         try:
             yield conversation.session
-            is_whole = True
+        except BaseException:
+            conversation.close()
+            raise
+        else:
+            self._conversations.keep(conversation, follower.completion.tokens)
         finally:
-            if is_whole:
-                self._conversations.keep(conversation, follower.completion.tokens)
-            else:
-                conversation.close()
-
-    @contextlib.contextmanager
-    def _hearing(self, tell: Callable[[Told], None]) -> Iterator[None]:
-        """Tell of waits for as long as the block runs."""
-        key = object()
-        self._telling[key] = tell
-        try:
-            yield
-        finally:
-            self._telling.pop(key, None)
+            self._telling.discard(tell)
 
     def _tell_waits(self, missing: tuple[Span, ...]) -> None:
         """Report a wait to everyone. One who is gone ends at its next token, and doesn't keep it from the others."""
-        for tell in list(self._telling.values()) if missing else ():
+        for tell in tuple(self._telling) if missing else ():
             with contextlib.suppress(OSError):
-                tell(Waiting(wait_text(missing)))
+                tell(wait_text(missing))
 
     def _grammar(self, request: ChatRequest, prepared: Prepared) -> Grammar | None:
         """Return what the answer is kept to, if that is asked for. A call that is forced leaves no room for a text."""
@@ -214,11 +202,12 @@ class SwarmChat:
 
     def _bias(self, request: ChatRequest) -> LogitsProcessor | None:
         """Raises UsageError for tokens that the model doesn't have."""
-        if not request.sampling.bias:
+        bias = request.sampling.logit_bias
+        if not bias:
             return None
-        if unknown := [token for token, _ in request.sampling.bias if token >= self._vocabulary]:
+        if unknown := [token for token in bias if token >= self._vocabulary]:
             raise UsageError(f"logit_bias names token {unknown[0]}, but this model has {self._vocabulary}")
-        return SequenceBiasLogitsProcessor({(token,): more for token, more in request.sampling.bias})
+        return SequenceBiasLogitsProcessor({(token,): more for token, more in bias.items()})
 
 
 def _end_tokens(model: Any, text: Text) -> tuple[int, ...]:
@@ -233,8 +222,9 @@ def _end_tokens(model: Any, text: Text) -> tuple[int, ...]:
     return tuple(dict.fromkeys(token for token in each if token is not None))
 
 
-def _details(follower: Follower, session: Session) -> AnswerDetails:
-    """Return how an answer was made: its tokens, and the servers in the order of their blocks."""
+def _details(follower: Follower, session: Session) -> dict[str, Any]:
+    """Return how an answer was made: its tokens, its speed, and the servers in the order of their blocks."""
     hops = (hop for route in session.route() for hop in route.hops)
-    named = tuple(AnswerHop(hop.peer_id, hop.public_name, str(hop.span)) for hop in hops)
-    return AnswerDetails(tuple(follower.completion.tokens), round(follower.completion.tokens_per_s, 2), named)
+    named = [{"peer_id": hop.peer_id, "name": hop.public_name, "blocks": str(hop.span)} for hop in hops]
+    done = follower.completion
+    return {"tokens": done.tokens, "tokens_per_s": round(done.tokens_per_s, 2), "route": named}

@@ -52,22 +52,16 @@ class Models:
 
     def find(self, wanted: str | None) -> str:
         """Return the name of the model that a request means. Raises BadRequestError."""
-        names = self.names()
+        names, wanted = self.names(), (wanted or "").removesuffix(":latest")  # as programs of Ollama call it
         if wanted and wanted not in names:
             raise BadRequestError(f"the model here is {' or '.join(names)}, not {wanted}", 404, "model_not_found")
         return wanted or names[0]
 
     def facts(self, name: str) -> ModelFacts | None:
         """Return what is known of a model; None while it is not loaded."""
-        with self._lock:
-            swarm = self._swarms.get(name)
-            future = None if swarm is None else self._loaded.get(swarm.identity)
-        is_loaded = future is not None and future.done() and future.exception() is None
-        return future.result().chat.facts if future is not None and is_loaded else None
-
-    def model(self, wanted: str | None) -> ChatModel:
-        """Return a model as soon as it is loaded. Raises as `load` and what it returns."""
-        return self.load(wanted).result().chat
+        swarm = self._swarms.get(name)
+        future = swarm and self._loaded.get(swarm.identity)
+        return future.result().chat.facts if future and future.done() and not future.exception() else None
 
     def load(self, wanted: str | None) -> Future[LoadedModel]:
         """Return a model that is loaded, in a thread of its own, from when it is first asked for.

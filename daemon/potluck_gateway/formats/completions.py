@@ -12,7 +12,6 @@ from typing import Annotated, Any, Protocol
 
 from msgspec import Meta
 
-from potluck.protocol.codec import builtins
 from potluck_gateway.answers.answer import Answer, Answers, Part, TokenScore
 from potluck_gateway.formats import fields
 from potluck_gateway.formats.writing import AnswerFormat, event, new_id, text_of
@@ -83,7 +82,7 @@ class ChoiceFormat(AnswerFormat, Protocol):
         return event({**self.shared, "object": self.kinds[2], "choices": choices, **more})
 
     def _ended(self, index: int, answer: Answer, said: dict[str, Any]) -> dict[str, Any]:
-        details = {} if answer.details is None else {"potluck": builtins(answer.details)}
+        details = {} if answer.details is None else {"potluck": answer.details}
         return {"index": index, **said, "finish_reason": answer.reason, **details}
 
     def _usage(self, answers: Answers) -> dict[str, Any]:

@@ -12,51 +12,54 @@ from msgspec import Meta, Struct
 
 from potluck_gateway.answers.answer import Embeddings
 from potluck_gateway.formats.fields import Prompts, parse_object, prompts, read_fields
-from potluck_gateway.requests import BadRequestError, EmbeddingRequest
+from potluck_gateway.requests import BadRequestError, Prompt
 
 MAX_INPUTS = 2048  # as in OpenAI's reference
 
 
-class _Fields(Struct, kw_only=True):
+class EmbeddingRequest(Struct, kw_only=True):
+    """A request for vectors.
+
+    Attributes:
+        dimensions: of the vectors; None: all that the model has.
+        truncate: texts that are too long are cut; else they are refused.
+        texts, ignored: what was read of `input`, and the names of fields without effect.
+    """
+
     model: str | None = None
     input: Prompts = ""
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: Annotated[int, Meta(ge=1)] | None = None
-    truncate: bool | None = None  # Ollama's
+    truncate: bool = False
+    texts: tuple[Prompt, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def parse_embeddings(body: bytes, *, is_ollama: bool = False) -> EmbeddingRequest:
     """Parse a request. One of Ollama's without an input only loads a model. Raises BadRequestError."""
     given = parse_object(body)
-    if is_ollama and "prompt" in given:  # as the older of its two has it
-        given["input"] = given.pop("prompt")
-    asked, ignored = read_fields(given, _Fields, {})
-    return EmbeddingRequest(
-        () if is_ollama and not asked.input else prompts(asked.input, MAX_INPUTS),
-        asked.model,
-        ignored,
-        asked.dimensions,
-        is_base64=asked.encoding_format == "base64",
-        is_cut=is_ollama if asked.truncate is None else asked.truncate,
-    )
+    if is_ollama:  # the older of its two requests has a prompt
+        given = {"truncate": True, "input": given.pop("prompt", None)} | given
+    asked, ignored = read_fields(given, EmbeddingRequest, {})
+    asked.ignored = ignored
+    asked.texts = () if is_ollama and not asked.input else prompts(asked.input, MAX_INPUTS)
+    return asked
 
 
 def embedding_list(model: str, asked: EmbeddingRequest, found: Embeddings) -> dict[str, Any]:
     """Return OpenAI's answer. Base64 holds the numbers as little-endian float32."""
-    data = [
-        {"object": "embedding", "index": index, "embedding": _packed(vector) if asked.is_base64 else vector}
-        for index, vector in enumerate(_vectors(asked, found))
-    ]
+    write = _packed if asked.encoding_format == "base64" else list
+    vectors = enumerate(_vectors(asked, found))
+    data = [{"object": "embedding", "index": index, "embedding": write(vector)} for index, vector in vectors]
     usage = {"prompt_tokens": found.num_tokens, "total_tokens": found.num_tokens}
     return {"object": "list", "data": data, "model": model, "usage": usage}
 
 
 def ollama_embed(model: str, asked: EmbeddingRequest, found: Embeddings) -> dict[str, Any]:
-    return {"model": model, "embeddings": _vectors(asked, found), "prompt_eval_count": found.num_tokens}
-
-
-def ollama_embeddings(_: str, asked: EmbeddingRequest, found: Embeddings) -> dict[str, Any]:
-    return {"embedding": next(iter(_vectors(asked, found)), [])}
+    """Return Ollama's answer, with the single `embedding` that its older request is for."""
+    vectors = _vectors(asked, found)
+    counts = {"model": model, "prompt_eval_count": found.num_tokens}
+    return {**counts, "embeddings": vectors, "embedding": vectors[0] if vectors else []}
 
 
 def _vectors(asked: EmbeddingRequest, found: Embeddings) -> list[list[float]]:

@@ -56,24 +56,22 @@ class SharedFields(Struct, kw_only=True):
     logit_bias: Annotated[dict[Count, Annotated[float, Meta(ge=-100, le=100)]], Meta(max_length=1024)] = {}
     max_wait_s: Annotated[float, Meta(ge=0, le=86400)] | None = None
 
+    def __post_init__(self) -> None:
+        if self.max_tokens is not None and self.max_tokens < 0:
+            self.max_tokens = None
+        if self.top_k is not None:
+            self.top_k = max(self.top_k, 0)
+        if self.seed is not None:
+            self.seed %= 1 << 63
+
     def shared(self) -> dict[str, Any]:
         """Return the fields of ChatRequest that these say."""
         return {
             "model": self.model,
             "is_streamed": self.stream,
-            "max_tokens": None if self.max_tokens is None or self.max_tokens < 0 else self.max_tokens,
+            "max_tokens": self.max_tokens,
             "stop": tuple(filter(None, [self.stop] if isinstance(self.stop, str) else self.stop)),
-            "sampling": Sampling(
-                self.temperature,
-                self.top_p,
-                None if self.top_k is None else max(self.top_k, 0),
-                self.min_p,
-                self.repetition_penalty,
-                self.presence_penalty,
-                self.frequency_penalty,
-                None if self.seed is None else self.seed % (1 << 63),
-                tuple(self.logit_bias.items()),
-            ),
+            "sampling": msgspec.convert(self, Sampling, from_attributes=True),
             "max_wait_s": self.max_wait_s,
         }
 
@@ -84,6 +82,13 @@ class AnswerForm(Struct, frozen=True):
     type: Literal["text", "json_object", "json_schema"] = "text"
     schema: dict[str, Any] | None = None
     json_schema: AnswerForm | None = None
+
+
+class Output(Struct, frozen=True):
+    """Says how much to think, and the form of the answer."""
+
+    effort: str | None = None
+    format: AnswerForm | None = None
 
 
 class _Function(Struct):

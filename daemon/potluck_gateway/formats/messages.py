@@ -29,11 +29,6 @@ class _Thinking(Struct, frozen=True):
     type: str = "disabled"
 
 
-class _Output(Struct, frozen=True):
-    effort: str | None = None
-    format: fields.AnswerForm | None = None
-
-
 class _Choice(Struct, frozen=True):
     type: Literal["auto", "any", "none", "tool"] = "auto"
     name: str = ""
@@ -45,7 +40,7 @@ class _Fields(fields.SharedFields, kw_only=True):
     system: str | list[dict[str, Any]] = ""
     stop: fields.Stop = field(default="", name="stop_sequences")
     thinking: _Thinking = _Thinking()
-    output_config: _Output = _Output()
+    output_config: fields.Output = fields.Output()
     tools: tuple[dict[str, Any], ...] = ()
     tool_choice: _Choice = _Choice()
 

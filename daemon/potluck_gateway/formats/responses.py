@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import field
 
 from potluck_gateway.answers.answer import Answer, Answers, Kind, Part
 from potluck_gateway.formats import fields
@@ -33,20 +33,12 @@ _ITEMS: dict[Kind, dict[str, Any]] = {
 }
 
 
-class _Reasoning(Struct, frozen=True):
-    effort: str | None = None
-
-
-class _Text(Struct, frozen=True):
-    format: fields.AnswerForm | None = None
-
-
 class _Fields(fields.SharedFields, kw_only=True):
     input: str | list[dict[str, Any]]
     instructions: str = ""
     max_tokens: fields.Limit | None = field(default=None, name="max_output_tokens")
-    text: _Text = _Text()
-    reasoning: _Reasoning = _Reasoning()
+    text: fields.Output = fields.Output()
+    reasoning: fields.Output = fields.Output()
     tools: tuple[dict[str, Any], ...] = ()
     tool_choice: fields.Choice = "auto"
     parallel_tool_calls: bool = True
@@ -94,17 +86,14 @@ class ResponseFormat(BlockFormat):
         self._tools = asked.tools or Tools(())
         self._shared = {"id": new_id("resp"), "object": "response", "created_at": int(time.time()), "model": model}
         self._number = 0  # of the next event
-        # Made now, because its events have the first numbers and the first part is written before it is asked for.
-        self._beginning = self._event("created", response=self._response("in_progress", [])) + self._event(
-            "in_progress", response=self._response("in_progress", [])
-        )
 
     def whole(self, answers: Answers) -> dict[str, Any]:
         self.finish(answers[0])
         return self._finished(answers[0])
 
     def begin(self) -> bytes:
-        return self._beginning
+        response = self._response("in_progress", [])
+        return self._event("created", response=response) + self._event("in_progress", response=response)
 
     def end(self, answers: Answers) -> bytes:
         last = self.finish(answers[0])
@@ -116,7 +105,7 @@ class ResponseFormat(BlockFormat):
         return self._event("failed", response=self._response("failed", self.blocks[:-1]) | {"error": told})
 
     def opened(self, block: Block) -> bytes:
-        added = self._block_event("output_item.added", block, item=self._item(block, "in_progress"))
+        added = self._block_event("output_item.added", block, item=self._item(block, has_ended=False))
         return added + self._content_event("added", block)
 
     def more(self, block: Block, part: Part) -> bytes:
@@ -124,15 +113,16 @@ class ResponseFormat(BlockFormat):
         return self._block_event(f"{_NAMES[block.kind]}.delta", block, delta=part.text, logprobs=scores)
 
     def closed(self, block: Block) -> bytes:
-        said = self._block_event(f"{_NAMES[block.kind]}.done", block, **_said(block))
+        said = self._block_event(f"{_NAMES[block.kind]}.done", block, **_said(block)) if block.is_whole else b""
         said += self._content_event("done", block)
         return said + self._block_event("output_item.done", block, item=self._item(block))
 
     def _content_event(self, kind: str, block: Block) -> bytes:
         return b"" if block.call else self._block_event(f"content_part.{kind}", block, part=_said(block))
 
-    def _item(self, block: Block, status: str = "completed") -> dict[str, Any]:
-        shared = {"id": self._item_id(block), "status": status}
+    def _item(self, block: Block, *, has_ended: bool = True) -> dict[str, Any]:
+        status = "completed" if block.is_whole else "incomplete"
+        shared = {"id": self._item_id(block), "status": status if has_ended else "in_progress"}
         if block.call is not None:
             return {**shared, "type": "function_call", "call_id": block.call.call_id, **_said(block)}
         return {**shared, **_ITEMS[block.kind], "content": [_said(block)] if block.parts else []}

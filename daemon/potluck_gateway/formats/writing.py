@@ -68,6 +68,14 @@ class Block:
     def text(self) -> str:
         return "".join(part.text for part in self.parts)
 
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether this is no call that the limit has cut, or that has turned out to be none."""
+        try:
+            return self.call is None or isinstance(json.loads(self.text or "{}"), dict)
+        except (ValueError, RecursionError):
+            return False
+
 
 class BlockFormat(AnswerFormat, Protocol):
     """Writes a single answer as blocks, for formats whose streams say where each begins and ends.

@@ -11,7 +11,6 @@ from potluck_cli.chat import AnswerLimits
 from potluck_cli.main import main
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
-from potluck_gateway.answers.answer import AnswerDetails, AnswerHop
 from potluck_gateway.requests import ChatMessage
 
 from potluck.errors import NetworkError
@@ -19,7 +18,8 @@ from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.swarm import new_swarm
 
 READY = GatewayStatus(GatewayState.READY, "http://127.0.0.1:1/v1", "token", "friends")
-DETAILS = AnswerDetails((1, 2), 3.5, (AnswerHop("12D3KooWRvncUWcApqk4", None, "0:4"),))
+HOP = {"peer_id": "12D3KooWRvncUWcApqk4", "name": None, "blocks": "0:4"}
+DETAILS = {"tokens": [1, 2], "tokens_per_s": 3.5, "route": [HOP]}
 RESULT = generate.Generated("Once", " upon a time", (1, 2), 3.5, ())
 
 
@@ -82,7 +82,7 @@ def test_parts_are_shown_as_they_come_and_the_rest_once(
 ) -> None:
     by_gateway = generate._by_gateway
 
-    def complete(*_: object, on_text: Callable[[str], None], on_wait: object) -> AnswerDetails:
+    def complete(*_: object, on_text: Callable[[str], None], **_options: object) -> dict[str, Any]:
         on_text(" upon")
         on_text(" a time")
         return DETAILS

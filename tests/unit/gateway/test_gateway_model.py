@@ -19,7 +19,7 @@ from helpers.golden import CHECKPOINT
 from helpers.small_model import golden_with_tokenizer
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway.answers import model as gateway_model
-from potluck_gateway.answers.answer import Answer, Begun, Part, TokenScore, Told, ToolCall, Waiting
+from potluck_gateway.answers.answer import Answer, Begun, Part, TokenScore, Told, ToolCall
 from potluck_gateway.answers.completion import Completion, Decoder, Draw, Options, Text, check_length, complete
 from potluck_gateway.answers.grammar import Grammars, closed
 from potluck_gateway.answers.model import SwarmChat
@@ -45,6 +45,7 @@ from transformers.generation.logits_process import (
 from potluck.client.report import HopReport, RouteReport
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
+from potluck.sentences import Sentence
 
 ASKED = (ChatMessage("user", "Hello"),)
 
@@ -98,7 +99,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chat(model: Silent | None = None) -> SwarmChat:
-    return SwarmChat("m", model or Silent(), Letters(), max_tokens=100)
+    return SwarmChat(model or Silent(), Letters(), max_tokens=100)
 
 
 def answer_to(max_tokens: int = 100, **asked: Any) -> tuple[Answer, list[Part]]:
@@ -136,8 +137,8 @@ def test_a_request_says_how_long_to_wait_for_missing_blocks(answered: None) -> N
 
 def test_details_name_the_tokens_and_the_servers(answered: None) -> None:
     details = answer_to(stop=("END",), with_details=True)[0].details
-    assert details.tokens == tuple(map(ord, "one END"))
-    assert [(hop.peer_id, hop.name, hop.blocks) for hop in details.route] == [("12D3KooW", "ana", "0:4")]
+    assert details["tokens"] == list(map(ord, "one END"))
+    assert details["route"] == [{"peer_id": "12D3KooW", "name": "ana", "blocks": "0:4"}]
 
 
 def test_an_answer_that_was_cut_says_so(answered: None) -> None:
@@ -218,7 +219,7 @@ def test_answers_are_made_at_once_and_a_wait_is_told_to_all_but_those_who_are_go
         return Completion()
 
     def gone(told: Told) -> None:
-        if isinstance(told, Waiting):
+        if isinstance(told, Sentence):
             raise BrokenPipeError
 
     monkeypatch.setattr(gateway_model, "complete", complete)
@@ -231,7 +232,7 @@ def test_answers_are_made_at_once_and_a_wait_is_told_to_all_but_those_who_are_go
         model.on_wait((Span(3, 4),))
         all_three.wait(60)
         assert first.result().text == second.result().text == ""
-    assert [type(one) for one in told] == [Begun, Waiting]
+    assert [type(one) for one in told] == [Begun, Sentence]
 
 
 def test_penalties_lower_what_the_answer_has_and_not_what_the_prompt_has() -> None:
@@ -322,7 +323,7 @@ def test_scores_cover_the_text_that_is_shown(answered: None, monkeypatch: pytest
 
 def test_a_bias_for_a_token_that_the_model_lacks_is_refused(answered: None) -> None:
     with pytest.raises(UsageError, match="token 40000, but this model has 32000"):
-        answer_to(sampling=Sampling(bias=((40000, 1.0),)))
+        answer_to(sampling=Sampling(logit_bias={40000: 1.0}))
 
 
 def test_a_model_without_a_template_goes_on_from_a_script() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from helpers.words_model import TOKEN, Words, offered, running
 from potluck_control.gateway_messages import GatewaySwarm
+from potluck_control.settings import GatewaySettings
 from potluck_gateway.answers.models import LoadedModel, Models
 from potluck_gateway.requests import BadRequestError
 from potluck_gateway.server import GatewayServer
@@ -47,7 +48,7 @@ def load() -> Loader:
 
 
 def words_of(models: Models, name: str | None) -> Sequence[str]:
-    model: Any = models.model(name)
+    model: Any = models.load(name).result().chat
     return [part.text for part in model.parts]
 
 
@@ -59,7 +60,7 @@ def test_a_name_is_that_of_the_model_and_of_the_swarm_where_an_earlier_one_has_t
         ["work"],
     ]
     with pytest.raises(BadRequestError, match="small or owner/large or small@work") as raised:
-        models.model("gpt-4")
+        models.load("gpt-4").result()
     assert (raised.value.status, raised.value.code) == (404, "model_not_found")
 
 
@@ -78,7 +79,7 @@ def test_one_that_cannot_be_loaded_is_tried_again_by_the_next_request(load: Load
     models = Models((FRIENDS,), load)
     load.failure = failure
     with pytest.raises(OSError if isinstance(failure, OSError) else SwarmError, match=str(failure)):
-        models.model(None)
+        models.load(None).result()
     load.failure = None
     assert words_of(models, None) == ["friends"]
 
@@ -86,7 +87,7 @@ def test_one_that_cannot_be_loaded_is_tried_again_by_the_next_request(load: Load
 def test_a_swarm_that_was_left_is_closed_and_its_model_is_gone(load: Loader) -> None:
     models = Models((FRIENDS, FAMILY), load)
     for name in models.names():
-        models.model(name)
+        models.load(name).result()
     models.offer((FRIENDS, WORK))
     assert load.closed == ["family"]
     assert models.names() == ["small", "small@work"]
@@ -108,8 +109,8 @@ def test_a_swarm_that_was_left_while_its_model_is_loaded_is_closed_after_that(lo
 
 def test_requests_choose_a_swarm_by_its_model(load: Loader) -> None:
     models = Models((FRIENDS, FAMILY), load)
-    first: Any = models.model(None)
-    server = GatewayServer(models, lambda key: key == TOKEN, lambda: None, max_tokens=100)
+    first: Any = models.load(None).result().chat
+    server = GatewayServer(models, lambda key: key == TOKEN, lambda: None, GatewaySettings(port=0), max_tokens=100)
     with running(server, first):
         listed = send(server, b"", path="/v1/models", method="GET")[1]["data"]
         assert [entry["id"] for entry in listed] == ["small", "owner/large"]
@@ -128,9 +129,9 @@ def test_requests_choose_a_swarm_by_its_model(load: Loader) -> None:
 
 def test_a_caller_that_leaves_while_its_model_is_loaded_frees_its_place_and_stops_nobody_else(load: Loader) -> None:
     models = Models((FRIENDS, FAMILY), load)
-    first: Any = models.model(None)
+    first: Any = models.load(None).result().chat
     load.may_load.clear()
-    server = GatewayServer(models, lambda key: key == TOKEN, lambda: None, max_tokens=100)
+    server = GatewayServer(models, lambda key: key == TOKEN, lambda: None, GatewaySettings(port=0), max_tokens=100)
     with running(server, first), ThreadPoolExecutor(1) as pool:
         with closing(asking(server, HELLO | {"model": "owner/large"})):
             until(lambda: len(load.loaded) == 2)

@@ -100,6 +100,19 @@ def test_an_answer_of_nothing_or_of_calls_alone_is_written_as_the_reference_says
     assert [[item["type"] for item in output] for output in outputs] == [["message"], ["function_call"]]
 
 
+@pytest.mark.parametrize("reason", ["length", "stop"])
+def test_a_call_that_breaks_off_is_incomplete_in_a_response(reason: str) -> None:
+    written = ResponseFormat("m", response())
+    said = written.part(call("{}")) + written.part(call('{"a": 1', ToolCall("call_2", "add", "")))
+    answer = Answer("", reason, 1, 3, calls=(ToolCall("call_1", "add", "{}"),))
+    lines = (said + written.end((answer,))).decode().splitlines()
+    events = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+    done = [event["item"]["status"] for event in events if event["type"] == "response.output_item.done"]
+    assert done == ["completed", "incomplete"]
+    assert [event["arguments"] for event in events if event["type"].endswith("arguments.done")] == ["{}"]
+    assert [item["status"] for item in events[-1]["response"]["output"]] == done
+
+
 def test_a_failed_response_ends_with_what_was_whole() -> None:
     written = ResponseFormat("m", response())
     said = written.begin() + written.part(thought("Hm")) + written.part(call("{}"))
@@ -135,7 +148,7 @@ def test_a_request_is_read_as_the_references_say() -> None:
     assert asked == ChatRequest(
         (ChatMessage("system", "Be kind."), ChatMessage("user", "a\nb")),
         max_tokens=1000,
-        sampling=Sampling(0.5, 1.0, 0, 0.1, 1.1, seed=7, bias=((3, -100.0),)),
+        sampling=Sampling(0.5, 1.0, 0, 0.1, 1.1, seed=7, logit_bias={3: -100.0}),
         stop=("END",),
         stop_tokens=(5,),
         ignores_end=True,

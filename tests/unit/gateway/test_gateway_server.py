@@ -19,7 +19,7 @@ from helpers.words_model import DETAILS, TOKEN, WAITING, Words, exchange, runnin
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_gateway import door
 from potluck_gateway.answers.answer import Answer, Embeddings, Part
-from potluck_gateway.client import CompletionOptions, ask, complete
+from potluck_gateway.client import ask, complete
 from potluck_gateway.requests import ChatMessage, ChatRequest, ContextLengthError, Prompt
 from potluck_gateway.server import GatewayServer
 
@@ -78,8 +78,8 @@ def test_an_answer_is_streamed_part_by_part(server: GatewayServer, model: Words)
 def test_a_prompt_is_completed_with_its_tokens_and_servers(server: GatewayServer, model: Words) -> None:
     parts: list[str] = []
     waits: list[str] = []
-    options = CompletionOptions(50, 0.7, seed=3, max_wait_s=7.5)
-    details = complete(ready(server), "Once", options, on_text=parts.append, on_wait=waits.append)
+    options = {"max_tokens": 50, "temperature": 0.7, "seed": 3, "max_wait_s": 7.5}
+    details = complete(ready(server), "Once", on_text=parts.append, on_wait=waits.append, **options)
     assert ("".join(parts), details) == ("Guten Tag ä", DETAILS)
     assert waits == [str(WAITING)]
     asked = model.asked[0]
@@ -252,7 +252,7 @@ def test_a_failure_before_the_first_part_has_its_own_status(
     assert (answer.status, json.loads(said)["error"]["code"]) == (status, code)
     assert bool(answer.headers["Retry-After"]) == (status == 503)
     with pytest.raises(PotluckError) as raised:  # in a command
-        complete(ready(server), "Once", CompletionOptions(5), on_text=lambda _: None)
+        complete(ready(server), "Once", on_text=lambda _: None)
     assert type(raised.value) is {400: UsageError, 500: PotluckError, 503: SwarmError}[status]
 
 
@@ -454,7 +454,7 @@ def test_a_taken_port_is_refused_and_had_at_once_when_it_is_free(model: Words) -
         assert caller.getresponse().status == 200
         with pytest.raises(UsageError, match=str(first.port)):
             server_of(model, port=first.port)
-    server_of(model, port=first.port).close()  # although the system still keeps the caller's connection
+    server_of(model, port=first.port)._socket.close()  # although the system still keeps the caller's connection
     caller.close()
 
 

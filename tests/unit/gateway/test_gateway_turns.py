@@ -260,6 +260,6 @@ def test_a_turn_is_the_same_prompt_in_every_shape_and_computes_only_what_differs
     usual: dict[Any, list[list[int]]] = {}
     for turn, shape in SHAPES:
         model = Scripted(text.tokenizer, TEMPLATES[name])
-        for cached, most in _talk(Program(SwarmChat("m", model, text, max_tokens=5000), shape), model, turn):
+        for cached, most in _talk(Program(SwarmChat(model, text, max_tokens=5000), shape), model, turn):
             assert cached == most, f"{turn.__name__}, {shape}"
         assert model.prompts == usual.setdefault(turn, model.prompts), f"{turn.__name__}, {shape}"
