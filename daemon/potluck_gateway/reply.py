@@ -19,7 +19,7 @@ from potluck_gateway.requests import BadRequestError, ContextLengthError
 
 _log = logging.getLogger(__name__)
 
-HEAD_S = 0.5  # after which a stream begins; what fails before has its own status
+HEAD_S = 0.75  # after which a stream begins; what fails before has its own status
 SILENCE_S = 5.0  # after which a stream shows a sign of life; programs give up after a minute and more
 _RETRY_AFTER_S = 15  # the client reads the directory this often
 

@@ -116,4 +116,5 @@ class ChatRequest:
     max_wait_s: float | None = None  # for blocks that nobody serves
     model: str | None = None
     ignored: tuple[str, ...] = ()  # the names of fields that were given and have no effect here
+    prepared: object = field(default=None, compare=False)  # what the model has made of it already
     owner: str = field(default="", compare=False)  # names the key with which it came, for as long as the gateway runs

@@ -221,13 +221,13 @@ class GatewayServer:
             found = model.embed(asked.texts, is_cut=asked.truncate)
             return found.num_tokens, _json(write(name, asked, found), headers=_named(asked.ignored))
 
-        ((num_tokens, response),) = await self._answering.run(name, [embedded])
+        num_tokens, response = await self._answering.run(name, embedded)
         self._metrics.note_tokens(embedding=num_tokens)
         return response
 
     async def _count_tokens(self, request: Request, body: bytes) -> Response:
         name, asked = await self._asked_for(messages.parse_message_request, request, body)
-        (count,) = await self._answering.run(name, [lambda model: model.count(asked)])
+        count = await self._answering.prepare(name, lambda model: model.count(asked))
         return _json({"input_tokens": count})
 
     async def _show(self, _: Request, body: bytes) -> Response:

@@ -56,11 +56,14 @@ class Words:
         self.may_begin.set()
         self.is_cut = threading.Event()
 
-    def answer(self, request: ChatRequest, tell: Callable[[Told], None]) -> Answer:
-        self.asked.append(request)
+    def prepare(self, request: ChatRequest) -> ChatRequest:
         self.may_accept.wait()
         if self.early_failure is not None:
             raise self.early_failure
+        return request
+
+    def answer(self, request: ChatRequest, tell: Callable[[Told], None]) -> Answer:
+        self.asked.append(request)
         tell(Begun(1))
         tell(WAITING)
         self.may_begin.wait()

@@ -36,7 +36,7 @@ class TokenScore:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that the model makes. `arguments` is a JSON object."""
+    """A call that the model makes. `arguments` is a JSON object, unless the model has broken it."""
 
     call_id: str
     name: str

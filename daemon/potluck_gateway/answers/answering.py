@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from operator import methodcaller
 from typing import Protocol, TypeVar
 
 from potluck.client.leaving import Leaving
@@ -21,6 +22,7 @@ from potluck_gateway.requests import BadRequestError, ChatRequest, Prompt
 
 R = TypeVar("R")
 _RETRY_AFTER_S = 5
+_PREPARING = 8  # prompts at a time; none has to wait for answers
 
 
 class ChatModel(Protocol):
@@ -33,6 +35,9 @@ class ChatModel(Protocol):
 
         `tell` hears of each step of the answer; an OSError from it ends the generation. Raises PotluckError.
         """
+
+    def prepare(self, request: ChatRequest) -> ChatRequest:
+        """Return a request with its prompt, which needs no server. Raises PotluckError if it cannot be answered."""
 
     def count(self, request: ChatRequest) -> int:
         """Return how many tokens the prompt of a request has. Raises PotluckError."""
@@ -52,6 +57,7 @@ class Answering:
         self._model_of = model_of
         self._at_once = at_once
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="answer")
+        self._preparing = ThreadPoolExecutor(_PREPARING, thread_name_prefix="prepare")
         self._accepted = 0
 
     @property
@@ -72,31 +78,40 @@ class Answering:
         def answered(index: int, asked: ChatRequest, chat: ChatModel) -> Answer:
             return chat.answer(asked, partial(pass_on, index=index))
 
-        works = [partial(answered, index, asked) for index, asked in enumerate(_choices(request))]
-        return tuple(await self.run(model, works, caller))
+        prompts = [request] if request.messages else [replace(request, prompts=(one,)) for one in request.prompts]
+        with self._places(len(prompts) * request.num_choices):
+            prepared = [await self.prepare(model, methodcaller("prepare", one)) for one in prompts]
+            choices = (_seeded(one, number) for one in prepared for number in range(request.num_choices))
+            works = [partial(answered, index, asked) for index, asked in enumerate(choices)]
+            return tuple(await self._run(model, works, caller))
 
-    async def run(self, model: str, works: Sequence[Work[R]], caller: Leaving | None = None) -> list[R]:
-        """Return what each of `works` returns, in threads that work for `caller`, who leaves when this ends.
+    async def prepare(self, model: str, work: Work[R]) -> R:
+        """Return what `work` returns, which needs no server, without waiting for answers. Raises what it raises."""
+        chat = await self._model_of(model)
+        return await asyncio.get_running_loop().run_in_executor(self._preparing, work, chat)
 
-        Raises what they raise, and BadRequestError if too many wait.
-        """
+    async def run(self, model: str, work: Work[R]) -> R:
+        """Return what `work` returns when its turn has come. Raises what it raises, and BadRequestError."""
+        with self._places(1):
+            return (await self._run(model, [work], Leaving()))[0]
+
+    async def _run(self, model: str, works: Sequence[Work[R]], leaving: Leaving) -> list[R]:
+        """Return what each of `works` returns, in threads that work for a caller, who leaves when this ends."""
 
         def work_for_caller(work: Work[R]) -> R:
             with leaving.working():
                 return work(chat)
 
-        leaving = caller or Leaving()
         futures: list[asyncio.Future[R]] = []
-        with self._places(len(works)):
-            try:
-                chat = await self._model_of(model)
-                loop = asyncio.get_running_loop()
-                futures = [loop.run_in_executor(self._threads, work_for_caller, work) for work in works]
-                return await asyncio.gather(*futures)
-            finally:
-                leaving.leave()
-                for future in futures:
-                    future.cancel()  # those that have not begun
+        try:
+            chat = await self._model_of(model)
+            loop = asyncio.get_running_loop()
+            futures = [loop.run_in_executor(self._threads, work_for_caller, work) for work in works]
+            return await asyncio.gather(*futures)
+        finally:
+            leaving.leave()
+            for future in futures:
+                future.cancel()  # those that have not begun
 
     @contextmanager
     def _places(self, count: int) -> Iterator[None]:
@@ -114,13 +129,7 @@ class Answering:
             self._accepted -= count
 
 
-def _choices(request: ChatRequest) -> list[ChatRequest]:
-    """Return a request for each answer, in their order. Each choice of a prompt draws from a seed of its own."""
-    prompts = [replace(request, prompts=(prompt,)) for prompt in request.prompts]
-    asked = [request] if request.messages else prompts
-    return [_seeded(one, number) for one in asked for number in range(request.num_choices)]
-
-
 def _seeded(request: ChatRequest, number: int) -> ChatRequest:
+    """Return the request for a choice, which draws from a seed of its own."""
     seed = request.sampling.seed
     return request if seed is None else replace(request, sampling=replace(request.sampling, seed=seed + number))

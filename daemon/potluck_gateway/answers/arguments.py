@@ -50,6 +50,10 @@ class JsonArguments:
     def json(self) -> str:
         return "".join(self._made)
 
+    def add(self, text: str) -> None:
+        """Add what follows a break, as it is."""
+        self._made.append(text)
+
     def read(self, text: str) -> tuple[str, int]:
         """Return new JSON, and how many letters of `text` it was made of. The others have to come again, with more."""
         num_made, place, size = len(self._made), 0, 1
@@ -142,16 +146,15 @@ class PairArguments(JsonArguments):
         if self._quote:
             return "", end - place
         value, self._value = self._value, ""
-        return json.dumps(typed(value, self._schema)), end - place
+        return typed(value, self._schema), end - place
 
 
-def typed(text: str, schema: object) -> object:
-    """Return a value that was written as plain text: a text stays one, others are JSON or as Python has them."""
-    if "string" in _kinds(schema) and text not in ("null", "None"):
-        return text
+def typed(text: str, schema: object) -> str:
+    """Return JSON of a value that was written as plain text: of a text, or of what is JSON or as Python has it."""
     whole, reader = f"[{text.strip()}]", JsonArguments(NOTHING)
-    is_one = reader.read(whole)[1] == len(whole) and reader.is_whole and len(reader.value) == 1
-    return reader.value[0] if is_one else text
+    is_text = "string" in _kinds(schema) and text not in ("null", "None")
+    is_one = not is_text and reader.read(whole)[1] == len(whole) and reader.is_whole and len(reader.value) == 1
+    return reader.json[1:-1] if is_one else json.dumps(text, ensure_ascii=False)
 
 
 def _kinds(schema: object) -> set[object]:

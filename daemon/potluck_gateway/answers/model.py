@@ -52,8 +52,8 @@ class SwarmChat:
 
     def answer(self, request: ChatRequest, tell: Callable[[Told], None]) -> Answer:
         """Answer a request of messages or of one prompt. Raises PotluckError, and what `tell` raises."""
-        request = self._thoughts.restored(request)
-        prepared = self._prompts.prepare(request)
+        prepared = self.prepare(request).prepared
+        assert isinstance(prepared, Prepared)
         max_tokens = self._room(request, prepared.tokens)
         tokens: list[int] = prepared.tokens[0].tolist()
         grammar = self._grammar(request, prepared)
@@ -110,6 +110,14 @@ class SwarmChat:
             made.times_s[-1] - made.times_s[0] if made.times_s else 0.0,
         )
 
+    def prepare(self, request: ChatRequest) -> ChatRequest:
+        """Return a request of messages or of one prompt with its tokens. Raises PotluckError."""
+        if request.prepared is not None:
+            return request
+        prepared = self._prompts.prepare(self._thoughts.restored(request))
+        check_length(prepared.tokens, self._model.config)
+        return replace(request, prepared=prepared)
+
     def count(self, request: ChatRequest) -> int:
         """Return how many tokens the prompt of a request has. Raises PotluckError."""
         return int(self._prompts.prepare(self._thoughts.restored(request)).tokens.shape[1])
@@ -119,7 +127,7 @@ class SwarmChat:
         vectors, num_tokens = [], 0
         with torch.inference_mode():
             for text in texts:
-                tokens = self._prompts.prepare(ChatRequest(prompts=(text,))).tokens  # [1, tokens]
+                tokens = self._prompts.encode(text, is_cut=is_cut)  # [1, tokens]
                 if is_cut and self.facts.context_length is not None:
                     tokens = tokens[:, : self.facts.context_length - 1]
                 check_length(tokens, self._model.config)
@@ -138,7 +146,6 @@ class SwarmChat:
 
     def _room(self, request: ChatRequest, tokens: torch.Tensor) -> int:
         """Return how many tokens the answer may have: as many as are wanted, within positions and servers' memory."""
-        check_length(tokens, self._model.config)
         length = int(tokens.shape[1])
         wanted = self.facts.max_tokens if request.max_tokens is None else request.max_tokens
         served = self._model.longest_session()  # 0: not all blocks are served just now

@@ -25,7 +25,7 @@ from potluck_gateway.answers import forms
 from potluck_gateway.answers.completion import Text
 from potluck_gateway.answers.forms import GENERIC, PLAIN, Form, form_of, opens_thinking
 from potluck_gateway.answers.templates import BoundedRenderer
-from potluck_gateway.requests import ChatMessage, ChatRequest
+from potluck_gateway.requests import ChatMessage, ChatRequest, Prompt
 
 _FEW_LETTERS = 4  # of a token; a longer text may be too long
 _BETWEEN = "\n\n"  # texts that become one message
@@ -59,14 +59,14 @@ class Prompts:
         """Return the prompt of a request with one prompt or with messages. Raises UsageError."""
         if not request.messages:
             (given,) = request.prompts
-            return Prepared(self._text.encode(given) if isinstance(given, str) else self._checked(given))
+            return Prepared(self.encode(given))
         if reserved := sorted(_RESERVED & request.template_kwargs.keys()):
             raise UsageError(f"chat_template_kwargs cannot set {', '.join(reserved)}")
         template = self._template(has_tools=request.tools is not None)
         if template is not None:
             return self._rendered(request, template)
         rendered = plain_prompt(_without_tools(request), continues=request.continues)
-        return Prepared(self._text.encode(rendered), GENERIC)
+        return Prepared(self.encode(rendered), GENERIC)
 
     @property
     def thinks(self) -> bool:
@@ -97,19 +97,26 @@ class Prompts:
             if all(text in rendered or dumps(text, ensure_ascii=False)[1:-1] in rendered for text in needed):
                 form = known if is_native else replace(known, calls=GENERIC.calls)
                 is_opened = not request.continues and opens_thinking(form, rendered)
-                return Prepared(self._encoded(rendered), form, is_opened)
+                return Prepared(self.encode(rendered, is_rendered=True), form, is_opened)
         raise first or UsageError("the model's chat template leaves out a part of this conversation")
 
-    def _encoded(self, rendered: str) -> torch.Tensor:
-        """Return `Prepared.tokens`."""
-        most = len(rendered) if self._max_tokens is None else self._max_tokens
+    def encode(self, prompt: Prompt, *, is_rendered: bool = False, is_cut: bool = False) -> torch.Tensor:
+        """Return `Prepared.tokens` of a text, or of tokens. Raises UsageError for none and for unknown ones.
+
+        Args:
+            is_rendered: the text has its first special token already.
+            is_cut: of a text that is far too long, return the first tokens, more than the model takes.
+        """
+        if not isinstance(prompt, str):
+            return self._checked(prompt)
+        most = len(prompt) if self._max_tokens is None else self._max_tokens
         size = most * _FEW_LETTERS
         while True:
-            tokens = self._text.encode(rendered[:size], is_rendered=True)
-            if size >= len(rendered):
+            tokens = self._text.encode(prompt[:size], is_rendered=is_rendered)
+            if size >= len(prompt) or (is_cut and tokens.shape[1] > most):
                 return tokens
             if tokens.shape[1] > most:
-                return torch.empty(1, tokens.shape[1] * len(rendered) // size, dtype=torch.int64, device="meta")
+                return torch.empty(1, tokens.shape[1] * len(prompt) // size, dtype=torch.int64, device="meta")
             size *= 2
 
     def _template(self, *, has_tools: bool) -> str | None:

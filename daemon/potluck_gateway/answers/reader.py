@@ -218,7 +218,7 @@ class Reader:
         """Read a call up to its arguments."""
         at = self._layout
         place = len((at.lead.match(self._rest) or [""])[0])
-        head = at.head.match(self._rest, place)
+        head = at.head.match(self._rest, place) if self._scanned < _HEAD_LETTERS else None
         if head is None:
             yield from self._reorder(place)
             return
@@ -246,10 +246,10 @@ class Reader:
         if self._arguments.is_whole:
             call = self._arguments.value
             name, given = call.get("name", call.get("tool_name")), call.get("arguments", call.get("parameters")) or {}
-            given = typed(given, None) if isinstance(given, str) else given
+            given = json.loads(typed(given, None)) if isinstance(given, str) else given
             if name in list(self._tools) and isinstance(given, dict):
                 ordered = f'{{"name": "{name}", "arguments": {json.dumps(given)}}}'
-                self._rest = ordered + rest[self._scanned :]
+                self._rest, self._scanned = ordered + rest[self._scanned :], 0
                 yield from self._begin()
                 return
         is_over = is_over or self._arguments.is_whole or self._arguments.is_broken
@@ -276,13 +276,28 @@ class Reader:
         if piece:
             yield Part(piece, kind=Kind.CALL, call=self._call)
         if self._arguments.is_whole:
-            self.calls = (*self.calls, replace(self._call, arguments=self._arguments.json))
-            self._strips, self._has_said, self._is_closed = _BLANKS, True, False
-            self._state = _State.TEXT if self._layout.headers else _State.BETWEEN
+            self._end_call()
         elif self._is_last and self._is_cut:
             self._rest = ""
         elif self._is_last or self._arguments.is_broken:
-            yield from self._give_up()
+            yield from self._break_off()
+
+    def _break_off(self) -> Iterator[Part]:
+        """Pass on the rest of broken arguments as it is. The call stands: whoever follows has begun it already."""
+        end = self._layout.ends.search(self._rest)
+        size = end.start() if end else len(self._rest) if self._is_last else max(0, len(self._rest) - _MOST_BLANKS)
+        piece = plain(self._rest[:size])
+        self._arguments.add(piece)
+        self._read(size)
+        if piece:
+            yield Part(piece, kind=Kind.CALL, call=self._call)
+        if end or self._is_last:
+            self._end_call()
+
+    def _end_call(self) -> None:
+        self.calls = (*self.calls, replace(self._call, arguments=self._arguments.json))
+        self._strips, self._has_said, self._is_closed = _BLANKS, True, False
+        self._state = _State.TEXT if self._layout.headers else _State.BETWEEN
 
     def _look_on(self) -> Iterator[Part]:
         """Go on after the arguments of a call: to its end, to the next one, or to text."""

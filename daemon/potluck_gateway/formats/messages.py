@@ -14,7 +14,7 @@ from msgspec import Meta, Struct, field
 from potluck.sentences import Sentence
 from potluck_gateway.answers.answer import Answer, Answers, Begun, Kind, Part
 from potluck_gateway.formats import fields
-from potluck_gateway.formats.history import History
+from potluck_gateway.formats.history import History, arguments_of
 from potluck_gateway.formats.writing import Block, BlockFormat, event, new_id
 from potluck_gateway.requests import BadRequestError, ChatRequest
 
@@ -169,7 +169,7 @@ class MessageFormat(BlockFormat):
 def _content(block: Block) -> dict[str, Any]:
     """Return the block as far as it has come, but a call's arguments only as a whole."""
     if block.call is not None:
-        given = json.loads(block.text or "{}")
+        given = json.loads(arguments_of(block.text))
         return {"type": "tool_use", "id": block.call.call_id, "name": block.call.name, "input": given}
     if block.kind is Kind.THINKING:
         return {"type": "thinking", "thinking": block.text, "signature": _SIGNATURE if block.parts else ""}

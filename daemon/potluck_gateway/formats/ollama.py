@@ -18,7 +18,7 @@ from msgspec import field
 from potluck.sentences import Sentence
 from potluck_gateway.answers.answer import Answer, Answers, Kind, ModelFacts, Part, TokenScore
 from potluck_gateway.formats import fields
-from potluck_gateway.formats.history import History
+from potluck_gateway.formats.history import History, arguments_of
 from potluck_gateway.formats.writing import LINES, AnswerFormat, chat_scores, dumps
 from potluck_gateway.requests import ANY_OBJECT, BadRequestError, ChatMessage, ChatRequest
 
@@ -170,6 +170,7 @@ def _line(value: dict[str, Any]) -> bytes:
 
 def _calls(answer: Answer) -> list[dict[str, Any]]:
     return [
-        {"id": call.call_id, "function": {"index": n, "name": call.name, "arguments": json.loads(call.arguments)}}
+        {"id": call.call_id, "function": {"index": n, "name": call.name, "arguments": given}}
         for n, call in enumerate(answer.calls)
+        for given in [json.loads(arguments_of(call.arguments))]
     ]

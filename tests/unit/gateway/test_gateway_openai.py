@@ -10,6 +10,8 @@ from helpers.words_model import TOKEN, call, thought
 from potluck_gateway.answers.answer import Answer, Likely, TokenScore, ToolCall
 from potluck_gateway.formats.chat import ChatFormat, parse_chat
 from potluck_gateway.formats.completions import CompletionFormat, parse_completion
+from potluck_gateway.formats.messages import MessageFormat
+from potluck_gateway.formats.ollama import OllamaFormat
 from potluck_gateway.formats.responses import ResponseFormat, parse_response_request
 from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, Sampling
 from potluck_gateway.server import GatewayServer
@@ -111,6 +113,15 @@ def test_a_call_that_breaks_off_is_incomplete_in_a_response(reason: str) -> None
     assert done == ["completed", "incomplete"]
     assert [event["arguments"] for event in events if event["type"].endswith("arguments.done")] == ["{}"]
     assert [item["status"] for item in events[-1]["response"]["output"]] == done
+
+
+def test_a_call_that_the_model_broke_is_told_as_it_is_and_as_an_object_where_a_format_needs_one() -> None:
+    answers = (Answer("", "tool_calls", 1, 1, calls=(ToolCall("c", "add", '{"a" 1}'),)),)
+    said = ChatFormat("m", chat()).whole(answers)["choices"][0]["message"]["tool_calls"][0]
+    assert said["function"]["arguments"] == '{"a" 1}'
+    assert MessageFormat("m", chat()).whole(answers)["content"][0]["input"] == {"arguments": '{"a" 1}'}
+    said = OllamaFormat("m", chat(), is_chat=True).whole(answers)["message"]["tool_calls"][0]
+    assert said["function"]["arguments"] == {"arguments": '{"a" 1}'}
 
 
 def test_a_failed_response_ends_with_what_was_whole() -> None:

@@ -20,7 +20,7 @@ from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_gateway import door
 from potluck_gateway.answers.answer import Answer, Embeddings, Part
 from potluck_gateway.client import ask, complete
-from potluck_gateway.requests import ChatMessage, ChatRequest, ContextLengthError, Prompt
+from potluck_gateway.requests import ChatMessage, ContextLengthError, Prompt
 from potluck_gateway.server import GatewayServer
 
 from potluck.client.leaving import ends_with_caller
@@ -316,10 +316,6 @@ class Blocked(Words):
         self._wait()
         return Embeddings(([1.0],), 1)
 
-    def count(self, request: ChatRequest) -> int:
-        self._wait()
-        return 1
-
     def _wait(self) -> None:
         if not self.is_blocked.is_set():
             is_over = threading.Event()
@@ -333,7 +329,6 @@ class Blocked(Words):
     ("path", "body"),
     [
         *((CHAT, HELLO), (CHAT, HELLO | {"stream": True}), ("/v1/embeddings", {"input": "Hello"})),
-        ("/v1/messages/count_tokens", HELLO | {"model": "words"}),
     ],
 )
 def test_a_client_that_goes_away_while_servers_compute_frees_its_place(path: str, body: dict[str, Any]) -> None:
@@ -348,14 +343,15 @@ def test_a_client_that_goes_away_while_servers_compute_frees_its_place(path: str
 
 def test_a_caller_that_leaves_while_others_are_answered_is_forgotten() -> None:
     model = Words("Guten ", "Tag")
-    model.may_accept.clear()
+    model.may_begin.clear()
     with running(server_of(model, at_once=1), model) as server, ThreadPoolExecutor(1) as pool:
         first = pool.submit(send, server, HELLO)
         until(lambda: bool(model.asked))
+        assert send(server, HELLO | {"model": "words"}, path="/v1/messages/count_tokens") == (200, {"input_tokens": 1})
         with closing(asking(server)):
             until(lambda: server._answering.num_waiting == 1)
         until(lambda: server._answering.num_waiting == 0)
-        model.may_accept.set()
+        model.may_begin.set()
         model.may_end.set()
         assert first.result()[0] == 200
         assert send(server, HELLO)[0] == 200
