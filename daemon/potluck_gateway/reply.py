@@ -95,13 +95,16 @@ def refusal(error: Exception) -> BadRequestError:
 @asynccontextmanager
 async def while_connected(receive: Receive) -> AsyncIterator[None]:
     """Run the block, and end it when the program that asked is gone."""
-    with suppress(TimeoutError):
+    try:
         async with asyncio.timeout(None) as end:
             watch = asyncio.create_task(_end_when_gone(receive, end))
             try:
                 yield
             finally:
                 watch.cancel()
+    except TimeoutError:
+        if not end.expired():  # it came from the block
+            raise
 
 
 async def _end_when_gone(receive: Receive, end: asyncio.Timeout) -> None:

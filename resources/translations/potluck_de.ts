@@ -2957,10 +2957,6 @@
         <translation>das Gateway wird nicht verstanden: {why}</translation>
     </message>
     <message>
-        <source>the gateway refused the request</source>
-        <translation>das Gateway hat die Anfrage abgelehnt</translation>
-    </message>
-    <message>
         <source>the hub answered {number}</source>
         <translation>der Hub antwortete mit {number}</translation>
     </message>

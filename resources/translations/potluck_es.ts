@@ -2957,10 +2957,6 @@
         <translation>no se entiende la pasarela: {why}</translation>
     </message>
     <message>
-        <source>the gateway refused the request</source>
-        <translation>la pasarela rechazó la petición</translation>
-    </message>
-    <message>
         <source>the hub answered {number}</source>
         <translation>el hub respondió {number}</translation>
     </message>
