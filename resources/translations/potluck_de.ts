@@ -3057,6 +3057,10 @@
         <translation>In {file}:</translation>
     </message>
     <message>
+        <source>ask it for the other swarm&apos;s model, or: potluck gateway stop</source>
+        <translation>frage es nach dem Modell des anderen Schwarms, oder: potluck gateway stop</translation>
+    </message>
+    <message>
         <source>gateway</source>
         <translation>Gateway</translation>
     </message>
@@ -3071,6 +3075,10 @@
     <message>
         <source>port {number} (gateway.port) is taken by {holder}</source>
         <translation>Port {number} (gateway.port) ist belegt von {holder}</translation>
+    </message>
+    <message>
+        <source>the gateway stays for the swarm {name}</source>
+        <translation>das Gateway bleibt für den Schwarm {name}</translation>
     </message>
     <message>
         <source>the invite has expired</source>

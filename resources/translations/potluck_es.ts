@@ -3057,6 +3057,10 @@
         <translation>En {file}:</translation>
     </message>
     <message>
+        <source>ask it for the other swarm&apos;s model, or: potluck gateway stop</source>
+        <translation>pídale el modelo del otro enjambre, o: potluck gateway stop</translation>
+    </message>
+    <message>
         <source>gateway</source>
         <translation>pasarela</translation>
     </message>
@@ -3071,6 +3075,10 @@
     <message>
         <source>port {number} (gateway.port) is taken by {holder}</source>
         <translation>el puerto {number} (gateway.port) está ocupado por {holder}</translation>
+    </message>
+    <message>
+        <source>the gateway stays for the swarm {name}</source>
+        <translation>la pasarela se queda para el enjambre {name}</translation>
     </message>
     <message>
         <source>the invite has expired</source>

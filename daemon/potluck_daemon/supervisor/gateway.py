@@ -23,7 +23,7 @@ from potluck.errors import PotluckError
 from potluck.p2p.runtime_dir import remove_dead
 from potluck.protocol.codec import decode, encode
 from potluck.protocol.swarm import Swarm
-from potluck.sentences import NOTHING, Sentence, sentence
+from potluck.sentences import NOTHING, Sentence, sentence, verbatim
 from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.child import Child, started
 from potluck_daemon.configuration import Configuration
@@ -89,6 +89,11 @@ class Gateway:
         self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step=step)
         self._task = start_task(self._life(opening))
 
+    def go_on(self) -> GatewayStatus:
+        """Return the status of the one that runs, without what `fail` has said of it."""
+        self._status = structs.replace(self._status, notice=self._notice if self._status.url else NOTHING)
+        return self.status
+
     def fail(self, problem: Sentence) -> None:
         """Say why none can be started, although one should."""
         if problem not in (self._status.problem, self._status.notice):
@@ -125,9 +130,11 @@ class Gateway:
         return self._task is None or self._task.done()
 
     async def stop(self) -> None:
-        await cancel_and_wait(self._task)
-        self._task, self.port = None, 0
-        self._status = GatewayStatus(GatewayState.STOPPED)
+        task = self._task
+        await cancel_and_wait(task)
+        if self._task is task:  # else another one has been started meanwhile
+            self._task, self.port = None, 0
+            self._status = GatewayStatus(GatewayState.STOPPED)
 
     async def _life(self, opening: Opening) -> None:
         """Run the process to its end."""
@@ -174,8 +181,9 @@ class Gateway:
         """Tell the process what to open, or end it if there is nothing."""
         try:
             wanted = await opening()
-        except PotluckError as error:
-            self._status = structs.replace(self._status, problem=error.whole)
+        except (PotluckError, OSError) as error:
+            why = error.whole if isinstance(error, PotluckError) else verbatim(str(error))
+            self._status = structs.replace(self._status, problem=why)
             child.kill()
             return
         distrusted = tuple(sorted(self._distrusted))

@@ -44,6 +44,7 @@ class GatewayTopic(Topic):
         self._gateway = parts.gateway
         self._changing = asyncio.Lock()  # held to start or stop it
         self._tries, self._retry_at = 0, 0.0  # Unix; infinite: its user stopped it, whatever the environment says
+        self._is_kept = False  # by the settings, when they were last looked at
 
     @property
     def notice(self) -> Sentence:
@@ -54,6 +55,9 @@ class GatewayTopic(Topic):
         gateway, wanted = self._gateway, self._configuration.settings.gateway
         if gateway.status.url and now > self._retry_at + STABLE_S:
             self._tries = 0
+        if wanted.start_with_daemon and not self._is_kept:  # since now, by whatever changes settings
+            self._retry_at = 0.0
+        self._is_kept = wanted.start_with_daemon
         if not gateway.is_over:
             self.tasks.start(self._tell_swarms())
         elif (wanted.start_with_daemon or gateway.port) and now >= self._retry_at:
@@ -63,7 +67,7 @@ class GatewayTopic(Topic):
 
     async def _start_again(self, swarm: str) -> None:
         try:
-            await self._open(swarm)
+            await self._open(swarm, by_itself=True)
         except PotluckError as error:
             self._gateway.fail(error.whole)
             self._tries = max(self._tries - 1, 0)  # no process was started, so trying again costs little
@@ -74,6 +78,7 @@ class GatewayTopic(Topic):
         self._tries, self._retry_at = 0, 0.0
         if params.stays:
             await self._keep(params.swarm)
+            self._is_kept = True
         return await self._open(params.swarm)
 
     async def _keep(self, swarm: str) -> None:
@@ -87,16 +92,22 @@ class GatewayTopic(Topic):
                 {"gateway.start_with_daemon": True, "gateway.swarm": name or None, "gateway.port": port}
             )
 
-    async def _open(self, swarm: str) -> GatewayStatus:
+    async def _open(self, swarm: str, *, by_itself: bool = False) -> GatewayStatus:
         async with self._changing:
             configuration, gateway, status = self._configuration, self._gateway, self._gateway.status
+            if by_itself and self._retry_at == math.inf:  # its user stopped it meanwhile
+                return status
             settings, wanted = configuration.settings, configuration.settings.gateway
-            membership = configuration.find(swarm or wanted.swarm)
+            kept = wanted.swarm if wanted.swarm in configuration.swarms.load() else ""  # it may have been left
+            membership = configuration.find(swarm or kept)
             name, model = membership.swarm.name, membership.swarm.model
             meant = gateway_url(wanted.address, wanted.port) if gateway.stays and wanted.port else status.url
             is_same = (status.swarm, status.model, status.url or meant) == (name, model, meant)
             if is_same and not gateway.is_over:
-                return status
+                return gateway.go_on()
+            if gateway.stays and not gateway.is_over and name != status.swarm:
+                text = sentence("the gateway stays for the swarm {name}", name=status.swarm)
+                raise UsageError(text, hint=sentence("ask it for the other swarm's model, or: potluck gateway stop"))
             listening, notice = self._listening(wanted, stays=configuration.keeps_gateway(name))
             if not (configuration.serves(name) and self._supervisor.is_starting):
                 self._offer(membership)  # refuses a swarm that nobody can find
@@ -187,13 +198,14 @@ class GatewayTopic(Topic):
     @answers(gateway.STOP)
     async def _stop(self, _: Empty) -> GatewayStatus:
         """End the gateway, which no longer stays, and its token."""
+        self._retry_at = math.inf
         async with self._changing:
-            self._retry_at = math.inf
             await self._gateway.stop()
-        if self._configuration.settings.gateway.start_with_daemon:
-            await self._configuration.change({"gateway.start_with_daemon": None, "gateway.swarm": None})
-        self._parts.memory.keep(gateway_token="")
-        return self._gateway.status
+            if self._configuration.settings.gateway.start_with_daemon:
+                await self._configuration.change({"gateway.start_with_daemon": None, "gateway.swarm": None})
+            self._is_kept = self._configuration.settings.gateway.start_with_daemon
+            self._parts.memory.keep(gateway_token="")
+            return self._gateway.status
 
     @answers(gateway.STATUS)
     async def _status(self, _: Empty) -> GatewayStatus:

@@ -120,7 +120,7 @@ class Answering:
         if count > most:
             raise BadRequestError(f"a request may have {most} answers, its prompts times n")
         if self._accepted + count > most:
-            text = f"{self._accepted} requests are waiting already: try again soon"
+            text = f"{self._accepted} requests are being answered or wait: try again soon"
             raise BadRequestError(text, 429, "rate_limit_exceeded", retry_after_s=_RETRY_AFTER_S)
         self._accepted += count
         try:

@@ -16,7 +16,7 @@ from potluck_gateway.answers.forms import NEVER
 
 OPEN, SHUT = "\ufdd0", "\ufdd1"  # around a token of its own; they are no letters, so no text has them
 _UNMARKED = str.maketrans("", "", OPEN + SHUT + NEVER)
-NOTHING = re.compile("(?!)")
+NO_MATCH = re.compile("(?!)")
 _MOST_BETWEEN = 512  # letters between the values of arguments, in which one begins
 _LONGEST_TAG = 64
 _MARKS = rf"{{}}\[\],:\"'<{OPEN}"  # what ends a word
@@ -24,6 +24,7 @@ _OUTSIDE = re.compile(
     rf"[ \t\r\n,:]+|(?P<begin>[{{\[])|(?P<end>[}}\]])|(?P<word>[^\s{_MARKS}]+)(?=(?P<key>\s*:)|\s+\S|[{_MARKS}])"
 )
 _JSON_WORD = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
+_ESCAPED = '"\\/bfnrtu'  # what may follow a backslash in JSON
 _OTHER_WORDS = {"True": "true", "False": "false", "None": "null", "NaN": "null"}
 
 
@@ -32,7 +33,7 @@ class JsonArguments:
 
     Attributes:
         is_whole, is_broken: nothing more is read.
-        json: what was made so far. `value`: what it says once it is whole.
+        json: what was made so far. `value`: what it says once it is whole; None if a model has written no JSON.
     """
 
     is_whole = is_broken = False
@@ -65,7 +66,7 @@ class JsonArguments:
             try:
                 self.value = json.loads(self.json)
             except (ValueError, RecursionError):
-                self.is_whole, self.is_broken = False, True
+                self.value = None
         return "".join(self._made[num_made:]), place
 
     def _inside(self, text: str, place: int) -> tuple[str, int]:
@@ -76,7 +77,10 @@ class JsonArguments:
             self._quote = ""
             return '"', len(found[0])
         self.is_broken = self._ends.match(text, place) is not None and found[0][0] == OPEN
-        return found["escape"] or escaped(found[0]), len(found[0])
+        escape = found["escape"]
+        if escape and escape[1] not in _ESCAPED:  # as in other languages
+            return "'" if escape[1] == "'" else escaped(escape), len(escape)
+        return escape or escaped(found[0]), len(found[0])
 
     def _outside(self, text: str, place: int) -> tuple[str, int]:
         found = _OUTSIDE.match(text, place)
@@ -104,13 +108,22 @@ class JsonArguments:
 class PairArguments(JsonArguments):
     """Reads pairs of a key and a text, which the tool's schema types, up to a tag that ends the call."""
 
-    def __init__(self, begins: re.Pattern[str], end: str, over: re.Pattern[str], schemas: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        begins: re.Pattern[str],
+        end: str,
+        over: re.Pattern[str],
+        following: tuple[str, ...],
+        schemas: Mapping[str, object],
+    ) -> None:
         """Begin.
 
         Args:
             begins: of a value, with its `key`, or `over`: what ends the call.
             end: of a value, with the white space that may come before it. `over`: what no value has.
+            following: what may follow an end; elsewhere it is a part of a text.
         """
+        self._following = following
         self._tags = (end, end.strip())
         super().__init__(re.compile(f"{any_of(self._tags).pattern}|(?P<over>{over.pattern})"))
         self._begins = begins
@@ -135,8 +148,15 @@ class PairArguments(JsonArguments):
         return f"{between}{json.dumps(key, ensure_ascii=False)}: " + '"' * self._is_text, found.end() - place
 
     def _inside(self, text: str, place: int) -> tuple[str, int]:
-        found = self._ends.search(text, place)
-        end = len(text) - held(text[place:], self._tags) if found is None else found.start()
+        found, end = None, len(text) - held(text[place:], self._tags)
+        for tag in self._ends.finditer(text, place):
+            after = text[tag.end() :].lstrip()
+            if tag["over"] or after.startswith(self._following):
+                found, end = tag, tag.start()
+                break
+            if any(one.startswith(after) for one in self._following):  # it may turn out to be the end
+                end = tag.start()
+                break
         piece = plain(text[place:end])
         if found is not None:
             end, self._quote, self.is_broken = found.end(), "", bool(found["over"])
@@ -151,9 +171,9 @@ class PairArguments(JsonArguments):
 
 def typed(text: str, schema: object) -> str:
     """Return JSON of a value that was written as plain text: of a text, or of what is JSON or as Python has it."""
-    whole, reader = f"[{text.strip()}]", JsonArguments(NOTHING)
+    whole, reader = f"[{text.strip()}]", JsonArguments(NO_MATCH)
     is_text = "string" in _kinds(schema) and text not in ("null", "None")
-    is_one = not is_text and reader.read(whole)[1] == len(whole) and reader.is_whole and len(reader.value) == 1
+    is_one = not is_text and reader.read(whole)[1] == len(whole) and reader.value is not None and len(reader.value) == 1
     return reader.json[1:-1] if is_one else json.dumps(text, ensure_ascii=False)
 
 
@@ -186,14 +206,14 @@ def held(text: str, tags: Iterable[str]) -> int:
 
 def any_of(texts: Iterable[str]) -> re.Pattern[str]:
     """Return a pattern of any of these texts, the longest one first; of nothing if there are none."""
-    return re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True))) or NOTHING.pattern)
+    return re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True))) or NO_MATCH.pattern)
 
 
 @cache
 def _inside(quote: str) -> re.Pattern[str]:
     """Return a pattern of what comes next in a text: its end, a token, an escape or plain letters."""
     first, rest, has_escapes = re.escape(quote[0]), re.escape(quote[1:]), len(quote) == 1
-    escape = rf"\\u[^{OPEN}]{{4}}|\\[^u{OPEN}]" if has_escapes else NOTHING.pattern
+    escape = rf"\\u[^{OPEN}]{{4}}|\\[^u{OPEN}]" if has_escapes else NO_MATCH.pattern
     letters = rf"[^{first}{OPEN}" + r"\\" * has_escapes + "]+"
     uncertain = rf"{first}(?!{rest})(?=.{{{len(quote) - 1}}})"
     return re.compile(

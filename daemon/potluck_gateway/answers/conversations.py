@@ -11,6 +11,7 @@ thinking, with other ids, with other white space around a text.
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections import OrderedDict
@@ -29,6 +30,7 @@ from potluck_gateway.requests import ChatMessage, ChatRequest
 MAX_KEPT = 16  # as many agents as may work for one person at once; servers move idle sessions out of their way
 KEEP_S = 300.0  # people who read and write an answer take less
 _MARK_BYTES = 16
+_log = logging.getLogger(__name__)
 _MOST_THOUGHTS = 512
 
 
@@ -83,7 +85,11 @@ class Conversations:
             opened = self._model.session(max_length=room, max_wait_s=terms[1], together=True, sharing=terms[0])
             found = Conversation(opened.__enter__(), opened, room, terms, prompt)
         else:
-            found.session.rewind(min(shared, len(prompt) - 1))
+            try:
+                found.session.rewind(min(shared, len(prompt) - 1))
+            except BaseException:
+                found.close()
+                raise
         found.tokens, found.mark = prompt, marks[-1] if marks else None
         return found
 
@@ -107,7 +113,10 @@ class Conversations:
             old = [one for one in self._kept if one not in young]
             self._kept = young
         for conversation in old:
-            conversation.close()
+            try:
+                conversation.close()
+            except Exception:
+                _log.exception("an old session cannot be closed")
 
     def _tend(self) -> None:
         """Close each session when its time has come, until none is kept."""

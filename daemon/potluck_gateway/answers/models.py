@@ -85,7 +85,8 @@ class Models:
             future.set_result(self._load(swarm))
         except Exception as error:
             with self._lock:
-                self._loaded.pop(swarm.identity, None)
+                if self._loaded.get(swarm.identity) is future:  # else it was left and joined again
+                    del self._loaded[swarm.identity]
             future.set_exception(SwarmError(error.whole) if isinstance(error, PotluckError) else error)
 
 

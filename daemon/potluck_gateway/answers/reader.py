@@ -69,6 +69,7 @@ class _Layout:
             pattern = _spaced(begin).replace("KEY", r'(?P<key>[^<>"]{1,128})[^<>]{0,64}')
             self.pairs = re.compile(rf"{pattern}{line_end}|(?P<over>{self.ends.pattern})")
             self.pair_end = end.removesuffix("\n")
+            self.following = (begin.partition("KEY")[0], *ends, _OVER)
             skipped = r'[\s">]*(?=[^\s">])'
         known = f"({any_of(names).pattern})"
         self.recipient = re.compile(rf"to=(?:functions\.)?{known}(?![\w.-])")
@@ -227,7 +228,7 @@ class Reader:
         if at.pairs is not None and self._rest[head.end()] != "{":  # some write JSON
             listed = self._tools[name].parameters.get("properties")
             schemas = listed if isinstance(listed, dict) else {}
-            self._arguments = PairArguments(at.pairs, at.pair_end, at.never, schemas)
+            self._arguments = PairArguments(at.pairs, at.pair_end, at.never, at.following, schemas)
         is_new = given is not None and given[0] not in (one.call_id for one in self.calls)
         call_id = given[0] if given is not None and is_new else f"call_{secrets.token_hex(12)}"
         self._state, self._call = _State.CALL, ToolCall(call_id, name, "")
@@ -243,7 +244,7 @@ class Reader:
             self._scanned += self._arguments.read(rest[self._scanned :])[1]
         elif len(rest) > _HEAD_LETTERS or at.ends.search(rest):
             is_over = True
-        if self._arguments.is_whole:
+        if self._arguments.value is not None:
             call = self._arguments.value
             name, given = call.get("name", call.get("tool_name")), call.get("arguments", call.get("parameters")) or {}
             given = json.loads(typed(given, None)) if isinstance(given, str) else given

@@ -7,6 +7,7 @@ change the meaning of the answer is declared in `Refused`, unless it is empty.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -114,12 +115,19 @@ Choice = Literal["none", "auto", "required"] | Named
 def parse_object(body: bytes) -> dict[str, Any]:
     """Read a JSON object. Halves of surrogate pairs, which no text may have, become question marks."""
     try:
-        asked = json.loads(body.decode("utf-8-sig", "replace"), parse_constant=int)  # NaN is none
+        asked = json.loads(body.decode("utf-8-sig", "replace"), parse_constant=_finite, parse_float=_finite)
         if b"\\ud" in body.lower():
             asked = json.loads(without_halves(json.dumps(asked, ensure_ascii=False)))
     except (ValueError, RecursionError) as error:
         raise BadRequestError(f"the request is no JSON: {error}") from None
     return read(asked, dict[str, Any])
+
+
+def _finite(text: str) -> float:
+    """Return a number. Raises ValueError for those that JSON cannot have."""
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{text[:32]} is no number")
+    return value
 
 
 def read_fields(asked: dict[str, Any], kind: type[T], refused: Refused) -> tuple[T, tuple[str, ...]]:

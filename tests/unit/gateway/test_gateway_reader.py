@@ -192,6 +192,7 @@ def test_tags_are_told_from_what_only_looks_like_them(
         ("{'a': None, b: NaN, \"c\": [True, -1.5e3, 007]}", {"a": None, "b": None, "c": [True, -1500.0, "007"]}),
         ('{"b": "\\ud83d\\ude42 \\" \\\\"', {"b": '🙂 " \\'}),  # without the last brace
         ('{"a": 1}}', {"a": 1}),
+        (r'{"a": "it\'s", "b": "\d+ \$"}', {"a": "it's", "b": r"\d+ \$"}),
     ],
 )
 def test_arguments_become_json_where_models_write_what_is_nearly_json(written: str, arguments: object) -> None:
@@ -199,6 +200,19 @@ def test_arguments_become_json_where_models_write_what_is_nearly_json(written: s
     assert read(HERMES, call) == ("Done", "", [("add", arguments)])
     call = f"<tool_call><function=add>{written}</function></tool_call> Done"
     assert read(form_of("<function= <parameter=", ()), call) == ("Done", "", [("add", arguments)])
+
+
+def test_a_tag_that_ends_values_is_text_where_nothing_follows_that_may_follow_a_value() -> None:
+    file = "<config>\n  <parameter>a</parameter>\n  <other/>\n</config>"
+    pairs = f"<parameter=b>\n{file}\n</parameter>\n<parameter=a>\n1\n</parameter>"
+    call = f"<tool_call>\n<function=add>\n{pairs}\n</function>\n</tool_call>"
+    assert read(form_of("<function= <parameter=", ()), call)[2] == [("add", {"b": file, "a": 1})]
+
+
+def test_broken_arguments_end_where_their_object_ends() -> None:
+    assert read(HERMES, '<tool_call>\n{"name": "add", "arguments": {"a": 1,}}\n</tool_call>')[2] == [
+        ("add", '{"a": 1,}')
+    ]
 
 
 @pytest.mark.parametrize("broken", ['{"a" 1}', '{"b": "x}', '{"a": 1]', '{"a": <b>}', "{a b: 1}"])

@@ -285,17 +285,31 @@ async def test_a_taken_port_is_named_with_its_holder_and_waited_for_by_one_that_
     assert (now.url, now.token, str(now.notice)) == (f"http://127.0.0.1:{port}/v1", elsewhere.token, "")
 
 
-async def test_one_that_stays_is_back_after_a_chat_with_another_swarm(ask: Ask, daemon: Daemon, script: Path) -> None:
+async def test_one_that_stays_does_not_end_for_another_swarm_unless_that_is_to_stay(ask: Ask, script: Path) -> None:
     await ask(settings.SET, SetParams((Change("gateway.port", 21871),)))
     kept = await started(ask, script, AT_ITS_PORT, swarm="family", stays=True)
-    other = await started(ask, script, AT_ITS_PORT)
+    with pytest.raises(ControlError, match="the gateway stays for the swarm family"):
+        await ask(gateway.START, gateway.StartParams("friends"))
+    assert await ask(gateway.STATUS) == kept
+    other = await started(ask, script, AT_ITS_PORT, stays=True)
     assert (other.swarm, other.url, other.token) == ("friends", kept.url, kept.token)
-    topic_of(daemon).tick(1000.0)
-    assert (await ask(gateway.STATUS)).ends_at == other.ends_at is not None, "it is left alone"
-    daemon.parts.announce(transition(State.YIELDED, Reason.GAME))
-    await until(ask, lambda now: now.state is GatewayState.STOPPED)
-    topic_of(daemon).tick(2000.0)
-    assert await until(ask, lambda now: now.state is GatewayState.READY) == kept
+
+
+async def test_one_that_stays_is_stopped_for_good_also_while_it_would_be_started_again_and_stays_again_by_the_setting(
+    ask: Ask, daemon: Daemon, script: Path
+) -> None:
+    await started(ask, script, AT_ITS_PORT, stays=True)
+    topic = topic_of(daemon)
+    async with topic._changing:
+        stopping = asyncio.create_task(ask(gateway.STOP))
+        await asyncio.sleep(0.1)
+        topic.tick(1000.0)  # waits behind it
+    assert (await stopping).state is GatewayState.STOPPED
+    await asyncio.sleep(0.1)
+    assert (await ask(gateway.STATUS)).state is GatewayState.STOPPED
+    await ask(settings.SET, SetParams((Change("gateway.start_with_daemon", True),)))
+    topic.tick(2000.0)
+    assert (await until(ask, lambda now: now.state is GatewayState.READY)).ends_at is None
 
 
 async def test_one_that_stays_follows_the_model_of_its_swarm_and_the_setting_of_its_port(
