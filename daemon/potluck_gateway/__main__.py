@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import sys
@@ -124,8 +123,6 @@ def _serve(wanted: GatewayOpening) -> None:
     threading.Thread(target=offer.follow_daemon, daemon=True).start()
     _tell(GatewayReport(step=sentence("Loading embeddings and head")))
     offer.models.load(None).result()
-    gc.collect()
-    gc.freeze()  # torch and transformers leave a million objects, which each full collection would walk
     server = GatewayServer(
         offer.models,
         offer.is_key,

@@ -175,7 +175,7 @@ def _decode(drafter: Drafter, chosen: Chosen, cache: RemoteCache) -> Decoding:
         stepped = yield [int(chosen.ids[0, -1]), *drafted]
         step_s, compute_s = time.perf_counter() - began_s, max(_compute_s(cache) - computed_s, 0.0)
         try:
-            chosen.choose(drafted, stepped.logits)
+            chosen.choose(drafted, stepped.logits, stepped.best)
         finally:
             cache.crop(min(chosen.ids.shape[1] - 1 - cache.get_seq_length(), 0))
         new = chosen.ids.shape[1] - before
@@ -225,25 +225,31 @@ class Chosen:
         self.scores: tuple[Tensor, ...] = ()  # [1, vocabulary] for each new token, if they are asked for
         self.logits: tuple[Tensor, ...] = ()
         self._processors = processors
+        self._is_plain = not (processors or config.do_sample or config.return_dict_in_generate)
         self._criteria = criteria
 
-    def choose(self, drafted: Sequence[int], logits: Tensor) -> None:
-        """Choose a token after each place of `logits` [1, drafted + 1, vocabulary], until one was not drafted."""
+    def choose(self, drafted: Sequence[int], logits: Tensor, best: Sequence[int] = ()) -> None:
+        """Choose a token after each place of `logits` [1, drafted + 1, vocabulary], until one was not drafted.
+
+        `best`: the likeliest token at each place, if that is known.
+        """
         keeps = self.config.return_dict_in_generate
         for place in range(len(drafted) + 1):
-            raw = logits[:, place].to(copy=True, dtype=torch.float32, device=self.ids.device)
-            scores = self._processors(self.ids, raw)
-            token = (
-                torch.multinomial(scores.softmax(-1), 1) if self.config.do_sample else scores.argmax(-1, keepdim=True)
-            )
-            if keeps:
-                self.scores, self.logits = (*self.scores, scores), (*self.logits, raw)
+            token = self.ids.new_tensor([[best[place]]]) if best and self._is_plain else self._drawn(logits[:, place])
             self.ids = torch.cat([self.ids, token], dim=1)
             if self.streamer is not None:
                 self.streamer.put(token[0].cpu())
             self.is_done = bool(self._criteria(self.ids, self.scores if keeps else None).all())
             if self.is_done or place == len(drafted) or int(token) != drafted[place]:
                 return
+
+    def _drawn(self, logits: Tensor) -> Tensor:
+        """Return the token [1, 1] that processors and sampling choose by `logits` [1, vocabulary]."""
+        raw = logits.to(copy=True, dtype=torch.float32, device=self.ids.device)
+        scores = self._processors(self.ids, raw)
+        if self.config.return_dict_in_generate:
+            self.scores, self.logits = (*self.scores, scores), (*self.logits, raw)
+        return torch.multinomial(scores.softmax(-1), 1) if self.config.do_sample else scores.argmax(-1, keepdim=True)
 
 
 def _inputs(model: Any, ids: Tensor, drafted: Sequence[int], model_kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -41,6 +41,7 @@ class Stepped(NamedTuple):
 
     logits: Tensor  # [1, tokens, vocabulary]
     hidden: Tensor  # [1, tokens, hidden_size], of the last block
+    best: Sequence[int] = ()  # the likeliest token after each, if that is known
 
 
 Decoding = Generator[Sequence[int], Stepped, None]
@@ -144,8 +145,11 @@ class Together:
             for text in texts:
                 text.fail(error)
             return
-        for text, part in zip(texts, torch.split(logits, [len(text.tokens) for text in texts], dim=1), strict=True):
-            text.go_on(part)
+        best, place = logits[0].argmax(-1).tolist(), 0  # of all texts in one go
+        for text in texts:
+            end = place + len(text.tokens)
+            text.go_on(logits[:, place:end], best[place:end])
+            place = end
 
     def _through_the_swarm(self, texts: Sequence[_Text], hidden: Tensor) -> Tensor:
         """Send each text's part of a packed row to its session; return the outputs, or the inputs where none came."""
@@ -245,11 +249,11 @@ class _Text:
             self.outcome = self.answer.exception() or self.answer.result()
         self.answer, self.is_late = None, False
 
-    def go_on(self, logits: Tensor) -> None:
+    def go_on(self, logits: Tensor, best: Sequence[int]) -> None:
         """Choose tokens with the answer that came, or raise its error within `steps`; wait if none came."""
         outcome, self.outcome = self.outcome, None
         if isinstance(outcome, Tensor):
-            self._take(lambda: self._steps.send(Stepped(logits, outcome)))
+            self._take(lambda: self._steps.send(Stepped(logits, outcome, best)))
         elif outcome is not None:
             self.fail(outcome)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -82,7 +83,10 @@ class Models:
 
     def _fill(self, future: Future[LoadedModel], swarm: GatewaySwarm) -> None:
         try:
-            future.set_result(self._load(swarm))
+            loaded = self._load(swarm)
+            gc.collect()
+            gc.freeze()  # torch and transformers leave a million objects, which each full collection would walk
+            future.set_result(loaded)
         except Exception as error:
             with self._lock:
                 if self._loaded.get(swarm.identity) is future:  # else it was left and joined again
