@@ -79,7 +79,7 @@ def _choices(gateway: GatewayStatus, path: str, body: dict[str, Any], on_wait: O
                 if "error" in event:
                     raise _failure(answer.status, event)
                 yield from event["choices"]
-    except (OSError, ValueError, http.client.HTTPException) as error:
+    except (OSError, ValueError, TypeError, KeyError, http.client.HTTPException) as error:
         raise PotluckError(
             f"the gateway hung up: {error or type(error).__name__}", hint=sentence("try again")
         ) from error

@@ -198,10 +198,10 @@ def test_a_wrong_key_is_said_in_the_gateways_words(
 
 
 def test_a_failure_of_the_gateway_is_said_in_the_language_of_the_user() -> None:
-    said = sentence("the gateway refused the request")
+    said = sentence("Layer {number} is gone. Waiting for a server.", number=4)
     with in_language("de"):
         for error, german in (
-            ({"message": said.text, "potluck": builtins(said)}, "Das Gateway hat die Anfrage abgelehnt."),
+            ({"message": said.text, "potluck": builtins(said)}, "Schicht 4 ist weg. Warte auf einen Server."),
             ({"message": "wrong key"}, "Wrong key."),  # of an older gateway
         ):
             assert answer._understand(encode({"error": error}))[1] == german
