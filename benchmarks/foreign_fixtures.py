@@ -119,7 +119,7 @@ class _Absent:
         return MagicMock(name=spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Leave it empty."""
+        """Run nothing: the module has all names already."""
 
 
 @pytest.hookimpl(tryfirst=True)

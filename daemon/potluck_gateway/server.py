@@ -231,7 +231,7 @@ class GatewayServer:
         return _json({"input_tokens": count})
 
     async def _show(self, _: Request, body: bytes) -> Response:
-        asked = parse_object(body)
+        asked = await asyncio.to_thread(parse_object, body)
         name = self._models.find(str(asked.get("model") or asked.get("name") or ""))
         return _json(ollama.model_description(name, (await self._model(name)).facts))
 

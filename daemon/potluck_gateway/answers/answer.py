@@ -78,7 +78,7 @@ class Begun:
 
 
 Told = Begun | Part | Sentence
-"""What is told of an answer while it is made; a sentence says what it waits for."""
+"""An answer tells these while it is made. A sentence says what it waits for."""
 
 
 @dataclass(frozen=True, slots=True)

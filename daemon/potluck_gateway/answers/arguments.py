@@ -201,7 +201,13 @@ def plain(text: str) -> str:
 
 def held(text: str, tags: Iterable[str]) -> int:
     """Count the letters at the end that may become a tag."""
-    return max((n for tag in tags for n in range(1, min(len(tag), len(text) + 1)) if text.endswith(tag[:n])), default=0)
+    return max((_begun(text, tag) for tag in tags), default=0)
+
+
+def _begun(text: str, tag: str) -> int:
+    """Count the letters at the end of a text with which a tag begins. The longest beginning is tried first."""
+    starts = range(max(len(text) - len(tag) + 1, 0), len(text))
+    return next((len(text) - start for start in starts if text.startswith(tag[: len(text) - start], start)), 0)
 
 
 def any_of(texts: Iterable[str]) -> re.Pattern[str]:

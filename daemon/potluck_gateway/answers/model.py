@@ -171,7 +171,7 @@ class SwarmChat:
         follower: Follower,
         tell: Callable[[Told], None],
     ) -> Iterator[Session]:
-        """Lend the session of this conversation, and keep it unless the swarm fails. `tell` hears of waits meanwhile.
+        """Lend the session of this conversation, and keep it if the block succeeds. `tell` hears of waits meanwhile.
 
         Shapes: tokens [tokens], int64.
         """

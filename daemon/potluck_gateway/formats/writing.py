@@ -70,7 +70,7 @@ class Block:
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether this is no call that the limit has cut, or that has turned out to be none."""
+        """Tell whether this is no call that the limit has cut or the model has broken."""
         try:
             return self.call is None or isinstance(json.loads(self.text or "{}"), dict)
         except (ValueError, RecursionError):
