@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from potluck.allowance import cores
 from potluck.blocks.accelerators import synchronize
 from potluck.blocks.heap import trim_heap
-from potluck.blocks.residency import Home, Placement, Room, place
+from potluck.blocks.residency import BlockSize, Home, Placement, Room, place
 from potluck.blocks.streaming import (
     KeptBlock,
     SlotStream,
@@ -38,7 +38,7 @@ class SpanWeights:
     """Decides where the parameters of `layers` are and keeps them there. Blocks are numbered as in the model.
 
     Args:
-        sizes: bytes of each block in its final number format.
+        sizes: of each block in its final number format.
 
     Attributes:
         placement: the home of each block.
@@ -49,13 +49,13 @@ class SpanWeights:
     def __init__(
         self,
         layers: nn.ModuleList,
-        sizes: Sequence[int],
+        sizes: Sequence[BlockSize],
         *,
         first_block: int,
         device: torch.device,
         room: Room | None,
     ) -> None:
-        self.placement = Placement(tuple(map(Home, sizes))) if room is None else place(sizes, room)
+        self.placement = Placement(tuple(Home(size.whole) for size in sizes)) if room is None else place(sizes, room)
         self.stream: SlotStream | None = None
         self.before_moves: list[Callable[[], None]] = []
         self._layers = layers
@@ -118,7 +118,9 @@ class SpanWeights:
         origin, first = pieces[0][0], pieces[0][1].start
         chosen = [(weights, block - weights._first) for weights, span in pieces for block in span]
         homes = tuple(weights.placement.homes[index] for weights, index in chosen)
-        gathered = cls(layers, [home.size for home in homes], first_block=first, device=origin._device, room=None)
+        gathered = cls(
+            layers, [BlockSize(home.size) for home in homes], first_block=first, device=origin._device, room=None
+        )
         gathered.placement = Placement(homes)
         gathered._kept = [weights._kept[index] for weights, index in chosen]
         return gathered
