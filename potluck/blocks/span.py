@@ -162,7 +162,7 @@ class BlockSpan:
     @property
     def is_reshapable(self) -> bool:
         """True if `potluck.blocks.reshaping` can remove blocks from this span and add others."""
-        return self.weights.stream is None and not self.adapters.ids
+        return self.weights.is_resident and not self.adapters.ids
 
     @property
     def layout(self) -> KvLayout | None:

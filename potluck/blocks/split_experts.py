@@ -1,0 +1,162 @@
+"""A layer's experts that are in RAM and computed there, with copies of the most used ones on the device.
+
+Weights stay where they are, and activations cross: one transfer brings a step's hidden states, choices and weights to
+RAM, and one brings the result back. Meanwhile the device multiplies by the copies that it has. Which ones it has
+follows from how often each expert was chosen. It changes rarely, because an expert has as many bytes as the activations
+of hundreds of tokens.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from potluck.blocks.accelerators import copies_in_background
+from potluck.blocks.streaming import device_memory, hold_in, host_bytes, slot_offsets, views_in
+from potluck.blocks.switching import experts_here
+
+_FIRST_TOKENS = 64  # before any copy is made: fewer say little about what is used most
+_SWAP_TOKENS = 256  # between two swaps of a layer, when an eighth of the counts is forgotten
+_CLEAR = 2  # chosen so many times as often, an expert takes the place of another; chance alone does not suffice
+_CLEAR_MORE = 16
+
+
+@dataclass(slots=True)
+class Uses:
+    """How often a layer's experts were chosen, and which of them should have copies. It moves nothing.
+
+    Attributes:
+        counts: of each expert, [experts].
+        hot: the expert in each slot that is filled.
+    """
+
+    counts: Tensor
+    num_slots: int
+    hot: list[int] = field(default_factory=list)
+    _tokens: int = 0
+
+    def note(self, chosen: Tensor) -> None:
+        """Count choices [tokens, experts of a token]."""
+        self.counts += chosen.reshape(-1).bincount(minlength=len(self.counts))
+        self._tokens += len(chosen)
+
+    def change(self) -> tuple[int, int] | None:
+        """Return the next slot to fill and with which expert, at most one for each call; None: all stays."""
+        has_room = len(self.hot) < self.num_slots
+        if self._tokens < (_FIRST_TOKENS if has_room else _SWAP_TOKENS) or not self.num_slots:
+            return None
+        others = self.counts.clone()
+        others[self.hot] = -1
+        best, slot = int(others.argmax()), len(self.hot)
+        if has_room:
+            self.hot.append(best)
+            return slot, best
+        self._tokens = 0
+        slot = int(self.counts[self.hot].argmin())
+        is_clear = int(others[best]) > _CLEAR * int(self.counts[self.hot[slot]]) + _CLEAR_MORE
+        self.counts -= self.counts // 8
+        if not is_clear:
+            return None
+        self.hot[slot] = best
+        return slot, best
+
+
+class SplitExperts:
+    """The forward of a layer's experts, whose parameters it moves to RAM. One thread may call it at a time.
+
+    Args:
+        experts: of which `are_plain_experts` is true.
+        device: where the rest of the layer computes.
+        hot_bytes: for copies of experts there.
+    """
+
+    def __init__(self, experts: Any, device: torch.device, hot_bytes: int) -> None:
+        self._experts, self._device = experts, device
+        total = experts.num_experts
+        parameters = dict(experts.named_parameters())
+        likes = [torch.empty_like(parameter, device="meta") for parameter in parameters.values()]
+        hold_in(host_bytes(slot_offsets(likes)[1], device), tuple(parameters.values()))
+        self._dims = [int(name.endswith("levels")) for name in parameters]  # in which experts lie side by side
+        self._held = self._by_expert([parameter.data for parameter in parameters.values()], total)
+        num_slots = min(hot_bytes // sum(each[0].nbytes for each in self._held), total)
+        self._uses = Uses(torch.zeros(total, dtype=torch.int64), num_slots)
+        self._hot_likes = [
+            like.narrow(dim, 0, like.shape[dim] // total * num_slots)
+            for like, dim in zip(likes, self._dims, strict=True)
+        ]
+        empty = [torch.empty(0, dtype=like.dtype) for like in likes]
+        self._hot_parameters = [nn.Parameter(each, requires_grad=False) for each in empty]
+        originals = [*parameters.values(), experts.config]
+        shared = zip(map(id, originals), [*self._hot_parameters, experts.config], strict=True)
+        self._hot = copy.deepcopy(experts, dict(shared))
+        self._hot.num_experts, self._hot._is_expert_parallel = num_slots, True  # others' choices give zeros
+        self._slots: list[Tensor] = []  # of copies, as `_held`; none until one is made
+        self._slot_of = self._ram_of = self._uses.counts  # [experts] numbers on the device and in RAM, or past the last
+
+    def __call__(self, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
+        """Compute the experts as transformers asks a mixture to.
+
+        Shapes: hidden [tokens, hidden_size]; chosen and weights [tokens, experts of a token]; returns as hidden.
+        """
+        if torch.is_grad_enabled() and hidden.requires_grad:
+            given = (moved(each, torch.device("cpu")) for each in (hidden, chosen, weights))
+            return moved(experts_here(self._experts, *given), self._device)
+        choices, rows, shares = _together(chosen.to(torch.int32), hidden, weights)
+        choices = choices.long()
+        self._uses.note(choices)
+        if not self._slots:
+            output = moved(experts_here(self._experts, rows, choices, shares), self._device)
+        else:
+            output = self._hot(hidden, self._slot_of[chosen], weights)  # goes on while RAM computes
+            output += moved(experts_here(self._experts, rows, self._ram_of[choices], shares), self._device)
+        if (change := self._uses.change()) is not None:
+            self._copy(*change)
+        return output
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SplitExperts:
+        """Copies of a layer share its weights."""
+        return self
+
+    def free(self) -> None:
+        """Return what copies take of the device; they are made again later."""
+        self._slots, self._uses.hot = [], []
+        for parameter in self._hot_parameters:
+            parameter.data = torch.empty(0, dtype=parameter.dtype)
+
+    @torch.no_grad()
+    def _copy(self, slot: int, expert: int) -> None:
+        hot = self._uses.hot
+        with torch.inference_mode(False):  # others could not be changed outside of it
+            if not self._slots:
+                views = views_in(device_memory(slot_offsets(self._hot_likes)[1], self._device), self._hot_likes)
+                for parameter, view in zip(self._hot_parameters, views, strict=True):
+                    parameter.data = view
+                self._slots = self._by_expert(views, self._uses.num_slots)
+            for copies, held in zip(self._slots, self._held, strict=True):
+                copies[slot].copy_(moved(held[expert], self._device))
+            slots = torch.full_like(self._uses.counts, self._uses.num_slots)
+            slots[hot] = torch.arange(len(hot))
+            self._ram_of = torch.arange(len(slots)).masked_fill(slots < self._uses.num_slots, len(slots))
+            self._slot_of = moved(slots, self._device)
+
+    def _by_expert(self, tensors: Any, count: int) -> list[Tensor]:
+        """Return views of a mixture's parameters, each [experts, ...]."""
+        pairs = zip(tensors, self._dims, strict=True)
+        return [tensor.unflatten(dim, (count, -1)).movedim(dim, 0) for tensor, dim in pairs]
+
+
+def moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """Return a tensor on another device. All that crosses goes through here."""
+    is_background = device.type != "cpu" and copies_in_background(device)
+    return tensor.to(device, non_blocking=is_background)
+
+
+def _together(*tensors: Tensor) -> list[Tensor]:
+    """Return tensors in RAM that came there in one transfer. Wide numbers come before odd numbers of narrow ones."""
+    flat = [tensor.reshape(-1).view(torch.uint8) for tensor in tensors]
+    parts = torch.split(moved(torch.cat(flat), torch.device("cpu")), [len(each) for each in flat])  # type: ignore[no-untyped-call]
+    return [part.view(like.dtype).view(like.shape) for part, like in zip(parts, tensors, strict=True)]

@@ -1,0 +1,83 @@
+"""Experts in RAM, apart from the rest of their layer, compute what they compute beside it; the most used are copied."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from helpers.spans import FolderOf, error, random, span_of, step
+from torch import Tensor
+
+from potluck.blocks import split_experts
+from potluck.blocks.residency import Room
+from potluck.blocks.span import BlockSpan
+from potluck.blocks.split_experts import SplitExperts, Uses
+from potluck.protocol.blocks import Span
+
+WHOLE = Span(0, 6)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split_experts, "_FIRST_TOKENS", 1)
+
+
+def split_of(folder: Path, plain: BlockSpan, *, hot: float, **options: Any) -> BlockSpan:
+    """The span with all experts in RAM and copies of this share of them."""
+    homes = [(home.size, size) for home, size in zip(plain.weights.placement.homes, experts_of(plain), strict=True)]
+    device_bytes = sum(size - int((1 - hot) * experts) for size, experts in homes)
+    room = Room(device_bytes, 1 << 30, 1 << 24, folder / "blocks", takes_experts=True)
+    blocks = span_of(folder, WHOLE, room=room, **options)
+    assert len(blocks.weights.placement.split) == sum(size > 0 for size in experts_of(plain))
+    return blocks
+
+
+def experts_of(blocks: BlockSpan) -> list[int]:
+    return [
+        sum(each.nbytes for name, each in layer.named_parameters() if ".experts." in name) for layer in blocks.layers
+    ]
+
+
+def splits(blocks: BlockSpan) -> list[SplitExperts]:
+    return blocks.weights._split
+
+
+def outputs(blocks: BlockSpan, *, lengths: tuple[int, ...] = (5, 1, 1, 3)) -> Tensor:
+    cache = blocks.new_cache()
+    with torch.inference_mode():
+        rows = [blocks.forward(random(2, tokens, 64, seed=tokens, dtype=blocks.dtype), cache) for tokens in lengths]
+    return torch.cat(rows, dim=1)
+
+
+@pytest.mark.parametrize("hot", [0.0, 0.6])
+@pytest.mark.parametrize(
+    ("family", "quantization"),
+    [("qwen3_moe", "none"), ("mixtral", "int4"), ("mixtral", "int8"), ("deepseek_v3", "none")],
+)
+def test_split_blocks_compute_what_whole_ones_do(
+    family: str, quantization: str, hot: float, family_folder: FolderOf
+) -> None:
+    options = {"dtype": torch.bfloat16 if quantization != "none" else torch.float32, "quantization": quantization}
+    folder = family_folder(family)
+    plain = span_of(folder, WHOLE, **options)
+    split = split_of(folder, plain, hot=hot, **options)
+    tolerance = 1e-5 if quantization == "none" else 2e-2
+    assert error(outputs(split), outputs(plain)) < tolerance
+    assert all(bool(each._uses.hot) == bool(hot) for each in splits(split))
+    rows = random(7, 64).to(plain.dtype)
+    found = []
+    for blocks in (plain, split):
+        memory = blocks.new_memory(64)
+        sequence = memory.new_sequence()
+        found.append(
+            torch.cat([*step(blocks, memory, [(sequence, rows[:5])]), *step(blocks, memory, [(sequence, rows[5:])])])
+        )
+    assert error(found[1], found[0]) < 2 * tolerance
+    assert split.routers.chosen is not None
+    assert torch.equal(split.routers.chosen, plain.routers.chosen)
+    leaves = [random(2, 4, 64).to(plain.dtype).requires_grad_() for _ in range(2)]
+    grads = [
+        torch.autograd.grad(blocks.forward(leaf).float().square().sum(), leaf)[0]
+        for blocks, leaf in zip((plain, split), leaves, strict=True)
+    ]
+    assert error(grads[1], grads[0]) < tolerance
