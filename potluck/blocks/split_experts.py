@@ -3,7 +3,7 @@
 Weights stay where they are, and activations cross: one transfer brings a step's hidden states, choices and weights to
 RAM, and one brings the result back. Meanwhile the device multiplies by the copies that it has. Which ones it has
 follows from how often each expert was chosen. It changes rarely, because an expert has as many bytes as the activations
-of hundreds of tokens.
+of hundreds of tokens. For as many tokens at once as that, all experts pass through the places of the copies instead.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from potluck.blocks.accelerators import copies_in_background
 from potluck.blocks.streaming import device_memory, hold_in, host_bytes, slot_offsets, views_in
 from potluck.blocks.switching import experts_here
 
-_FIRST_TOKENS = 64  # before any copy is made: fewer say little about what is used most
-_SWAP_TOKENS = 256  # between two swaps of a layer, when an eighth of the counts is forgotten
+_FIRST_CHOICES = 4  # for each expert, before any copy is made: fewer say little about what is used most
+_SWAP_SHARE = 20  # a swap comes after so many times an expert's bytes crossed as activations
+_STREAMED_TOKENS = 512  # for so many, a GPU computes sooner than a processor, though all weights cross; not measured
 _CLEAR = 2  # chosen so many times as often, an expert takes the place of another; chance alone does not suffice
 _CLEAR_MORE = 16
 
@@ -31,23 +32,27 @@ class Uses:
 
     Attributes:
         counts: of each expert, [experts].
+        swap_bytes: of activations between two swaps, when an eighth of the counts is forgotten.
         hot: the expert in each slot that is filled.
     """
 
     counts: Tensor
     num_slots: int
+    swap_bytes: int
     hot: list[int] = field(default_factory=list)
-    _tokens: int = 0
+    _crossed: int = 0
 
-    def note(self, chosen: Tensor) -> None:
-        """Count choices [tokens, experts of a token]."""
+    def note(self, chosen: Tensor, num_bytes: int) -> None:
+        """Count choices [tokens, experts of a token], whose activations have so many bytes."""
         self.counts += chosen.reshape(-1).bincount(minlength=len(self.counts))
-        self._tokens += len(chosen)
+        self._crossed += num_bytes
 
     def change(self) -> tuple[int, int] | None:
         """Return the next slot to fill and with which expert, at most one for each call; None: all stays."""
         has_room = len(self.hot) < self.num_slots
-        if self._tokens < (_FIRST_TOKENS if has_room else _SWAP_TOKENS) or not self.num_slots:
+        if not self.num_slots or self._crossed < (0 if has_room else self.swap_bytes):
+            return None
+        if int(self.counts.sum()) < _FIRST_CHOICES * len(self.counts):
             return None
         others = self.counts.clone()
         others[self.hot] = -1
@@ -55,7 +60,7 @@ class Uses:
         if has_room:
             self.hot.append(best)
             return slot, best
-        self._tokens = 0
+        self._crossed = 0
         slot = int(self.counts[self.hot].argmin())
         is_clear = int(others[best]) > _CLEAR * int(self.counts[self.hot[slot]]) + _CLEAR_MORE
         self.counts -= self.counts // 8
@@ -71,8 +76,7 @@ class SplitExperts:
     Args:
         experts: of which `are_plain_experts` is true.
         device: where the rest of the layer computes.
-        hot_bytes: for copies of experts there.
-    """
+        hot_bytes: for copies of experts there."""
 
     def __init__(self, experts: Any, device: torch.device, hot_bytes: int) -> None:
         self._experts, self._device = experts, device
@@ -82,8 +86,9 @@ class SplitExperts:
         hold_in(host_bytes(slot_offsets(likes)[1], device), tuple(parameters.values()))
         self._dims = [int(name.endswith("levels")) for name in parameters]  # in which experts lie side by side
         self._held = self._by_expert([parameter.data for parameter in parameters.values()], total)
-        num_slots = min(hot_bytes // sum(each[0].nbytes for each in self._held), total)
-        self._uses = Uses(torch.zeros(total, dtype=torch.int64), num_slots)
+        expert_bytes = sum(each[0].nbytes for each in self._held)
+        num_slots = min(hot_bytes // expert_bytes, total)
+        self._uses = Uses(torch.zeros(total, dtype=torch.int64), num_slots, _SWAP_SHARE * expert_bytes)
         self._hot_likes = [
             like.narrow(dim, 0, like.shape[dim] // total * num_slots)
             for like, dim in zip(likes, self._dims, strict=True)
@@ -105,16 +110,18 @@ class SplitExperts:
         if torch.is_grad_enabled() and hidden.requires_grad:
             given = (moved(each, torch.device("cpu")) for each in (hidden, chosen, weights))
             return moved(experts_here(self._experts, *given), self._device)
+        if self._uses.num_slots and len(hidden) >= _STREAMED_TOKENS and copies_in_background(self._device):
+            return self._streamed(hidden, chosen, weights)
         choices, rows, shares = _together(chosen.to(torch.int32), hidden, weights)
         choices = choices.long()
-        self._uses.note(choices)
+        self._uses.note(choices, 2 * hidden.nbytes)
         if not self._slots:
             output = moved(experts_here(self._experts, rows, choices, shares), self._device)
         else:
             output = self._hot(hidden, self._slot_of[chosen], weights)  # goes on while RAM computes
             output += moved(experts_here(self._experts, rows, self._ram_of[choices], shares), self._device)
         if (change := self._uses.change()) is not None:
-            self._copy(*change)
+            self._copy([change])
         return output
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SplitExperts:
@@ -127,8 +134,20 @@ class SplitExperts:
         for parameter in self._hot_parameters:
             parameter.data = torch.empty(0, dtype=parameter.dtype)
 
+    def _streamed(self, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
+        """Compute all experts on the device, the most used ones last, whose copies stay."""
+        uses, output = self._uses, torch.zeros_like(hidden)
+        uses.note(moved(chosen, torch.device("cpu")), 2 * hidden.nbytes)
+        by_use = torch.split(uses.counts.argsort(descending=True, stable=True), uses.num_slots)
+        for group in reversed(by_use):
+            uses.hot = group.tolist()
+            self._copy(list(enumerate(uses.hot)))
+            output += self._hot(hidden, self._slot_of[chosen], weights)
+        return output
+
     @torch.no_grad()
-    def _copy(self, slot: int, expert: int) -> None:
+    def _copy(self, changes: list[tuple[int, int]]) -> None:
+        """Copy experts to slots, each (slot, expert)."""
         hot = self._uses.hot
         with torch.inference_mode(False):  # others could not be changed outside of it
             if not self._slots:
@@ -136,8 +155,9 @@ class SplitExperts:
                 for parameter, view in zip(self._hot_parameters, views, strict=True):
                     parameter.data = view
                 self._slots = self._by_expert(views, self._uses.num_slots)
-            for copies, held in zip(self._slots, self._held, strict=True):
-                copies[slot].copy_(moved(held[expert], self._device))
+            for slot, expert in changes:
+                for copies, held in zip(self._slots, self._held, strict=True):
+                    copies[slot].copy_(moved(held[expert], self._device))
             slots = torch.full_like(self._uses.counts, self._uses.num_slots)
             slots[hot] = torch.arange(len(hot))
             self._ram_of = torch.arange(len(slots)).masked_fill(slots < self._uses.num_slots, len(slots))
@@ -158,5 +178,5 @@ def moved(tensor: Tensor, device: torch.device) -> Tensor:
 def _together(*tensors: Tensor) -> list[Tensor]:
     """Return tensors in RAM that came there in one transfer. Wide numbers come before odd numbers of narrow ones."""
     flat = [tensor.reshape(-1).view(torch.uint8) for tensor in tensors]
-    parts = torch.split(moved(torch.cat(flat), torch.device("cpu")), [len(each) for each in flat])  # type: ignore[no-untyped-call]
+    parts = torch.split(moved(torch.cat(flat), torch.device("cpu")), [len(each) for each in flat])
     return [part.view(like.dtype).view(like.shape) for part, like in zip(parts, tensors, strict=True)]

@@ -11,7 +11,7 @@ from torch import Tensor
 from potluck.blocks import split_experts
 from potluck.blocks.residency import Room
 from potluck.blocks.span import BlockSpan
-from potluck.blocks.split_experts import SplitExperts, Uses
+from potluck.blocks.split_experts import SplitExperts
 from potluck.protocol.blocks import Span
 
 WHOLE = Span(0, 6)
@@ -19,7 +19,7 @@ WHOLE = Span(0, 6)
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split_experts, "_FIRST_TOKENS", 1)
+    monkeypatch.setattr(split_experts, "_FIRST_CHOICES", 0)
 
 
 def split_of(folder: Path, plain: BlockSpan, *, hot: float, **options: Any) -> BlockSpan:
