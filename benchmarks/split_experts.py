@@ -94,9 +94,9 @@ def _counted() -> Iterator[_Crossed]:
     """Count what is moved in the body."""
     crossed, move, copy = _Crossed(), split_experts.moved, split_experts.SplitExperts._copy
 
-    def moved(tensor: Tensor, device: torch.device) -> Tensor:
+    def moved(tensor: Tensor, device: torch.device, into: Tensor | None = None) -> Tensor:
         crossed.num_bytes += tensor.nbytes
-        return move(tensor, device)
+        return move(tensor, device, into)
 
     def copied(self: Any, changes: list[tuple[int, int]]) -> None:
         crossed.swaps += len(changes)

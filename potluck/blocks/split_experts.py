@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from potluck.blocks.accelerators import copies_in_background
-from potluck.blocks.streaming import device_memory, hold_in, host_bytes, slot_offsets, views_in
+from potluck.blocks.streaming import hold_in, host_bytes, slot_offsets
 from potluck.blocks.switching import experts_here
 
 _FIRST_CHOICES = 4  # for each expert, before any copy is made: fewer say little about what is used most
@@ -79,25 +79,18 @@ class SplitExperts:
         hot_bytes: for copies of experts there."""
 
     def __init__(self, experts: Any, device: torch.device, hot_bytes: int) -> None:
-        self._experts, self._device = experts, device
-        total = experts.num_experts
-        parameters = dict(experts.named_parameters())
-        likes = [torch.empty_like(parameter, device="meta") for parameter in parameters.values()]
-        hold_in(host_bytes(slot_offsets(likes)[1], device), tuple(parameters.values()))
-        self._dims = [int(name.endswith("levels")) for name in parameters]  # in which experts lie side by side
-        self._held = self._by_expert([parameter.data for parameter in parameters.values()], total)
+        self._experts, self._device, total = experts, device, experts.num_experts
+        named = dict(experts.named_parameters())
+        self._dims = [int(name.endswith("levels")) for name in named]  # in which experts lie side by side
+        hold_in(host_bytes(slot_offsets(list(named.values()))[1], device), list(named.values()))
+        self._held = self._by_expert(named.values(), total)
         expert_bytes = sum(each[0].nbytes for each in self._held)
         num_slots = min(hot_bytes // expert_bytes, total)
         self._uses = Uses(torch.zeros(total, dtype=torch.int64), num_slots, _SWAP_SHARE * expert_bytes)
-        self._hot_likes = [
-            like.narrow(dim, 0, like.shape[dim] // total * num_slots)
-            for like, dim in zip(likes, self._dims, strict=True)
-        ]
-        empty = [torch.empty(0, dtype=like.dtype) for like in likes]
-        self._hot_parameters = [nn.Parameter(each, requires_grad=False) for each in empty]
-        originals = [*parameters.values(), experts.config]
-        shared = zip(map(id, originals), [*self._hot_parameters, experts.config], strict=True)
-        self._hot = copy.deepcopy(experts, dict(shared))
+        self._hot_parameters = [nn.Parameter(each.new_empty(0), requires_grad=False) for each in named.values()]
+        theirs = [*named.values(), experts.config]
+        ours = [*self._hot_parameters, experts.config]
+        self._hot = copy.deepcopy(experts, {id(each): our for each, our in zip(theirs, ours, strict=True)})
         self._hot.num_experts, self._hot._is_expert_parallel = num_slots, True  # others' choices give zeros
         self._slots: list[Tensor] = []  # of copies, as `_held`; none until one is made
         self._slot_of = self._ram_of = self._uses.counts  # [experts] numbers on the device and in RAM, or past the last
@@ -145,33 +138,39 @@ class SplitExperts:
             output += self._hot(hidden, self._slot_of[chosen], weights)
         return output
 
+    @torch.inference_mode(False)  # others could not be changed outside of it
     @torch.no_grad()
     def _copy(self, changes: list[tuple[int, int]]) -> None:
-        """Copy experts to slots, each (slot, expert)."""
-        hot = self._uses.hot
-        with torch.inference_mode(False):  # others could not be changed outside of it
+        """Copy experts to slots, each (slot, expert), as `Uses` has decided."""
+        uses = self._uses
+        try:
             if not self._slots:
-                views = views_in(device_memory(slot_offsets(self._hot_likes)[1], self._device), self._hot_likes)
-                for parameter, view in zip(self._hot_parameters, views, strict=True):
-                    parameter.data = view
-                self._slots = self._by_expert(views, self._uses.num_slots)
+                for hot, held, dim in zip(self._hot_parameters, self._held, self._dims, strict=True):
+                    shape = held[: uses.num_slots].movedim(0, dim).shape
+                    hot.data = held.new_empty(shape, device=self._device).flatten(dim, dim + 1)
+                self._slots = self._by_expert(self._hot_parameters, uses.num_slots)
             for slot, expert in changes:
                 for copies, held in zip(self._slots, self._held, strict=True):
-                    copies[slot].copy_(moved(held[expert], self._device))
-            slots = torch.full_like(self._uses.counts, self._uses.num_slots)
-            slots[hot] = torch.arange(len(hot))
-            self._ram_of = torch.arange(len(slots)).masked_fill(slots < self._uses.num_slots, len(slots))
-            self._slot_of = moved(slots, self._device)
+                    moved(held[expert], self._device, into=copies[slot])
+        except BaseException:
+            self.free()  # a slot may hold something else now
+            raise
+        slots = torch.full_like(uses.counts, uses.num_slots)
+        slots[uses.hot] = torch.arange(len(uses.hot))
+        self._ram_of = torch.arange(len(slots)).masked_fill(slots < uses.num_slots, len(slots))
+        self._slot_of = moved(slots, self._device)
 
     def _by_expert(self, tensors: Any, count: int) -> list[Tensor]:
         """Return views of a mixture's parameters, each [experts, ...]."""
         pairs = zip(tensors, self._dims, strict=True)
-        return [tensor.unflatten(dim, (count, -1)).movedim(dim, 0) for tensor, dim in pairs]
+        return [tensor.detach().unflatten(dim, (count, -1)).movedim(dim, 0) for tensor, dim in pairs]
 
 
-def moved(tensor: Tensor, device: torch.device) -> Tensor:
-    """Return a tensor on another device. All that crosses goes through here."""
+def moved(tensor: Tensor, device: torch.device, into: Tensor | None = None) -> Tensor:
+    """Return a tensor on another device, as a new one or in place of another. All that crosses goes through here."""
     is_background = device.type != "cpu" and copies_in_background(device)
+    if into is not None:
+        return into.copy_(tensor, non_blocking=is_background)
     return tensor.to(device, non_blocking=is_background)
 
 

@@ -11,13 +11,13 @@ from torch import Tensor
 from potluck.blocks import split_experts
 from potluck.blocks.residency import Room
 from potluck.blocks.span import BlockSpan
-from potluck.blocks.split_experts import SplitExperts
+from potluck.blocks.split_experts import SplitExperts, Uses
 from potluck.protocol.blocks import Span
 
 WHOLE = Span(0, 6)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split_experts, "_FIRST_CHOICES", 0)
 
@@ -49,6 +49,7 @@ def outputs(blocks: BlockSpan, *, lengths: tuple[int, ...] = (5, 1, 1, 3)) -> Te
     return torch.cat(rows, dim=1)
 
 
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("hot", [0.0, 0.6])
 @pytest.mark.parametrize(
     ("family", "quantization"),
@@ -81,3 +82,61 @@ def test_split_blocks_compute_what_whole_ones_do(
         for blocks, leaf in zip((plain, split), leaves, strict=True)
     ]
     assert error(grads[1], grads[0]) < tolerance
+
+
+@pytest.mark.usefixtures("at_once")
+def test_what_was_given_back_can_be_taken_again_and_experts_stay_in_ram(family_folder: FolderOf) -> None:
+    folder = family_folder("mixtral")
+    split = split_of(folder, span_of(folder, WHOLE), hot=0.6)
+    expected = outputs(split)
+    held = sum(experts_of(split))
+    split.weights.free()
+    assert sum(each.nbytes for each in split.decoder.parameters()) == held
+    assert not any(parameter.numel() for each in splits(split) for parameter in each._hot.parameters())
+    assert split.weights.is_restorable
+    split.weights.restore()
+    assert error(outputs(split), expected) < 1e-5
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_copy_that_fails_is_not_computed_with(family_folder: FolderOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = family_folder("mixtral")
+    plain = span_of(folder, WHOLE)
+    split = split_of(folder, plain, hot=0.6)
+    move = split_experts.moved
+
+    def fails(*given: Any, **others: Any) -> Tensor:
+        if "into" in others and others["into"].numel() == plain.layers[0].mlp.experts.down_proj[0].numel():
+            raise torch.OutOfMemoryError
+        return move(*given, **others)
+
+    with monkeypatch.context() as full:
+        full.setattr(split_experts, "moved", fails)
+        with pytest.raises(torch.OutOfMemoryError):
+            outputs(split)
+    assert error(outputs(split), outputs(plain)) < 1e-5
+
+
+def test_blocks_whose_experts_cannot_be_taken_apart_stream_and_split_ones_are_not_reshaped(
+    family_folder: FolderOf, tmp_path: Path
+) -> None:
+    room = Room(1, 1 << 30, 1 << 24, tmp_path, is_guess=True, takes_experts=True)
+    blocks = span_of(family_folder("gpt_oss"), WHOLE, room=room)
+    assert (len(blocks.weights.placement.split), blocks.weights.placement.num_streamed) == (0, 6)
+    folder = family_folder("mixtral")
+    assert not split_of(folder, span_of(folder, WHOLE), hot=0).is_reshapable
+
+
+def test_copies_are_made_once_there_is_something_to_tell_and_swapped_only_for_a_clear_reason() -> None:
+    uses = Uses(torch.zeros(4, dtype=torch.int64), num_slots=2, swap_bytes=100)
+    uses.note(torch.tensor([[3, 1]]), 10)
+    assert uses.change() is None
+    uses.note(torch.tensor([[3, 1]] * 9), 90)
+    assert [uses.change() for _ in range(3)] == [(0, 1), (1, 3), None]
+    uses.note(torch.tensor([[0, 3]] * 15), 100)
+    assert uses.change() is None  # which chance could do
+    uses.note(torch.tensor([[0, 3]] * 60), 99)
+    assert uses.change() is None  # too soon
+    uses.note(torch.tensor([[0, 3]]), 1)
+    assert uses.change() == (0, 0)
+    assert uses.hot == [0, 3]
