@@ -68,10 +68,6 @@ class Home:
     hot_bytes: int = 0
 
     @property
-    def has_experts_in_ram(self) -> bool:
-        return self.ram_experts > 0
-
-    @property
     def device_bytes(self) -> int:
         """What the block takes of the device between steps."""
         return self.size - self.ram_experts + self.hot_bytes if self.is_resident else 0
@@ -108,7 +104,7 @@ class Placement:
     @property
     def split(self) -> list[Home]:
         """The blocks whose experts are in RAM."""
-        return [home for home in self.homes if home.has_experts_in_ram]
+        return [home for home in self.homes if home.ram_experts]
 
     @property
     def ram_experts(self) -> int:

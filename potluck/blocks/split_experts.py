@@ -49,24 +49,20 @@ class Uses:
 
     def change(self) -> tuple[int, int] | None:
         """Return the next slot to fill and with which expert, at most one for each call; None: all stays."""
-        has_room = len(self.hot) < self.num_slots
-        if not self.num_slots or self._crossed < (0 if has_room else self.swap_bytes):
-            return None
-        if int(self.counts.sum()) < _FIRST_CHOICES * len(self.counts):
+        has_room, slot = len(self.hot) < self.num_slots, len(self.hot)
+        is_due = self._crossed >= (0 if has_room else self.swap_bytes)
+        if not self.num_slots or not is_due or int(self.counts.sum()) < _FIRST_CHOICES * len(self.counts):
             return None
         others = self.counts.clone()
         others[self.hot] = -1
-        best, slot = int(others.argmax()), len(self.hot)
-        if has_room:
-            self.hot.append(best)
-            return slot, best
-        self._crossed = 0
-        slot = int(self.counts[self.hot].argmin())
-        is_clear = int(others[best]) > _CLEAR * int(self.counts[self.hot[slot]]) + _CLEAR_MORE
-        self.counts -= self.counts // 8
-        if not is_clear:
-            return None
-        self.hot[slot] = best
+        best = int(others.argmax())
+        if not has_room:
+            slot, self._crossed = int(self.counts[self.hot].argmin()), 0
+            is_clear = int(others[best]) > _CLEAR * int(self.counts[self.hot[slot]]) + _CLEAR_MORE
+            self.counts -= self.counts // 8
+            if not is_clear:
+                return None
+        self.hot[slot : slot + 1] = [best]
         return slot, best
 
 
@@ -76,16 +72,16 @@ class SplitExperts:
     Args:
         experts: of which `are_plain_experts` is true.
         device: where the rest of the layer computes.
-        hot_bytes: for copies of experts there."""
+        hot_share: of the experts, for which there is room there.
+    """
 
-    def __init__(self, experts: Any, device: torch.device, hot_bytes: int) -> None:
+    def __init__(self, experts: Any, device: torch.device, hot_share: float) -> None:
         self._experts, self._device, total = experts, device, experts.num_experts
         named = dict(experts.named_parameters())
         self._dims = [int(name.endswith("levels")) for name in named]  # in which experts lie side by side
         hold_in(host_bytes(slot_offsets(list(named.values()))[1], device), list(named.values()))
         self._held = self._by_expert(named.values(), total)
-        expert_bytes = sum(each[0].nbytes for each in self._held)
-        num_slots = min(hot_bytes // expert_bytes, total)
+        num_slots, expert_bytes = int(hot_share * total), sum(each[0].nbytes for each in self._held)
         self._uses = Uses(torch.zeros(total, dtype=torch.int64), num_slots, _SWAP_SHARE * expert_bytes)
         self._hot_parameters = [nn.Parameter(each.new_empty(0), requires_grad=False) for each in named.values()]
         theirs = [*named.values(), experts.config]

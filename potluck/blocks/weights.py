@@ -79,8 +79,11 @@ class SpanWeights:
         """
         home, layer = self.placement.homes[index], self._layers[index]
         parameters = dict(layer.named_parameters())
-        if home.has_experts_in_ram:
-            parameters = self._split_off(layer, home.hot_bytes)
+        for path, module in layer.named_modules() if home.ram_experts else ():
+            if are_plain_experts(module):
+                module.forward = split = SplitExperts(module, self._device, home.hot_bytes / home.ram_experts)
+                self._split.append(split)
+                parameters = {name: each for name, each in parameters.items() if not name.startswith(f"{path}.")}
         tensors = {name: parameter.data for name, parameter in parameters.items()}
         likes = tuple(torch.empty_like(tensor, device="meta") for tensor in tensors.values())
         arena, parts = None, None
@@ -181,16 +184,6 @@ class SpanWeights:
     def origins(self) -> tuple[BlockOrigin, ...]:
         """Return where the blocks were loaded from."""
         return tuple(kept.origin for kept in self._kept if kept.origin is not None)
-
-    def _split_off(self, layer: nn.Module, hot_bytes: int) -> dict[str, nn.Parameter]:
-        """Keep a layer's experts in RAM from now on, and return its other parameters."""
-        parameters = dict(layer.named_parameters())
-        mixtures = {name: module for name, module in layer.named_modules() if are_plain_experts(module)}
-        for name, experts in mixtures.items():
-            experts.forward = SplitExperts(experts, self._device, hot_bytes // len(mixtures))
-            self._split.append(experts.forward)
-            parameters = {each: held for each, held in parameters.items() if not each.startswith(f"{name}.")}
-        return parameters
 
 
 def _has_own_memory(device: torch.device) -> bool:
