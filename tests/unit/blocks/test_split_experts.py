@@ -9,6 +9,7 @@ from helpers.spans import FolderOf, error, random, span_of, step
 from torch import Tensor
 
 from potluck.blocks import split_experts
+from potluck.blocks.reshaping import part_of
 from potluck.blocks.residency import Room
 from potluck.blocks.span import BlockSpan
 from potluck.blocks.split_experts import SplitExperts, Uses
@@ -117,14 +118,18 @@ def test_a_copy_that_fails_is_not_computed_with(family_folder: FolderOf, monkeyp
     assert error(outputs(split), outputs(plain)) < 1e-5
 
 
-def test_blocks_whose_experts_cannot_be_taken_apart_stream_and_split_ones_are_not_reshaped(
+def test_other_mixtures_stream_and_split_blocks_have_parts_but_are_not_reshaped(
     family_folder: FolderOf, tmp_path: Path
 ) -> None:
     room = Room(1, 1 << 30, 1 << 24, tmp_path, is_guess=True, takes_experts=True)
     blocks = span_of(family_folder("gpt_oss"), WHOLE, room=room)
     assert (len(blocks.weights.placement.split), blocks.weights.placement.num_streamed) == (0, 6)
     folder = family_folder("mixtral")
-    assert not split_of(folder, span_of(folder, WHOLE), hot=0).is_reshapable
+    plain = span_of(folder, WHOLE)
+    split = split_of(folder, plain, hot=0.6)
+    assert not split.is_reshapable
+    parts = [part_of(whole, Span(1, 3)).forward(random(2, 5, 64)) for whole in (split, plain)]
+    assert error(*parts) < 1e-5
 
 
 def test_copies_are_made_once_there_is_something_to_tell_and_swapped_only_for_a_clear_reason() -> None:
