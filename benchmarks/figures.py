@@ -1358,6 +1358,14 @@ FIGURES = {
             "the same with bfloat16",
         ),
         Figure(
+            "experts_in_ram",
+            "ratio",
+            "lower",
+            1.1,
+            "split_experts:crossing",
+            "bytes that cross for a token whose int4 experts are in RAM, swaps included, over its activations' bytes",
+        ),
+        Figure(
             "moe_ops_1",
             "operations",
             "lower",

@@ -28,6 +28,7 @@ from benchmarks.kernel_blocks import take_cpu_for_gpu
 from benchmarks.ptx_alignment import Access, accesses
 from potluck.blocks import formats, kernel_support, trial
 from potluck.blocks.plans import StepRow, plan_step
+from potluck.blocks.residency import BlockSize
 from potluck.blocks.span import BlockSpan, build_empty
 from potluck.blocks.streaming import device_memory, slot_offsets, views_in
 from potluck.blocks.weights import SpanWeights
@@ -136,7 +137,7 @@ def _blocks(config: Any, weights: str, cache: str) -> BlockSpan:
             _hold_gptq(layer)
         formats.quantize_block(layer, "int4" if weights == "gptq" else weights, is_for_cpu=False)
         _give_memory(layer)
-    held = SpanWeights(layers, [0] * len(layers), first_block=0, device=_CPU, room=None)
+    held = SpanWeights(layers, [BlockSize(0)] * len(layers), first_block=0, device=_CPU, room=None)
     blocks = BlockSpan(decoder, layers, span, ("",) * len(layers), held, model_config=model_config)
     blocks.try_out(has_int8_cache=cache == "int8")
     return blocks

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from transformers import LlamaConfig, LlamaModel, Qwen3MoeConfig, Qwen3MoeModel
 
-from potluck.blocks.formats import block_nbytes, quantize_block
+from potluck.blocks.formats import block_size, quantize_block
 from potluck.blocks.residency import Room
 from potluck.blocks.span import BlockSpan
 from potluck.blocks.weights import SpanWeights
@@ -79,7 +79,7 @@ def random_blocks(
     decoder.embed_tokens = decoder.norm = Passthrough(shape.hidden_size, dtype)
     decoder.requires_grad_(False).eval()
     digests = tuple(f"{index:016x}" for index in range(shape.num_blocks))
-    sizes = [block_nbytes(layer, quantization) for layer in decoder.layers]
+    sizes = [block_size(layer, quantization) for layer in decoder.layers]
     for layer in decoder.layers:
         quantize_block(layer, quantization, is_for_cpu=device.type == "cpu")
     weights = SpanWeights(decoder.layers, sizes, first_block=0, device=device, room=room)

@@ -264,7 +264,7 @@ def _stage(
         spills = SpillStore(memory, spill_folder if on_cpu else None)
     num_pages = pages_of(limits.cache_tokens) if memory is None else memory.num_pages
     paging = Paging(blocks, num_pages, memory, spills, compute.counts, patience_s=limits.request_timeout_s)
-    is_narrow = loaded.weights.stream is not None or takes_one_thread(loaded.device)  # a stream serves one thread only
+    is_narrow = not loaded.weights.is_resident or takes_one_thread(loaded.device)  # else it serves one thread only
     gate: AbstractContextManager[object] = threading.Lock() if is_narrow else nullcontext()
     return Stage(SpanExecutor(blocks, memory), paging, gate)
 

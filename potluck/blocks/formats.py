@@ -27,6 +27,7 @@ from potluck.blocks import widening
 from potluck.blocks.heap import trim_heap
 from potluck.blocks.native_kernels import native_kernels
 from potluck.blocks.native_library import GROUP, NATIVE_ROWS
+from potluck.blocks.residency import BlockSize
 from potluck.checkpoint.packed import PackedMatrix, PackedRows, Packing
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.records import QUANTIZATIONS
@@ -347,6 +348,19 @@ def multiply_natively(block: nn.Module) -> None:
     for module in block.modules():
         if type(module) is nn.Linear and module.weight.dtype is torch.bfloat16 and module.in_features % 16 == 0:
             module.__class__ = NativeLinear  # others hold the module itself
+
+
+def block_size(block: nn.Module, quantization: str, packing: Packing | None = None) -> BlockSize:
+    """Return the size of a block as `block_nbytes` counts it, and that of the experts that RAM could compute."""
+    mixtures = [module for module in block.modules() if are_plain_experts(module)]
+    parts = (block_nbytes(module, quantization, packing) for module in (block, *mixtures))
+    return BlockSize(next(parts), sum(parts))
+
+
+def are_plain_experts(module: Any) -> bool:
+    """Tell whether a module is a layer's experts that do nothing but multiply, gate and multiply again."""
+    is_mixture = hasattr(module, "is_transposed")  # the mark of an experts class of transformers
+    return is_mixture and module.has_gate and not module.is_transposed and not module.has_post_expert_norm
 
 
 def block_nbytes(block: nn.Module, quantization: str, packing: Packing | None = None) -> int:

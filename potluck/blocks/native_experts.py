@@ -11,15 +11,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from potluck.blocks.formats import QuantizedExperts, bfloat16_product
+from potluck.blocks.formats import QuantizedExperts, are_plain_experts, bfloat16_product
 from potluck.blocks.native_library import COLUMNS
 
 
 def can_take_turns(experts: Any, hidden: Tensor) -> bool:
     """Return whether the experts do nothing but what is rewritten here, and no gradient is wanted."""
-    if experts.has_post_expert_norm or not experts.has_gate or experts.is_transposed or experts._is_expert_parallel:
-        return False
-    if hidden.dtype is not torch.bfloat16 or (torch.is_grad_enabled() and hidden.requires_grad):
+    if (
+        not are_plain_experts(experts)
+        or hidden.dtype is not torch.bfloat16
+        or (torch.is_grad_enabled() and hidden.requires_grad)
+    ):
         return False
     held = experts.gate_up_proj, experts.down_proj
     return all(isinstance(each, QuantizedExperts) or each.shape[2] % COLUMNS == 0 for each in held)
@@ -28,13 +30,15 @@ def can_take_turns(experts: Any, hidden: Tensor) -> bool:
 def experts_in_turn(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
     """Compute a mixture as transformers asks an implementation of experts to. `can_take_turns` must hold.
 
+    Choices past the last expert, which are computed elsewhere, give zeros.
+
     Shapes: hidden [tokens, hidden_size]; chosen and weights [tokens, experts of a token]; returns as hidden.
     """
     flat = chosen.reshape(-1)
     order = flat.argsort(stable=True)
     tokens, shares = order // chosen.shape[1], weights.reshape(-1)[order, None]
     output, begin = torch.zeros_like(hidden), 0
-    for expert, count in enumerate(flat.bincount().tolist()):
+    for expert, count in enumerate(flat.bincount().tolist()[: experts.num_experts]):
         if not count:
             continue
         here = slice(begin, begin + count)

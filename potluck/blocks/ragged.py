@@ -114,10 +114,11 @@ class RaggedRunner:
         self._graphs: DecodeGraphs | None = None
         self._whole: WholeBlocks | None = None
         # Products and attention are native wherever that is possible.
-        self._has_native_parts = layout.dtype is torch.bfloat16 and layout.device.type == "cpu"
+        is_on_cpu = layout.device.type == "cpu" or bool(loop.weights.placement.split)
+        self._has_native_parts = layout.dtype is torch.bfloat16 and is_on_cpu
 
     def use_kernels(self, weights: SpanWeights, agree: Agree = bool) -> None:
-        """Use the device's own kernels in later steps, and CUDA graphs for decode where nothing is streamed.
+        """Use the device's own kernels in later steps, and CUDA graphs for decode where all weights stay there.
 
         Args:
             agree: see `DecodeGraphs`.
@@ -128,13 +129,14 @@ class RaggedRunner:
         multiply_quantised(self.layers, grouped.dense_product)
         if weights.stream is None:
             self._called = fused_layers(self.layers, block_kernels)
+        if weights.is_resident:  # with experts in RAM, the host takes part
             record = GraphRecorder(self.layout.device).record
             self._graphs = DecodeGraphs(self._run_decode, self.layout.device, record, agree, self._routers.noted)
             weights.before_moves.append(self._graphs.forget)
 
     def use_whole(self, weights: SpanWeights) -> NoKernels | None:
         """Run whole blocks in C in later steps of very few tokens, if these blocks can; return what keeps C from it."""
-        if weights.stream is None:
+        if weights.is_resident:
             try:
                 self._whole = WholeBlocks(self.layers, self.layout, self.calls)
             except CannotRunWhole as error:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from potluck.blocks.accelerators import trim_memory
 from potluck.blocks.adapters import Adapters, misfit
 from potluck.blocks.cache import KvCache, Remembered, keys_and_values
-from potluck.blocks.formats import block_nbytes, check_quantization, hold_packed, multiply_natively, quantize_block
+from potluck.blocks.formats import block_size, check_quantization, hold_packed, multiply_natively, quantize_block
 from potluck.blocks.kernel_support import NoKernels, Trying, uses_kernels
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence
 from potluck.blocks.loop import FamilyLoop
@@ -25,7 +25,7 @@ from potluck.blocks.native_steps import NextTokens
 from potluck.blocks.parallel import Ranks, check_alike, keep_local, part_nbytes, shard_layers
 from potluck.blocks.plans import StepPlan
 from potluck.blocks.ragged import RaggedRunner
-from potluck.blocks.residency import Room
+from potluck.blocks.residency import BlockSize, Room
 from potluck.blocks.switching import register_attention
 from potluck.blocks.trial import hold_int8, try_alone, try_ragged
 from potluck.blocks.weights import SpanWeights
@@ -162,7 +162,7 @@ class BlockSpan:
     @property
     def is_reshapable(self) -> bool:
         """True if `potluck.blocks.reshaping` can remove blocks from this span and add others."""
-        return self.weights.stream is None and not self.adapters.ids
+        return self.weights.is_resident and not self.adapters.ids
 
     @property
     def layout(self) -> KvLayout | None:
@@ -286,9 +286,9 @@ def load_span(
     filler = Filler(decoder, dtype, "cpu", stored)
     reader = TensorReader(checkpoint)
     if ranks is None:
-        sizes = [block_nbytes(layer, quantization, packing_of(checkpoint.config)) for layer in layers]
+        sizes = [block_size(layer, quantization, packing_of(checkpoint.config)) for layer in layers]
     else:
-        sizes = [part_nbytes(layer) for layer in layers]
+        sizes = [BlockSize(part_nbytes(layer)) for layer in layers]
     weights = SpanWeights(layers, sizes, first_block=span.start, device=torch.device(device), room=room)
     digests = []
     is_for_cpu = torch.device(device).type == "cpu"

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
 from potluck.blocks.accelerators import copies_in_background, pin
+from potluck.blocks.heap import trim_heap
 from potluck.blocks.residency import NUM_SLOTS
 from potluck.checkpoint.shards import BlockOrigin, FilePart, host_memory
 from potluck.errors import CheckpointError
@@ -130,7 +131,7 @@ def staging_for(blocks: Iterable[KeptBlock], device: torch.device) -> Tensor | N
     size = max((block.num_bytes for block in blocks if block.arena is None), default=0)
     if device.type == "cpu" or not size:
         return None
-    return _host_bytes(size, device)
+    return host_bytes(size, device)
 
 
 def slot_offsets(tensors: Sequence[Tensor], shifts: Sequence[int] = ()) -> tuple[tuple[int, ...], int]:
@@ -148,10 +149,18 @@ def slot_offsets(tensors: Sequence[Tensor], shifts: Sequence[int] = ()) -> tuple
 
 def in_arena(tensors: Sequence[Tensor], device: torch.device) -> Tensor:
     """Return a piece of memory with copies of these tensors, from which the device fetches fast."""
-    arena = _host_bytes(slot_offsets(tensors)[1], device)
+    arena = host_bytes(slot_offsets(tensors)[1], device)
     for view, tensor in zip(views_in(arena, tensors), tensors, strict=True):
         view.copy_(tensor)
     return arena
+
+
+def hold_in(memory: Tensor, parameters: Sequence[nn.Parameter], shifts: Sequence[int] = ()) -> None:
+    """Copy parameters into one piece of memory, returning what they used to the system one by one."""
+    likes = [torch.empty_like(parameter, device="meta") for parameter in parameters]
+    for parameter, view in zip(parameters, views_in(memory, likes, shifts), strict=True):
+        parameter.data = view.copy_(parameter.data)
+        trim_heap()
 
 
 def device_memory(size: int, device: torch.device) -> Tensor:
@@ -166,7 +175,8 @@ def views_in(memory: Tensor, tensors: Sequence[Tensor], shifts: Sequence[int] = 
     )
 
 
-def _host_bytes(size: int, device: torch.device) -> Tensor:
+def host_bytes(size: int, device: torch.device) -> Tensor:
+    """Return memory on the host from which the device copies fast."""
     memory = host_memory(size)
     if copies_in_background(device):
         pin(memory, device)

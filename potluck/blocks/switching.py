@@ -71,6 +71,12 @@ def _in_turn_or_own(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tenso
     return _own(experts, hidden, chosen, weights)
 
 
+def experts_here(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
+    """Compute experts that are on the CPU, whatever device the layers are switched for."""
+    is_switched = experts.config._experts_implementation in (GROUPED, IN_TURN)
+    return (_in_turn_or_own if is_switched else _own)(experts, hidden, chosen, weights)
+
+
 def _own(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
     output: Tensor = type(experts).forward.__wrapped__(experts, hidden, chosen, weights)
     return output

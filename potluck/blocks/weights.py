@@ -15,16 +15,18 @@ from torch import Tensor, nn
 
 from potluck.allowance import cores
 from potluck.blocks.accelerators import synchronize
+from potluck.blocks.formats import are_plain_experts
 from potluck.blocks.heap import trim_heap
-from potluck.blocks.residency import Home, Placement, Room, place
+from potluck.blocks.residency import BlockSize, Home, Placement, Room, place
+from potluck.blocks.split_experts import SplitExperts
 from potluck.blocks.streaming import (
     KeptBlock,
     SlotStream,
     device_memory,
+    hold_in,
     in_arena,
     slot_offsets,
     staging_for,
-    views_in,
 )
 from potluck.checkpoint.prepared import PreparedBlocks
 from potluck.checkpoint.shards import BlockOrigin, ReadTensors
@@ -38,7 +40,7 @@ class SpanWeights:
     """Decides where the parameters of `layers` are and keeps them there. Blocks are numbered as in the model.
 
     Args:
-        sizes: bytes of each block in its final number format.
+        sizes: of each block in its final number format.
 
     Attributes:
         placement: the home of each block.
@@ -49,13 +51,13 @@ class SpanWeights:
     def __init__(
         self,
         layers: nn.ModuleList,
-        sizes: Sequence[int],
+        sizes: Sequence[BlockSize],
         *,
         first_block: int,
         device: torch.device,
         room: Room | None,
     ) -> None:
-        self.placement = Placement(tuple(map(Home, sizes))) if room is None else place(sizes, room)
+        self.placement = Placement(tuple(Home(size.whole) for size in sizes)) if room is None else place(sizes, room)
         self.stream: SlotStream | None = None
         self.before_moves: list[Callable[[], None]] = []
         self._layers = layers
@@ -63,6 +65,7 @@ class SpanWeights:
         self._device = device
         self._prepared = None if room is None else PreparedBlocks(room.folder, limit_bytes=room.disk_bytes)
         self._kept: list[KeptBlock] = []
+        self._split: list[SplitExperts] = []
 
     def take(self, index: int, digest: str, read: ReadTensors) -> None:
         """Bring the weights of `layers[index]` from the CPU to their home. Call it in the order of the blocks.
@@ -74,9 +77,14 @@ class SpanWeights:
         Raises:
             CheckpointError: the disk is full.
         """
-        parameters = dict(self._layers[index].named_parameters())
+        home, layer = self.placement.homes[index], self._layers[index]
+        parameters = dict(layer.named_parameters())
+        for path, module in layer.named_modules() if home.ram_experts else ():
+            if are_plain_experts(module):
+                module.forward = split = SplitExperts(module, self._device, home.hot_bytes / home.ram_experts)
+                self._split.append(split)
+                parameters = {name: each for name, each in parameters.items() if not name.startswith(f"{path}.")}
         tensors = {name: parameter.data for name, parameter in parameters.items()}
-        home = self.placement.homes[index]
         likes = tuple(torch.empty_like(tensor, device="meta") for tensor in tensors.values())
         arena, parts = None, None
         if home.is_in_ram and _has_own_memory(self._device):
@@ -97,7 +105,7 @@ class SpanWeights:
         elif self._device.type != "cpu" or parts is None:  # conversion leaves small pages, read a third slower
             tensors.clear()  # so that each is freed once it was copied
             _move(kept, self._device)
-        _move_buffers(self._layers[index], self._device)
+        _move_buffers(layer, self._device)
         if not home.is_resident:
             trim_heap()  # return what conversion used
 
@@ -113,12 +121,14 @@ class SpanWeights:
 
     @classmethod
     def gathered(cls, layers: nn.ModuleList, pieces: Sequence[tuple[SpanWeights, Span]]) -> SpanWeights:
-        """Return the weights of blocks that were loaded apart, which `layers` share. None of them may be streamed."""
-        assert all(weights.stream is None for weights, _ in pieces)
+        """Return the weights of blocks that were loaded apart, which `layers` share. All of them must be resident."""
+        assert all(weights.is_resident for weights, _ in pieces)
         origin, first = pieces[0][0], pieces[0][1].start
         chosen = [(weights, block - weights._first) for weights, span in pieces for block in span]
         homes = tuple(weights.placement.homes[index] for weights, index in chosen)
-        gathered = cls(layers, [home.size for home in homes], first_block=first, device=origin._device, room=None)
+        gathered = cls(
+            layers, [BlockSize(home.size) for home in homes], first_block=first, device=origin._device, room=None
+        )
         gathered.placement = Placement(homes)
         gathered._kept = [weights._kept[index] for weights, index in chosen]
         return gathered
@@ -127,6 +137,11 @@ class SpanWeights:
         """Return the memory of blocks that nobody uses any more."""
         for block in span:
             self._kept[block - self._first].forget(self._device)
+
+    @property
+    def is_resident(self) -> bool:
+        """True if all weights stay on the device, so that graphs may use them and many threads may compute."""
+        return self.stream is None and not self.placement.split
 
     def is_streamed(self, block: int) -> bool:
         return not self.placement.homes[block - self._first].is_resident
@@ -147,6 +162,8 @@ class SpanWeights:
             prepare()
         if self.stream is not None:
             self.stream.free()
+        for split in self._split:
+            split.free()
         for kept in self._kept:
             kept.forget(self._device)
 
@@ -186,16 +203,14 @@ def _bring(kept: KeptBlock, device: torch.device, staging: Tensor | None) -> Non
 
 
 def _move(kept: KeptBlock, device: torch.device) -> None:
-    """Copy the parameters into one piece of memory, returning what they used to the system one by one.
+    """Copy the parameters into one piece of memory.
 
     On a CPU each keeps its place within a line of the cache, on which the last bits of a product can depend.
     """
     is_cpu = device.type == "cpu"
     shifts = tuple(parameter.data_ptr() % _LINE_BYTES if is_cpu else 0 for parameter in kept.parameters)
     memory = device_memory(slot_offsets(kept.likes, shifts)[1], device)
-    for parameter, view in zip(kept.parameters, views_in(memory, kept.likes, shifts), strict=True):
-        parameter.data = view.copy_(parameter.data)
-        trim_heap()
+    hold_in(memory, kept.parameters, shifts)
 
 
 def _move_buffers(layer: nn.Module, device: torch.device) -> None:

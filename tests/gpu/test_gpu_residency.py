@@ -1,6 +1,7 @@
 """Weights and KV memory that leave the GPU and come back; streamed blocks; number formats; lack of memory."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import torch
 from test_gpu_steps import ROUNDING, SPAN, TOLERANCE, eager, error_of, random_rows, step
 
+from potluck.blocks import split_experts
 from potluck.blocks.residency import Room
 from potluck.blocks.span import BlockSpan, load_span
 from potluck.checkpoint.source import open_checkpoint
@@ -73,6 +75,32 @@ def test_streamed_blocks_compute_what_resident_ones_do(
         for blocks, leaf in zip((resident, streamed), inputs, strict=True)
     ]
     torch.testing.assert_close(grads[0], grads[1], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("streamed_tokens", [1 << 20, 8], ids=["in RAM", "long prompts on the device"])
+def test_experts_in_ram_compute_what_experts_on_the_device_do(
+    streamed_tokens: int,
+    device: torch.device,
+    family_folder: FamilyFolder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(split_experts, "_STREAMED_TOKENS", streamed_tokens)
+    monkeypatch.setattr(split_experts, "_FIRST_CHOICES", 0)
+    monkeypatch.setattr(split_experts, "copies_in_background", lambda device: True)
+    folder = family_folder("mixtral")
+    sizes = load(folder, device).weights.placement.sizes
+    some = replace(room(tmp_path, device_bytes=sum(sizes) * 2 // 3), takes_experts=True)  # 2 of 4 experts have copies
+    blocks = load(folder, device, room=some)
+    assert len(blocks.weights.placement.split) == len(SPAN)
+    (hidden,) = random_rows((24,), blocks.hidden_size)
+    memory = blocks.new_memory(64)
+    sequence = memory.new_sequence()
+    outputs = step(blocks, memory, [(sequence, hidden[:20])])
+    for token in hidden[20:]:
+        outputs += step(blocks, memory, [(sequence, token[None])])
+    assert blocks.step_ways == "fused, no graphs"
+    assert error_of(torch.cat(outputs), eager(folder, hidden, device, torch.float32)) < TOLERANCE
 
 
 @pytest.mark.parametrize("quantization", ["int8", "int4"])
