@@ -39,14 +39,14 @@ def grouped_experts(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tenso
     Shapes: hidden [tokens, hidden_size]; chosen and weights [tokens, experts of a token]; returns as hidden.
     """
     share, num_experts = chosen.shape[1], experts.num_experts
-    sorted_by = sort_by_expert(chosen.reshape(-1), num_experts)
+    grouping = group_by_expert(chosen.reshape(-1), num_experts, tile_of(chosen.numel(), num_experts))
     is_partial = bool(experts._is_expert_parallel)  # choices past the last expert belong to other ranks
     first, second = (held_as(matrices, is_transposed=experts.is_transposed) for matrices in _matrices(experts))
     bias = getattr(experts, "gate_up_proj_bias", None)
-    gate_up = product(hidden, first, sorted_by, bias, share=share, is_partial=is_partial)
+    gate_up = product(hidden, first, grouping, bias, share=share, is_partial=is_partial)
     active = _gated(experts, gate_up)
     bias = getattr(experts, "down_proj_bias", None)
-    output = product(active, second, sorted_by, bias, weights=weights.reshape(-1), is_partial=is_partial)
+    output = product(active, second, grouping, bias, weights=weights.reshape(-1), is_partial=is_partial)
     return output.view(len(hidden), share, -1).sum(dim=1)
 
 
@@ -62,22 +62,22 @@ def dense_product(x: Tensor, matrix: Matrix, bias: Tensor | None) -> Tensor | No
     flat = x.reshape(-1, x.shape[-1])
     if len(flat) > _MOST_DENSE_TOKENS or not _can_read(matrix):
         return None
-    sorted_by = Sorted(_numbers(len(flat), x.device), _end(len(flat), x.device))
     if isinstance(matrix, Int4Matrix):
         flat = matrix.arranged(flat)
-    output = product(flat, _quantised(matrix, matrix.num_rows, is_transposed=False), sorted_by, bias)
+    output = product(flat, _quantised(matrix, matrix.num_rows, is_transposed=False), _one_expert(len(flat), x.device), bias)
     return output.view(*x.shape[:-1], -1)
 
 
 @dataclass(frozen=True, slots=True)
-class Sorted:
-    """Choices of one step sorted by expert.
+class Grouping:
+    """Choices of one step in tiles of which each is of one expert.
 
-    Shapes: order [choices], the choice at each place; ends [experts], how many choices are of an expert up to each.
+    Shapes: order [choices] int64, the choice at each place; tiles [num_tiles, 4] int32: an expert, or -1 for a tile
+    without work, the tile's first place, the expert's end place, and 0.
     """
 
     order: Tensor
-    ends: Tensor
+    tiles: Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +100,35 @@ class Held:
     group: int = GROUP
 
 
-def sort_by_expert(chosen: Tensor, num_experts: int) -> Sorted:
-    """Sort choices by expert without a stop for the host. Shapes: chosen [choices]."""
+def group_by_expert(chosen: Tensor, num_experts: int, tile: int) -> Grouping:
+    """Sort choices by expert, in tiles of at most `tile`, without a stop for the host. Shapes: chosen [choices]."""
     ordered, order = chosen.sort(stable=True)
-    return Sorted(order, torch.searchsorted(ordered, _numbers(num_experts, chosen.device), right=True))
+    ends = torch.searchsorted(ordered, _numbers(num_experts, chosen.device), right=True)
+    starts = torch.cat((ends.new_zeros(1), ends[:-1]))
+    num_tiles = (ends - starts + tile - 1) // tile
+    tiles_to = num_tiles.cumsum(0)
+    number = _numbers(tiles_for(len(chosen), num_experts, tile), chosen.device)
+    expert = torch.searchsorted(tiles_to, number, right=True)
+    known = expert.clamp(max=num_experts - 1)
+    first = starts[known] + (number - tiles_to[known] + num_tiles[known]) * tile
+    expert = torch.where(expert < num_experts, expert, -1)
+    return Grouping(order, torch.stack((expert, first, ends[known], torch.zeros_like(first)), dim=1).int())
+
+
+def tiles_for(choices: int, num_experts: int, tile: int) -> int:
+    """Return how many tiles suffice for choices of experts, whatever they are."""
+    return choices // tile + min(num_experts, choices)
+
+
+def tile_of(choices: int, num_experts: int) -> int:
+    """Return how many choices of one expert to multiply at once."""
+    return _FEW_TOKENS if choices <= _FEW_TOKENS * num_experts else _MANY_TOKENS
 
 
 def product(
     x: Tensor,
     held: Held,
-    sorted_by: Sorted,
+    grouping: Grouping,
     bias: Tensor | None = None,
     *,
     share: int = 1,
@@ -200,6 +219,11 @@ def _numbers(count: int, device: torch.device) -> Tensor:
     return torch.arange(count, device=device)
 
 
+def _one_expert(count: int, device: torch.device) -> Grouping:
+    return Grouping(_numbers(count, device), _tiles_of_one(count, device))
+
+
 @keep_until_release
-def _end(count: int, device: torch.device) -> Tensor:
-    return torch.tensor([count], device=device)
+def _tiles_of_one(count: int, device: torch.device) -> Tensor:
+    tile = tile_of(count, 1)
+    return torch.tensor([(0, first, count, 0) for first in range(0, count, tile)], dtype=torch.int32, device=device)
