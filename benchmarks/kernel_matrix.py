@@ -143,7 +143,7 @@ def _experts(dtype: torch.dtype, form: str, is_transposed: bool, choices: int) -
     chosen = torch.randint(4, (choices,))  # nobody chooses the last
     x = torch.randn(choices, 128 if is_transposed else 96).to(dtype)
     by_expert = grouped.held_as(held, is_transposed=is_transposed)
-    found = grouped.product(x, by_expert, grouped.sort_by_expert(chosen, 5))
+    found = grouped.product(x, by_expert, import_module("potluck.blocks.experts").group_by_expert(chosen, 5, 16))
     matrices = [held[expert].float() for expert in range(5)]
     matrices = matrices if is_transposed else [matrix.T for matrix in matrices]
     return found, torch.stack([token.float() @ matrices[e] for token, e in zip(x, chosen.tolist(), strict=True)])

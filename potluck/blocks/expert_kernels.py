@@ -10,30 +10,36 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from potluck.blocks.launching import launch_without_compiler
 
-@triton.jit(do_not_specialize=["is_given"])
+launch_without_compiler()  # here, because whatever launches a kernel imports this module
+
+
+@triton.jit
 def choose(
-    logits, chosen, weights, is_given, num_experts, RENORMALISES: tl.constexpr, SHARE: tl.constexpr, PAD: tl.constexpr
+    logits,
+    chosen,
+    weights,
+    num_experts,
+    RENORMALISES: tl.constexpr,
+    SHARE: tl.constexpr,
+    SHARE_PAD: tl.constexpr,
+    PAD: tl.constexpr,
 ):
-    """Choose one token's SHARE experts with the largest logits, the largest first; or weigh those in `chosen`.
+    """Choose one token's SHARE experts with the largest logits, the largest first, and weigh them.
 
     A weight is the expert's part of the softmax over all experts, or over the chosen ones if RENORMALISES. Of experts
     that score alike, the first is chosen.
     """
     token = tl.program_id(0).to(tl.int64)
-    experts = tl.arange(0, PAD)
+    experts, places = tl.arange(0, PAD), tl.arange(0, SHARE_PAD)
     is_expert = experts < num_experts
     scores = tl.load(logits + token * num_experts + experts, mask=is_expert, other=float("-inf")).to(tl.float32)
     parts = tl.exp(scores - tl.max(scores, 0))
-    places = tl.arange(0, triton.next_power_of_2(SHARE))
-    taken = tl.zeros([triton.next_power_of_2(SHARE)], tl.float32)
+    taken = tl.zeros([SHARE_PAD], tl.float32)
     for place in tl.static_range(SHARE):
-        target = chosen + token * SHARE + place
-        if is_given:
-            expert = tl.load(target).to(tl.int32)
-        else:
-            expert = tl.minimum(tl.argmax(scores, 0), num_experts - 1)  # beyond it if scores are no numbers
-            tl.store(target, expert)
+        expert = tl.minimum(tl.argmax(scores, 0), num_experts - 1)  # beyond it if scores are no numbers
+        tl.store(chosen + token * SHARE + place, expert.to(tl.int64))
         is_it = experts == expert
         taken += tl.where(places == place, tl.sum(tl.where(is_it, parts, 0.0), 0), 0.0)
         scores = tl.where(is_it, float("-inf"), scores)
@@ -43,7 +49,7 @@ def choose(
 
 @triton.jit(do_not_specialize=["choices", "num_tiles"])
 def group(chosen, order, tiles, choices, num_experts, num_tiles, TILE: tl.constexpr, BLOCK: tl.constexpr):
-    """Write one expert's part of `potluck.blocks.grouped.Grouping`: the places of its choices, and its tiles.
+    """Write one expert's part of a `Grouping`: the places of its choices, and its tiles.
 
     Each program counts for itself the choices of the experts before its own, so none waits for another. The tiles of
     the expert begin at start // TILE + min(start, expert). By these numbers no two experts share a tile, and those of

@@ -56,6 +56,14 @@ class NormForm:
 
 
 @dataclass(frozen=True, slots=True)
+class RouterForm:
+    """A mixture's router: what it is called in the mixture, and whether weights stay in float32."""
+
+    name: str
+    weighs_in_float32: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Family:
     """A family of transformers whose code is rewritten here; `norm` and `layer` say in which form."""
 
@@ -105,20 +113,32 @@ class AttentionForm:
     has_cap: bool
 
 
+AddExperts = Callable[[Any, Tensor, Tensor], Tensor]
+"""Returns hidden states plus what a mixture makes of normed ones: (mixture, normed, hidden)."""
+
+
 class FusedBlock:
     """A layer in few operations, called like the layer itself, for packed rows without gradients.
 
     Args:
         operations: the module `block_kernels`, which needs Triton.
+        add_experts: of `experts`, which needs it, too.
     """
 
-    def __init__(self, layer: Any, operations: Any) -> None:
+    def __init__(self, layer: Any, operations: Any, add_experts: AddExperts) -> None:
         self._layer = layer
         self._operations = operations
+        self._add_experts = add_experts
         self._form = layer_form(layer)
         self._how = attention_form(layer.self_attn)
         self._share = float(getattr(layer, "residual_multiplier", 1.0))
         self._has_plain_mlp = has_plain_mlp(layer)
+        self._has_known_router = (
+            self._form.after_mlp is None
+            and self._share == 1.0
+            and not self._has_plain_mlp
+            and router_form(layer.mlp) is not None
+        )
         self._is_gelu = self._has_plain_mlp and is_gelu(layer.mlp)
 
     def __call__(self, hidden: Tensor, *, position_embeddings: tuple[Tensor, Tensor], **others: Any) -> Tensor:
@@ -132,6 +152,8 @@ class FusedBlock:
             hidden = normed = hidden + attended
         else:
             hidden, normed = self._operations.add_and_norm(hidden, attended, getattr(self._layer, form.before_mlp))
+        if self._has_known_router:
+            return self._add_experts(self._layer.mlp, normed, hidden)
         output = self._normed(form.after_mlp, self._mlp(normed))
         return hidden + self._scaled(output)
 
@@ -190,9 +212,9 @@ class FusedBlock:
         return result
 
 
-def fused_layers(layers: Iterable[nn.Module], operations: Any) -> list[Any]:
+def fused_layers(layers: Iterable[nn.Module], operations: Any, add_experts: AddExperts) -> list[Any]:
     """Return the layers, each one as a `FusedBlock` where it can be fused; all are called in the same way."""
-    return [FusedBlock(layer, operations) if can_be_fused(layer) else layer for layer in layers]
+    return [FusedBlock(layer, operations, add_experts) if can_be_fused(layer) else layer for layer in layers]
 
 
 def can_be_fused(layer: nn.Module) -> bool:
@@ -234,6 +256,15 @@ def attention_form(attention: Any) -> AttentionForm:
 def has_plain_mlp(layer: Any) -> bool:
     """Return whether a layer's feed-forward part is known and has no experts."""
     return code_of(type(layer.mlp).forward) in _known()
+
+
+def router_form(mixture: Any) -> RouterForm | None:
+    """Return the form of a mixture's router, or None if it or the mixture does anything that is not rewritten here."""
+    form: RouterForm | None = _mixtures().get(code_of(type(mixture).forward))
+    router = None if form is None else getattr(mixture, form.name, None)
+    if router is None or "forward" in vars(router) or router._forward_hooks or router._forward_pre_hooks:
+        return None
+    return form if code_of(type(router).forward) in _mixtures() else None
 
 
 def is_gelu(mlp: Any) -> bool:
@@ -286,6 +317,19 @@ def _known() -> dict[str, Any]:
         known[_rotation_code(home)] = family.is_interleaved
     for name in ("llama", "phi3", "glm4", "gemma2"):  # without experts
         known[code_of(getattr(_home(name), f"{_FAMILIES[name].prefix}MLP").forward)] = None
+    return known
+
+
+@cache
+def _mixtures() -> dict[str, RouterForm]:
+    """Return the code of mixtures of experts and of their routers that is rewritten here -> its form."""
+    known: dict[str, RouterForm] = {}
+    for name, mixture, router, form in (
+        ("qwen3_moe", "Qwen3MoeSparseMoeBlock", "Qwen3MoeTopKRouter", RouterForm("gate", weighs_in_float32=False)),
+        ("mixtral", "MixtralSparseMoeBlock", "MixtralTopKRouter", RouterForm("gate", weighs_in_float32=True)),
+        ("gpt_oss", "GptOssMLP", "GptOssTopKRouter", RouterForm("router", weighs_in_float32=False)),
+    ):
+        known |= {code_of(getattr(_home(name), kind).forward): form for kind in (mixture, router)}
     return known
 
 

@@ -17,13 +17,10 @@ from typing import Any
 import torch
 import triton
 from torch import Tensor
-from transformers.integrations.moe import _default_apply_gate
 
-from potluck.blocks import kernels
+from potluck.blocks import product_kernels
 from potluck.blocks.accelerators import keep_until_release
-from potluck.blocks.block_kernels import activate_times
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, Matrix, QuantizedExperts
-from potluck.blocks.fused import ACTIVATIONS
 from potluck.blocks.native_library import GROUP
 
 _FEW_TOKENS = 16  # rows of a tile, the fewest that tensor cores take
@@ -33,38 +30,16 @@ _MOST_DENSE_TOKENS = 128  # for more, restoring a matrix and multiplying it in f
 _PLAIN, _INT8, _INT4 = range(3)  # formats, as the kernel knows them
 
 
-def grouped_experts(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
-    """Compute a mixture as transformers asks an implementation of experts to. `can_group` must hold.
-
-    Shapes: hidden [tokens, hidden_size]; chosen and weights [tokens, experts of a token]; returns as hidden.
-    """
-    share, num_experts = chosen.shape[1], experts.num_experts
-    grouping = group_by_expert(chosen.reshape(-1), num_experts, tile_of(chosen.numel(), num_experts))
-    is_partial = bool(experts._is_expert_parallel)  # choices past the last expert belong to other ranks
-    first, second = (held_as(matrices, is_transposed=experts.is_transposed) for matrices in _matrices(experts))
-    bias = getattr(experts, "gate_up_proj_bias", None)
-    gate_up = product(hidden, first, grouping, bias, share=share, is_partial=is_partial)
-    active = _gated(experts, gate_up)
-    bias = getattr(experts, "down_proj_bias", None)
-    output = product(active, second, grouping, bias, weights=weights.reshape(-1), is_partial=is_partial)
-    return output.view(len(hidden), share, -1).sum(dim=1)
-
-
-def can_group(experts: Any, hidden: Tensor) -> bool:
-    """Return whether the experts do nothing but what is rewritten here, and no gradient is wanted."""
-    if experts.has_post_expert_norm or not experts.has_gate or (torch.is_grad_enabled() and hidden.requires_grad):
-        return False
-    return all(not isinstance(held, QuantizedExperts) or _can_read(held.matrix) for held in _matrices(experts))
-
-
 def dense_product(x: Tensor, matrix: Matrix, bias: Tensor | None) -> Tensor | None:
     """Return x [.., inner] times a transposed quantised matrix [outer, inner]; None where restoring it is better."""
     flat = x.reshape(-1, x.shape[-1])
-    if len(flat) > _MOST_DENSE_TOKENS or not _can_read(matrix):
+    if len(flat) > _MOST_DENSE_TOKENS or not can_read(matrix):
         return None
     if isinstance(matrix, Int4Matrix):
         flat = matrix.arranged(flat)
-    output = product(flat, _quantised(matrix, matrix.num_rows, is_transposed=False), _one_expert(len(flat), x.device), bias)
+    output = product(
+        flat, _quantised(matrix, matrix.num_rows, is_transposed=False), _one_expert(len(flat), x.device), bias
+    )
     return output.view(*x.shape[:-1], -1)
 
 
@@ -73,11 +48,15 @@ class Grouping:
     """Choices of one step in tiles of which each is of one expert.
 
     Shapes: order [choices] int64, the choice at each place; tiles [num_tiles, 4] int32: an expert, or -1 for a tile
-    without work, the tile's first place, the expert's end place, and 0.
+    without work, the tile's first place, its end place, and 0.
+
+    Attributes:
+        tile: the most places of a tile.
     """
 
     order: Tensor
     tiles: Tensor
+    tile: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,31 +79,6 @@ class Held:
     group: int = GROUP
 
 
-def group_by_expert(chosen: Tensor, num_experts: int, tile: int) -> Grouping:
-    """Sort choices by expert, in tiles of at most `tile`, without a stop for the host. Shapes: chosen [choices]."""
-    ordered, order = chosen.sort(stable=True)
-    ends = torch.searchsorted(ordered, _numbers(num_experts, chosen.device), right=True)
-    starts = torch.cat((ends.new_zeros(1), ends[:-1]))
-    num_tiles = (ends - starts + tile - 1) // tile
-    tiles_to = num_tiles.cumsum(0)
-    number = _numbers(tiles_for(len(chosen), num_experts, tile), chosen.device)
-    expert = torch.searchsorted(tiles_to, number, right=True)
-    known = expert.clamp(max=num_experts - 1)
-    first = starts[known] + (number - tiles_to[known] + num_tiles[known]) * tile
-    expert = torch.where(expert < num_experts, expert, -1)
-    return Grouping(order, torch.stack((expert, first, ends[known], torch.zeros_like(first)), dim=1).int())
-
-
-def tiles_for(choices: int, num_experts: int, tile: int) -> int:
-    """Return how many tiles suffice for choices of experts, whatever they are."""
-    return choices // tile + min(num_experts, choices)
-
-
-def tile_of(choices: int, num_experts: int) -> int:
-    """Return how many choices of one expert to multiply at once."""
-    return _FEW_TOKENS if choices <= _FEW_TOKENS * num_experts else _MANY_TOKENS
-
-
 def product(
     x: Tensor,
     held: Held,
@@ -142,24 +96,21 @@ def product(
     Args:
         is_partial: choices without an expert give zeros.
     """
-    choices, num_experts = len(sorted_by.order), len(sorted_by.ends)
-    tile = _FEW_TOKENS if choices <= _FEW_TOKENS * num_experts else _MANY_TOKENS
     new = torch.zeros if is_partial else torch.empty
-    output = new((choices, held.outer), dtype=x.dtype, device=x.device)
-    grid = (choices // tile + min(num_experts, choices), triton.cdiv(held.outer, _COLUMNS))
-    kernels.grouped_product[grid](
+    output = new((len(grouping.order), held.outer), dtype=x.dtype, device=x.device)
+    grid = (len(grouping.tiles), triton.cdiv(held.outer, _COLUMNS))
+    product_kernels.grouped_product[grid](
         x,
         held.numbers,
         held.scales,
         bias if bias is not None else x,
         weights if weights is not None else x,
         output,
-        sorted_by.order,
-        sorted_by.ends,
+        grouping.order,
+        grouping.tiles,
         x.stride(0),
         *held.strides,
         share,
-        num_experts,
         held.inner,
         held.outer,
         FORM=held.form,
@@ -169,19 +120,14 @@ def product(
         IS_TRANSPOSED=held.is_transposed,
         HAS_BIAS=bias is not None,
         HAS_WEIGHTS=weights is not None,
-        EXPERTS_PAD=triton.next_power_of_2(num_experts),
-        TILE=tile,
+        TILE=grouping.tile,
         COLUMNS=_COLUMNS,
         num_warps=4,
     )
     return output
 
 
-def _matrices(experts: Any) -> tuple[Any, Any]:
-    return experts.gate_up_proj, experts.down_proj
-
-
-def _can_read(matrix: Matrix) -> bool:
+def can_read(matrix: Matrix) -> bool:
     return isinstance(matrix, Int8Matrix) or matrix.rows_together == _COLUMNS
 
 
@@ -204,23 +150,18 @@ def _quantised(matrix: Matrix, rows: int, *, is_transposed: bool) -> Held:
     return Held(matrix.codes, matrix.level_numbers, inner, outer, strides, _INT4, is_transposed, matrix.group)
 
 
-def _gated(experts: Any, gate_up: Tensor) -> Tensor:
-    """Return the activation of the gate times the rest. Shapes: [choices, 2 * width] -> [choices, width]."""
-    is_gelu = ACTIVATIONS.get(type(getattr(experts, "act_fn", None)).__name__)
-    if type(experts)._apply_gate is not _default_apply_gate or is_gelu is None:
-        made: Tensor = experts._apply_gate(gate_up)
-        return made.contiguous()
-    gate, up = gate_up[None].chunk(2, dim=-1)
-    return activate_times(gate, up, is_gelu=is_gelu)[0]
-
-
 @keep_until_release
 def _numbers(count: int, device: torch.device) -> Tensor:
     return torch.arange(count, device=device)
 
 
+def tile_of(choices: int, num_experts: int) -> int:
+    """Return how many choices of one expert to multiply at once."""
+    return _FEW_TOKENS if choices <= _FEW_TOKENS * num_experts else _MANY_TOKENS
+
+
 def _one_expert(count: int, device: torch.device) -> Grouping:
-    return Grouping(_numbers(count, device), _tiles_of_one(count, device))
+    return Grouping(_numbers(count, device), _tiles_of_one(count, device), tile_of(count, 1))
 
 
 @keep_until_release

@@ -123,12 +123,12 @@ class RaggedRunner:
         Args:
             agree: see `DecodeGraphs`.
         """
-        from potluck.blocks import block_kernels, grouped  # triton may be missing
+        from potluck.blocks import block_kernels, experts, grouped  # triton may be missing
 
         self.has_kernels = True
         multiply_quantised(self.layers, grouped.dense_product)
         if weights.stream is None:
-            self._called = fused_layers(self.layers, block_kernels)
+            self._called = fused_layers(self.layers, block_kernels, experts.add_experts)
         if weights.is_resident:  # with experts in RAM, the host takes part
             record = GraphRecorder(self.layout.device).record
             self._graphs = DecodeGraphs(self._run_decode, self.layout.device, record, agree, self._routers.noted)

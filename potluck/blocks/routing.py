@@ -8,10 +8,12 @@ routers choose by `topk`, whose answers are replaced where a run repeats others'
 from __future__ import annotations
 
 import copy
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MethodType
 from typing import Any
 
 import torch
@@ -19,6 +21,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from potluck.checkpoint.families import takes_choices
+
+_this_thread = threading.local()  # `modes`: how many `_Choosing` are active
 
 NO_EXPERT = -1
 """Stands for the choices of a layer without experts."""
@@ -138,15 +142,28 @@ class _Noting:
     def __init__(self, noted: dict[int, Tensor], index: int, own: Callable[..., Any]) -> None:
         self._noted = noted
         self._index = index
-        self._own = own
+        self.own = own
 
     def __call__(self, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Any:
+        self.note(chosen)
+        return self.own(hidden, chosen, weights)
+
+    def note(self, chosen: Tensor) -> None:
         self._noted[self._index] = chosen.view(-1, chosen.shape[-1])
-        return self._own(hidden, chosen, weights)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the forward is that of the experts' class, which nothing replaces."""
+        return isinstance(self.own, MethodType)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """Give a copied module its own forward: the copy belongs to another span."""
-        return copy.deepcopy(self._own, memo)
+        return copy.deepcopy(self.own, memo)
+
+
+def is_choosing() -> bool:
+    """Return whether calls of `topk` in this thread are noted or answered by choices that are given."""
+    return bool(getattr(_this_thread, "modes", 0))
 
 
 def _mask(chosen: Tensor, size: int, of_each: int) -> Tensor:
@@ -208,6 +225,14 @@ class _Choosing(TorchFunctionMode):
     def __init__(self, answer: Callable[[Tensor, int, Callable[[], Any]], Any]) -> None:
         super().__init__()
         self._answer = answer
+
+    def __enter__(self) -> Any:
+        _this_thread.modes = getattr(_this_thread, "modes", 0) + 1
+        return super().__enter__()  # type: ignore[no-untyped-call]
+
+    def __exit__(self, *error: Any) -> None:
+        _this_thread.modes -= 1
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

@@ -58,7 +58,7 @@ class AttentionSwitch:
 
 
 def _grouped_or_own(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
-    from potluck.blocks.grouped import can_group, grouped_experts  # triton may be missing
+    from potluck.blocks.experts import can_group, grouped_experts  # triton may be missing
 
     if can_group(experts, hidden):
         return grouped_experts(experts, hidden, chosen, weights)

@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 import torch
+import transformers as hf
 from helpers.packed_files import Layout
 from torch import Tensor, nn
+from transformers.models.gpt_oss.modeling_gpt_oss import GptOssTopKRouter
+from transformers.models.mixtral.modeling_mixtral import MixtralTopKRouter
+from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeTopKRouter
 
 pytest.importorskip("triton")
 IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -17,8 +21,9 @@ if not (torch.cuda.is_available() or IS_INTERPRETED):
 
 from potluck.blocks.arenas import decoded, encoded  # noqa: E402 (triton may be missing)
 from potluck.blocks.block_kernels import joined_weight, project  # noqa: E402
+from potluck.blocks.experts import choose, group_by_expert, sum_of_choices  # noqa: E402
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts  # noqa: E402
-from potluck.blocks.grouped import dense_product, held_as, product, sort_by_expert  # noqa: E402
+from potluck.blocks.grouped import dense_product, held_as, product  # noqa: E402
 from potluck.blocks.paged_attention import paged_attention  # noqa: E402
 from potluck.blocks.pages import PAGE_TOKENS  # noqa: E402
 from potluck.blocks.plans import PlannedRow  # noqa: E402
@@ -188,17 +193,58 @@ def test_experts_as_one_product_are_each_tokens_own(form: str, is_transposed: bo
     x, bias = torch.randn(len(chosen), inner, device=DEVICE, dtype=dtype), torch.randn(5, outer, device=DEVICE)
     weights = torch.rand(len(chosen), device=DEVICE)
 
-    output = product(x, held_as(held, is_transposed=is_transposed), sort_by_expert(chosen, 5), bias, weights=weights)
+    output = product(
+        x, held_as(held, is_transposed=is_transposed), group_by_expert(chosen, 5, 16), bias, weights=weights
+    )
 
     matrices = [held[expert] if is_transposed else held[expert].T for expert in range(5)]
     own = [(token @ matrices[expert] + bias[expert]) for token, expert in zip(x, chosen.tolist(), strict=True)]
     torch.testing.assert_close(output, torch.stack(own) * weights[:, None], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("choices", [1, 7, 300, 5000])
+@pytest.mark.parametrize("num_chosen", [1, 3, 9])
+def test_each_choice_is_in_one_tile_of_its_expert_in_order(choices: int, num_chosen: int) -> None:
+    """Of five experts; higher numbers, of experts that are elsewhere, are in none."""
+    chosen = torch.randint(num_chosen, (choices,), generator=torch.Generator().manual_seed(choices))
+    grouping = group_by_expert(chosen.to(DEVICE), 5, 16)
+    order, found = grouping.order.tolist(), []
+    for expert, first, end, _ in grouping.tiles.tolist():
+        places = order[first : min(first + 16, end)] if expert >= 0 else []
+        assert end - first <= 16
+        assert chosen[places].eq(expert).all()
+        found += places
+    assert found == [place for expert in range(5) for place in (chosen == expert).nonzero()[:, 0].tolist()]
+
+
+@pytest.mark.parametrize("kind", ["qwen3_moe", "not renormalised", "mixtral", "gpt_oss"])
+def test_the_choice_of_experts_is_the_routers_own(kind: str) -> None:
+    torch.manual_seed(0)
+    sizes = {"num_experts": 12, "num_local_experts": 12, "num_experts_per_tok": 3, "hidden_size": 8}
+    known = {"mixtral": (hf.MixtralConfig, MixtralTopKRouter), "gpt_oss": (hf.GptOssConfig, GptOssTopKRouter)}
+    config, router_class = known.get(kind, (hf.Qwen3MoeConfig, Qwen3MoeTopKRouter))
+    router: Any = router_class(config(**sizes, norm_topk_prob=kind != "not renormalised")).to(DEVICE, torch.bfloat16)
+    nn.init.normal_(router.weight)
+    logits, own_weights, own = router(torch.randn(3, 8, device=DEVICE, dtype=torch.bfloat16))
+    assert (logits.topk(4, dim=-1).values.diff() < 0).all()  # ties are anybody's choice
+    chosen, weights = choose(logits, 3, own_weights.dtype, renormalises=kind != "not renormalised")
+    assert torch.equal(chosen, own)
+    torch.testing.assert_close(weights, own_weights, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_what_experts_made_is_summed_and_rounded_before_the_residual_is_added(dtype: torch.dtype) -> None:
+    made = torch.randn(3, 8, 1100, device=DEVICE, dtype=dtype)
+    residual = made[:, 0].clone()
+    wanted = made.float().sum(1).to(dtype)
+    torch.testing.assert_close(sum_of_choices(made, None), wanted)
+    torch.testing.assert_close(sum_of_choices(made, residual), residual + wanted)
+
+
 def test_choices_of_other_ranks_experts_give_zeros() -> None:
     held = held_as(torch.ones(2, 64, 32, device=DEVICE), is_transposed=False)
     chosen = torch.tensor([1, 2, 0], device=DEVICE)
-    output = product(torch.ones(3, 32, device=DEVICE), held, sort_by_expert(chosen, 2), is_partial=True)
+    output = product(torch.ones(3, 32, device=DEVICE), held, group_by_expert(chosen, 2, 16), is_partial=True)
     assert output[:, 0].tolist() == [32, 0, 32]
 
 

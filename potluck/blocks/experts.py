@@ -1,0 +1,158 @@
+"""A layer's experts on a device with Triton: the choice, the map of choices to experts, their products, and the sum.
+
+A mixture's own code loops over the experts that tokens chose, which stops for the host and cannot be captured in a
+graph. Here the number of launches depends on nothing: tiles of choices of one expert are found on the device, once a
+layer, and both products read the same map.
+
+Imports triton, so import this module only where triton was found. Source: the sorted tiles are those of vLLM's
+`fused_moe`. See docs/decisions/0011-cuda.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+from torch import Tensor
+from torch.nn import functional
+from transformers.integrations.moe import _default_apply_gate
+
+from potluck.blocks import expert_kernels
+from potluck.blocks.block_kernels import activate_times
+from potluck.blocks.formats import QuantizedExperts
+from potluck.blocks.fused import ACTIVATIONS, router_form
+from potluck.blocks.grouped import Grouping, can_read, held_as, product, tile_of
+from potluck.blocks.routing import is_choosing
+
+_BLOCK = 1024  # numbers of a program at a time
+
+
+def add_experts(mixture: Any, normed: Tensor, residual: Tensor) -> Tensor:
+    """Return the residual plus a layer's mixture of experts, whose router `fused.router_form` knows.
+
+    Shapes: normed, residual and the result [1, tokens, hidden_size].
+    """
+    flat, experts = normed[0], mixture.experts
+    chosen, weights = _routed(mixture, flat)
+    note: Any = experts.forward  # see `potluck.blocks.routing`
+    note.note(chosen)
+    if not note.is_plain or not can_group(experts, flat):
+        made: Tensor = note.own(flat, chosen, weights)
+        return residual + made
+    return grouped_experts(experts, flat, chosen, weights, residual[0])[None]
+
+
+def grouped_experts(
+    experts: Any, hidden: Tensor, chosen: Tensor, weights: Tensor, residual: Tensor | None = None
+) -> Tensor:
+    """Compute a mixture as transformers asks an implementation of experts to. `can_group` must hold.
+
+    Shapes: hidden [tokens, hidden_size]; chosen and weights [tokens, experts of a token]; residual, which is added, and
+    the result as hidden.
+    """
+    share, num_experts = chosen.shape[1], experts.num_experts
+    grouping = group_by_expert(chosen.reshape(-1), num_experts, tile_of(chosen.numel(), num_experts))
+    is_partial = bool(experts._is_expert_parallel)  # choices past the last expert are computed elsewhere
+    first, second = (held_as(matrices, is_transposed=experts.is_transposed) for matrices in _matrices(experts))
+    bias = getattr(experts, "gate_up_proj_bias", None)
+    gate_up = product(hidden, first, grouping, bias, share=share, is_partial=is_partial)
+    active = _gated(experts, gate_up)
+    bias = getattr(experts, "down_proj_bias", None)
+    made = product(active, second, grouping, bias, weights=weights.reshape(-1), is_partial=is_partial)
+    return sum_of_choices(made.view(len(hidden), share, -1), residual)
+
+
+def can_group(experts: Any, hidden: Tensor) -> bool:
+    """Return whether the experts do nothing but what is rewritten here, and no gradient is wanted."""
+    if experts.has_post_expert_norm or not experts.has_gate or (torch.is_grad_enabled() and hidden.requires_grad):
+        return False
+    return all(not isinstance(held, QuantizedExperts) or can_read(held.matrix) for held in _matrices(experts))
+
+
+def choose(logits: Tensor, share: int, kind: torch.dtype, *, renormalises: bool) -> tuple[Tensor, Tensor]:
+    """Return each token's experts with the largest logits, the largest first, and their weights.
+
+    Shapes: logits [tokens, experts]; returns [tokens, share] int64, and weights in `kind`.
+
+    Args:
+        renormalises: weights of a token add up to 1; else each is its part of the softmax over all experts.
+    """
+    tokens, num_experts = logits.shape
+    chosen = torch.empty((tokens, share), dtype=torch.int64, device=logits.device)
+    weights = torch.empty((tokens, share), dtype=kind, device=logits.device)
+    expert_kernels.choose[(tokens,)](
+        logits,
+        chosen,
+        weights,
+        num_experts,
+        RENORMALISES=renormalises,
+        SHARE=share,
+        SHARE_PAD=triton.next_power_of_2(share),
+        PAD=triton.next_power_of_2(num_experts),
+        num_warps=1,
+    )
+    return chosen, weights
+
+
+def group_by_expert(chosen: Tensor, num_experts: int, tile: int) -> Grouping:
+    """Find tiles of choices of one expert each, in one launch. Shapes: chosen [choices].
+
+    Choices past the last expert are in no tile.
+    """
+    choices = len(chosen)
+    order = torch.empty(choices, dtype=torch.int64, device=chosen.device)
+    num_tiles = choices // tile + min(num_experts, choices)  # suffice, whatever is chosen
+    tiles = torch.empty((num_tiles, 4), dtype=torch.int32, device=chosen.device)
+    block = min(triton.next_power_of_2(choices), _BLOCK)
+    expert_kernels.group[(num_experts,)](
+        chosen, order, tiles, choices, num_experts, num_tiles, TILE=tile, BLOCK=block, num_warps=4
+    )
+    return Grouping(order, tiles, tile)
+
+
+def sum_of_choices(made: Tensor, residual: Tensor | None) -> Tensor:
+    """Return the sum of what each token's experts made, and the residual if there is one.
+
+    Shapes: made [tokens, share, hidden_size]; residual and the result [tokens, hidden_size].
+    """
+    tokens, share, width = made.shape
+    output = torch.empty((tokens, width), dtype=made.dtype, device=made.device)
+    expert_kernels.sum_of_choices[(tokens, triton.cdiv(width, _BLOCK))](
+        made,
+        made if residual is None else residual,
+        output,
+        width,
+        HAS_RESIDUAL=residual is not None,
+        SHARE=share,
+        BLOCK=_BLOCK,
+        num_warps=4,
+    )
+    return output
+
+
+def _routed(mixture: Any, flat: Tensor) -> tuple[Tensor, Tensor]:
+    """Return which experts a mixture's router chooses and their weights, [tokens, experts of a token] each."""
+    form = router_form(mixture)
+    assert form is not None
+    router = getattr(mixture, form.name)
+    if is_choosing():  # somebody watches or replaces the choices that the family's own code makes
+        _, weights, chosen = router(flat)
+        return chosen, weights
+    logits = functional.linear(flat, router.weight, getattr(router, "bias", None))
+    kind = torch.float32 if form.weighs_in_float32 else logits.dtype
+    return choose(logits, router.top_k, kind, renormalises=getattr(router, "norm_topk_prob", True))
+
+
+def _matrices(experts: Any) -> tuple[Any, Any]:
+    return experts.gate_up_proj, experts.down_proj
+
+
+def _gated(experts: Any, gate_up: Tensor) -> Tensor:
+    """Return the activation of the gate times the rest. Shapes: [choices, 2 * width] -> [choices, width]."""
+    is_gelu = ACTIVATIONS.get(type(getattr(experts, "act_fn", None)).__name__)
+    if type(experts)._apply_gate is not _default_apply_gate or is_gelu is None:
+        made: Tensor = experts._apply_gate(gate_up)
+        return made.contiguous()
+    gate, up = gate_up[None].chunk(2, dim=-1)
+    return activate_times(gate, up, is_gelu=is_gelu)[0]
