@@ -15,36 +15,33 @@ from potluck.blocks.launching import launch_without_compiler
 launch_without_compiler()  # here, because whatever launches a kernel imports this module
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["is_given"])
 def choose(
-    logits,
-    chosen,
-    weights,
-    num_experts,
-    RENORMALISES: tl.constexpr,
-    SHARE: tl.constexpr,
-    SHARE_PAD: tl.constexpr,
-    PAD: tl.constexpr,
+    logits, chosen, weights, is_given, num_experts, RENORMALISES: tl.constexpr, SHARE: tl.constexpr, PAD: tl.constexpr
 ):
-    """Choose one token's SHARE experts with the largest logits, the largest first, and weigh them.
+    """Choose one token's SHARE experts with the largest logits, the largest first; or weigh those in `chosen`.
 
     A weight is the expert's part of the softmax over all experts, or over the chosen ones if RENORMALISES. Of experts
     that score alike, the first is chosen.
     """
     token = tl.program_id(0).to(tl.int64)
-    experts, places = tl.arange(0, PAD), tl.arange(0, SHARE_PAD)
+    experts = tl.arange(0, PAD)
     is_expert = experts < num_experts
     scores = tl.load(logits + token * num_experts + experts, mask=is_expert, other=float("-inf")).to(tl.float32)
     parts = tl.exp(scores - tl.max(scores, 0))
-    taken = tl.zeros([SHARE_PAD], tl.float32)
+    taken = tl.zeros([PAD], tl.float32)  # the parts of the chosen experts, by place
     for place in tl.static_range(SHARE):
-        expert = tl.minimum(tl.argmax(scores, 0), num_experts - 1)  # beyond it if scores are no numbers
-        tl.store(chosen + token * SHARE + place, expert.to(tl.int64))
+        target = chosen + token * SHARE + place
+        if is_given:
+            expert = tl.load(target).to(tl.int32)
+        else:
+            expert = tl.minimum(tl.argmax(scores, 0), num_experts - 1)  # beyond it if scores are no numbers
+            tl.store(target, expert)
         is_it = experts == expert
-        taken += tl.where(places == place, tl.sum(tl.where(is_it, parts, 0.0), 0), 0.0)
+        taken += tl.where(experts == place, tl.sum(tl.where(is_it, parts, 0.0), 0), 0.0)
         scores = tl.where(is_it, float("-inf"), scores)
     whole = tl.sum(taken, 0) if RENORMALISES else tl.sum(parts, 0)
-    tl.store(weights + token * SHARE + places, taken / whole, mask=places < SHARE)
+    tl.store(weights + token * SHARE + experts, taken / whole, mask=experts < SHARE)
 
 
 @triton.jit(do_not_specialize=["choices", "num_tiles"])

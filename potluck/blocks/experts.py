@@ -16,6 +16,7 @@ import torch
 import triton
 from torch import Tensor
 from torch.nn import functional
+from torch.overrides import has_torch_function_unary
 from transformers.integrations.moe import _default_apply_gate
 
 from potluck.blocks import expert_kernels
@@ -23,7 +24,6 @@ from potluck.blocks.block_kernels import activate_times
 from potluck.blocks.formats import QuantizedExperts
 from potluck.blocks.fused import ACTIVATIONS, router_form
 from potluck.blocks.grouped import Grouping, can_read, held_as, product, tile_of
-from potluck.blocks.routing import is_choosing
 
 _BLOCK = 1024  # numbers of a program at a time
 
@@ -70,25 +70,30 @@ def can_group(experts: Any, hidden: Tensor) -> bool:
     return all(not isinstance(held, QuantizedExperts) or can_read(held.matrix) for held in _matrices(experts))
 
 
-def choose(logits: Tensor, share: int, kind: torch.dtype, *, renormalises: bool) -> tuple[Tensor, Tensor]:
+def choose(
+    logits: Tensor, share: int, kind: torch.dtype, *, renormalises: bool, given: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Return each token's experts with the largest logits, the largest first, and their weights.
 
     Shapes: logits [tokens, experts]; returns [tokens, share] int64, and weights in `kind`.
 
     Args:
         renormalises: weights of a token add up to 1; else each is its part of the softmax over all experts.
+        given: choices that are only weighed, [tokens, share].
     """
     tokens, num_experts = logits.shape
-    chosen = torch.empty((tokens, share), dtype=torch.int64, device=logits.device)
+    chosen = (
+        torch.empty((tokens, share), dtype=torch.int64, device=logits.device) if given is None else given.contiguous()
+    )
     weights = torch.empty((tokens, share), dtype=kind, device=logits.device)
     expert_kernels.choose[(tokens,)](
         logits,
         chosen,
         weights,
+        int(given is not None),
         num_experts,
         RENORMALISES=renormalises,
         SHARE=share,
-        SHARE_PAD=triton.next_power_of_2(share),
         PAD=triton.next_power_of_2(num_experts),
         num_warps=1,
     )
@@ -136,12 +141,11 @@ def _routed(mixture: Any, flat: Tensor) -> tuple[Tensor, Tensor]:
     form = router_form(mixture)
     assert form is not None
     router = getattr(mixture, form.name)
-    if is_choosing():  # somebody watches or replaces the choices that the family's own code makes
-        _, weights, chosen = router(flat)
-        return chosen, weights
-    logits = functional.linear(flat, router.weight, getattr(router, "bias", None))
+    logits, given = functional.linear(flat, router.weight, getattr(router, "bias", None)), None
+    if has_torch_function_unary(flat):  # a mode of `routing` notes or replaces the choices of the router's own code
+        given = router(flat)[2]
     kind = torch.float32 if form.weighs_in_float32 else logits.dtype
-    return choose(logits, router.top_k, kind, renormalises=getattr(router, "norm_topk_prob", True))
+    return choose(logits, router.top_k, kind, renormalises=getattr(router, "norm_topk_prob", True), given=given)
 
 
 def _matrices(experts: Any) -> tuple[Any, Any]:

@@ -8,7 +8,6 @@ routers choose by `topk`, whose answers are replaced where a run repeats others'
 from __future__ import annotations
 
 import copy
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,8 +20,6 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from potluck.checkpoint.families import takes_choices
-
-_this_thread = threading.local()  # `modes`: how many `_Choosing` are active
 
 NO_EXPERT = -1
 """Stands for the choices of a layer without experts."""
@@ -161,11 +158,6 @@ class _Noting:
         return copy.deepcopy(self.own, memo)
 
 
-def is_choosing() -> bool:
-    """Return whether calls of `topk` in this thread are noted or answered by choices that are given."""
-    return bool(getattr(_this_thread, "modes", 0))
-
-
 def _mask(chosen: Tensor, size: int, of_each: int) -> Tensor:
     """Return [tokens, size] of what holds a chosen expert, if each holds so many experts."""
     mask = torch.zeros((len(chosen), size + 1), dtype=torch.bool, device=chosen.device)
@@ -225,14 +217,6 @@ class _Choosing(TorchFunctionMode):
     def __init__(self, answer: Callable[[Tensor, int, Callable[[], Any]], Any]) -> None:
         super().__init__()
         self._answer = answer
-
-    def __enter__(self) -> Any:
-        _this_thread.modes = getattr(_this_thread, "modes", 0) + 1
-        return super().__enter__()  # type: ignore[no-untyped-call]
-
-    def __exit__(self, *error: Any) -> None:
-        _this_thread.modes -= 1
-        super().__exit__(*error)  # type: ignore[no-untyped-call]
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
