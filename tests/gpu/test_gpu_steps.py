@@ -105,7 +105,7 @@ def mixed_steps(blocks: BlockSpan) -> list[tuple[Tensor, Tensor, Tensor | None]]
     ):
         made = step(blocks, memory, [(sequences[row], rows[row][start:end]) for row, start, end in parts])
         sizes = [end - start for _, start, end in parts]
-        choices = [] if blocks.chosen is None else blocks.chosen.split(sizes)
+        choices = [] if blocks.routers.chosen is None else blocks.routers.chosen.split(sizes)
         for place, (row, _, _) in enumerate(parts):
             outputs[row].append(made[place])
             chosen[row] += choices[place : place + 1]
