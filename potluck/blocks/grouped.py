@@ -52,15 +52,14 @@ def grouped_experts(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tenso
 
 def can_group(experts: Any, hidden: Tensor) -> bool:
     """Return whether the experts do nothing but what is rewritten here, and no gradient is wanted."""
-    if experts.has_post_expert_norm or not experts.has_gate or (torch.is_grad_enabled() and hidden.requires_grad):
-        return False
-    return all(not isinstance(held, QuantizedExperts) or _can_read(held.matrix) for held in _matrices(experts))
+    wants_gradient = torch.is_grad_enabled() and hidden.requires_grad
+    return experts.has_gate and not experts.has_post_expert_norm and not wants_gradient
 
 
 def dense_product(x: Tensor, matrix: Matrix, bias: Tensor | None) -> Tensor | None:
     """Return x [.., inner] times a transposed quantised matrix [outer, inner]; None where restoring it is better."""
     flat = x.reshape(-1, x.shape[-1])
-    if len(flat) > _MOST_DENSE_TOKENS or not _can_read(matrix):
+    if len(flat) > _MOST_DENSE_TOKENS:
         return None
     sorted_by = Sorted(_numbers(len(flat), x.device), _end(len(flat), x.device))
     if isinstance(matrix, Int4Matrix):
@@ -160,10 +159,6 @@ def product(
 
 def _matrices(experts: Any) -> tuple[Any, Any]:
     return experts.gate_up_proj, experts.down_proj
-
-
-def _can_read(matrix: Matrix) -> bool:
-    return isinstance(matrix, Int8Matrix) or matrix.rows_together == _COLUMNS
 
 
 def held_as(matrices: Any, *, is_transposed: bool) -> Held:
