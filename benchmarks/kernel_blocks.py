@@ -151,8 +151,6 @@ class _Counting(TorchDispatchMode):
 
 def _load(folder: Path, span: Span, *, quantization: str) -> BlockSpan:
     """Load blocks that take the processor for a GPU with kernels, with weights as a GPU holds them."""
-    formats: Any = import_module("potluck.blocks.formats")
-    formats._kernel_rows = lambda: None
     take_cpu_for_gpu()
     return load_span(open_checkpoint(str(folder)), span, dtype=torch.float32, quantization=quantization)
 

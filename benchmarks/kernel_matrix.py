@@ -127,7 +127,7 @@ def _rotation(dtype: torch.dtype, dim: int, family: str) -> tuple[Tensor, Tensor
 
 def _dense(dtype: torch.dtype, form: str, rows: int, tokens: int) -> tuple[Tensor, Tensor]:
     weight, x = torch.randn(rows, 96).to(dtype), torch.randn(1, tokens, 96).to(dtype)
-    matrix = Int8Matrix(weight) if form == "int8" else Int4Matrix(weight, 64)
+    matrix = Int8Matrix(weight) if form == "int8" else Int4Matrix(weight)
     found = import_module("potluck.blocks.grouped").dense_product(x, matrix, None)
     if found is None:
         raise RuntimeError("no kernel takes this matrix")
@@ -139,7 +139,7 @@ def _experts(dtype: torch.dtype, form: str, is_transposed: bool, choices: int) -
     held: Any = whole
     if form != "numbers":
         flat = whole.view(-1, 96)
-        held = QuantizedExperts(Int8Matrix(flat) if form == "int8" else Int4Matrix(flat, 64), 128)
+        held = QuantizedExperts(Int8Matrix(flat) if form == "int8" else Int4Matrix(flat), 128)
     chosen = torch.randint(4, (choices,))  # nobody chooses the last
     x = torch.randn(choices, 128 if is_transposed else 96).to(dtype)
     by_expert = grouped.held_as(held, is_transposed=is_transposed)

@@ -135,7 +135,7 @@ def _blocks(config: Any, weights: str, cache: str) -> BlockSpan:
     for layer in layers:
         if weights == "gptq":
             _hold_gptq(layer)
-        formats.quantize_block(layer, "int4" if weights == "gptq" else weights, is_for_cpu=False)
+        formats.quantize_block(layer, "int4" if weights == "gptq" else weights)
         _give_memory(layer)
     held = SpanWeights(layers, [BlockSize(0)] * len(layers), first_block=0, device=_CPU, room=None)
     blocks = BlockSpan(decoder, layers, span, ("",) * len(layers), held, model_config=model_config)
@@ -155,7 +155,7 @@ def _hold_gptq(layer: nn.Module) -> None:
             tensors[f"{path}.qweight"] = torch.zeros((columns // 8, rows), dtype=torch.int32)
             tensors[f"{path}.qzeros"] = torch.zeros((columns // _GPTQ_GROUP, rows // 8), dtype=torch.int32)
             tensors[f"{path}.scales"] = torch.ones((columns // _GPTQ_GROUP, rows))
-    formats.hold_packed(layer, tensors, Packing("gptq"), torch.bfloat16, merged, is_for_cpu=False)
+    formats.hold_packed(layer, tensors, Packing("gptq"), torch.bfloat16, merged)
 
 
 def _give_memory(layer: nn.Module) -> None:

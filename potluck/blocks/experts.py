@@ -21,9 +21,8 @@ from transformers.integrations.moe import _default_apply_gate
 
 from potluck.blocks import expert_kernels
 from potluck.blocks.block_kernels import activate_times
-from potluck.blocks.formats import QuantizedExperts
 from potluck.blocks.fused import ACTIVATIONS, router_form
-from potluck.blocks.grouped import Grouping, can_read, held_as, product, tile_of
+from potluck.blocks.grouped import Grouping, held_as, product, tile_of
 
 _BLOCK = 1024  # numbers of a program at a time
 
@@ -65,9 +64,8 @@ def grouped_experts(
 
 def can_group(experts: Any, hidden: Tensor) -> bool:
     """Return whether the experts do nothing but what is rewritten here, and no gradient is wanted."""
-    if experts.has_post_expert_norm or not experts.has_gate or (torch.is_grad_enabled() and hidden.requires_grad):
-        return False
-    return all(not isinstance(held, QuantizedExperts) or can_read(held.matrix) for held in _matrices(experts))
+    wants_gradient = torch.is_grad_enabled() and hidden.requires_grad
+    return experts.has_gate and not experts.has_post_expert_norm and not wants_gradient
 
 
 def choose(

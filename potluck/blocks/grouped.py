@@ -33,7 +33,7 @@ _PLAIN, _INT8, _INT4 = range(3)  # formats, as the kernel knows them
 def dense_product(x: Tensor, matrix: Matrix, bias: Tensor | None) -> Tensor | None:
     """Return x [.., inner] times a transposed quantised matrix [outer, inner]; None where restoring it is better."""
     flat = x.reshape(-1, x.shape[-1])
-    if len(flat) > _MOST_DENSE_TOKENS or not can_read(matrix):
+    if len(flat) > _MOST_DENSE_TOKENS:
         return None
     if isinstance(matrix, Int4Matrix):
         flat = matrix.arranged(flat)
@@ -125,10 +125,6 @@ def product(
         num_warps=4,
     )
     return output
-
-
-def can_read(matrix: Matrix) -> bool:
-    return isinstance(matrix, Int8Matrix) or matrix.rows_together == _COLUMNS
 
 
 def held_as(matrices: Any, *, is_transposed: bool) -> Held:

@@ -186,7 +186,7 @@ def test_experts_as_one_product_are_each_tokens_own(form: str, is_transposed: bo
     held: Any = whole.to(DEVICE)
     if form != "numbers":
         flat = whole.view(-1, columns)
-        matrix = Int8Matrix(flat) if form == "int8" else Int4Matrix(flat, 64)
+        matrix = Int8Matrix(flat) if form == "int8" else Int4Matrix(flat)
         held = QuantizedExperts(matrix.to(DEVICE), rows)
     chosen = torch.tensor([4, 0, 0, 2, 2, *[1] * 18, 4, 0, 2, 4], device=DEVICE)
     inner, outer = (rows, columns) if is_transposed else (columns, rows)
@@ -251,7 +251,7 @@ def test_choices_of_other_ranks_experts_give_zeros() -> None:
 
 
 def test_a_dense_int4_matrix_whose_rows_fill_no_block_is_multiplied_as_held() -> None:
-    matrix = Int4Matrix(torch.randn(100, 64), 64).to(DEVICE)
+    matrix = Int4Matrix(torch.randn(100, 64)).to(DEVICE)
     x, bias = torch.randn(1, 3, 64, device=DEVICE), torch.randn(100, device=DEVICE)
     output = dense_product(x, matrix, bias)
     assert output is not None
@@ -264,7 +264,7 @@ def test_a_checkpoints_own_codes_are_multiplied_as_held(layout: Layout) -> None:
     packing = Packing.of(layout.config)
     assert packing is not None
     packed = packing.matrix("a", {f"a.{part}": each for part, each in tensors.items()})
-    matrix, x = Int4Matrix(packed, 64, torch.float32).to(DEVICE), torch.randn(1, 3, 192, device=DEVICE)
+    matrix, x = Int4Matrix(packed, dtype=torch.float32).to(DEVICE), torch.randn(1, 3, 192, device=DEVICE)
     output = dense_product(x, matrix, None)
     assert output is not None
     torch.testing.assert_close(output, x @ packed.numbers(torch.float32).to(DEVICE).T, rtol=1e-4, atol=1e-4)
