@@ -1413,8 +1413,8 @@ FIGURES = {
             "lower",
             0,
             "graph_pages:ranks",
-            "two ranks take 3, 5, 6 and 7 rows of 1 to 5 tokens by graphs, also in a full pool: sessions overwritten, steps "
-            "without a graph or that differ",
+            "two ranks take 3, 5, 6 and 7 rows of 1 to 5 tokens by graphs, also in a full pool: sessions overwritten, "
+            "steps without a graph or that differ",
         ),
         Figure(
             "update_faults",
