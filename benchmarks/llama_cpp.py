@@ -1,10 +1,10 @@
 """A decode step of our blocks over llama.cpp's: `cpu_llama_q4`, `cpu_llama_q8`, `cpu_llama_bf16`. x86 Linux only.
 
-Both compute the same weights with one thread, each in its own format. Models of three sizes are measured in turn, as CPU
-time, and the least of all rounds counts, because what else runs only ever adds to it. The slope over the sizes is the
-cost of a block, without embeddings, head and sampling. The size between the others must lie on their line, or rounds go
-on; if it never does, the figure fails instead of giving a number that means nothing. It needs two packages that nothing
-else needs: xllamacpp and gguf.
+Both compute the same weights with one thread, each in its own format. Models of three sizes are measured in turn, as
+CPU time, and the least of all rounds counts, because what else runs only ever adds to it. The slope over the sizes is
+the cost of a block, without embeddings, head and sampling. The size between the others must lie on their line, or
+rounds go on; if it never does, the figure fails instead of giving a number that means nothing. It needs two packages
+that nothing else needs: xllamacpp and gguf.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _complete(server: Any) -> None:
 
 
 def _write(gguf: Any, kind: str, source: Path, size: int, path: Path, made: dict[str, Any]) -> None:
-    """Write the first `size` blocks, the embeddings and the head as a GGUF file. `made`: matrices that are quantised."""
+    """Write the first `size` blocks, the embeddings and the head. `made`: matrices that are quantised."""
     config = json.loads((source / "config.json").read_text())
     heads, quantised = config["num_attention_heads"], gguf.GGMLQuantizationType[kind]
     writer = gguf.GGUFWriter(path, "llama")
