@@ -1421,7 +1421,8 @@ FIGURES = {
             "lower",
             0,
             "graph_pages:ranks",
-            "two ranks decode 3, 5, 6 and 7 rows by graphs, also in a full pool: pages overwritten, steps that differ",
+            "two ranks take 3, 5, 6 and 7 rows of 1 to 5 tokens by graphs, also in a full pool: sessions overwritten, "
+            "steps without a graph or that differ",
         ),
         Figure(
             "update_faults",

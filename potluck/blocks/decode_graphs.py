@@ -1,8 +1,9 @@
 """Small steps as CUDA graphs, of decode rows, drafts and short pieces of prompts: one launch instead of hundreds.
 
 Each bucket of tokens (1, 2, 4, ...) gets a graph when it is first needed, in which each token is a row of its own.
-Tokens that fill up a bucket write to the memory's spare page and attend to nothing. A step copies its inputs (positions, slots, page tables, hidden state) to
-where the graph reads them. A step without a graph runs in the normal way; after one failed capture all steps do.
+Tokens that fill up a bucket write to the memory's spare page and attend to nothing. A step copies its inputs
+(positions, slots, page tables, hidden state) to where the graph reads them. A step without a graph runs in the normal
+way; after one failed capture all steps do.
 
 `DecodeGraphs.decide` is pure: with several ranks, only rank 0 decides, and the decision travels with the step's plan.
 
