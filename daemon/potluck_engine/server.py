@@ -391,6 +391,8 @@ class Engine:
         take: Callable[[], BlockSpan] = partial(self.loader.load_same, blocks.whole)
         if blocks.is_restorable and not self._lacks_files and not loads:
             take = blocks.restored
+        else:
+            blocks.whole.weights.drop()  # else the weights would be in RAM twice
         try:
             await self._bring_up_again(self._announcements.target, take)
         except CheckpointError as error:
@@ -453,6 +455,7 @@ class Engine:
         async with self._changing:
             before = self._served.blocks.span
             await self._give_up(self._served, patience_s=patience_s)
+            self._served.blocks.whole.weights.drop()
             try:
                 await self._bring_up_again(target, partial(self.loader.load, first))
             except PotluckError as error:
