@@ -455,7 +455,8 @@ class Engine:
         async with self._changing:
             before = self._served.blocks.span
             await self._give_up(self._served, patience_s=patience_s)
-            self._served.blocks.whole.weights.drop()
+            if self._served.blocks.whole.weights.placement.split:  # RAM may not hold the experts of both spans
+                self._served.blocks.whole.weights.drop()
             try:
                 await self._bring_up_again(target, partial(self.loader.load, first))
             except PotluckError as error:
