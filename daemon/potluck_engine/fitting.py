@@ -109,11 +109,14 @@ def num_blocks_that_fit(checkpoint: Checkpoint, spec: LaunchSpec, *, with_ram: b
     for_sessions = _cache_bytes(checkpoint, serve.dtype, serve.cache_quantization) * spec.limits.cache_tokens
     sizes = _block_sizes(checkpoint, serve.dtype, serve.quantization)
     whole = max(size.whole for size in sizes)
-    rest = max(size.whole - size.experts for size in sizes)
-    num_split = 0
-    if with_ram and rest < whole and len(serve.devices) < 2 and takes_experts(serve.device, serve.dtype):
-        num_split = min(_ram_limit_bytes(spec) // whole, for_blocks // (rest + for_sessions))
-    fits = num_split + (for_blocks - num_split * (rest + for_sessions)) // (whole + for_sessions)
+    fits = for_blocks // (whole + for_sessions)
+    mixtures = [size.whole - size.experts for size in sizes if size.experts]
+    if with_ram and mixtures and len(serve.devices) < 2 and takes_experts(serve.device, serve.dtype):
+        rest = max(mixtures)
+        dense = sum(max(size.whole - rest, 0) for size in sizes if not size.experts)
+        left = for_blocks - dense  # as if the span had all of these
+        num_split = min(_ram_limit_bytes(spec) // whole, left // (rest + for_sessions))
+        fits = max(fits, num_split + (left - num_split * (rest + for_sessions)) // (whole + for_sessions))
     return min(max(fits, 1), checkpoint.num_blocks)
 
 
