@@ -47,8 +47,7 @@ EXAMPLES = """\
 class HereEstimate:
     """This machine alone; `disk_is_real`: the kernel confirms that the rate is the disk's, not its cache's.
 
-    Rates are bytes of weights a second that a step passes, computing included. `ram_experts_bytes` are computed in RAM,
-    and a step passes `active_share` of all experts.
+    Rates are bytes of weights a second that a step passes, computing included; it passes `active_share` of all experts.
     """
 
     device: str

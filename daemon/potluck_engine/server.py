@@ -416,7 +416,7 @@ class Engine:
         self._on_event(
             events.Placed(
                 *(spec.serve.device, spec.serve.dtype, spec.serve.quantization, num_resident, placement.num_streamed),
-                *(placement.device_bytes, placement.streamed_bytes, verbatim(str(placement))),
+                *(placement.device_bytes, placement.streamed_bytes, verbatim(str(placement)), placement.ram_experts),
             )
         )
 
