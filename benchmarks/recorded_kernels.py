@@ -96,7 +96,7 @@ def _recorded(capability: int) -> dict[str, tuple[Any, str]]:
     formats._CHUNK_ROWS = 1 << 40  # conversion on meta takes time for each chunk only
     for config, (weights, cache) in product(_models(), _FORMS):
         blocks = f"{config.model_type}, weights {weights}, cache {cache}"
-        _run_steps(_blocks(config, weights, cache))
+        _run_steps(blocks_on_card(config, weights, cache))
     blocks = "the trial of a card"
     kernel_support._try_kernel(_CPU)
     return found
@@ -128,7 +128,8 @@ def _config(kind: Any, blocks: int, hidden: int, intermediate: int, heads: int, 
     return kind(**sizes, num_attention_heads=heads, num_key_value_heads=kv_heads, **others)
 
 
-def _blocks(config: Any, weights: str, cache: str) -> BlockSpan:
+def blocks_on_card(config: Any, weights: str, cache: str) -> BlockSpan:
+    """Return blocks in bfloat16, all weights 0, as a card holds them; `take_cpu_for_gpu` comes first."""
     span = Span(0, config.num_hidden_layers)
     decoder, layers, _, model_config = build_empty(Checkpoint("", "", Path(), config), span, torch.bfloat16)
     rebuild_buffers(decoder, "cpu")
