@@ -1371,8 +1371,8 @@ FIGURES = {
             "lower",
             1,
             "block_launches:worst",
-            "kernels a block for a decode step over their goals (Llama in bfloat16 10, int4 11, int4 with keys and values "
-            "in int8 11, Qwen 3 with int4 experts 14): the worst",
+            "kernels a block for a decode step over their goals (Llama in bfloat16 10, int4 11, int4 with an int8 "
+            "cache 11, Qwen 3 with int4 experts 14): the worst",
         ),
         Figure(
             "moe_ops_1",
