@@ -1366,6 +1366,15 @@ FIGURES = {
             "bytes that cross for a token whose int4 experts are in RAM, swaps included, over its activations' bytes",
         ),
         Figure(
+            "launches",
+            "ratio",
+            "lower",
+            1,
+            "block_launches:worst",
+            "kernels a block for a decode step over their goals (Llama in bfloat16 10, int4 11, int4 with an int8 "
+            "cache 11, Qwen 3 with int4 experts 14): the worst",
+        ),
+        Figure(
             "moe_ops_1",
             "operations",
             "lower",

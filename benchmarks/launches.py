@@ -104,6 +104,11 @@ def _calls(kernels: Any) -> list[Callable[[], Any]]:
     experts |= {"HAS_WEIGHTS": False, "EXPERTS_PAD": 8, "TILE": 16, "COLUMNS": 64}
     merge = {"HAS_SINKS": False, "MOST_SPLITS": 32, "VALUE_DIM": 128, "VALUE_PAD": 128}
 
+    strides = ("query_token", "query_head", "key_token", "key_head", "value_token", "value_head", "table_token", "head")
+    heads = {"query_heads": 8, "kv_heads": 2, "epsilon": 1e-6, "KEY_DIM": 64, "VALUE_DIM": 64, "HALF": 32, "PAD": 64}
+    heads |= {f"{name}_stride": 64 * place for place, name in enumerate(strides)}
+    heads |= {"IS_INTERLEAVED": True, "HAS_NORMS": True, "ROUNDS_FIRST": True, "PLUS_ONE": False, "IS_INT8": True}
+
     def attend(scale: float, window: int, splits: int) -> Any:
         tensors = (half[0], half[1], half[2], half[1], half[2], wide, wide, *words[:3])
         numbers = _STRIDES | {"scale": scale, "soft_cap": 0.0, "window": window, "heads": 32, "splits": splits}
@@ -113,7 +118,7 @@ def _calls(kernels: Any) -> list[Callable[[], Any]]:
     return [
         partial(kernels.add_and_norm[(3,)], *half[:5], 1e-6, 4096, PAD=4096, **norm),
         partial(kernels.add_and_norm[(3, 2)], *half[:5], float("inf"), 1, PAD=16, **norm),
-        partial(kernels.rotate[(5, 9)], *half[:4], 8, 1024, 256, 64, HEAD_DIM=64, HALF=32, PAD=32, IS_INTERLEAVED=True),
+        partial(kernels.rotate_and_keep[(5, 12)], *half, *half[:2], codes, codes, *half[2:4], words[0], **heads),
         partial(kernels.activate_times[(2, 4)], *half[:3], 2**40, -(2**40), 11008, IS_GELU=True, BLOCK=1024),
         partial(attend, 0.08838834764831845, 0, 1),
         partial(attend, -0.5, 4096, 32),

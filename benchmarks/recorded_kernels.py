@@ -96,7 +96,9 @@ def _recorded(capability: int) -> dict[str, tuple[Any, str]]:
     formats._CHUNK_ROWS = 1 << 40  # conversion on meta takes time for each chunk only
     for config, (weights, cache) in product(_models(), _FORMS):
         blocks = f"{config.model_type}, weights {weights}, cache {cache}"
-        _run_steps(_blocks(config, weights, cache))
+        held = blocks_on_card(config, weights)
+        held.try_out(has_int8_cache=cache == "int8")
+        _run_steps(held)
     blocks = "the trial of a card"
     kernel_support._try_kernel(_CPU)
     return found
@@ -128,7 +130,8 @@ def _config(kind: Any, blocks: int, hidden: int, intermediate: int, heads: int, 
     return kind(**sizes, num_attention_heads=heads, num_key_value_heads=kv_heads, **others)
 
 
-def _blocks(config: Any, weights: str, cache: str) -> BlockSpan:
+def blocks_on_card(config: Any, weights: str) -> BlockSpan:
+    """Return blocks in bfloat16 with any weights, as a card holds them, before their trial."""
     span = Span(0, config.num_hidden_layers)
     decoder, layers, _, model_config = build_empty(Checkpoint("", "", Path(), config), span, torch.bfloat16)
     rebuild_buffers(decoder, "cpu")
@@ -138,9 +141,7 @@ def _blocks(config: Any, weights: str, cache: str) -> BlockSpan:
         formats.quantize_block(layer, "int4" if weights == "gptq" else weights)
         _give_memory(layer)
     held = SpanWeights(layers, [BlockSize(0)] * len(layers), first_block=0, device=_CPU, room=None)
-    blocks = BlockSpan(decoder, layers, span, ("",) * len(layers), held, model_config=model_config)
-    blocks.try_out(has_int8_cache=cache == "int8")
-    return blocks
+    return BlockSpan(decoder, layers, span, ("",) * len(layers), held, model_config=model_config)
 
 
 def _hold_gptq(layer: nn.Module) -> None:

@@ -6,6 +6,7 @@ Imports triton, so import this module only where triton was found. See docs/deci
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from potluck.blocks import kernels
+from potluck.blocks.arenas import Held
 from potluck.blocks.fused import norm_form
 
 _ELEMENTS_A_PROGRAM = 1024
@@ -31,7 +33,7 @@ def add_and_norm(hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tenso
         norm.weight,
         total,
         output,
-        norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps,
+        _epsilon_of(norm),
         width,
         HAS_ADDED=added is not None,
         ROUNDS_FIRST=form.rounds_first,
@@ -42,29 +44,76 @@ def add_and_norm(hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tenso
     return total, output
 
 
-def rotate(
-    query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor, rotated: int, *, is_interleaved: bool = False
-) -> None:
-    """Rotate the first `rotated` dimensions of each head in place, by halves (NeoX) or by neighbours (GPT-J).
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """How to turn heads: the first `rotated` dimensions, by halves (NeoX) or by neighbours (GPT-J).
 
-    Shapes: query and key [tokens, heads, head_dim]; cosines and sines [tokens, at least rotated / 2].
+    Shapes: cosines and sines [tokens, at least rotated / 2], contiguous in the last.
     """
-    tokens, heads, head_dim = query.shape
-    kernels.rotate[(tokens, heads + key.shape[1])](
-        query,
+
+    cosines: Tensor
+    sines: Tensor
+    rotated: int
+    is_interleaved: bool = False
+
+
+def rotate_and_keep(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    held: Held,
+    slots: Tensor,
+    *,
+    rotation: Rotation | None = None,
+    norms: tuple[Any, Any] | None = None,
+) -> Tensor:
+    """Write keys and values into their slots, and return the queries; keys and queries are normalised and rotated.
+
+    Shapes: query [tokens, heads, key_dim], without heads where nobody wants any; key and value [tokens, kv_heads, dim],
+    contiguous in the last; held [kv_heads, capacity, dim]; slots [tokens].
+
+    Args:
+        norms: RMS norms over each head, of queries and of keys.
+    """
+    tokens, heads, key_dim = query.shape
+    value_dim = value.shape[2]
+    output = torch.empty(query.shape, dtype=query.dtype, device=query.device)
+    held_keys, held_values, *factors = held
+    form = None if norms is None else norm_form(type(norms[0]).forward)
+    kernels.rotate_and_keep[(tokens, heads + 2 * key.shape[1])](
+        query if heads else key,
         key,
-        cosines,
-        sines,
+        value,
+        *(key, key) if norms is None else (norm.weight for norm in norms),
+        *(key, key) if rotation is None else (rotation.cosines, rotation.sines),
+        output if heads else key,
+        held_keys,
+        held_values,
+        *(factors or held),
+        slots,
         heads,
+        key.shape[1],
         query.stride(0),
+        query.stride(1),
         key.stride(0),
-        cosines.stride(0),
-        HEAD_DIM=head_dim,
-        HALF=rotated // 2,
-        PAD=triton.next_power_of_2(rotated // 2),
-        IS_INTERLEAVED=is_interleaved,
-        num_warps=2,
+        key.stride(1),
+        value.stride(0),
+        value.stride(1),
+        0 if rotation is None else rotation.cosines.stride(0),
+        held_keys.shape[1],
+        0.0 if norms is None else _epsilon_of(norms[0]),
+        KEY_DIM=key_dim,
+        VALUE_DIM=value_dim,
+        HALF=0 if rotation is None else rotation.rotated // 2,
+        PAD=triton.next_power_of_2(max(key_dim, value_dim)),
+        IS_INTERLEAVED=rotation is not None and rotation.is_interleaved,
+        HAS_NORMS=norms is not None,
+        ROUNDS_FIRST=form is not None and form.rounds_first,
+        PLUS_ONE=form is not None and form.plus_one,
+        IS_INT8=bool(factors),
+        num_warps=1,
     )
+    return output
 
 
 def activate_times(gate: Tensor, up: Tensor, *, is_gelu: bool = False) -> Tensor:
@@ -83,6 +132,17 @@ def activate_times(gate: Tensor, up: Tensor, *, is_gelu: bool = False) -> Tensor
         num_warps=4,
     )
     return output
+
+
+def add_product(total: Tensor, x: Tensor, linear: Any) -> bool:
+    """Add the module's product with x to `total` by the product itself; return False where it does more than multiply.
+
+    Shapes: total [1, tokens, out_features], contiguous; x [1, tokens, in_features].
+    """
+    if type(linear) is not nn.Linear or not _is_bare(linear):
+        return False
+    total[0].addmm_(x[0], linear.weight.T)
+    return True
 
 
 def project(hidden: Tensor, *linears: Any) -> tuple[Tensor, ...]:
@@ -111,6 +171,10 @@ def joined_weight(linears: Sequence[Any]) -> Tensor | None:
         return None
     first: Tensor = weights[0]
     return first.as_strided((sum(weight.shape[0] for weight in weights), first.shape[1]), first.stride())
+
+
+def _epsilon_of(norm: Any) -> float:
+    return float(norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps)
 
 
 def _is_bare(linear: nn.Linear) -> bool:

@@ -11,6 +11,7 @@ import transformers as hf
 from helpers.packed_files import Layout
 from torch import Tensor, nn
 from transformers.models.gpt_oss.modeling_gpt_oss import GptOssTopKRouter
+from transformers.models.llama.modeling_llama import LlamaRMSNorm
 from transformers.models.mixtral.modeling_mixtral import MixtralTopKRouter
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeTopKRouter
 
@@ -20,7 +21,13 @@ if not (torch.cuda.is_available() or IS_INTERPRETED):
     pytest.skip("needs a GPU, or TRITON_INTERPRET=1", allow_module_level=True)
 
 from potluck.blocks.arenas import decoded, encoded  # noqa: E402 (triton may be missing)
-from potluck.blocks.block_kernels import joined_weight, project  # noqa: E402
+from potluck.blocks.block_kernels import (  # noqa: E402
+    Rotation,
+    add_product,
+    joined_weight,
+    project,
+    rotate_and_keep,
+)
 from potluck.blocks.experts import choose, group_by_expert, sum_of_choices  # noqa: E402
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts  # noqa: E402
 from potluck.blocks.grouped import dense_product, held_as, product  # noqa: E402
@@ -150,6 +157,48 @@ def test_a_row_that_only_fills_a_bucket_gets_zeros_and_changes_no_other() -> Non
     torch.testing.assert_close(output[:2], alone, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("is_interleaved", [False, True], ids=["halves", "neighbours"])
+@pytest.mark.parametrize(
+    ("dims", "rotated", "has_norms"), [((64, 64), 64, True), ((48, 31), 32, True), ((80, 80), 0, False)]
+)
+def test_heads_are_normalised_rotated_and_kept_in_any_form(
+    dims: tuple[int, int], rotated: int, has_norms: bool, is_interleaved: bool, dtype: torch.dtype
+) -> None:
+    torch.manual_seed(0)
+    (dim, value_dim), tokens, heads, kv_heads = dims, 3, 4, 2
+    packed = torch.randn(tokens, (heads + kv_heads) * dim + kv_heads * value_dim).to(DEVICE, dtype)
+    sizes = [heads * dim, kv_heads * dim, kv_heads * value_dim]
+    query, key, value = (
+        part.view(tokens, -1, size) for part, size in zip(packed.split(sizes, -1), (dim, *dims), strict=True)
+    )
+    angles = torch.randn(tokens, rotated // 2, device=DEVICE)
+    cosines, sines = angles.cos().to(dtype), angles.sin().to(dtype)
+    norms = tuple(LlamaRMSNorm(dim).to(DEVICE, dtype) for _ in range(2)) if has_norms else None
+    for norm in norms or ():
+        nn.init.normal_(norm.weight)
+    form = {"rotation": Rotation(cosines, sines, rotated, is_interleaved) if rotated else None, "norms": norms}
+    slots = torch.tensor([37, 2, 9], device=DEVICE)
+    numbers = tuple(torch.zeros(kv_heads, 48, size, device=DEVICE, dtype=dtype) for size in dims)
+    codes = encoded(*numbers)
+
+    with torch.no_grad():
+        turned = rotate_and_keep(query, key, value, numbers, slots, **form)
+        rotate_and_keep(query, key, value, codes, slots, **form)
+
+        normed = (query, key) if norms is None else (norms[0](query), norms[1](key))
+        for part, found in zip(normed, (turned, numbers[0][:, slots].transpose(0, 1)), strict=True):
+            inner = part[..., :rotated].double()
+            first, second = (inner[..., ::2], inner[..., 1::2]) if is_interleaved else inner.chunk(2, dim=-1)
+            cosine, sine = cosines[:, None].double(), sines[:, None].double()
+            pairs = (first * cosine - second * sine, second * cosine + first * sine)
+            inner = torch.stack(pairs, -1).flatten(-2) if is_interleaved else torch.cat(pairs, -1)
+            wanted = torch.cat((inner, part[..., rotated:].double()), -1)
+            assert (found.double() - wanted).norm() / wanted.norm() < TOLERANCE[dtype]
+    assert torch.equal(numbers[1][:, slots].transpose(0, 1), value)
+    assert all(map(torch.equal, codes, encoded(*numbers)))  # also where nothing was written
+
+
 def linears_in_one_piece() -> list[nn.Linear]:
     memory = torch.randn(96, 32, device=DEVICE)
     linears = []
@@ -174,6 +223,19 @@ def test_matrices_elsewhere_with_a_bias_or_with_a_hook_are_multiplied_by_their_m
     hooked[0].register_forward_hook(lambda *call: None)
     for linears in (apart, biased, hooked, reordered[::-1]):
         assert joined_weight(linears) is None
+    for linear in (biased[2], hooked[0]):
+        assert not add_product(torch.zeros(1, 3, linear.out_features), torch.zeros(1, 3, 32), linear)
+
+
+def test_a_product_adds_to_the_sum_itself() -> None:
+    linear, x, total = (
+        linears_in_one_piece()[0],
+        torch.randn(1, 3, 32, device=DEVICE),
+        torch.randn(1, 3, 64, device=DEVICE),
+    )
+    wanted = total + linear(x)
+    assert add_product(total, x, linear)
+    torch.testing.assert_close(total, wanted)
 
 
 @pytest.mark.parametrize("is_transposed", [False, True], ids=["rows", "transposed"])
