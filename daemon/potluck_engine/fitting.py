@@ -158,9 +158,9 @@ def mixture_of(checkpoint: Checkpoint, dtype: str, quantization: str) -> Mixture
     """Return the model's experts that RAM could compute."""
     num_bytes = sum(size.experts for size in _block_sizes(checkpoint, dtype, quantization))
     modules = (module for block in checkpoint.empty_blocks()[0] for module in block.modules())
-    num_experts = next((module.num_experts for module in modules if are_plain_experts(module)), None)
+    num_experts = next((getattr(module, "num_experts", 0) for module in modules if are_plain_experts(module)), 0)
     num_chosen = getattr(checkpoint.text_config, "num_experts_per_tok", None)
-    return Mixture(num_bytes, int(num_experts), num_chosen) if num_experts and num_chosen else Mixture()
+    return Mixture(num_bytes, num_experts, num_chosen) if num_experts and num_chosen else Mixture()
 
 
 def takes_experts(device: str, dtype: str) -> bool:
