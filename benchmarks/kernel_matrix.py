@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from benchmarks.figures import Measured
 from benchmarks.interpreted import VERSIONS, run
-from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts
+from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts, QuantizedLinear
 
 _CAPABILITIES = (80, 86, 89, 90, 120)
 _QUICK = ((90, VERSIONS[0]), (89, VERSIONS[1]))
@@ -128,9 +128,7 @@ def _rotation(dtype: torch.dtype, dim: int, family: str) -> tuple[Tensor, Tensor
 def _dense(dtype: torch.dtype, form: str, rows: int, tokens: int) -> tuple[Tensor, Tensor]:
     weight, x = torch.randn(rows, 96).to(dtype), torch.randn(1, tokens, 96).to(dtype)
     matrix = Int8Matrix(weight) if form == "int8" else Int4Matrix(weight, 64)
-    found = import_module("potluck.blocks.grouped").dense_product(x, matrix, None)
-    if found is None:
-        raise RuntimeError("no kernel takes this matrix")
+    (found,) = import_module("potluck.blocks.grouped").multiply(x, [QuantizedLinear(matrix, None, 96, rows)])
     return found, nn.functional.linear(x.float(), matrix.rows(0, rows).float())
 
 
@@ -143,7 +141,7 @@ def _experts(dtype: torch.dtype, form: str, is_transposed: bool, choices: int) -
     chosen = torch.randint(4, (choices,))  # nobody chooses the last
     x = torch.randn(choices, 128 if is_transposed else 96).to(dtype)
     by_expert = grouped.held_as(held, is_transposed=is_transposed)
-    found = grouped.product(x, by_expert, grouped.sort_by_expert(chosen, 5))
+    found = grouped.product(x, [by_expert], grouped.group_by_expert(chosen, 5, grouped.tile_of(choices, 5)))
     matrices = [held[expert].float() for expert in range(5)]
     matrices = matrices if is_transposed else [matrix.T for matrix in matrices]
     return found, torch.stack([token.float() @ matrices[e] for token, e in zip(x, chosen.tolist(), strict=True)])
