@@ -48,6 +48,16 @@ def matrix(soak: bool) -> Measured:
     return Measured(len(computed["wrong"]) + failures, {"computed": computed, **compiled})
 
 
+def int4_loads(soak: bool) -> Measured:
+    found = {
+        f"sm_{capability}, Triton {version}": run(
+            "product_loads:compile_for", capability, version=version, interprets=False
+        )
+        for capability, version in _QUICK
+    }
+    return Measured(min(product["share"] for products in found.values() for product in products.values()), found)
+
+
 @torch.inference_mode()
 def compute() -> dict[str, Any]:
     """Run each case in the interpreter; return how many there are, and those with wrong numbers or an error."""

@@ -34,7 +34,7 @@ _FEW_TOKENS = 16  # rows of a tile, the fewest that tensor cores take
 _MANY_TOKENS = 64
 _COLUMNS = 64  # outputs of a program, as many as int4 packs together
 _MOST_DENSE_TOKENS = 128  # for more, restoring a matrix and multiplying it in full should be faster; not measured
-_ROUND_BYTES = 256  # of a row of x that a program reads at a time, for int4 twice as many
+_ROUND_BYTES = 256  # of a row of x that a program reads at a time
 _RESTORED_COLUMNS = 128  # of a program that restores numbers
 _LEAST_ROUNDS = 2  # of a program that shares a product's depth with others; not measured
 _PROGRAMS_A_PROCESSOR = 4  # for which an H100's shared memory suffices; not measured
@@ -126,11 +126,12 @@ class Held:
     """A mixture's matrices, or a single one, as the kernel reads them.
 
     Attributes:
-        numbers: or codes.
+        numbers: or codes, in words of 32 bits.
         scales: for int4 its levels, each pair as one integer; None for numbers.
         bias: [experts, outer].
         inner, outer: sizes of the input and the output of one expert.
-        strides: of experts, of what is summed over and of outputs; the last for int4 that of groups in `scales`.
+        strides: of experts, of what is summed over and of outputs, the last two of numbers only; for int4 the last is
+            that of groups in `scales`.
         group: columns that share levels in int4.
     """
 
@@ -195,7 +196,8 @@ def product(
     new = torch.zeros if is_partial else torch.empty
     output = new((choices, outer), dtype=x.dtype, device=x.device)
     grid = (triton.cdiv(choices, tile) if grouping is None else len(grouping.tiles), triton.cdiv(outer, _COLUMNS))
-    depth = _depth(first, tile, x.itemsize)
+    is_int4 = first.form == _INT4
+    depth = _COLUMNS if is_int4 and first.is_transposed else _ROUND_BYTES // x.itemsize
     splits = _splits(math.prod(grid), triton.cdiv(first.inner, depth), most := _most_programs(x.device))
     parts = None
     if splits > 1:
@@ -227,32 +229,23 @@ def product(
         TILE=tile,
         COLUMNS=_COLUMNS,
         DEPTH=depth,
-        num_warps=4,
+        num_warps=2 if is_int4 and tile == _FEW_TOKENS else 4,
     )
     return output
-
-
-def _depth(held: Held, tile: int, itemsize: int) -> int:
-    """Return how many columns of a matrix a program reads at a time: of int4, levels of 16 bytes for each thread."""
-    if held.form != _INT4:
-        return _ROUND_BYTES // itemsize
-    if held.is_transposed:
-        return _COLUMNS
-    return (2 if tile == _FEW_TOKENS else 1) * _ROUND_BYTES // itemsize
 
 
 def _splits(programs: int, rounds: int, most: int) -> int:
     """Return over how many programs to spread a product's depth of so many rounds, so that there are up to `most`."""
     splits = max(min(most // programs, rounds // _LEAST_ROUNDS), 1)
-    return triton.cdiv(rounds, triton.cdiv(rounds, splits))  # no program without work
+    return math.ceil(rounds / math.ceil(rounds / splits))  # no program without work
 
 
 @cache
 def _most_programs(device: torch.device) -> int:
-    processors = _PROCESSORS
+    processors: int = _PROCESSORS
     if device.type == "cuda":
         processors = torch.cuda.get_device_properties(device).multi_processor_count
-    return _PROGRAMS_A_PROCESSOR * int(processors)
+    return _PROGRAMS_A_PROCESSOR * processors
 
 
 def _matrices(experts: Any) -> tuple[Any, Any]:
@@ -279,20 +272,20 @@ def held_as(matrices: Any, bias: Tensor | None = None, *, is_transposed: bool) -
     if isinstance(matrices, QuantizedExperts):
         return _quantised(matrices.matrix, matrices.num_rows, bias, is_transposed=is_transposed)
     by_depth = matrices if is_transposed else matrices.mT
-    return Held(matrices, None, bias, *by_depth.shape, by_depth.stride(), _PLAIN, is_transposed)
+    num_experts, inner, outer = by_depth.shape
+    return Held(matrices, None, bias, num_experts, inner, outer, by_depth.stride(), _PLAIN, is_transposed)
 
 
 def _quantised(matrix: Matrix, rows: int, bias: Tensor | None, *, is_transposed: bool) -> Held:
     """Args: rows: of one expert."""
     columns = matrix.codes.shape[1]
     inner, outer = (rows, columns) if is_transposed else (columns, rows)
-    sizes = (matrix.num_rows // rows, inner, outer)
+    sizes, words = (matrix.num_rows // rows, inner, outer), matrix.codes.view(torch.int32)
     if isinstance(matrix, Int8Matrix):
-        strides = (rows * columns, columns, 1) if is_transposed else (rows * columns, 1, columns)
-        return Held(matrix.codes, matrix.scales, bias, *sizes, strides, _INT8, is_transposed)
-    strides = (rows * columns // 2, 1, matrix.levels.shape[1])
+        return Held(words, matrix.scales, bias, *sizes, (rows * columns // 4, 1, 1), _INT8, is_transposed)
+    strides = (rows * columns // 8, 1, matrix.levels.shape[1])
     pairs = matrix.levels.view(torch.int32 if matrix.levels.itemsize == 2 else torch.int64)
-    return Held(matrix.codes, pairs, bias, *sizes, strides, _INT4, is_transposed, matrix.group)
+    return Held(words, pairs, bias, *sizes, strides, _INT4, is_transposed, matrix.group)
 
 
 def _gated(experts: Any, gate_up: Tensor) -> Tensor:

@@ -3,8 +3,8 @@
 """Triton kernels of products with matrices in numbers, int8 or int4, dense or of experts, and one that restores them.
 
 As in `kernels`, arguments have no annotations except for compile-time constants, which are in capitals. Triton copies
-16 bytes at a time in the background where a tile has so many for each thread: COLUMNS, DEPTH and how levels are read
-follow from that (see the figure `int4_loads`).
+16 bytes at a time in the background where a tile has so many for each thread, and never single bytes: that is why codes
+and levels are read as wider integers (see the figure `int4_loads`).
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ def grouped_product(
 ):
     """Multiply TILE rows that chose the same expert by COLUMNS outputs of its matrix, or by a share of its depth.
 
-    FORM is 0 for numbers, 1 for int8 and 2 for int4 (see `potluck.blocks.formats`), where SHARED columns have levels in
-    common, and `scales` holds step and middle as one integer; GROUP divides SHARED and DEPTH. Without `tiles` there is
-    one expert, and choices lie in order. With second and third matrices, their outputs begin at columns `second` and
-    `third`, which are multiples of COLUMNS. Of programs for the same outputs, the last one that ends adds up `parts`.
+    FORM is 0 for numbers, 1 for int8 and 2 for int4 (see `potluck.blocks.formats`), whose codes are read in words of 32
+    bits. In int4 SHARED columns have levels in common, `scales` holds step and middle as one integer, and GROUP divides
+    SHARED and DEPTH. Without `tiles` there is one expert, and choices lie in order. With second and third matrices,
+    their outputs begin at columns `second` and `third`, which are multiples of COLUMNS. Of programs for the same
+    outputs, the last one that ends adds up `parts`.
     """
     if tiles is None:
         expert = tl.full((), 0, tl.int64)
@@ -99,34 +100,45 @@ def grouped_product(
         end = tl.minimum(begin + deep, inner)
 
         matrix = held + expert * expert_stride
-        if FORM == 2:
-            if IS_TRANSPOSED:
-                level = scales + expert * inner + (first + columns)[None, :] // SHARED * column_stride
-                matrix += (first + columns)[None, :] * (COLUMNS // 2)
-                total = _by_int4_transposed(row_of, is_row, matrix, level, is_column, begin, end, outer, TILE, COLUMNS)
-            else:
-                level_stride = column_stride
-                if second_held is not None:
-                    level_stride = rows
-                total = _by_int4(
-                    row_of, is_row, matrix + first // 2 * inner, scales + expert * outer + first, level_stride, begin,
-                    end, inner, GROUP, SHARED, TILE, COLUMNS, DEPTH,
-                )  # fmt: skip
+        scales_of = scales
+        if scales is not None:
+            scales_of += expert * (inner if IS_TRANSPOSED else outer)
+        if FORM == 2 and IS_TRANSPOSED:
+            total = _by_int4_transposed(
+                row_of, is_row, matrix, scales_of, column_stride, first, begin, end, outer, SHARED, TILE, COLUMNS
+            )  # fmt: skip
+        elif FORM == 2:
+            level_stride = column_stride
+            if second_held is not None:
+                level_stride = rows
+            matrix += first // 8 * inner
+            scales_of += first
+            total = tl.zeros([TILE, COLUMNS], tl.float32)
+            for start in tl.range(begin, end, DEPTH, num_stages=3):
+                depth = start + tl.arange(0, DEPTH)
+                is_there = is_row[:, None] & (depth < inner)[None, :]
+                some = tl.load(row_of + depth[None, :], mask=is_there, other=0.0)
+                w = _of_int4(matrix, scales_of, level_stride, start, inner, some.dtype, GROUP, SHARED, COLUMNS, DEPTH)
+                total += tl.dot(some, w.to(some.dtype), input_precision="tf32x3")
+            total = tl.reshape(tl.permute(tl.reshape(total, [TILE, COLUMNS // 8, 4, 2]), [0, 3, 1, 2]), [TILE, COLUMNS])
         else:
-            matrix += (first + columns)[None, :] * column_stride
             total = tl.zeros([TILE, COLUMNS], tl.float32)
             for start in tl.range(begin, end, DEPTH, num_stages=3):
                 depth = start + tl.arange(0, DEPTH)
                 is_inside = depth < inner
-                is_there = is_inside[:, None] & is_column[None, :]
-                w = tl.load(matrix + depth[:, None] * depth_stride, mask=is_there, other=0)
                 some = tl.load(row_of + depth[None, :], mask=is_row[:, None] & is_inside[None, :], other=0.0)
-                if FORM == 1 and IS_TRANSPOSED:
-                    scale = tl.load(scales + expert * inner + depth, mask=is_inside, other=0.0)
-                    w = w.to(tl.float32) * scale.to(tl.float32)[:, None]
+                if FORM == 0:
+                    places = depth[:, None] * depth_stride + (first + columns)[None, :] * column_stride
+                    w = tl.load(matrix + places, mask=is_inside[:, None] & is_column[None, :], other=0.0)
+                elif IS_TRANSPOSED:
+                    w = _of_int8(matrix, start, inner, first, outer, DEPTH, COLUMNS)
+                    scale = tl.load(scales_of + depth, mask=is_inside, other=0.0)
+                    w = w * scale.to(tl.float32)[:, None]
+                else:
+                    w = tl.trans(_of_int8(matrix, first, rows, start, inner, COLUMNS, DEPTH))
                 total += tl.dot(some, w.to(some.dtype), input_precision="tf32x3")
             if FORM == 1 and not IS_TRANSPOSED:
-                scale = tl.load(scales + expert * outer + first + columns, mask=is_column, other=0.0)
+                scale = tl.load(scales_of + first + columns, mask=is_column, other=0.0)
                 total *= scale.to(tl.float32)[None, :]
 
         is_last = True
@@ -145,113 +157,121 @@ def grouped_product(
                 tl.store(counters + number, 0)
         if is_last:  # rounds where separate operations would
             kind = output.dtype.element_ty
-            total = total.to(kind)
+            made = total.to(kind)
             if bias is not None:
                 added = tl.load(bias + expert * outer + first + columns, mask=is_column, other=0.0)
-                total = (total.to(tl.float32) + added.to(tl.float32)[None, :]).to(kind)
+                made = (made.to(tl.float32) + added.to(tl.float32)[None, :]).to(kind)
             if weights is not None:
                 weight = tl.load(weights + choice, mask=is_row, other=0.0).to(tl.float32)
-                total = (total.to(tl.float32) * weight[:, None]).to(kind)
+                made = (made.to(tl.float32) * weight[:, None]).to(kind)
             target = output + choice[:, None].to(tl.int64) * outer + (column + columns)[None, :]
-            tl.store(target, total, mask=is_row[:, None] & is_column[None, :])
+            tl.store(target, made, mask=is_row[:, None] & is_column[None, :])
 
 
 @triton.jit
-def _by_int4(
-    row_of,
-    is_row,
-    matrix,
-    scales,
-    level_stride,
-    begin,
-    end,
-    inner,
-    GROUP: tl.constexpr,
-    SHARED: tl.constexpr,
-    TILE: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    DEPTH: tl.constexpr,
-):
-    """Return the product with one block of rows that were packed together. `matrix` and `scales` begin there."""
-    half: tl.constexpr = COLUMNS // 2
-    kind: tl.constexpr = row_of.dtype.element_ty
-    low = tl.zeros([TILE, half], tl.float32)
-    high = tl.zeros([TILE, half], tl.float32)
-    for start in tl.range(begin, end, DEPTH, num_stages=3):
-        depth = start + tl.arange(0, DEPTH)
-        is_inside = depth < inner
-        code = matrix + depth[:, None] * half + tl.arange(0, half)[None, :]
-        codes = tl.load(code, mask=is_inside[:, None], other=0)
-        low_w, high_w = _numbers_of(codes, scales, level_stride, start, inner, kind, GROUP, SHARED)
-        some = tl.load(row_of + depth[None, :], mask=is_row[:, None] & is_inside[None, :], other=0.0)
-        low += tl.dot(some, low_w.to(some.dtype), input_precision="tf32x3")
-        high += tl.dot(some, high_w.to(some.dtype), input_precision="tf32x3")
-    return tl.reshape(tl.permute(tl.join(low, high), [0, 2, 1]), [TILE, COLUMNS])
-
-
-@triton.jit
-def _numbers_of(
-    codes,
-    scales,
+def _of_int4(
+    words,
+    pairs,
     level_stride,
     start,
     inner,
     KIND: tl.constexpr,
     GROUP: tl.constexpr,
     SHARED: tl.constexpr,
+    ROWS: tl.constexpr,
+    DEPTH: tl.constexpr,
 ):
-    """Return the numbers of both halves of a block's rows from `start` on. Shapes: codes and results [depth, half]."""
-    depth: tl.constexpr = codes.shape[0]
-    half: tl.constexpr = codes.shape[1]
-    groups: tl.constexpr = depth // GROUP
+    """Return numbers [DEPTH, ROWS] of a block of rows; row 2 * (4 * i + j) + k is row (ROWS // 2) * k + 4 * i + j.
+
+    That is how they lie in words of 32 bits. A code stays in its place in the word, and the distance between levels is
+    divided by the power of two that this multiplies it with: both are exact.
+    """
+    groups: tl.constexpr = DEPTH // GROUP
+    depth = start + tl.arange(0, DEPTH)
+    word = depth[:, None] * (ROWS // 8) + tl.arange(0, ROWS // 8)[None, :]
+    codes = tl.load(words + word, mask=(depth < inner)[:, None], other=0)
     group = start + tl.arange(0, groups) * GROUP
-    place = (group // SHARED)[:, None] * level_stride + tl.arange(0, 2 * half)[None, :]
-    step, middle = _levels_of(tl.load(scales + place, mask=(group < inner)[:, None], other=0), KIND)
-    low_step, high_step = tl.split(tl.permute(tl.reshape(step, [groups, 2, half]), [0, 2, 1]))
-    low_middle, high_middle = tl.split(tl.permute(tl.reshape(middle, [groups, 2, half]), [0, 2, 1]))
-    codes = tl.reshape(codes, [groups, GROUP, half])
-    low = ((codes & 15).to(tl.float32) - 8.0) * low_step[:, None, :] + low_middle[:, None, :]
-    high = ((codes >> 4).to(tl.float32) - 8.0) * high_step[:, None, :] + high_middle[:, None, :]
-    return tl.reshape(low, [depth, half]), tl.reshape(high, [depth, half])
+    level = (group // SHARED)[:, None] * level_stride + tl.arange(0, ROWS)[None, :]
+    pair = tl.load(pairs + level, mask=(group < inner)[:, None], other=0)
+    pair = tl.permute(tl.reshape(pair, [groups, 2, ROWS // 8, 4]), [0, 2, 3, 1])
+    step, least = _levels_of(tl.reshape(pair, [groups, 1, ROWS // 8, 8]), KIND)
+    nibble = tl.arange(0, 8)[None, None, None, :]
+    step *= _shrunk(nibble)
+    codes = tl.reshape(codes, [groups, GROUP, ROWS // 8, 1]).to(tl.uint32, bitcast=True)
+    return tl.reshape((codes & _mask_of(nibble)).to(tl.float32) * step + least, [DEPTH, ROWS])
 
 
 @triton.jit
 def _levels_of(pair, KIND: tl.constexpr):
-    """Return steps and middles in float32 from integers of 64 bits of float32, or of 32 bits of KIND."""
+    """Return the distance between levels and the value of code 0, of integers that hold the value of code 8.
+
+    They are pairs of float32 if they have 64 bits, else of KIND.
+    """
     if pair.dtype == tl.int64:
-        return pair.to(tl.int32).to(tl.float32, bitcast=True), (pair >> 32).to(tl.int32).to(tl.float32, bitcast=True)
-    low, high = pair.to(tl.int16), (pair >> 16).to(tl.int16)
-    return low.to(KIND, bitcast=True).to(tl.float32), high.to(KIND, bitcast=True).to(tl.float32)
+        step, middle = pair.to(tl.int32).to(tl.float32, bitcast=True), (pair >> 32).to(tl.int32)
+        middle = middle.to(tl.float32, bitcast=True)
+    else:
+        step = pair.to(tl.int16).to(KIND, bitcast=True).to(tl.float32)
+        middle = (pair >> 16).to(tl.int16).to(KIND, bitcast=True).to(tl.float32)
+    return step, middle - 8.0 * step
+
+
+@triton.jit
+def _mask_of(nibble):
+    return tl.full(nibble.shape, 15, tl.uint32) << (4 * nibble).to(tl.uint32)
+
+
+@triton.jit
+def _shrunk(nibble):
+    """Return 16 to the power of -nibble."""
+    return ((127 - 4 * nibble) << 23).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _of_int8(words, first, rows, start, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Return codes [ROWS, COLUMNS] of an int8 matrix [rows, columns], which is read in words of 32 bits, as numbers."""
+    row = first + tl.arange(0, ROWS)
+    place = start // 4 + tl.arange(0, COLUMNS // 4)
+    word = row[:, None].to(tl.int64) * (columns // 4) + place[None, :]
+    codes = tl.load(words + word, mask=(row < rows)[:, None] & (4 * place < columns)[None, :], other=0)
+    shift = 24 - 8 * tl.arange(0, 4)[None, None, :]
+    codes = (tl.reshape(codes, [ROWS, COLUMNS // 4, 1]) << shift) >> 24
+    return tl.reshape(codes.to(tl.float32), [ROWS, COLUMNS])
 
 
 @triton.jit
 def _by_int4_transposed(
     row_of,
     is_row,
-    matrix,
-    scales,
-    is_column,
+    words,
+    pairs,
+    level_stride,
+    first,
     begin,
     end,
     outer,
+    SHARED: tl.constexpr,
     TILE: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
     """Return the product where a block of rows, which were packed together, is what one round of the loop reads."""
-    half: tl.constexpr = COLUMNS // 2
     kind: tl.constexpr = row_of.dtype.element_ty
     total = tl.zeros([TILE, COLUMNS], tl.float32)
-    halves = tl.arange(0, half)
+    column = first + tl.arange(0, COLUMNS)
+    is_column = (column < outer)[None, :]
+    nibble = tl.arange(0, 8)[None, :, None]
+    inside = tl.arange(0, COLUMNS)
+    inside = (inside % 2) * (COLUMNS // 2) + inside // 8 * 4 + inside // 2 % 4  # as in `_of_int4`
     for start in tl.range(begin, end, COLUMNS, num_stages=3):
-        code = matrix + start // 2 * outer + halves[:, None]
-        codes = tl.load(code, mask=is_column[None, :], other=0)
-        for part in tl.static_range(2):
-            depth = start + part * half + halves
-            pair = tl.load(scales + depth[:, None], mask=is_column[None, :], other=0)
-            step, middle = _levels_of(pair, kind)
-            w = (((codes >> (4 * part)) & 15).to(tl.float32) - 8.0) * step + middle
-            some = tl.load(row_of + depth[None, :], mask=is_row[:, None], other=0.0)
-            total += tl.dot(some, w.to(some.dtype), input_precision="tf32x3")
+        word = start // 8 * outer + column[None, :] * (COLUMNS // 8) + tl.arange(0, COLUMNS // 8)[:, None]
+        codes = tl.load(words + word, mask=is_column, other=0)
+        level = column[None, :] // SHARED * level_stride + (start + inside)[:, None]
+        step, least = _levels_of(tl.load(pairs + level, mask=is_column, other=0), kind)
+        some = tl.load(row_of + (start + inside)[None, :], mask=is_row[:, None], other=0.0)
+        codes = tl.reshape(codes, [COLUMNS // 8, 1, COLUMNS]).to(tl.uint32, bitcast=True)
+        code = (codes & _mask_of(nibble)).to(tl.float32) * _shrunk(nibble)
+        w = tl.reshape(code, [COLUMNS, COLUMNS]) * step + least
+        total += tl.dot(some, w.to(some.dtype), input_precision="tf32x3")
     return total
 
 
@@ -272,27 +292,22 @@ def restore(
 ):
     """Write ROWS rows, DEPTH columns of each, of a matrix in int8 or int4 as numbers.
 
-    FORM, GROUP, SHARED and `scales` are as for `grouped_product`; column i of the codes is column order[i] of numbers.
+    FORM, GROUP, SHARED, `held` and `scales` are as for `grouped_product`. Column i of the codes is column order[i].
     """
     first = tl.program_id(0) * ROWS
     start = tl.program_id(1) * DEPTH
-    depth = start + tl.arange(0, DEPTH)
-    is_inside = depth < columns
-    kind = output.dtype.element_ty
-    row = first + tl.arange(0, ROWS)
+    row, depth = first + tl.arange(0, ROWS), start + tl.arange(0, DEPTH)
+    kind: tl.constexpr = output.dtype.element_ty
     place = depth
     if order is not None:
-        place = tl.load(order + depth, mask=is_inside, other=0)
-    target = output + row[:, None].to(tl.int64) * columns + place[None, :]
-    is_there = (row < rows)[:, None] & is_inside[None, :]
+        place = tl.load(order + depth, mask=depth < columns, other=0)
     if FORM == 1:
-        codes = tl.load(held + row[:, None].to(tl.int64) * columns + depth[None, :], mask=is_there, other=0)
         scale = tl.load(scales + row, mask=row < rows, other=0.0).to(tl.float32)
-        tl.store(target, (codes.to(tl.float32) * scale[:, None]).to(kind), mask=is_there)
+        numbers = _of_int8(held, first, rows, start, columns, ROWS, DEPTH) * scale[:, None]
     else:
-        half: tl.constexpr = ROWS // 2
-        code = held + first.to(tl.int64) // 2 * columns + depth[:, None] * half + tl.arange(0, half)[None, :]
-        codes = tl.load(code, mask=is_inside[:, None], other=0)
-        low, high = _numbers_of(codes, scales + first, level_stride, start, columns, kind, GROUP, SHARED)
-        both = tl.reshape(tl.permute(tl.join(low, high), [2, 1, 0]), [ROWS, DEPTH])
-        tl.store(target, both.to(kind), mask=is_there)
+        words = held + first.to(tl.int64) // 8 * columns
+        numbers = _of_int4(words, scales + first, level_stride, start, columns, kind, GROUP, SHARED, ROWS, DEPTH)
+        numbers = tl.permute(tl.reshape(numbers, [DEPTH, ROWS // 8, 4, 2]), [3, 1, 2, 0])
+        numbers = tl.reshape(numbers, [ROWS, DEPTH])
+    target = output + row[:, None].to(tl.int64) * columns + place[None, :]
+    tl.store(target, numbers.to(kind), mask=(row < rows)[:, None] & (depth < columns)[None, :])
