@@ -1408,6 +1408,15 @@ FIGURES = {
             "sm_90 by Triton 3.6 or sm_89 by 3.7 (soak: sm_80, 86, 89, 90 and 120 by both)",
         ),
         Figure(
+            "int4_loads",
+            "share",
+            "higher",
+            1,
+            "kernel_matrix:int4_loads",
+            "of the weight bytes of the int4 product, compiled for sm_90 by Triton 3.6 and sm_89 by 3.7, those that are "
+            "loaded in the background, 16 bytes at a time: Llama 8B's matrices, 1, 4 and 16 rows, the worst",
+        ),
+        Figure(
             "without_compiler",
             "environments",
             "lower",

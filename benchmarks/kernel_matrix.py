@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from benchmarks.figures import Measured
 from benchmarks.interpreted import VERSIONS, run
-from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts
+from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts, QuantizedLinear
 
 _CAPABILITIES = (80, 86, 89, 90, 120)
 _QUICK = ((90, VERSIONS[0]), (89, VERSIONS[1]))
@@ -47,6 +47,16 @@ def matrix(soak: bool) -> Measured:
     computed = computing.result()
     failures = sum(len(found["failures"]) for found in compiled.values())
     return Measured(len(computed["wrong"]) + failures, {"computed": computed, **compiled})
+
+
+def int4_loads(soak: bool) -> Measured:
+    found = {
+        f"sm_{capability}, Triton {version}": run(
+            "product_loads:compile_for", capability, version=version, interprets=False
+        )
+        for capability, version in _QUICK
+    }
+    return Measured(min(product["share"] for products in found.values() for product in products.values()), found)
 
 
 @torch.inference_mode()
@@ -154,9 +164,7 @@ def _keeping(dtype: torch.dtype, dim: int) -> tuple[Tensor, Tensor]:
 def _dense(dtype: torch.dtype, form: str, rows: int, tokens: int) -> tuple[Tensor, Tensor]:
     weight, x = torch.randn(rows, 96).to(dtype), torch.randn(1, tokens, 96).to(dtype)
     matrix = Int8Matrix(weight) if form == "int8" else Int4Matrix(weight)
-    found = import_module("potluck.blocks.grouped").dense_product(x, matrix, None)
-    if found is None:
-        raise RuntimeError("no kernel takes this matrix")
+    (found,) = import_module("potluck.blocks.grouped").multiply(x, [QuantizedLinear(matrix, None, 96, rows)])
     return found, nn.functional.linear(x.float(), matrix.rows(0, rows).float())
 
 
@@ -169,7 +177,8 @@ def _experts(dtype: torch.dtype, form: str, is_transposed: bool, choices: int) -
     chosen = torch.randint(4, (choices,))  # nobody chooses the last
     x = torch.randn(choices, 128 if is_transposed else 96).to(dtype)
     by_expert = grouped.held_as(held, is_transposed=is_transposed)
-    found = grouped.product(x, by_expert, import_module("potluck.blocks.experts").group_by_expert(chosen, 5, 16))
+    grouping = import_module("potluck.blocks.experts").group_by_expert(chosen, 5, grouped.tile_of(choices, 5))
+    found = grouped.product(x, [by_expert], grouping)
     matrices = [held[expert].float() for expert in range(5)]
     matrices = matrices if is_transposed else [matrix.T for matrix in matrices]
     return found, torch.stack([token.float() @ matrices[e] for token, e in zip(x, chosen.tolist(), strict=True)])

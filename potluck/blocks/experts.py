@@ -53,12 +53,12 @@ def grouped_experts(
     share, num_experts = chosen.shape[1], experts.num_experts
     grouping = group_by_expert(chosen.reshape(-1), num_experts, tile_of(chosen.numel(), num_experts))
     is_partial = bool(experts._is_expert_parallel)  # choices past the last expert are computed elsewhere
-    first, second = (held_as(matrices, is_transposed=experts.is_transposed) for matrices in _matrices(experts))
-    bias = getattr(experts, "gate_up_proj_bias", None)
-    gate_up = product(hidden, first, grouping, bias, share=share, is_partial=is_partial)
+    biases = (getattr(experts, f"{name}_bias", None) for name in ("gate_up_proj", "down_proj"))
+    pairs = zip((experts.gate_up_proj, experts.down_proj), biases, strict=True)
+    first, second = (held_as(each, bias, is_transposed=experts.is_transposed) for each, bias in pairs)
+    gate_up = product(hidden, [first], grouping, share=share, is_partial=is_partial)
     active = _gated(experts, gate_up)
-    bias = getattr(experts, "down_proj_bias", None)
-    made = product(active, second, grouping, bias, weights=weights.reshape(-1), is_partial=is_partial)
+    made = product(active, [second], grouping, weights=weights.reshape(-1), is_partial=is_partial)
     return sum_of_choices(made.view(len(hidden), share, -1), residual)
 
 
@@ -144,10 +144,6 @@ def _routed(mixture: Any, flat: Tensor) -> tuple[Tensor, Tensor]:
         given = router(flat)[2]
     kind = torch.float32 if form.weighs_in_float32 else logits.dtype
     return choose(logits, router.top_k, kind, renormalises=getattr(router, "norm_topk_prob", True), given=given)
-
-
-def _matrices(experts: Any) -> tuple[Any, Any]:
-    return experts.gate_up_proj, experts.down_proj
 
 
 def _gated(experts: Any, gate_up: Tensor) -> Tensor:

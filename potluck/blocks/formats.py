@@ -160,8 +160,8 @@ class Int4Matrix(nn.Module):
 
 Matrix = Int8Matrix | Int4Matrix
 
-Kernel = Callable[[Tensor, Matrix, Tensor | None], Tensor | None]
-"""Multiplies tokens by a matrix and adds a bias, or returns None for shapes that it does not take."""
+Kernel = Callable[[Tensor, Sequence["QuantizedLinear"]], tuple[Tensor, ...]]
+"""Returns what each of several layers makes of the same tokens, without gradients."""
 
 
 class QuantizedLinear(nn.Module):
@@ -170,7 +170,7 @@ class QuantizedLinear(nn.Module):
     Shapes: [..., in_features] -> [..., out_features].
 
     Attributes:
-        kernel: multiplies without restoring the matrix where the device has kernels, or returns None.
+        kernel: of the device, if it has one.
     """
 
     kernel: Kernel | None = None
@@ -185,8 +185,8 @@ class QuantizedLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.requires_grad and torch.is_grad_enabled():
             output: Tensor = _Product.apply(x, self.matrix)  # type: ignore[no-untyped-call]
-        elif self.kernel is not None and (made := self.kernel(x, self.matrix, self.bias)) is not None:
-            return made
+        elif self.kernel is not None:
+            return self.kernel(x, [self])[0]
         else:
             output = self.matrix.product(x)
         return output if self.bias is None else output + self.bias

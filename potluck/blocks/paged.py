@@ -78,7 +78,7 @@ def step_tensors(memory: KvMemory, rows: Sequence[PlannedRow], blocks: Span, dev
 
 
 def multiply_quantised(layers: nn.ModuleList, kernel: Kernel | None) -> None:
-    """Multiply few tokens by the layers' quantised matrices as they are held, with this kernel; None: without one."""
+    """Multiply by the layers' quantised matrices with this kernel, or None: without one."""
     for module in layers.modules():
         if isinstance(module, QuantizedLinear):
             module.kernel = kernel

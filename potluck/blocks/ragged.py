@@ -126,7 +126,7 @@ class RaggedRunner:
         from potluck.blocks import block_kernels, experts, grouped  # triton may be missing
 
         self.has_kernels = True
-        multiply_quantised(self.layers, grouped.dense_product)
+        multiply_quantised(self.layers, grouped.multiply)
         if weights.stream is None:
             self._called = fused_layers(self.layers, block_kernels, experts.add_experts)
         if weights.is_resident:  # with experts in RAM, the host takes part

@@ -29,8 +29,8 @@ from potluck.blocks.block_kernels import (  # noqa: E402
     rotate_and_keep,
 )
 from potluck.blocks.experts import choose, group_by_expert, sum_of_choices  # noqa: E402
-from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts  # noqa: E402
-from potluck.blocks.grouped import dense_product, held_as, product  # noqa: E402
+from potluck.blocks.formats import Int4Matrix, Int8Matrix, Matrix, QuantizedExperts, QuantizedLinear  # noqa: E402
+from potluck.blocks.grouped import held_as, multiply, product, restored, tile_of  # noqa: E402
 from potluck.blocks.paged_attention import paged_attention  # noqa: E402
 from potluck.blocks.pages import PAGE_TOKENS  # noqa: E402
 from potluck.blocks.plans import PlannedRow  # noqa: E402
@@ -255,9 +255,8 @@ def test_experts_as_one_product_are_each_tokens_own(form: str, is_transposed: bo
     x, bias = torch.randn(len(chosen), inner, device=DEVICE, dtype=dtype), torch.randn(5, outer, device=DEVICE)
     weights = torch.rand(len(chosen), device=DEVICE)
 
-    output = product(
-        x, held_as(held, is_transposed=is_transposed), group_by_expert(chosen, 5, 16), bias, weights=weights
-    )
+    by_expert = held_as(held, bias, is_transposed=is_transposed)
+    output = product(x, [by_expert], group_by_expert(chosen, 5, tile_of(len(chosen), 5)), weights=weights)
 
     matrices = [held[expert] if is_transposed else held[expert].T for expert in range(5)]
     own = [(token @ matrices[expert] + bias[expert]) for token, expert in zip(x, chosen.tolist(), strict=True)]
@@ -308,16 +307,30 @@ def test_what_experts_made_is_summed_and_rounded_before_the_residual_is_added(dt
 def test_choices_of_other_ranks_experts_give_zeros() -> None:
     held = held_as(torch.ones(2, 64, 32, device=DEVICE), is_transposed=False)
     chosen = torch.tensor([1, 2, 0], device=DEVICE)
-    output = product(torch.ones(3, 32, device=DEVICE), held, group_by_expert(chosen, 2, 16), is_partial=True)
+    output = product(torch.ones(3, 32, device=DEVICE), [held], group_by_expert(chosen, 2, 16), is_partial=True)
     assert output[:, 0].tolist() == [32, 0, 32]
 
 
-def test_a_dense_int4_matrix_whose_rows_fill_no_block_is_multiplied_as_held() -> None:
-    matrix = Int4Matrix(torch.randn(100, 64)).to(DEVICE)
-    x, bias = torch.randn(1, 3, 64, device=DEVICE), torch.randn(100, device=DEVICE)
-    output = dense_product(x, matrix, bias)
-    assert output is not None
-    torch.testing.assert_close(output, x @ matrix.rows(0, 100).T + bias, rtol=1e-4, atol=1e-4)
+def linear_of(matrix: Matrix, *, has_bias: bool = False) -> QuantizedLinear:
+    bias = nn.Parameter(torch.randn(matrix.num_rows)) if has_bias else None
+    return QuantizedLinear(matrix, bias, matrix.codes.shape[1], matrix.num_rows).to(DEVICE)
+
+
+@pytest.mark.parametrize("tokens", [3, 20, 150])
+@pytest.mark.parametrize(("columns", "rows"), [(96, [100]), (1056, [64, 128, 64]), (1056, [128, 64]), (64, [100, 64])])
+@pytest.mark.parametrize("form", ["int8", "int4"])
+def test_dense_matrices_are_multiplied_as_held_one_or_several(
+    form: str, columns: int, rows: list[int], tokens: int
+) -> None:
+    """Also where programs share the depth, which counts what is left of it by rounds, twice in turn."""
+    torch.manual_seed(0)
+    make = Int8Matrix if form == "int8" else Int4Matrix
+    linears = [linear_of(make(torch.randn(count, columns)), has_bias=True) for count in rows]
+    for x in torch.randn(2, 1, tokens, columns, device=DEVICE):
+        outputs = multiply(x, linears)
+        for output, linear in zip(outputs, linears, strict=True):
+            wanted = x @ linear.matrix.rows(0, linear.out_features).T + linear.bias
+            torch.testing.assert_close(output, wanted, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("layout", [Layout(group=64, acts_in_order=True), Layout("awq", group=96)], ids=["gptq", "awq"])
@@ -327,6 +340,7 @@ def test_a_checkpoints_own_codes_are_multiplied_as_held(layout: Layout) -> None:
     assert packing is not None
     packed = packing.matrix("a", {f"a.{part}": each for part, each in tensors.items()})
     matrix, x = Int4Matrix(packed, dtype=torch.float32).to(DEVICE), torch.randn(1, 3, 192, device=DEVICE)
-    output = dense_product(x, matrix, None)
-    assert output is not None
-    torch.testing.assert_close(output, x @ packed.numbers(torch.float32).to(DEVICE).T, rtol=1e-4, atol=1e-4)
+    (output,) = multiply(x, [linear_of(matrix)])
+    numbers = packed.numbers(torch.float32).to(DEVICE)
+    torch.testing.assert_close(output, x @ numbers.T, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(restored(matrix), numbers)
