@@ -114,8 +114,9 @@ def num_blocks_that_fit(checkpoint: Checkpoint, spec: LaunchSpec, *, with_ram: b
     if with_ram and mixtures and len(serve.devices) < 2 and takes_experts(serve.device, serve.dtype):
         rest = max(mixtures)
         dense = sum(max(size.whole - rest, 0) for size in sizes if not size.experts)
+        in_ram = _ram_limit_bytes(numbered(serve.device), memory_limits(spec), spec.memory_percent)
         left = for_blocks - dense  # as if the span had all of these
-        num_split = min(_ram_limit_bytes(spec) // whole, left // (rest + for_sessions))
+        num_split = min(in_ram // whole, left // (rest + for_sessions))
         fits = max(fits, num_split + (left - num_split * (rest + for_sessions)) // (whole + for_sessions))
     return min(max(fits, 1), checkpoint.num_blocks)
 
@@ -184,7 +185,7 @@ def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder:
     device_bytes = int(limit * (1.0 - _WORK_SHARE)) - min(for_sessions, limit // 2)
     return Room(
         device_bytes=max(device_bytes, 0),
-        ram_bytes=_ram_limit_bytes(spec),
+        ram_bytes=_ram_limit_bytes(device, limits, spec.memory_percent),
         disk_bytes=limits.get("disk", int(free_bytes(folder) * _DISK_SHARE)),
         folder=folder,
         is_guess=wanted is None,
@@ -207,11 +208,10 @@ def alone(
     """
     limits, named = parse_max_memory(max_memory), numbered(device)
     free = memory_limit_bytes(device)  # raises for a device that is not there
-    # On a CPU, the user's limit is for weights wherever they are in RAM.
-    in_ram = 0 if device == "cpu" and named in limits else _ram_bytes()
     room = Room(
         device_bytes=limits.get(named, int(free * (1.0 - _WORK_SHARE))),
-        ram_bytes=limits.get("cpu", in_ram) if device != "cpu" else in_ram,
+        # On a CPU, the user's limit is for weights wherever they are in RAM.
+        ram_bytes=0 if device == "cpu" and named in limits else _ram_limit_bytes(named, limits),
         disk_bytes=0,
         folder=folder,
         is_guess=named not in limits,
@@ -285,14 +285,10 @@ def _exchange_bytes(spec: LaunchSpec) -> int:
     return _EXCHANGE_BYTES if len(spec.serve.devices) > 1 and spec.serve.device.startswith("cuda") else 0
 
 
-def _ram_bytes() -> int:
-    return int(memory_of(torch.device("cpu")).free * _RAM_SHARE)
-
-
-def _ram_limit_bytes(spec: LaunchSpec) -> int:
-    """Return what weights may take in RAM beside the device, or in the system's cache for a CPU."""
-    in_ram = _ram_bytes() * spec.memory_percent // 100
-    return in_ram if numbered(spec.serve.device) == "cpu" else memory_limits(spec).get("cpu", in_ram)
+def _ram_limit_bytes(device: str, limits: dict[str, int], percent: int = 100) -> int:
+    """Return what weights may take in RAM beside the device; for a CPU, in the system's cache of files."""
+    polite = int(memory_of(torch.device("cpu")).free * _RAM_SHARE) * percent // 100
+    return polite if device == "cpu" else limits.get("cpu", polite)
 
 
 def _cache_bytes(checkpoint: Checkpoint, dtype: str, cache_quantization: str) -> int:
