@@ -30,9 +30,7 @@ from potluck.checkpoint.packed import PackedMatrix, PackedRows, Packing
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.records import QUANTIZATIONS
 
-_MIN_ROWS = 64  # smaller matrices are gates and routers: converting them saves little and changes much
-_BFLOAT16_KERNEL_TOKENS = 16  # for more, torch is as fast, or `widening`
-_INT8_KERNEL_TOKENS = 16  # for more, restoring the matrix is faster (measured with AVX-512, hidden 2048)
+_KERNEL_TOKENS = 16  # for more, torch or `widening` is as fast, even with restoring int8 (AVX-512, hidden 2048)
 _INT4_KERNEL_TOKENS = 128  # restoring int4 takes longer
 _CHUNK_ROWS = 2 * PACKED_ROWS  # converted at a time, which limits the memory needed besides a block and its codes
 _HALF = PACKED_ROWS // 2
@@ -69,7 +67,7 @@ class Int8Matrix(nn.Module):
     def product(self, x: Tensor, start: int = 0, end: int | None = None) -> Tensor:
         """Return x [..., columns] times the transposed matrix, or times its rows [start, end): [..., rows]."""
         codes, scales = self.codes[start:end], self.scales[start:end]
-        if _is_for_kernel(x, _INT8_KERNEL_TOKENS) and (native := native_kernels()) is not None:
+        if _is_for_kernel(x, _KERNEL_TOKENS) and (native := native_kernels()) is not None:
             return native.int8(x, codes, scales)
         return widening.product(x, codes) * scales
 
@@ -213,7 +211,7 @@ class NativeLinear(nn.Linear):
 
 def bfloat16_product(x: Tensor, weight: Tensor) -> Tensor:
     """Return x [..., columns] times the transposed weight [rows, columns], whose columns are a multiple of 16."""
-    native = native_kernels() if _is_for_kernel(x, _BFLOAT16_KERNEL_TOKENS) else None
+    native = native_kernels() if _is_for_kernel(x, _KERNEL_TOKENS) else None
     return widening.product(x, weight) if native is None else native.bfloat16(x, weight)
 
 
@@ -374,7 +372,8 @@ def _targets(block: nn.Module) -> Iterator[_Target]:
     for parent in block.modules():
         for name, child in parent.named_children():
             weight = None if expands_latents(parent, name) else _linear_weight(child)
-            if weight is not None and weight.shape[0] >= _MIN_ROWS and weight.shape[1] % GROUP == 0:
+            # Smaller matrices are gates and routers: converting them saves little and changes much.
+            if weight is not None and weight.shape[0] >= PACKED_ROWS and weight.shape[1] % GROUP == 0:
                 yield _Target(parent, name, weight)
         if hasattr(parent, "is_transposed"):  # an experts class of transformers: it indexes its parameters by expert
             for name, parameter in parent.named_parameters(recurse=False):
