@@ -32,11 +32,15 @@ class GatewaySwarm(Confidential, frozen=True):
 
 
 class GatewayOpening(Confidential, frozen=True):
-    """The swarms to offer, of which the first is opened. `socket`: that of the daemon which records what others do."""
+    """The swarms to offer, of which the first is opened.
+
+    `socket`: that of the daemon which records what others do. `head_socket`: that of the engine, see `NearHead`.
+    """
 
     swarms: tuple[GatewaySwarm, ...]
     settings: Settings
     socket: str
+    head_socket: str = ""
     key_hashes: tuple[str, ...] = ()  # of those that let a request in, and of the token
     distrusted: tuple[str, ...] = ()  # people whose servers computed wrongly, as earlier gateways found
 

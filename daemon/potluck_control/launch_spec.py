@@ -63,6 +63,8 @@ class LaunchSpec:
     announce: tuple[str, ...] = ()
     identity_path: Path | None = None  # None: a new identity each time
     outbox: Path | None = None  # folder for receipts on their way to the ledger; None: no receipts are kept
+    head_socket: Path | None = None  # where gateways of this computer find the head; None: it isn't on the device
+    keeps_head: bool = field(default=False, compare=False)  # memory for it, as one stays; no engine restarts
     grows_cache: bool = True  # sessions may have more than `limits.cache_tokens` where memory is free
     heartbeat_s: float = 10.0
     stop_timeout_s: float = 5.0  # for open sessions to finish their step when the engine leaves

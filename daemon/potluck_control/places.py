@@ -100,6 +100,16 @@ class Places:
         can_be = self.is_system or any(os.access(path, os.W_OK) for path in (self.runtime, self.runtime.parent))
         return (self.runtime if can_be else self.state / "run") / "potluckd.sock"
 
+    @property
+    def nodes(self) -> Path:
+        """The folder for the sockets of engines, which only their user may enter."""
+        return self.socket.parent / "nodes"
+
+    @property
+    def head_socket(self) -> Path:
+        """Where the engine computes the output head for the gateway."""
+        return self.nodes / "head.sock"
+
 
 def user_places() -> Places:
     """Return the folders of the user who runs this process. Raises UsageError if nothing names the user's home."""

@@ -50,6 +50,8 @@ def resolved(spec: LaunchSpec) -> LaunchSpec:
     dtype = choose_dtype(serve.dtype, device, serve.quantization)
     threads = serve.threads or max(1, cores() // 2)
     threads //= max(devices.count("cpu"), 1)  # ranks on a CPU share the engine's
+    if device == "cpu" or len(devices) > 1:  # a gateway has the same processor; ranks share no head
+        spec = replace(spec, head_socket=None)
     return spec.with_serve(device=device, dtype=dtype, threads=max(threads, 1))
 
 
@@ -104,7 +106,7 @@ def num_blocks_that_fit(checkpoint: Checkpoint, spec: LaunchSpec, *, with_ram: b
         UsageError: the device is not there, or its limit cannot be read.
     """
     serve = spec.serve
-    exchange_bytes = _exchange_bytes(spec) * len(serve.devices)
+    exchange_bytes = _exchange_bytes(spec) * len(serve.devices) + head_bytes(checkpoint.config, spec)
     for_blocks = int(max(total_limit_bytes(spec) - exchange_bytes, 0) * (1.0 - _WORK_SHARE))
     for_sessions = _cache_bytes(checkpoint, serve.dtype, serve.cache_quantization) * spec.limits.cache_tokens
     sizes = _block_sizes(checkpoint, serve.dtype, serve.quantization)
@@ -179,7 +181,8 @@ def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder:
     serve = spec.serve
     limits, device = memory_limits(spec), numbered(serve.device)
     wanted = limits.get(device)
-    limit = max((wanted or memory_limit_bytes(device, spec.memory_percent)) - _exchange_bytes(spec), 0)
+    kept_bytes = _exchange_bytes(spec) + head_bytes(checkpoint.config, spec)
+    limit = max((wanted or memory_limit_bytes(device, spec.memory_percent)) - kept_bytes, 0)
     in_block = _cache_bytes(checkpoint, serve.dtype, serve.cache_quantization) * spec.limits.cache_tokens
     for_sessions = in_block * len(span)
     device_bytes = int(limit * (1.0 - _WORK_SHARE)) - min(for_sessions, limit // 2)
@@ -229,7 +232,36 @@ def cache_tokens(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int
     Args:
         max_blocks: how many blocks the span will grow to; their weights and sessions count, too.
     """
-    limits, device = spec.limits, numbered(spec.serve.device)
+    limits, each = spec.limits, max(blocks.bytes_per_token * max_blocks // len(blocks.span), 1)
+    left = _left_bytes(blocks, spec, max_blocks=max_blocks) - head_bytes(blocks.model_config, spec)
+    fits = int(left * (1.0 - _WORK_SHARE) * _SESSIONS_SHARE) // each
+    many = max(limits.max_sessions * _USUAL_LENGTH, longest_session(blocks.model_config) or limits.max_length)
+    most = many if spec.grows_cache else limits.cache_tokens
+    if fits < limits.cache_tokens:
+        log.warning("memory is short: %d tokens for sessions instead of %d", fits, limits.cache_tokens)
+    return max(min(fits, most), _LEAST_CACHE_TOKENS)
+
+
+def room_beside(blocks: BlockSpan, spec: LaunchSpec, *, cache_tokens: int, max_blocks: int) -> int:
+    """Return what weights, activations and sessions, which have `cache_tokens`, leave of the memory."""
+    left = _left_bytes(blocks, spec, max_blocks=max_blocks)
+    if numbered(spec.serve.device) in memory_limits(spec) or blocks.device.type == "cpu":  # else it isn't free any more
+        left -= blocks.bytes_per_token * max_blocks // len(blocks.span) * cache_tokens
+    return max(int(left * (1.0 - _WORK_SHARE)), 0)
+
+
+def head_bytes(model_config: Any, spec: LaunchSpec) -> int:
+    """Return what is kept free on the device for the output head; 0 if no gateway stays that could use it."""
+    if spec.head_socket is None or not spec.keeps_head:
+        return 0
+    config = model_config.get_text_config(decoder=True)
+    dtype = config.dtype or model_config.dtype or torch.float32
+    return int(config.vocab_size * config.hidden_size * dtype.itemsize)
+
+
+def _left_bytes(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int:
+    """Return what the weights of `max_blocks` blocks leave, by the user's limit, or else by what is free now."""
+    device = numbered(spec.serve.device)
     wanted = memory_limits(spec).get(device)
     now_bytes, num_now = blocks.weights.placement.device_bytes, len(blocks.span)
     left = (
@@ -238,12 +270,7 @@ def cache_tokens(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int
         else wanted - now_bytes - _exchange_bytes(spec)
     )
     left -= now_bytes // num_now * (max_blocks - num_now)
-    fits = int(left * (1.0 - _WORK_SHARE) * _SESSIONS_SHARE) // max(blocks.bytes_per_token * max_blocks // num_now, 1)
-    many = max(limits.max_sessions * _USUAL_LENGTH, longest_session(blocks.model_config) or limits.max_length)
-    most = many if spec.grows_cache else limits.cache_tokens
-    if fits < limits.cache_tokens:
-        log.warning("memory is short: %d tokens for sessions instead of %d", fits, limits.cache_tokens)
-    return max(min(fits, most), _LEAST_CACHE_TOKENS)
+    return left
 
 
 def resolved_limits(limits: ServingLimits, model_config: Any, hidden_size: int, *, cache_tokens: int) -> ServingLimits:

@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator
 from functools import partial
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
+from potluck.checkpoint.output_head import checksum
 from potluck_engine.compute.failures import DeviceWatch
 
 _SHARE = 0.002  # of one core, or of the device: a gigabyte in a few minutes
@@ -50,12 +50,3 @@ class MemoryWatch:
         before = self._sums.get(name, now)
         self._sums[name] = now
         return name if weights.numel() and before[0] == now[0] and before[1] != now[1] else ""
-
-
-def checksum(weights: Tensor) -> int:
-    """Return a sum over all bytes of a tensor, computed where it is."""
-    if not weights.numel():
-        return 0
-    flat = weights.contiguous().reshape(-1).view(torch.uint8)
-    words = flat.view(torch.int32) if flat.numel() % 4 == 0 and flat.storage_offset() % 4 == 0 else flat
-    return int(words.sum(dtype=torch.int64))

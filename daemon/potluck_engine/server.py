@@ -37,6 +37,7 @@ from potluck.blocks.accelerators import release_memory
 from potluck.blocks.span import BlockSpan
 from potluck.blocks.streaming import SlotStream
 from potluck.checkpoint.block_files import BlockFiles
+from potluck.checkpoint.output_head import checksum
 from potluck.checkpoint.source import Checkpoint
 from potluck.errors import CheckpointError, PotluckError
 from potluck.foreign import adapter_for
@@ -50,6 +51,7 @@ from potluck.tasks import BackgroundTasks, cancel_and_wait, first_of, keep_runni
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_loader import BlockLoader
 from potluck_engine.compute.failures import DeviceLostError, DeviceWatch
+from potluck_engine.ends import Ends
 from potluck_engine.examining import Examiner
 from potluck_engine.file_watch import INTERVAL_S, FileWatch
 from potluck_engine.fitting import block_stack
@@ -57,7 +59,7 @@ from potluck_engine.handlers import Handlers
 from potluck_engine.in_thread import in_thread
 from potluck_engine.loading import open_for_swarm
 from potluck_engine.measure import Speed
-from potluck_engine.memory_watch import MemoryWatch, checksum
+from potluck_engine.memory_watch import MemoryWatch
 from potluck_engine.node import Node, StartHost
 from potluck_engine.pinned_files import MemberSource
 from potluck_engine.ranks.processes import RankProcesses
@@ -127,6 +129,7 @@ class Engine:
         self._load_at = 0.0  # not before this time, monotonic
         self._failed: asyncio.Queue[PotluckError] = asyncio.Queue()  # why the engine cannot go on
         self._changing = asyncio.Lock()
+        self._ends = Ends(spec, lambda: self.service, self._changing)
 
     async def __aenter__(self) -> Engine:
         await self.start()
@@ -174,6 +177,8 @@ class Engine:
             self._background.start(keep_running(what, watch))
         self._background.start(self._watch_host())
         self._background.start(self._fetch_ends())
+        if self.spec.head_socket is not None:
+            await self._ends.start(self._checkpoint, self.spec.head_socket)
 
     async def stop(self) -> None:
         """Leave the swarm and end everything that was started. Idempotent."""
@@ -183,6 +188,7 @@ class Engine:
         if self._mover is not None:
             await self._mover.close()
         await self._announcements.stop_beating()
+        await self._ends.close()
         ending = () if self.service is None else (self.service.end(timeout_s=self.spec.stop_timeout_s),)
         await asyncio.gather(self._announcements.leave(), *ending)
         self.tabs.close()
@@ -443,6 +449,7 @@ class Engine:
             if patience_s:
                 await service.sessions.wait_gone(timeout_s=patience_s)
             await service.end()
+            await self._ends.forget()
             await self.loader.settled()
             await asyncio.to_thread(self.device.free, partial(release_memory, torch.device(self.spec.serve.device)))
             on_freed()

@@ -64,6 +64,7 @@ class Service:
         blocks: for steps of sessions.
         call_blocks: the same blocks for stateless calls, which run in another thread.
         stage: what the step loop works with.
+        max_blocks: that the span may grow to.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Service:
         """
         span = loaded.span
         self.limits = limits
+        self.max_blocks = max(max_blocks, len(span))
         self.threads = threads
         self.compute = threads.compute
         self.blocks = loaded_blocks(loaded, piece_tokens=limits.piece_tokens)
@@ -99,7 +101,7 @@ class Service:
         self.admission = Admission(swarm, span, loaded.digests, loaded.adapters.ids, budgets)
         self.sessions = SessionTable(max_sessions=limits.max_sessions)
         self.meter = LoadMeter()
-        self.wire_limits = _wire_limits(limits, loaded.hidden_size, swarm.num_blocks, max(max_blocks, len(span)))
+        self.wire_limits = _wire_limits(limits, loaded.hidden_size, swarm.num_blocks, self.max_blocks)
         self.tabs = tabs or Tabs()
         self.private = PrivateAdapters(0 if isinstance(self.blocks, RankedBlocks) else private_adapter_bytes)
         self.choices = ChoiceBook()

@@ -34,6 +34,7 @@ def main() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("potluck.client.near_head").setLevel(logging.INFO)  # where the head runs, whenever that changes
     _tell(GatewayReport(step=sentence("Importing")))
     import potluck_gateway.answers.model  # noqa: F401 (takes seconds, in which the daemon may be waiting for the engine)
 
@@ -54,6 +55,7 @@ class _Offer:
     def __init__(self, wanted: GatewayOpening) -> None:
         self._key_hashes = wanted.key_hashes
         self._max_tokens = wanted.settings.chat.max_tokens
+        self._head_socket = wanted.head_socket
         self._config = ClientConfig(
             record=partial(record_work, socket=Path(wanted.socket)),
             on_waiting=self._show_joining,
@@ -80,8 +82,11 @@ class _Offer:
 
     def _load(self, offered: GatewaySwarm) -> LoadedModel:
         """Return the model of a swarm. Raises PotluckError."""
+        import torch
+
         from potluck.checkpoint.source import open_checkpoint
         from potluck.client import AutoDistributedModelForCausalLM
+        from potluck.client.near_head import NearHead
         from potluck_gateway.answers.completion import Text
         from potluck_gateway.answers.model import SwarmChat
 
@@ -91,9 +96,15 @@ class _Offer:
             checkpoint, swarm=offered.membership, config=self._config
         )
         self._loaded.append(model)
+        head = model.get_output_embeddings()
+        near = None
+        if self._head_socket and type(head) is torch.nn.Linear:
+            near = NearHead(head, Path(self._head_socket), swarm.prefix)
 
         def close() -> None:
             self._loaded.remove(model)
+            if near is not None:
+                near.close()
             model.close()
 
         return LoadedModel(SwarmChat(model, text, max_tokens=self._max_tokens), close)

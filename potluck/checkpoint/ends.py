@@ -57,9 +57,9 @@ def load_ends(
     refuse_unsplittable(checkpoint.config)
     dtype = dtype or checkpoint.dtype
     stored = stored_format(checkpoint.config)
-    model, inner, stack_name = _build_empty(checkpoint, dtype, num_labels)
+    model, inner, stack_name = build_empty_ends(checkpoint, dtype, num_labels)
     rebuild_buffers(model, device)
-    names = _names_of_ends(checkpoint, model, stack_name)
+    names = names_of_ends(checkpoint, model, stack_name)
     head = [] if num_labels is None else _head_of(model)
     if num_labels is not None and checkpoint.text_config.num_labels != num_labels:
         names = {name: plain for name, plain in names.items() if plain not in head}
@@ -87,7 +87,7 @@ def load_ends(
     return model
 
 
-def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype, num_labels: int | None) -> tuple[Any, nn.Module, str]:
+def build_empty_ends(checkpoint: Checkpoint, dtype: torch.dtype, num_labels: int | None) -> tuple[Any, nn.Module, str]:
     """Return the model on meta with an empty `RemoteStack`, the module that holds the stack, and its name."""
     config, known, kind = checkpoint.text_config, MODEL_FOR_CAUSAL_LM_MAPPING, "causal language model"
     if num_labels is not None:
@@ -155,7 +155,7 @@ class _Unchanged(nn.Module):
         return hidden_states
 
 
-def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[str, str]:
+def names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[str, str]:
     """Map checkpoint names of the ends to names without the wrapper that models for images or sound have."""
     wanted = model.state_dict()
     modules = {name.rpartition(".")[0] for name in wanted}

@@ -45,7 +45,7 @@ class RuntimeDir:
             except OSError:  # such as of a user who has logged out
                 parent = usual
                 parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _require_private(parent)
+            require_private(parent)
             with alone(parent):  # or a node that cleans up would take a folder without a lock yet for a dead one's
                 _remove_stale(parent)
                 path = Path(tempfile.mkdtemp(prefix=_NODE_PREFIX, dir=parent))  # mode 0700
@@ -74,7 +74,7 @@ def remove_dead(parent: Path | None = None) -> None:
     """Remove what dead nodes of this user left below `parent`, or the default one: those that ended at once."""
     parent = parent or default_parent()
     with contextlib.suppress(OSError, PotluckError):
-        _require_private(parent)
+        require_private(parent)
         with alone(parent):
             _remove_stale(parent)
 
@@ -87,7 +87,8 @@ def default_parent() -> Path:
     return Path(tempfile.gettempdir()) / f"potluck-{os.getuid()}"
 
 
-def _require_private(path: Path) -> None:
+def require_private(path: Path) -> None:
+    """Let only this user into a folder. Raises NetworkError if it is somebody else's."""
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise NetworkError(

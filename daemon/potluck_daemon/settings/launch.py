@@ -17,11 +17,13 @@ from potluck.protocol.swarm import Swarm
 
 def launch_of(settings: Settings, membership: Membership, places: Places, port: int) -> LaunchSpec:
     """Return how to start an engine. `port`: for settings that name none."""
-    serve, swarm = settings.serve, membership.swarm
+    serve, swarm, gateway = settings.serve, membership.swarm, settings.gateway
     return LaunchSpec(
         membership=membership.for_node(),
         checkpoint=chosen_checkpoint(serve.checkpoint, swarm) or str(bundled_checkpoint(swarm.model) or swarm.model),
-        runtime_dir=places.socket.parent / "nodes",
+        runtime_dir=places.nodes,
+        head_socket=places.head_socket,
+        keeps_head=gateway.start_with_daemon and gateway.swarm in ("", swarm.name),
         identity_path=places.identity_file,
         outbox=places.receipts,
         settings=for_engine(settings),

@@ -149,7 +149,8 @@ class GatewayTopic(Topic):
         """Return what the gateway is to open, once an engine that starts has addresses. Raises UsageError."""
         while True:
             try:
-                return GatewayOpening(self._offered(membership), settings, str(self._configuration.places.socket))
+                places = self._configuration.places
+                return GatewayOpening(self._offered(membership), settings, str(places.socket), str(places.head_socket))
             except UsageError:
                 if not self._supervisor.is_starting:
                     raise

@@ -16,10 +16,11 @@ from potluck_control.engine_messages import FilesChanged, Offline, Online
 from potluck_engine import file_watch, memory_watch, server
 from potluck_engine.compute.failures import DeviceWatch
 from potluck_engine.file_watch import FileWatch
-from potluck_engine.memory_watch import MemoryWatch, checksum
+from potluck_engine.memory_watch import MemoryWatch
 from torch import nn
 
 from potluck.blocks.span import load_span
+from potluck.checkpoint.output_head import checksum
 from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
