@@ -96,7 +96,7 @@ def _every_type(target, nothing, flag, small, negative, large, most, half, CONST
 
 def _calls(kernels: Any, product_kernels: Any) -> list[Callable[[], Any]]:
     half, words = ([Buffer(kind, pointer(0, 4096 * i + 256)) for i in range(6)] for kind in ("float16", "int64"))
-    wide, pairs = (Buffer(kind, pointer(0, 1 << 30)) for kind in ("float32", "int32"))
+    wide, pairs, codes = (Buffer(kind, pointer(0, 1 << 30)) for kind in ("float32", "int32", "int8"))
     norm = {"HAS_ADDED": True, "ROUNDS_FIRST": True, "PLUS_ONE": False, "num_warps": 8}
     attention = {"GROUP": 4, "HEADS": 4, "TILE_TOKENS": 1, "TILE": 16, "BLOCK": 64, "PAGE": 16, "num_stages": 3}
     attention |= {"KEY_DIM": 128, "VALUE_DIM": 128, "KEY_PAD": 128, "VALUE_PAD": 128, "IS_INT8": False}
