@@ -131,11 +131,11 @@ def grouped_product(
                     places = depth[:, None] * depth_stride + (first + columns)[None, :] * column_stride
                     w = tl.load(matrix + places, mask=is_inside[:, None] & is_column[None, :], other=0.0)
                 elif IS_TRANSPOSED:
-                    w = _of_int8(matrix, start, inner, first, outer, DEPTH, COLUMNS)
+                    w = _of_int8(matrix, column_stride, start, inner, first, outer, DEPTH, COLUMNS)
                     scale = tl.load(scales_of + depth, mask=is_inside, other=0.0)
                     w = w * scale.to(tl.float32)[:, None]
                 else:
-                    w = tl.trans(_of_int8(matrix, first, rows, start, inner, COLUMNS, DEPTH))
+                    w = tl.trans(_of_int8(matrix, column_stride, first, rows, start, inner, COLUMNS, DEPTH))
                 total += tl.dot(some, w.to(some.dtype), input_precision="tf32x3")
             if FORM == 1 and not IS_TRANSPOSED:
                 scale = tl.load(scales_of + first + columns, mask=is_column, other=0.0)
@@ -228,12 +228,16 @@ def _shrunk(nibble):
 
 
 @triton.jit
-def _of_int8(words, first, rows, start, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """Return codes [ROWS, COLUMNS] of an int8 matrix [rows, columns], which is read in words of 32 bits, as numbers."""
+def _of_int8(words, row_words, first, rows, start, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Return codes [ROWS, COLUMNS] of an int8 matrix [rows, columns], which is read in words of 32 bits, as numbers.
+
+    `start` is a multiple of COLUMNS.
+    """
     row = first + tl.arange(0, ROWS)
-    place = start // 4 + tl.arange(0, COLUMNS // 4)
-    word = row[:, None].to(tl.int64) * (columns // 4) + place[None, :]
-    codes = tl.load(words + word, mask=(row < rows)[:, None] & (4 * place < columns)[None, :], other=0)
+    place = tl.arange(0, COLUMNS // 4)
+    word = row[:, None].to(tl.int64) * row_words + start // COLUMNS * (COLUMNS // 4) + place[None, :]
+    is_inside = start + place // 4 * 16 < columns  # in this form Triton sees that it holds for 16 bytes at a time
+    codes = tl.load(words + word, mask=(row < rows)[:, None] & is_inside[None, :], other=0)
     shift = 24 - 8 * tl.arange(0, 4)[None, None, :]
     codes = (tl.reshape(codes, [ROWS, COLUMNS // 4, 1]) << shift) >> 24
     return tl.reshape(codes.to(tl.float32), [ROWS, COLUMNS])
@@ -283,7 +287,7 @@ def restore(
     output,
     rows,
     columns,
-    level_stride,
+    stride,
     FORM: tl.constexpr,
     GROUP: tl.constexpr,
     SHARED: tl.constexpr,
@@ -292,7 +296,7 @@ def restore(
 ):
     """Write ROWS rows, DEPTH columns of each, of a matrix in int8 or int4 as numbers.
 
-    FORM, GROUP, SHARED, `held` and `scales` are as for `grouped_product`. Column i of the codes is column order[i].
+    FORM, GROUP, SHARED, `held`, `scales` and `stride` are as for `grouped_product`. Column i of the codes is column order[i].
     """
     first = tl.program_id(0) * ROWS
     start = tl.program_id(1) * DEPTH
@@ -303,10 +307,10 @@ def restore(
         place = tl.load(order + depth, mask=depth < columns, other=0)
     if FORM == 1:
         scale = tl.load(scales + row, mask=row < rows, other=0.0).to(tl.float32)
-        numbers = _of_int8(held, first, rows, start, columns, ROWS, DEPTH) * scale[:, None]
+        numbers = _of_int8(held, stride, first, rows, start, columns, ROWS, DEPTH) * scale[:, None]
     else:
         words = held + first.to(tl.int64) // 8 * columns
-        numbers = _of_int4(words, scales + first, level_stride, start, columns, kind, GROUP, SHARED, ROWS, DEPTH)
+        numbers = _of_int4(words, scales + first, stride, start, columns, kind, GROUP, SHARED, ROWS, DEPTH)
         numbers = tl.permute(tl.reshape(numbers, [DEPTH, ROWS // 8, 4, 2]), [3, 1, 2, 0])
         numbers = tl.reshape(numbers, [ROWS, DEPTH])
     target = output + row[:, None].to(tl.int64) * columns + place[None, :]
