@@ -105,7 +105,7 @@ def grouped_product(
             scales_of += expert * (inner if IS_TRANSPOSED else outer)
         if FORM == 2 and IS_TRANSPOSED:
             total = _by_int4_transposed(
-                row_of, is_row, matrix, scales_of, column_stride, first, begin, end, outer, SHARED, TILE, COLUMNS
+                row_of, is_row, matrix, scales_of, column_stride, first, begin, end, outer, GROUP, SHARED, TILE, COLUMNS
             )  # fmt: skip
         elif FORM == 2:
             level_stride = column_stride
@@ -254,28 +254,33 @@ def _by_int4_transposed(
     begin,
     end,
     outer,
+    GROUP: tl.constexpr,
     SHARED: tl.constexpr,
     TILE: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
     """Return the product where a block of rows, which were packed together, is what one round of the loop reads."""
     kind: tl.constexpr = row_of.dtype.element_ty
+    groups: tl.constexpr = COLUMNS // GROUP
     total = tl.zeros([TILE, COLUMNS], tl.float32)
-    column = first + tl.arange(0, COLUMNS)
-    is_column = (column < outer)[None, :]
+    is_column = (first + tl.arange(0, COLUMNS) < outer)[None, :]
+    word = (first + tl.arange(0, COLUMNS))[None, :] * (COLUMNS // 8) + tl.arange(0, COLUMNS // 8)[:, None]
+    group = first + tl.arange(0, groups) * GROUP
     nibble = tl.arange(0, 8)[None, :, None]
-    inside = tl.arange(0, COLUMNS)
-    inside = (inside % 2) * (COLUMNS // 2) + inside // 8 * 4 + inside // 2 % 4  # as in `_of_int4`
     for start in tl.range(begin, end, COLUMNS, num_stages=3):
-        word = start // 8 * outer + column[None, :] * (COLUMNS // 8) + tl.arange(0, COLUMNS // 8)[:, None]
-        codes = tl.load(words + word, mask=is_column, other=0)
-        level = column[None, :] // SHARED * level_stride + (start + inside)[:, None]
-        step, least = _levels_of(tl.load(pairs + level, mask=is_column, other=0), kind)
-        some = tl.load(row_of + (start + inside)[None, :], mask=is_row[:, None], other=0.0)
+        depth = start + tl.arange(0, COLUMNS)
+        codes = tl.load(words + start // 8 * outer + word, mask=is_column, other=0)
+        level = (group // SHARED)[:, None] * level_stride + depth[None, :]
+        pair = tl.load(pairs + level, mask=(group < outer)[:, None], other=0)
+        some = tl.load(row_of + depth[None, :], mask=is_row[:, None], other=0.0)
+        pair = tl.permute(tl.reshape(pair, [groups, 2, COLUMNS // 8, 4]), [2, 3, 1, 0])  # the order of `_of_int4`
+        some = tl.permute(tl.reshape(some, [TILE, 2, COLUMNS // 8, 4]), [0, 2, 3, 1])
+        step, least = _levels_of(tl.reshape(pair, [COLUMNS // 8, 8, groups]), kind)
+        step = tl.reshape(step * _shrunk(nibble), [COLUMNS, groups, 1])
         codes = tl.reshape(codes, [COLUMNS // 8, 1, COLUMNS]).to(tl.uint32, bitcast=True)
-        code = (codes & _mask_of(nibble)).to(tl.float32) * _shrunk(nibble)
-        w = tl.reshape(code, [COLUMNS, COLUMNS]) * step + least
-        total += tl.dot(some, w.to(some.dtype), input_precision="tf32x3")
+        code = tl.reshape((codes & _mask_of(nibble)).to(tl.float32), [COLUMNS, groups, GROUP])
+        w = tl.reshape(code * step + tl.reshape(least, [COLUMNS, groups, 1]), [COLUMNS, COLUMNS])
+        total += tl.dot(tl.reshape(some, [TILE, COLUMNS]), w.to(some.dtype), input_precision="tf32x3")
     return total
 
 
@@ -296,7 +301,8 @@ def restore(
 ):
     """Write ROWS rows, DEPTH columns of each, of a matrix in int8 or int4 as numbers.
 
-    FORM, GROUP, SHARED, `held`, `scales` and `stride` are as for `grouped_product`. Column i of the codes is column order[i].
+    FORM, GROUP, SHARED, `held`, `scales` and `stride` are as for `grouped_product`. Column i of codes is column
+    order[i] of numbers.
     """
     first = tl.program_id(0) * ROWS
     start = tl.program_id(1) * DEPTH
