@@ -1413,8 +1413,8 @@ FIGURES = {
             "higher",
             1,
             "kernel_matrix:int4_loads",
-            "of the bytes of weights of the int4 product, compiled for sm_90 by Triton 3.6 and sm_89 by 3.7, those that "
-            "are loaded in the background, 16 at a time: Llama 8B's matrices, 1, 4 and 16 rows, the worst",
+            "of the bytes of weights of the int4 product, compiled for sm_90 by Triton 3.6 and sm_89 by 3.7, those "
+            "that are loaded in the background, 16 at a time: Llama 8B's matrices, 1, 4 and 16 rows, the worst",
         ),
         Figure(
             "without_compiler",

@@ -89,8 +89,10 @@ def _zeros_of_result(operation: str, operands: Sequence[str], zeros: Sequence[in
             return zeros[0]
         case "ld", _ if ".param" in operation:
             return zeros[0]
-        case "add" | "or", _:
+        case "add" | "sub" | "or", _:
             return min(zeros)
+        case "selp", _:
+            return min(zeros[:2])
         case "and", _:
             return max(zeros)
         case "mul", _ if ".hi" not in operation:

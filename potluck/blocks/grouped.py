@@ -105,8 +105,7 @@ class Held:
         scales: for int4 its levels, each pair as one integer; None for numbers.
         bias: [experts, outer].
         inner, outer: sizes of the input and the output of one expert.
-        strides: of experts, of what is summed over and of outputs, the last two of numbers only; for int4 the last is
-            that of groups in `scales`.
+        strides: of experts, of what is summed over, and of outputs: for int8 of rows, for int4 of groups in `scales`.
         group: columns that share levels in int4.
     """
 
@@ -229,7 +228,7 @@ def _quantised(matrix: Matrix, rows: int, bias: Tensor | None, *, is_transposed:
     inner, outer = (rows, columns) if is_transposed else (columns, rows)
     sizes, words = (matrix.num_rows // rows, inner, outer), matrix.codes.view(torch.int32)
     if isinstance(matrix, Int8Matrix):
-        return Held(words, matrix.scales, bias, *sizes, (rows * columns // 4, 1, 1), _INT8, is_transposed)
+        return Held(words, matrix.scales, bias, *sizes, (rows * columns // 4, 1, columns // 4), _INT8, is_transposed)
     strides = (rows * columns // 8, 1, matrix.levels.shape[1])
     pairs = matrix.levels.view(torch.int32 if matrix.levels.itemsize == 2 else torch.int64)
     return Held(words, pairs, bias, *sizes, strides, _INT4, is_transposed, matrix.group)

@@ -105,7 +105,7 @@ def grouped_product(
             scales_of += expert * (inner if IS_TRANSPOSED else outer)
         if FORM == 2 and IS_TRANSPOSED:
             total = _by_int4_transposed(
-                row_of, is_row, matrix, scales_of, column_stride, first, begin, end, outer, SHARED, TILE, COLUMNS
+                row_of, is_row, matrix, scales_of, column_stride, first, begin, end, outer, GROUP, SHARED, TILE, COLUMNS
             )  # fmt: skip
         elif FORM == 2:
             level_stride = column_stride
@@ -131,11 +131,11 @@ def grouped_product(
                     places = depth[:, None] * depth_stride + (first + columns)[None, :] * column_stride
                     w = tl.load(matrix + places, mask=is_inside[:, None] & is_column[None, :], other=0.0)
                 elif IS_TRANSPOSED:
-                    w = _of_int8(matrix, start, inner, first, outer, DEPTH, COLUMNS)
+                    w = _of_int8(matrix, column_stride, start, inner, first, outer, DEPTH, COLUMNS)
                     scale = tl.load(scales_of + depth, mask=is_inside, other=0.0)
                     w = w * scale.to(tl.float32)[:, None]
                 else:
-                    w = tl.trans(_of_int8(matrix, first, rows, start, inner, COLUMNS, DEPTH))
+                    w = tl.trans(_of_int8(matrix, column_stride, first, rows, start, inner, COLUMNS, DEPTH))
                 total += tl.dot(some, w.to(some.dtype), input_precision="tf32x3")
             if FORM == 1 and not IS_TRANSPOSED:
                 scale = tl.load(scales_of + first + columns, mask=is_column, other=0.0)
@@ -228,12 +228,16 @@ def _shrunk(nibble):
 
 
 @triton.jit
-def _of_int8(words, first, rows, start, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """Return codes [ROWS, COLUMNS] of an int8 matrix [rows, columns], which is read in words of 32 bits, as numbers."""
+def _of_int8(words, row_words, first, rows, start, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Return codes [ROWS, COLUMNS] of an int8 matrix [rows, columns], which is read in words of 32 bits, as numbers.
+
+    `start` is a multiple of COLUMNS.
+    """
     row = first + tl.arange(0, ROWS)
-    place = start // 4 + tl.arange(0, COLUMNS // 4)
-    word = row[:, None].to(tl.int64) * (columns // 4) + place[None, :]
-    codes = tl.load(words + word, mask=(row < rows)[:, None] & (4 * place < columns)[None, :], other=0)
+    place = tl.arange(0, COLUMNS // 4)
+    word = row[:, None].to(tl.int64) * row_words + start // COLUMNS * (COLUMNS // 4) + place[None, :]
+    is_inside = start + place // 4 * 16 < columns  # in this form Triton sees that it holds for 16 bytes at a time
+    codes = tl.load(words + word, mask=(row < rows)[:, None] & is_inside[None, :], other=0)
     shift = 24 - 8 * tl.arange(0, 4)[None, None, :]
     codes = (tl.reshape(codes, [ROWS, COLUMNS // 4, 1]) << shift) >> 24
     return tl.reshape(codes.to(tl.float32), [ROWS, COLUMNS])
@@ -250,28 +254,33 @@ def _by_int4_transposed(
     begin,
     end,
     outer,
+    GROUP: tl.constexpr,
     SHARED: tl.constexpr,
     TILE: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
     """Return the product where a block of rows, which were packed together, is what one round of the loop reads."""
     kind: tl.constexpr = row_of.dtype.element_ty
+    groups: tl.constexpr = COLUMNS // GROUP
     total = tl.zeros([TILE, COLUMNS], tl.float32)
-    column = first + tl.arange(0, COLUMNS)
-    is_column = (column < outer)[None, :]
+    is_column = (first + tl.arange(0, COLUMNS) < outer)[None, :]
+    word = (first + tl.arange(0, COLUMNS))[None, :] * (COLUMNS // 8) + tl.arange(0, COLUMNS // 8)[:, None]
+    group = first + tl.arange(0, groups) * GROUP
     nibble = tl.arange(0, 8)[None, :, None]
-    inside = tl.arange(0, COLUMNS)
-    inside = (inside % 2) * (COLUMNS // 2) + inside // 8 * 4 + inside // 2 % 4  # as in `_of_int4`
     for start in tl.range(begin, end, COLUMNS, num_stages=3):
-        word = start // 8 * outer + column[None, :] * (COLUMNS // 8) + tl.arange(0, COLUMNS // 8)[:, None]
-        codes = tl.load(words + word, mask=is_column, other=0)
-        level = column[None, :] // SHARED * level_stride + (start + inside)[:, None]
-        step, least = _levels_of(tl.load(pairs + level, mask=is_column, other=0), kind)
-        some = tl.load(row_of + (start + inside)[None, :], mask=is_row[:, None], other=0.0)
+        depth = start + tl.arange(0, COLUMNS)
+        codes = tl.load(words + start // 8 * outer + word, mask=is_column, other=0)
+        level = (group // SHARED)[:, None] * level_stride + depth[None, :]
+        pair = tl.load(pairs + level, mask=(group < outer)[:, None], other=0)
+        some = tl.load(row_of + depth[None, :], mask=is_row[:, None], other=0.0)
+        pair = tl.permute(tl.reshape(pair, [groups, 2, COLUMNS // 8, 4]), [2, 3, 1, 0])  # the order of `_of_int4`
+        some = tl.permute(tl.reshape(some, [TILE, 2, COLUMNS // 8, 4]), [0, 2, 3, 1])
+        step, least = _levels_of(tl.reshape(pair, [COLUMNS // 8, 8, groups]), kind)
+        step = tl.reshape(step * _shrunk(nibble), [COLUMNS, groups, 1])
         codes = tl.reshape(codes, [COLUMNS // 8, 1, COLUMNS]).to(tl.uint32, bitcast=True)
-        code = (codes & _mask_of(nibble)).to(tl.float32) * _shrunk(nibble)
-        w = tl.reshape(code, [COLUMNS, COLUMNS]) * step + least
-        total += tl.dot(some, w.to(some.dtype), input_precision="tf32x3")
+        code = tl.reshape((codes & _mask_of(nibble)).to(tl.float32), [COLUMNS, groups, GROUP])
+        w = tl.reshape(code * step + tl.reshape(least, [COLUMNS, groups, 1]), [COLUMNS, COLUMNS])
+        total += tl.dot(tl.reshape(some, [TILE, COLUMNS]), w.to(some.dtype), input_precision="tf32x3")
     return total
 
 
@@ -283,7 +292,7 @@ def restore(
     output,
     rows,
     columns,
-    level_stride,
+    stride,
     FORM: tl.constexpr,
     GROUP: tl.constexpr,
     SHARED: tl.constexpr,
@@ -292,7 +301,8 @@ def restore(
 ):
     """Write ROWS rows, DEPTH columns of each, of a matrix in int8 or int4 as numbers.
 
-    FORM, GROUP, SHARED, `held` and `scales` are as for `grouped_product`. Column i of the codes is column order[i].
+    FORM, GROUP, SHARED, `held`, `scales` and `stride` are as for `grouped_product`. Column i of codes is column
+    order[i] of numbers.
     """
     first = tl.program_id(0) * ROWS
     start = tl.program_id(1) * DEPTH
@@ -303,10 +313,10 @@ def restore(
         place = tl.load(order + depth, mask=depth < columns, other=0)
     if FORM == 1:
         scale = tl.load(scales + row, mask=row < rows, other=0.0).to(tl.float32)
-        numbers = _of_int8(held, first, rows, start, columns, ROWS, DEPTH) * scale[:, None]
+        numbers = _of_int8(held, stride, first, rows, start, columns, ROWS, DEPTH) * scale[:, None]
     else:
         words = held + first.to(tl.int64) // 8 * columns
-        numbers = _of_int4(words, scales + first, level_stride, start, columns, kind, GROUP, SHARED, ROWS, DEPTH)
+        numbers = _of_int4(words, scales + first, stride, start, columns, kind, GROUP, SHARED, ROWS, DEPTH)
         numbers = tl.permute(tl.reshape(numbers, [DEPTH, ROWS // 8, 4, 2]), [3, 1, 2, 0])
         numbers = tl.reshape(numbers, [ROWS, DEPTH])
     target = output + row[:, None].to(tl.int64) * columns + place[None, :]
