@@ -74,6 +74,8 @@ def _zeros_of_result(operation: str, operands: Sequence[str], zeros: Sequence[in
             return zeros[0]
         case "ld", _ if ".param" in operation:
             return zeros[0]
+        case "selp", _:
+            return min(zeros[:2])
         case "add" | "or", _:
             return min(zeros)
         case "and", _:

@@ -289,7 +289,8 @@ def rotate_and_keep(
             if IS_INTERLEAVED:
                 pair, is_first, distance = dims // 2, dims % 2 == 0, 1
             else:
-                pair, is_first, distance = dims % HALF, dims < HALF, HALF
+                is_first, distance = dims < HALF, HALF
+                pair = tl.where(is_first, dims, dims - HALF)
             other = tl.where(is_first, dims + distance, dims - distance)
             y = tl.load(vector + other, mask=is_turned, other=0.0)
             if HAS_NORMS:
