@@ -137,10 +137,10 @@ def _rotation(dtype: torch.dtype, dim: int, family: str) -> tuple[Tensor, Tensor
     for norm in norms or ():
         norm.weight.copy_(torch.randn(dim))
     operations = import_module("potluck.blocks.block_kernels")
-    rotation = operations.Rotation(cosines, sines, dim, family == "glm4")
+    form = {"tables": (cosines, sines), "rotated": dim, "is_interleaved": family == "glm4", "norms": norms}
     slots = torch.tensor([5, 17, 38])
     held = tuple(torch.zeros(2, 48, dim, dtype=dtype) for _ in range(2))
-    turned = operations.rotate_and_keep(query, key, value, held, slots, rotation=rotation, norms=norms)
+    turned = operations.rotate_and_keep(query, key, value, held, slots, **form)
     if norms:
         query, key = (norm(part) for norm, part in zip(norms, (query, key), strict=True))
     wanted = home.apply_rotary_pos_emb(

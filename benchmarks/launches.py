@@ -103,7 +103,7 @@ def _calls(kernels: Any, product_kernels: Any) -> list[Callable[[], Any]]:
     experts = {"FORM": 2, "IS_TRANSPOSED": False, "GROUP": 32, "SHARED": 32, "TILE": 16, "COLUMNS": 64, "DEPTH": 128}
     merge = {"HAS_SINKS": False, "MOST_SPLITS": 32, "VALUE_DIM": 128, "VALUE_PAD": 128}
 
-    strides = ("query_token", "query_head", "key_token", "key_head", "value_token", "value_head", "table_token", "head")
+    strides = ("query_token", "key_token", "key_head", "value_token", "value_head", "table_token", "head")
     heads = {"query_heads": 8, "kv_heads": 2, "epsilon": 1e-6, "KEY_DIM": 64, "VALUE_DIM": 64, "HALF": 32, "PAD": 64}
     heads |= {f"{name}_stride": 64 * place for place, name in enumerate(strides)}
     heads |= {"IS_INTERLEAVED": True, "HAS_NORMS": True, "ROUNDS_FIRST": True, "PLUS_ONE": False, "IS_INT8": True}

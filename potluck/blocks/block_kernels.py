@@ -6,7 +6,6 @@ Imports triton, so import this module only where triton was found. See docs/deci
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ from torch.nn import functional
 from potluck.blocks import kernels
 from potluck.blocks.arenas import Held
 from potluck.blocks.formats import QuantizedLinear
-from potluck.blocks.fused import norm_form
+from potluck.blocks.fused import NormForm, norm_form
 
 _ELEMENTS_A_PROGRAM = 1024
 
@@ -45,19 +44,6 @@ def add_and_norm(hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tenso
     return total, output
 
 
-@dataclass(frozen=True, slots=True)
-class Rotation:
-    """How to turn heads: the first `rotated` dimensions, by halves (NeoX) or by neighbours (GPT-J).
-
-    Shapes: cosines and sines [tokens, at least rotated / 2], contiguous in the last.
-    """
-
-    cosines: Tensor
-    sines: Tensor
-    rotated: int
-    is_interleaved: bool = False
-
-
 def rotate_and_keep(
     query: Tensor,
     key: Tensor,
@@ -65,29 +51,34 @@ def rotate_and_keep(
     held: Held,
     slots: Tensor,
     *,
-    rotation: Rotation | None = None,
+    tables: tuple[Tensor, Tensor] | None = None,
+    rotated: int = 0,
+    is_interleaved: bool = False,
     norms: tuple[Any, Any] | None = None,
 ) -> Tensor:
-    """Write keys and values into their slots, and return the queries; keys and queries are normalised and rotated.
+    """Write keys and values into their slots, and return the queries; queries and keys are normalised and rotated.
 
-    Shapes: query [tokens, heads, key_dim], without heads where nobody wants any; key and value [tokens, kv_heads, dim],
-    contiguous in the last; held [kv_heads, capacity, dim]; slots [tokens].
+    Shapes: query [tokens, heads, key_dim], contiguous in the last two, without heads where nobody wants any; key and
+    value [tokens, kv_heads, dim], contiguous in the last; held [kv_heads, capacity, dim]; slots [tokens]; tables, which
+    are cosines and sines, [tokens, at least rotated / 2] each.
 
     Args:
+        rotated: how many of a head's dimensions turn, by halves (NeoX), or by neighbours (GPT-J) if `is_interleaved`.
         norms: RMS norms over each head, of queries and of keys.
     """
     tokens, heads, key_dim = query.shape
-    value_dim = value.shape[2]
     output = torch.empty(query.shape, dtype=query.dtype, device=query.device)
     held_keys, held_values, *factors = held
-    form = None if norms is None else norm_form(type(norms[0]).forward)
+    cosines, sines = tables or (key, key)
+    form = norm_form(type(norms[0]).forward) if norms else NormForm()
     kernels.rotate_and_keep[(tokens, heads + 2 * key.shape[1])](
-        query if heads else key,
+        query,
         key,
         value,
-        *(key, key) if norms is None else (norm.weight for norm in norms),
-        *(key, key) if rotation is None else (rotation.cosines, rotation.sines),
-        output if heads else key,
+        *(norm.weight for norm in norms) if norms else (key, key),
+        cosines,
+        sines,
+        output,
         held_keys,
         held_values,
         *(factors or held),
@@ -95,22 +86,19 @@ def rotate_and_keep(
         heads,
         key.shape[1],
         query.stride(0),
-        query.stride(1),
-        key.stride(0),
-        key.stride(1),
-        value.stride(0),
-        value.stride(1),
-        0 if rotation is None else rotation.cosines.stride(0),
+        *key.stride()[:2],
+        *value.stride()[:2],
+        cosines.stride(0),
         held_keys.shape[1],
-        0.0 if norms is None else _epsilon_of(norms[0]),
+        _epsilon_of(norms[0]) if norms else 0.0,
         KEY_DIM=key_dim,
-        VALUE_DIM=value_dim,
-        HALF=0 if rotation is None else rotation.rotated // 2,
-        PAD=triton.next_power_of_2(max(key_dim, value_dim)),
-        IS_INTERLEAVED=rotation is not None and rotation.is_interleaved,
+        VALUE_DIM=value.shape[2],
+        HALF=rotated // 2,
+        PAD=triton.next_power_of_2(max(key_dim, value.shape[2])),
+        IS_INTERLEAVED=is_interleaved,
         HAS_NORMS=norms is not None,
-        ROUNDS_FIRST=form is not None and form.rounds_first,
-        PLUS_ONE=form is not None and form.plus_one,
+        ROUNDS_FIRST=form.rounds_first,
+        PLUS_ONE=form.plus_one,
         IS_INT8=bool(factors),
         num_warps=1,
     )

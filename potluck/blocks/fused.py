@@ -1,10 +1,10 @@
 """Common blocks in few operations, for packed rows.
 
 A block's own code takes some 45 operations, most of them over a few kilobytes. On a GPU their launches take most of a
-decode step, even in a CUDA graph. Here a norm and the sum before it are one operation, and so are the rotation, and an
-activation with its product: those of `block_kernels`. The block's own modules multiply the matrices, so adapters and
-quantised or sharded matrices work as usual. Experts are called as they are. `native_steps` knows blocks by the same
-forms.
+decode step, even in a CUDA graph. Here a norm and the sum before it are one operation, and so are an activation with
+its product and all that happens to new queries, keys and values: those of `block_kernels`. The block's own modules
+multiply the matrices, so adapters and quantised or sharded matrices work as usual. Experts are called as they are.
+`native_steps` knows blocks by the same forms.
 
 A block qualifies only if the code of its layer, attention, norms and rotation equals, word for word, code that is
 rewritten here, and the trial compares results with the block's own. See docs/decisions/0011-cuda.md.
@@ -164,16 +164,15 @@ class FusedBlock:
                 for part, norm in zip((query, key), norms, strict=True)
             )
             norms = None
-        rotation = None
-        if getattr(attention, "use_rope", True):
-            rotated = tables[0].shape[-1] if how.has_whole_tables else 2 * tables[0].shape[-1]
-            rotation = self._operations.Rotation(tables[0][0], tables[1][0], rotated, how.is_interleaved)
+        rotated = tables[0].shape[-1] if how.has_whole_tables else 2 * tables[0].shape[-1]
         view = cache.view(attention.layer_idx)
         query = self._operations.rotate_and_keep(
             *(part.view(tokens, -1, attention.head_dim) for part in (query, key, value)),
             view.held,
             view.slots,
-            rotation=rotation,
+            tables=(tables[0][0], tables[1][0]),
+            rotated=rotated if getattr(attention, "use_rope", True) else 0,
+            is_interleaved=how.is_interleaved,
             norms=norms,
         )
         output = view.attend(

@@ -242,7 +242,6 @@ def rotate_and_keep(
     query_heads,
     kv_heads,
     query_token_stride,
-    query_head_stride,
     key_token_stride,
     key_head_stride,
     value_token_stride,
@@ -267,71 +266,43 @@ def rotate_and_keep(
     What is held lies as `attend` describes.
     """
     token, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    kv_head = (head - query_heads) % kv_heads
     dims = tl.arange(0, PAD)
-    tables = token * table_token_stride
-    if head < query_heads:
-        vector = query + token * query_token_stride + head * query_head_stride
-        x = _rotated(
-            vector, query_norm, cosines + tables, sines + tables, epsilon, dims,
-            KEY_DIM, HALF, IS_INTERLEAVED, HAS_NORMS, ROUNDS_FIRST, PLUS_ONE,
-        )  # fmt: skip
-        tl.store(output + (token * query_heads + head) * KEY_DIM + dims, x, mask=dims < KEY_DIM)
-    elif head < query_heads + kv_heads:
-        kv_head = head - query_heads
-        vector = keys + token * key_token_stride + kv_head * key_head_stride
-        x = _rotated(
-            vector, key_norm, cosines + tables, sines + tables, epsilon, dims,
-            KEY_DIM, HALF, IS_INTERLEAVED, HAS_NORMS, ROUNDS_FIRST, PLUS_ONE,
-        )  # fmt: skip
-        slot = kv_head.to(tl.int64) * head_stride + tl.load(slots + token)
-        _keep(x, held_keys, key_factors, slot, dims, KEY_DIM, IS_INT8)
-    else:
-        kv_head = head - query_heads - kv_heads
+    slot = kv_head.to(tl.int64) * head_stride + tl.load(slots + token)
+    if head >= query_heads + kv_heads:
         vector = values + token * value_token_stride + kv_head * value_head_stride
         x = tl.load(vector + dims, mask=dims < VALUE_DIM, other=0.0)
-        slot = kv_head.to(tl.int64) * head_stride + tl.load(slots + token)
         _keep(x, held_values, value_factors, slot, dims, VALUE_DIM, IS_INT8)
-
-
-@triton.jit
-def _rotated(
-    vector,
-    weight,
-    cosines,
-    sines,
-    epsilon,
-    dims,
-    DIM: tl.constexpr,
-    HALF: tl.constexpr,
-    IS_INTERLEAVED: tl.constexpr,
-    HAS_NORM: tl.constexpr,
-    ROUNDS_FIRST: tl.constexpr,
-    PLUS_ONE: tl.constexpr,
-):
-    """Return a head [PAD], normalised and rotated, in its own number format; it rounds between the two."""
-    is_dim = dims < DIM
-    x = tl.load(vector + dims, mask=is_dim, other=0.0)
-    scale = 1.0
-    if HAS_NORM:
-        wide = x.to(tl.float32)
-        scale = tl.rsqrt(tl.sum(wide * wide, 0) / DIM + epsilon)
-        x = _weighted(x, scale, weight + dims, is_dim, ROUNDS_FIRST, PLUS_ONE).to(x.dtype)
-    if HALF > 0:
-        is_turned = dims < 2 * HALF
-        if IS_INTERLEAVED:
-            pair, is_first = dims // 2, dims % 2 == 0
-            other = tl.where(is_first, dims + 1, dims - 1)
+    else:
+        if head < query_heads:
+            vector, weight = query + token * query_token_stride + head * KEY_DIM, query_norm
         else:
-            pair, is_first = dims % HALF, dims < HALF
-            other = tl.where(is_first, dims + HALF, dims - HALF)
-        y = tl.load(vector + other, mask=is_turned, other=0.0)
-        if HAS_NORM:
-            y = _weighted(y, scale, weight + other, is_turned, ROUNDS_FIRST, PLUS_ONE).to(x.dtype)
-        cosine = tl.load(cosines + pair, mask=is_turned, other=1.0).to(tl.float32)
-        sine = tl.load(sines + pair, mask=is_turned, other=0.0).to(tl.float32)
-        sine = tl.where(is_first, -sine, sine)
-        x = (x.to(tl.float32) * cosine + y.to(tl.float32) * sine).to(x.dtype)
-    return x
+            vector, weight = keys + token * key_token_stride + kv_head * key_head_stride, key_norm
+        x = tl.load(vector + dims, mask=dims < KEY_DIM, other=0.0)
+        scale = 1.0
+        if HAS_NORMS:
+            wide = x.to(tl.float32)
+            scale = tl.rsqrt(tl.sum(wide * wide, 0) / KEY_DIM + epsilon)
+            x = _weighted(x, scale, weight + dims, dims < KEY_DIM, ROUNDS_FIRST, PLUS_ONE).to(x.dtype)
+        if HALF > 0:
+            is_turned = dims < 2 * HALF
+            if IS_INTERLEAVED:
+                pair, is_first, distance = dims // 2, dims % 2 == 0, 1
+            else:
+                is_first, distance = dims < HALF, HALF
+                pair = tl.where(is_first, dims, dims - HALF)
+            other = tl.where(is_first, dims + distance, dims - distance)
+            y = tl.load(vector + other, mask=is_turned, other=0.0)
+            if HAS_NORMS:
+                y = _weighted(y, scale, weight + other, is_turned, ROUNDS_FIRST, PLUS_ONE).to(x.dtype)
+            tables = token * table_token_stride + pair
+            cosine = tl.load(cosines + tables, mask=is_turned, other=1.0).to(tl.float32)
+            sine = tl.load(sines + tables, mask=is_turned, other=0.0).to(tl.float32)
+            x = (x.to(tl.float32) * cosine + y.to(tl.float32) * tl.where(is_first, -sine, sine)).to(x.dtype)
+        if head < query_heads:
+            tl.store(output + (token * query_heads + head) * KEY_DIM + dims, x, mask=dims < KEY_DIM)
+        else:
+            _keep(x, held_keys, key_factors, slot, dims, KEY_DIM, IS_INT8)
 
 
 @triton.jit

@@ -22,7 +22,6 @@ if not (torch.cuda.is_available() or IS_INTERPRETED):
 
 from potluck.blocks.arenas import decoded, encoded  # noqa: E402 (triton may be missing)
 from potluck.blocks.block_kernels import (  # noqa: E402
-    Rotation,
     add_product,
     joined_weight,
     project,
@@ -177,7 +176,7 @@ def test_heads_are_normalised_rotated_and_kept_in_any_form(
     norms = tuple(LlamaRMSNorm(dim).to(DEVICE, dtype) for _ in range(2)) if has_norms else None
     for norm in norms or ():
         nn.init.normal_(norm.weight)
-    form = {"rotation": Rotation(cosines, sines, rotated, is_interleaved) if rotated else None, "norms": norms}
+    form = {"tables": (cosines, sines), "rotated": rotated, "is_interleaved": is_interleaved, "norms": norms}
     slots = torch.tensor([37, 2, 9], device=DEVICE)
     numbers = tuple(torch.zeros(kv_heads, 48, size, device=DEVICE, dtype=dtype) for size in dims)
     codes = encoded(*numbers)
