@@ -1,11 +1,13 @@
 """The engine computes the output head for this computer's gateway; the processor stands for its device."""
 
 import asyncio
+import os
 import socket
 import stat
 import tempfile
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -53,7 +55,7 @@ async def is_near(gateway: tuple[nn.Linear, NearHead]) -> bool:
 
 async def wait_near(gateway: tuple[nn.Linear, NearHead]) -> None:
     async with asyncio.timeout(60):
-        while not await is_near(gateway):
+        while not await is_near(gateway):  # noqa: ASYNC110 (another thread asks)
             await asyncio.sleep(0.001)
 
 
@@ -72,6 +74,8 @@ async def said(path: Path, data: bytes) -> list[object]:
         return messages
     finally:
         writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
 
 
 async def test_a_game_takes_the_head_with_the_blocks_and_the_gateway_has_its_own_until_they_are_back(
@@ -79,8 +83,7 @@ async def test_a_game_takes_the_head_with_the_blocks_and_the_gateway_has_its_own
 ) -> None:
     machine = Machine(tmp_path, head_socket=path, keeps_head=True)
     async with machine.engine as engine:
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        assert [stat.S_IMODE(os.stat(each).st_mode) for each in (path, path.parent)] == [0o600, 0o700]
         await wait_near(gateway)
         held = weakref.ref(engine._ends._head.weight)
         freed: list[bool] = []
