@@ -1366,6 +1366,15 @@ FIGURES = {
             "bytes that cross for a token whose int4 experts are in RAM, swaps included, over its activations' bytes",
         ),
         Figure(
+            "launches",
+            "ratio",
+            "lower",
+            1,
+            "block_launches:worst",
+            "kernels a block for a decode step over their goals (Llama in bfloat16 10, int4 11, int4 with an int8 "
+            "cache 11, Qwen 3 with int4 experts 14): the worst",
+        ),
+        Figure(
             "moe_ops_1",
             "operations",
             "lower",
@@ -1399,6 +1408,15 @@ FIGURES = {
             "sm_90 by Triton 3.6 or sm_89 by 3.7 (soak: sm_80, 86, 89, 90 and 120 by both)",
         ),
         Figure(
+            "int4_loads",
+            "share",
+            "higher",
+            1,
+            "kernel_matrix:int4_loads",
+            "of the bytes of weights of the int4 product, compiled for sm_90 by Triton 3.6 and sm_89 by 3.7, those that "
+            "are loaded in the background, 16 at a time: Llama 8B's matrices, 1, 4 and 16 rows, the worst",
+        ),
+        Figure(
             "without_compiler",
             "environments",
             "lower",
@@ -1421,7 +1439,8 @@ FIGURES = {
             "lower",
             0,
             "graph_pages:ranks",
-            "two ranks decode 3, 5, 6 and 7 rows by graphs, also in a full pool: pages overwritten, steps that differ",
+            "two ranks take 3, 5, 6 and 7 rows of 1 to 5 tokens by graphs, also in a full pool: sessions overwritten, "
+            "steps without a graph or that differ",
         ),
         Figure(
             "update_faults",

@@ -1,7 +1,8 @@
 """CUDA graphs on several ranks, without a GPU: each rank's graph does its work again at each replay, on the CPU.
 
 Rank 0 plans steps for sessions and sends the plans as bytes, as to another process. Both ranks must record and replay
-in the same steps, because within a step they exchange data. Padding rows must not write to a page of a session.
+in the same steps, because within a step they exchange data. Padding must not write to a page of a session, and rows of
+one to five tokens side by side, as of decode, drafts and short pieces of prompts, must write to their own alone.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -24,6 +26,7 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
 
 ROWS = (3, 5, 6, 7)
+MOST_TOKENS = (1, 5)  # of a row in a step
 _CPU = torch.device("cpu")
 _SPAN = Span(0, 1)
 _TOKENS = 256
@@ -61,17 +64,17 @@ def _write_keys(hidden: Tensor, tensors: StepTensors, memory: KvMemory) -> Tenso
 
 
 def ranks(soak: bool) -> Measured:
-    """Return pages of sessions that padding rows overwrote, plus steps in which the ranks did different things."""
+    """Return sessions whose keys others overwrote, plus steps without a graph or in which the ranks differed."""
     overwritten = disagreed = steps = 0
     for num_rows in ROWS:
-        for fills_pool in (False, True):
-            found = _decode(num_rows, num_steps=64 if soak else 8, fills_pool=fills_pool)
+        for fills_pool, most_tokens in product((False, True), MOST_TOKENS):
+            found = _decode(num_rows, most_tokens, num_steps=64 if soak else 8, fills_pool=fills_pool)
             overwritten, disagreed, steps = overwritten + found[0], disagreed + found[1], steps + found[2]
     return Measured(overwritten + disagreed, {"overwritten": overwritten, "disagreed": disagreed, "steps": steps})
 
 
-def _decode(num_rows: int, *, num_steps: int, fills_pool: bool) -> tuple[int, int, int]:
-    """Decode with all rows at once; return overwritten pages, steps that disagreed, and all steps."""
+def _decode(num_rows: int, most_tokens: int, *, num_steps: int, fills_pool: bool) -> tuple[int, int, int]:
+    """Take all rows through steps at once; return overwritten sessions, steps that disagreed, and all steps."""
     first, other = _Rank(), _Rank()
     sequences = [first.memory.new_sequence(_SPAN) for _ in range(num_rows)]
     for number, sequence in enumerate(sequences, start=1):
@@ -82,21 +85,22 @@ def _decode(num_rows: int, *, num_steps: int, fills_pool: bool) -> tuple[int, in
     if fills_pool:
         first.memory.pool.allocate(first.memory.free_pages)
     disagreed = done = 0
-    for _ in range(num_steps):
+    for step in range(num_steps):
+        tokens = [1 + (step + row) % most_tokens for row in range(num_rows)]
         try:
-            for sequence in sequences:
-                first.memory.reserve(sequence, sequence.length + 1)
+            for sequence, count in zip(sequences, tokens, strict=True):
+                first.memory.reserve(sequence, sequence.length + count)
         except RemoteError:  # the pool is full
             break
-        plan = plan_step(first.memory, [StepRow(sequence, 1) for sequence in sequences])
+        plan = plan_step(first.memory, list(map(StepRow, sequences, tokens)))
         plan = replace(plan, graph=first.graphs.decide(plan, first.memory))
-        hidden = torch.arange(1.0, num_rows + 1)[:, None]
+        hidden = torch.arange(1.0, num_rows + 1).repeat_interleave(torch.tensor(tokens))[:, None]
         before = first.exchanges, other.exchanges
         first.run(plan, hidden)
         other.run(pickle.loads(pickle.dumps(plan)), hidden)
-        disagreed += first.exchanges - before[0] != other.exchanges - before[1]
-        for sequence in sequences:
-            first.memory.advance(sequence, 1)
+        disagreed += plan.graph is None or first.exchanges - before[0] != other.exchanges - before[1]
+        for sequence, count in zip(sequences, tokens, strict=True):
+            first.memory.advance(sequence, count)
         done += 1
     overwritten = sum(
         bool((rank.memory.arenas[0].tensors[0][0, 0, _slots_of(sequence)[: sequence.length]] != number).any())

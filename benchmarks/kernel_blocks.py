@@ -98,18 +98,23 @@ def _operations(blocks: BlockSpan, rows: int) -> dict[str, Any]:
         for sequence in sequences:
             memory.advance(sequence, 1)
         plan = plan_step(memory, [StepRow(sequence, 1) for sequence in sequences])
-        counting = _Counting()
+        counting = Counting()
         with counting, counting.watching(blocks):
             blocks.run_step(plan, hidden, memory)
-    return {"operations": counting.operations, "launches": counting.launches, "host_stops": counting.stops}
+    return {"operations": len(counting.names), "launches": counting.launches, "host_stops": counting.stops}
 
 
-class _Counting(TorchDispatchMode):
-    """Counts what the blocks of a span do while it is active: torch's operations but views, and kernels of Triton."""
+class Counting(TorchDispatchMode):
+    """Counts what the blocks of a span do while it is active: torch's operations but views, and kernels of Triton.
+
+    Attributes:
+        names: of all that was counted, in order.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.operations = self.launches = self.stops = 0
+        self.names: list[str] = []
+        self.launches = self.stops = 0
         self._is_inside = False
 
     @contextmanager
@@ -129,7 +134,8 @@ class _Counting(TorchDispatchMode):
 
         def counted(executor: Any, *args: Any, **kwargs: Any) -> Any:
             if self._is_inside:
-                self.operations, self.launches = self.operations + 1, self.launches + 1
+                self.names.append(executor.fn.__name__)
+                self.launches += 1
             with _disable_current_modes():
                 return launch(executor, *args, **kwargs)
 
@@ -141,18 +147,20 @@ class _Counting(TorchDispatchMode):
             runner._called[0], GridExecutor.__call__ = layer, launch
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with self:  # an operation that consists of others, such as `to`, may copy or be a view
+            made = func.decompose(*args, **(kwargs or {}))
+        if made is not NotImplemented:
+            return made
         name = func._schema.name.rpartition("::")[2]
         is_view = func.is_view or name in ("_reshape_alias", "_unsafe_view", "detach", "alias")
         if self._is_inside and not is_view and name not in _ALLOCATIONS:
-            self.operations += 1
+            self.names.append(name)
             self.stops += name in _STOPS
         return func(*args, **(kwargs or {}))
 
 
 def _load(folder: Path, span: Span, *, quantization: str) -> BlockSpan:
     """Load blocks that take the processor for a GPU with kernels, with weights as a GPU holds them."""
-    formats: Any = import_module("potluck.blocks.formats")
-    formats._kernel_rows = lambda: None
     take_cpu_for_gpu()
     return load_span(open_checkpoint(str(folder)), span, dtype=torch.float32, quantization=quantization)
 

@@ -15,12 +15,13 @@ from importlib import import_module
 from itertools import product
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
 from benchmarks.figures import Measured
 from benchmarks.interpreted import VERSIONS, run
-from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts
+from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts, QuantizedLinear
 
 _CAPABILITIES = (80, 86, 89, 90, 120)
 _QUICK = ((90, VERSIONS[0]), (89, VERSIONS[1]))
@@ -48,9 +49,20 @@ def matrix(soak: bool) -> Measured:
     return Measured(len(computed["wrong"]) + failures, {"computed": computed, **compiled})
 
 
+def int4_loads(soak: bool) -> Measured:
+    found = {
+        f"sm_{capability}, Triton {version}": run(
+            "product_loads:compile_for", capability, version=version, interprets=False
+        )
+        for capability, version in _QUICK
+    }
+    return Measured(min(product["share"] for products in found.values() for product in products.values()), found)
+
+
 @torch.inference_mode()
 def compute() -> dict[str, Any]:
     """Run each case in the interpreter; return how many there are, and those with wrong numbers or an error."""
+    import_module("gpu.conftest").interpret_bfloat16(pytest.MonkeyPatch())
     wrong, worst, count = {}, dict.fromkeys(map(str, _TOLERANCE), 0.0), 0
     for dtype in _TOLERANCE:
         for name, compare in _cases(dtype):
@@ -78,8 +90,10 @@ def _cases(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:
     kinds = ("llama.LlamaRMSNorm", "gemma.GemmaRMSNorm", "olmo2.Olmo2RMSNorm")
     for kind, width, is_added in product(kinds, (64, 2048, 2880), (False, True)):
         yield f"{kind} of {width}{' after a sum' if is_added else ''}", partial(_norm, dtype, kind, width, is_added)
-    for (dim, *_), family in product(_SHAPES, ("llama", "glm4")):
-        yield f"rotation of heads of {dim} as in {family}", partial(_rotation, dtype, dim, family)
+    for dim, *_ in _SHAPES:
+        for family in ("llama", "glm4", "qwen3"):
+            yield f"rotation of heads of {dim} as in {family}", partial(_rotation, dtype, dim, family)
+        yield f"codes of heads of {dim}", partial(_keeping, dtype, dim)
     for form, rows, tokens in product(("int8", "int4"), (100, 256), (1, 3, 20)):
         yield f"{tokens} tokens by {form} of {rows} rows", partial(_dense, dtype, form, rows, tokens)
     for form, is_transposed, choices in product(("numbers", "int8", "int4"), (False, True), (2, 30)):
@@ -114,23 +128,43 @@ def _norm(dtype: torch.dtype, kind: str, width: int, is_added: bool) -> tuple[Te
 
 
 def _rotation(dtype: torch.dtype, dim: int, family: str) -> tuple[Tensor, Tensor]:
-    own = import_module(f"transformers.models.{family}.modeling_{family}").apply_rotary_pos_emb
-    query, key = torch.randn(3, 4, dim).to(dtype), torch.randn(3, 2, dim).to(dtype)
+    home = import_module(f"transformers.models.{family}.modeling_{family}")
+    query, key, value = torch.randn(3, 9, dim).to(dtype).split((4, 2, 3), dim=1)
+    value = value[:, 1:]  # at an odd place if heads are odd
     angles = torch.randn(3, dim // 2).repeat(1, 2)
     cosines, sines = angles.cos().to(dtype), angles.sin().to(dtype)
-    by_head = [part.transpose(0, 1)[None].clone() for part in (query, key)]
-    wanted = torch.cat(own(*by_head, cosines[None], sines[None]), dim=1)
+    norms = [home.Qwen3RMSNorm(dim).to(dtype) for _ in range(2)] if family == "qwen3" else None
+    for norm in norms or ():
+        norm.weight.copy_(torch.randn(dim))
     operations = import_module("potluck.blocks.block_kernels")
-    operations.rotate(query, key, cosines, sines, dim, is_interleaved=family == "glm4")
-    return torch.cat((query, key), dim=1), wanted[0].transpose(0, 1)
+    rotation = operations.Rotation(cosines, sines, dim, family == "glm4")
+    slots = torch.tensor([5, 17, 38])
+    held = tuple(torch.zeros(2, 48, dim, dtype=dtype) for _ in range(2))
+    turned = operations.rotate_and_keep(query, key, value, held, slots, rotation=rotation, norms=norms)
+    if norms:
+        query, key = (norm(part) for norm, part in zip(norms, (query, key), strict=True))
+    wanted = home.apply_rotary_pos_emb(
+        query.transpose(0, 1)[None], key.transpose(0, 1)[None], cosines[None], sines[None]
+    )
+    found = (turned.transpose(0, 1), *(part[:, slots] for part in held))
+    return torch.cat(found), torch.cat((wanted[0][0], wanted[1][0], value.transpose(0, 1)))
+
+
+def _keeping(dtype: torch.dtype, dim: int) -> tuple[Tensor, Tensor]:
+    operations, arenas = import_module("potluck.blocks.block_kernels"), import_module("potluck.blocks.arenas")
+    key, value = torch.randn(3, 4, dim).to(dtype).split(2, dim=1)
+    held = arenas.encoded(torch.zeros(2, 48, dim), torch.zeros(2, 48, dim))
+    slots = torch.tensor([5, 17, 38])
+    operations.rotate_and_keep(key[:, :0], key, value, held, slots)
+    wanted = arenas.encoded(key.transpose(0, 1), value.transpose(0, 1))
+    found = tuple(part[:, slots] for part in held)
+    return torch.cat([part.flatten().float() for part in found]), torch.cat([part.flatten().float() for part in wanted])
 
 
 def _dense(dtype: torch.dtype, form: str, rows: int, tokens: int) -> tuple[Tensor, Tensor]:
     weight, x = torch.randn(rows, 96).to(dtype), torch.randn(1, tokens, 96).to(dtype)
-    matrix = Int8Matrix(weight) if form == "int8" else Int4Matrix(weight, 64)
-    found = import_module("potluck.blocks.grouped").dense_product(x, matrix, None)
-    if found is None:
-        raise RuntimeError("no kernel takes this matrix")
+    matrix = Int8Matrix(weight) if form == "int8" else Int4Matrix(weight)
+    (found,) = import_module("potluck.blocks.grouped").multiply(x, [QuantizedLinear(matrix, None, 96, rows)])
     return found, nn.functional.linear(x.float(), matrix.rows(0, rows).float())
 
 
@@ -139,11 +173,12 @@ def _experts(dtype: torch.dtype, form: str, is_transposed: bool, choices: int) -
     held: Any = whole
     if form != "numbers":
         flat = whole.view(-1, 96)
-        held = QuantizedExperts(Int8Matrix(flat) if form == "int8" else Int4Matrix(flat, 64), 128)
+        held = QuantizedExperts(Int8Matrix(flat) if form == "int8" else Int4Matrix(flat), 128)
     chosen = torch.randint(4, (choices,))  # nobody chooses the last
     x = torch.randn(choices, 128 if is_transposed else 96).to(dtype)
     by_expert = grouped.held_as(held, is_transposed=is_transposed)
-    found = grouped.product(x, by_expert, import_module("potluck.blocks.experts").group_by_expert(chosen, 5, 16))
+    grouping = import_module("potluck.blocks.experts").group_by_expert(chosen, 5, grouped.tile_of(choices, 5))
+    found = grouped.product(x, [by_expert], grouping)
     matrices = [held[expert].float() for expert in range(5)]
     matrices = matrices if is_transposed else [matrix.T for matrix in matrices]
     return found, torch.stack([token.float() @ matrices[e] for token, e in zip(x, chosen.tolist(), strict=True)])

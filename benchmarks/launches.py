@@ -43,13 +43,13 @@ def launch(has_compiler: bool, is_own: bool) -> dict[str, Any]:
     """Launch kernels by the project's launcher or by Triton's, and return what reached the driver."""
     if not has_compiler:
         sysconfig.get_paths = lambda *_, **__: {"include": "/nowhere"}
-    from potluck.blocks import kernels
+    from potluck.blocks import kernels, product_kernels
 
     stub = StubDriver()
     try:
         if not is_own:
             driver.reset_active()
-        launches = [_launched(stub, call) for call in _calls(kernels)]
+        launches = [_launched(stub, call) for call in _calls(kernels, product_kernels)]
     except Exception as error:  # of any kind: it is what is counted
         return {"error": f"{type(error).__name__}: {error}".strip()[:200]}
     return {"launches": launches}
@@ -57,11 +57,11 @@ def launch(has_compiler: bool, is_own: bool) -> dict[str, Any]:
 
 def compare() -> dict[str, float]:
     """Return the microseconds of CPU time of a kernel's call by each launcher, and the ratio of ours to Triton's."""
-    from potluck.blocks import kernels
+    from potluck.blocks import kernels, product_kernels
 
     own = driver.active
     driver.reset_active()
-    call = _calls(kernels)[0]
+    call = _calls(kernels, product_kernels)[0]
     compiled = call()
     launchers = {"triton": compiled.run, "own": own.launcher_cls(compiled.src, compiled.metadata)}
     best = dict.fromkeys(launchers, float("inf"))
@@ -94,15 +94,19 @@ def _every_type(target, nothing, flag, small, negative, large, most, half, CONST
         tl.store(target, tl.where(flag, total, 0.0))
 
 
-def _calls(kernels: Any) -> list[Callable[[], Any]]:
+def _calls(kernels: Any, product_kernels: Any) -> list[Callable[[], Any]]:
     half, words = ([Buffer(kind, pointer(0, 4096 * i + 256)) for i in range(6)] for kind in ("float16", "int64"))
-    wide, codes = (Buffer(kind, pointer(0, 1 << 30)) for kind in ("float32", "int8"))
+    wide, pairs, codes = (Buffer(kind, pointer(0, 1 << 30)) for kind in ("float32", "int32", "int8"))
     norm = {"HAS_ADDED": True, "ROUNDS_FIRST": True, "PLUS_ONE": False, "num_warps": 8}
     attention = {"GROUP": 4, "HEADS": 4, "TILE_TOKENS": 1, "TILE": 16, "BLOCK": 64, "PAGE": 16, "num_stages": 3}
     attention |= {"KEY_DIM": 128, "VALUE_DIM": 128, "KEY_PAD": 128, "VALUE_PAD": 128, "IS_INT8": False}
-    experts = {"FORM": 1, "TOGETHER": 64, "GROUP": 32, "SHARED": 32, "IS_TRANSPOSED": False, "HAS_BIAS": False}
-    experts |= {"HAS_WEIGHTS": False, "EXPERTS_PAD": 8, "TILE": 16, "COLUMNS": 64}
+    experts = {"FORM": 2, "IS_TRANSPOSED": False, "GROUP": 32, "SHARED": 32, "TILE": 16, "COLUMNS": 64, "DEPTH": 128}
     merge = {"HAS_SINKS": False, "MOST_SPLITS": 32, "VALUE_DIM": 128, "VALUE_PAD": 128}
+
+    strides = ("query_token", "query_head", "key_token", "key_head", "value_token", "value_head", "table_token", "head")
+    heads = {"query_heads": 8, "kv_heads": 2, "epsilon": 1e-6, "KEY_DIM": 64, "VALUE_DIM": 64, "HALF": 32, "PAD": 64}
+    heads |= {f"{name}_stride": 64 * place for place, name in enumerate(strides)}
+    heads |= {"IS_INTERLEAVED": True, "HAS_NORMS": True, "ROUNDS_FIRST": True, "PLUS_ONE": False, "IS_INT8": True}
 
     def attend(scale: float, window: int, splits: int) -> Any:
         tensors = (half[0], half[1], half[2], half[1], half[2], wide, wide, *words[:3])
@@ -113,14 +117,15 @@ def _calls(kernels: Any) -> list[Callable[[], Any]]:
     return [
         partial(kernels.add_and_norm[(3,)], *half[:5], 1e-6, 4096, PAD=4096, **norm),
         partial(kernels.add_and_norm[(3, 2)], *half[:5], float("inf"), 1, PAD=16, **norm),
-        partial(kernels.rotate[(5, 9)], *half[:4], 8, 1024, 256, 64, HEAD_DIM=64, HALF=32, PAD=32, IS_INTERLEAVED=True),
+        partial(kernels.rotate_and_keep[(5, 12)], *half, *half[:2], codes, codes, *half[2:4], words[0], **heads),
         partial(kernels.activate_times[(2, 4)], *half[:3], 2**40, -(2**40), 11008, IS_GELU=True, BLOCK=1024),
         partial(attend, 0.08838834764831845, 0, 1),
         partial(attend, -0.5, 4096, 32),
         partial(kernels.merge[(4, 32)], wide, wide, half[0], wide, 32, 1, **merge),
         partial(
-            kernels.grouped_product[(2, 3)], half[0], codes, half[1], half[2], half[3], half[4], *words[:2],
-            4096, 2**32, 4096, 1, 2, 8, 4096, 192, **experts,
+            product_kernels.grouped_product[(2, 3, 4)], half[0], *(pairs, None, None), *(pairs, None, None),
+            *(half[2], None, None), half[3], half[4], wide, pairs, words[0], pairs, 4096, 2**32, 1, 4096, 2, 8, 4096,
+            192, 192, 192, **experts,
         ),
         partial(_every_type[(1,)], wide, None, True, 1, -7, -(2**35), 2**63 + 5, -1e-30, 1),
         partial(_every_type[(1,)], wide, None, False, 2, -(2**31), 2**62, 2**64 - 1, float("nan"), 0),

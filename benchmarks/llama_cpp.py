@@ -1,8 +1,10 @@
 """A decode step of our blocks over llama.cpp's: `cpu_llama_q4`, `cpu_llama_q8`, `cpu_llama_bf16`. x86 Linux only.
 
-Both compute the same weights with one thread, each in its own format. Models of two and of four blocks are measured in
-turn, as CPU time, and the least counts. The difference is the cost of two blocks, without embeddings, head and
-sampling. It needs two packages that nothing else needs: xllamacpp and gguf.
+Both compute the same weights with one thread, each in its own format. Models of three sizes are measured in turn, as
+CPU time, and the least of all rounds counts, because what else runs only ever adds to it. The slope over the sizes is
+the cost of a block, without embeddings, head and sampling. The size between the others must lie on their line, or
+rounds go on; if it never does, the figure fails instead of giving a number that means nothing. It needs two packages
+that nothing else needs: xllamacpp and gguf.
 """
 
 from __future__ import annotations
@@ -28,8 +30,11 @@ from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
 HIDDEN_SIZE = 2048
-_SIZES = (2, 4)
-_STEPS, _ROUNDS = 32, 6
+_WHO = ("potluck", "llama.cpp")
+_SIZES = (2, 5, 8)  # the least is more than a processor's caches hold
+_STEPS, _ROUNDS = 16, 10
+_LONGEST_S = 150.0  # of the rounds
+_LARGEST_BEND = 0.05  # of the middle size's time, beside the line through the others
 _NAMES = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
@@ -64,22 +69,38 @@ def _ratio(quantization: str, kind: str) -> Measured:
     source = checkpoint(HIDDEN_SIZE, max(_SIZES))
     with tempfile.TemporaryDirectory() as folder:
         runs: dict[tuple[str, int], Callable[[], None]] = {}
+        quantised: dict[str, Any] = {}
         for size in _SIZES:
             path = Path(folder) / f"{size}.gguf"
-            _write(gguf, kind, source, size, path)
+            _write(gguf, kind, source, size, path, quantised)
             runs["llama.cpp", size] = partial(_complete, _server(xllamacpp, path))
             blocks = load_span(
                 open_checkpoint(str(source)), Span(0, size), dtype=torch.bfloat16, quantization=quantization
             )
             runs["potluck", size] = partial(_decode, blocks)
+        quantised.clear()
         least = dict.fromkeys(runs, float("inf"))
-        for _ in range(_ROUNDS):
+        ends_at, rounds = time.monotonic() + _LONGEST_S, 0
+        while rounds < _ROUNDS or (_bend(least) > _LARGEST_BEND and time.monotonic() < ends_at):
             for key, run in runs.items():
                 least[key] = min(least[key], _cpu_ms(run))
+            rounds += 1
         runs.clear()  # ends the servers
-    small, large = _SIZES
-    block_ms = {who: (least[who, large] - least[who, small]) / (large - small) for who in ("potluck", "llama.cpp")}
-    return Measured(block_ms["potluck"] / block_ms["llama.cpp"], {"ms_a_block": block_ms})
+    times = {f"{who}, {size} blocks": round(ms, 2) for (who, size), ms in least.items()}
+    if (bend := _bend(least)) > _LARGEST_BEND:
+        raise RuntimeError(f"times don't lie on a line (by {bend:.2f}) after {rounds} rounds, in ms a step: {times}")
+    small, _, large = _SIZES
+    block_ms = {who: (least[who, large] - least[who, small]) / (large - small) for who in _WHO}
+    found = {"ms_a_block": block_ms, "ms_a_step": times, "rounds": rounds, "bend": bend}
+    return Measured(block_ms["potluck"] / block_ms["llama.cpp"], found)
+
+
+def _bend(times: dict[tuple[str, int], float]) -> float:
+    """Return how far the middle size is from the line through the others, as a share of its time: the worse side's."""
+    small, middle, large = _SIZES
+    share = (middle - small) / (large - small)
+    lines = {who: times[who, small] * (1 - share) + times[who, large] * share for who in _WHO}
+    return max(abs(times[who, middle] - line) / times[who, middle] for who, line in lines.items())
 
 
 def _cpu_ms(run: Callable[[], None]) -> float:
@@ -115,8 +136,8 @@ def _complete(server: Any) -> None:
         raise RuntimeError(f"llama.cpp made {made} tokens instead of {_STEPS}")
 
 
-def _write(gguf: Any, kind: str, source: Path, size: int, path: Path) -> None:
-    """Write the first `size` blocks, the embeddings and the head as a GGUF file."""
+def _write(gguf: Any, kind: str, source: Path, size: int, path: Path, made: dict[str, Any]) -> None:
+    """Write the first `size` blocks, the embeddings and the head. `made`: matrices that are quantised."""
     config = json.loads((source / "config.json").read_text())
     heads, quantised = config["num_attention_heads"], gguf.GGMLQuantizationType[kind]
     writer = gguf.GGUFWriter(path, "llama")
@@ -133,7 +154,9 @@ def _write(gguf: Any, kind: str, source: Path, size: int, path: Path) -> None:
         if name.endswith(("attn_q.weight", "attn_k.weight")):  # GGUF rotates neighbours, not halves
             weight = weight.view(heads, 2, -1, HIDDEN_SIZE).transpose(1, 2).reshape(weight.shape)
         if weight.dim() == 2:
-            writer.add_tensor(name, gguf.quants.quantize(weight.numpy(), quantised), raw_dtype=quantised)
+            if name not in made:
+                made[name] = gguf.quants.quantize(weight.numpy(), quantised)
+            writer.add_tensor(name, made[name], raw_dtype=quantised)
         else:
             writer.add_tensor(name, weight.numpy())
     writer.write_header_to_file()

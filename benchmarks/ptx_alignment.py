@@ -26,17 +26,32 @@ class Access(NamedTuple):
     alignment: int
 
 
+Instruction = tuple[str, list[str]]
+"""An operation, and its operands, of which the first is what it writes, if it writes a register."""
+
+
+def instructions(ptx: str) -> list[Instruction]:
+    """Return the instructions of a program, without their predicates."""
+    return [(operation, _OPERAND.findall(rest)) for operation, rest in _LINE.findall(ptx)]
+
+
+def writes_of(code: Sequence[Instruction]) -> dict[str, list[Instruction]]:
+    """Return each register -> the operations that write it, each with what it reads."""
+    writes = defaultdict(list)
+    for operation, (target, *operands) in code:
+        for register in re.findall(r"%\w+", target) if target[0] in "%{" else ():
+            writes[register].append((operation, operands))
+    return writes
+
+
 def accesses(ptx: str, zeros_of_arguments: Sequence[int]) -> list[Access]:
     """Return the accesses of global memory of a program.
 
     Args:
         zeros_of_arguments: how many of the lowest bits of each of the kernel's arguments are zeros at every launch.
     """
-    code = [(operation, _OPERAND.findall(rest)) for operation, rest in _LINE.findall(ptx)]
-    writes = defaultdict(list)
-    for operation, (target, *operands) in code:
-        for register in re.findall(r"%\w+", target) if target[0] in "%{" else ():
-            writes[register].append((operation, operands))
+    code = instructions(ptx)
+    writes = writes_of(code)
     zeros = dict.fromkeys(writes, _ALL)  # upper bounds, which fall until each agrees with the others
     for argument, place in re.findall(r"(\w+_param_(\d+))", ptx):
         zeros[argument] = zeros_of_arguments[int(place)] if int(place) < len(zeros_of_arguments) else 0

@@ -70,11 +70,18 @@ def compile_for(capability: int) -> dict[str, Any]:
             failures.append(f"{name}: accesses (bytes, what certainly divides their address) {sorted(loose)}")
         if unset := _unset_registers(compiled):
             failures.append(f"{name}: reads a register that nothing wrote: {unset[0]}")
-        if stack := _stack_bytes(compiled):
+        if stack := usage_of(compiled, "STACK"):
             spilled[name] = stack
         wide_loads[kernel.__name__] += sum(each.is_load and each.nbytes >= _WIDE_BYTES for each in found)
     counts = {"kernels": len(variants), "wide_loads": wide_loads, "spilled_bytes": sum(spilled.values())}
     return {**counts, "spilled": spilled, "failures": failures}
+
+
+def take_for_card(capability: int, note: Any) -> None:
+    """Have Triton take the CPU for a card of this generation, and call `note` with what it would launch there."""
+    card = {"get_current_device": lambda: 0, "get_current_stream": lambda device: 0}
+    driver.set_active(SimpleNamespace(**card, get_current_target=lambda: GPUTarget("cuda", capability, 32)))
+    knobs.runtime.jit_cache_hook = note
 
 
 def _recorded(capability: int) -> dict[str, tuple[Any, str]]:
@@ -87,16 +94,16 @@ def _recorded(capability: int) -> dict[str, tuple[Any, str]]:
         found.setdefault(compile["specialization_data"], (kernel, f"{kernel.__name__} of {blocks}: {constants}"))
         return True  # Triton neither compiles nor launches it
 
-    card = {"get_current_device": lambda: 0, "get_current_stream": lambda device: 0}
-    driver.set_active(SimpleNamespace(**card, get_current_target=lambda: GPUTarget("cuda", capability, 32)))
-    knobs.runtime.jit_cache_hook = note
+    take_for_card(capability, note)
     take_cpu_for_gpu()
     comparing: Any = trial
     comparing._check_equal = lambda *results: None  # nothing was computed
     formats._CHUNK_ROWS = 1 << 40  # conversion on meta takes time for each chunk only
     for config, (weights, cache) in product(_models(), _FORMS):
         blocks = f"{config.model_type}, weights {weights}, cache {cache}"
-        _run_steps(_blocks(config, weights, cache))
+        held = blocks_on_card(config, weights)
+        held.try_out(has_int8_cache=cache == "int8")
+        _run_steps(held)
     blocks = "the trial of a card"
     kernel_support._try_kernel(_CPU)
     return found
@@ -128,19 +135,18 @@ def _config(kind: Any, blocks: int, hidden: int, intermediate: int, heads: int, 
     return kind(**sizes, num_attention_heads=heads, num_key_value_heads=kv_heads, **others)
 
 
-def _blocks(config: Any, weights: str, cache: str) -> BlockSpan:
+def blocks_on_card(config: Any, weights: str) -> BlockSpan:
+    """Return blocks in bfloat16 with any weights, as a card holds them, before their trial."""
     span = Span(0, config.num_hidden_layers)
     decoder, layers, _, model_config = build_empty(Checkpoint("", "", Path(), config), span, torch.bfloat16)
     rebuild_buffers(decoder, "cpu")
     for layer in layers:
         if weights == "gptq":
             _hold_gptq(layer)
-        formats.quantize_block(layer, "int4" if weights == "gptq" else weights, is_for_cpu=False)
+        formats.quantize_block(layer, "int4" if weights == "gptq" else weights)
         _give_memory(layer)
     held = SpanWeights(layers, [BlockSize(0)] * len(layers), first_block=0, device=_CPU, room=None)
-    blocks = BlockSpan(decoder, layers, span, ("",) * len(layers), held, model_config=model_config)
-    blocks.try_out(has_int8_cache=cache == "int8")
-    return blocks
+    return BlockSpan(decoder, layers, span, ("",) * len(layers), held, model_config=model_config)
 
 
 def _hold_gptq(layer: nn.Module) -> None:
@@ -155,7 +161,7 @@ def _hold_gptq(layer: nn.Module) -> None:
             tensors[f"{path}.qweight"] = torch.zeros((columns // 8, rows), dtype=torch.int32)
             tensors[f"{path}.qzeros"] = torch.zeros((columns // _GPTQ_GROUP, rows // 8), dtype=torch.int32)
             tensors[f"{path}.scales"] = torch.ones((columns // _GPTQ_GROUP, rows))
-    formats.hold_packed(layer, tensors, Packing("gptq"), torch.bfloat16, merged, is_for_cpu=False)
+    formats.hold_packed(layer, tensors, Packing("gptq"), torch.bfloat16, merged)
 
 
 def _give_memory(layer: nn.Module) -> None:
@@ -182,6 +188,12 @@ def _run_steps(blocks: BlockSpan) -> None:
             memory.advance(row.sequence, row.tokens)
 
 
+def read_program(compiled: Any, *command: str) -> str:
+    """Return what one of NVIDIA's tools says of a compiled kernel's machine code."""
+    (cubin,) = (path for file, path in compiled.metadata_group.items() if file.endswith(".cubin"))
+    return subprocess.run([*command, cubin], capture_output=True, text=True, check=True).stdout
+
+
 def _accesses(compiled: Any) -> list[Access]:
     zeros = []
     for place, kind in enumerate(compiled.src.signature.values()):
@@ -191,9 +203,10 @@ def _accesses(compiled: Any) -> list[Access]:
     return accesses(compiled.asm["ptx"], zeros)
 
 
-def _stack_bytes(compiled: Any) -> int:
-    usage = _read_program(compiled, knobs.nvidia.cuobjdump.path, "--dump-resource-usage")
-    return max(int(size) for size in re.findall(r"STACK:(\d+)", usage))
+def usage_of(compiled: Any, resource: str) -> int:
+    """Return how much of a resource each thread uses: REG of registers, STACK of bytes for spilled ones."""
+    usage = read_program(compiled, knobs.nvidia.cuobjdump.path, "--dump-resource-usage")
+    return max(int(size) for size in re.findall(rf"{resource}:(\d+)", usage))
 
 
 def _unset_registers(compiled: Any) -> list[str]:
@@ -203,7 +216,7 @@ def _unset_registers(compiled: Any) -> list[str]:
     """
     written: set[int] = set()
     found = []
-    code = _read_program(compiled, knobs.nvidia.nvdisasm.path, "-c")
+    code = read_program(compiled, knobs.nvidia.nvdisasm.path, "-c")
     for operation, operands in re.findall(r"\*/\s+(?:@!?\w+ )?([A-Z]\w*[\w.]*)\s+([^;]*?);", code):
         names = re.findall(r"\bUR(\d+|Z)\b", operands)
         is_target = re.match(r"(?:UP\w, )?UR", operands) and not operation.startswith(("UISETP", "UPLOP3"))
@@ -214,9 +227,3 @@ def _unset_registers(compiled: Any) -> list[str]:
             width = 4 if ".128" in operation else 2 if ".64" in operation or "WIDE" in operation else 1
             written |= set(range(int(names[0]), int(names[0]) + width))
     return found
-
-
-def _read_program(compiled: Any, *command: str) -> str:
-    """Return what one of NVIDIA's tools says of a compiled kernel's machine code."""
-    (cubin,) = (path for file, path in compiled.metadata_group.items() if file.endswith(".cubin"))
-    return subprocess.run([*command, cubin], capture_output=True, text=True, check=True).stdout

@@ -81,7 +81,7 @@ def random_blocks(
     digests = tuple(f"{index:016x}" for index in range(shape.num_blocks))
     sizes = [block_size(layer, quantization) for layer in decoder.layers]
     for layer in decoder.layers:
-        quantize_block(layer, quantization, is_for_cpu=device.type == "cpu")
+        quantize_block(layer, quantization)
     weights = SpanWeights(decoder.layers, sizes, first_block=0, device=device, room=room)
     for index, digest in enumerate(digests):
         weights.take(index, digest, ReadTensors())

@@ -47,7 +47,7 @@ EXAMPLES = """\
 class HereEstimate:
     """This machine alone; `disk_is_real`: the kernel confirms that the rate is the disk's, not its cache's.
 
-    Rates are bytes of weights a second that a step passes, computing included.
+    Rates are bytes of weights a second that a step passes, computing included; it passes `active_share` of all experts.
     """
 
     device: str
@@ -55,9 +55,12 @@ class HereEstimate:
     memory_bytes: int
     from_ram_bytes: int
     from_disk_bytes: int
+    ram_experts_bytes: int
+    active_share: float
     resident_bps: float
     ram_bps: float
     disk_bps: float
+    processor_bps: float
     disk_is_real: bool
     step_s: float
     tokens_per_s: float
@@ -196,7 +199,7 @@ def _estimate(args: argparse.Namespace, membership: Membership, name: str, max_w
 def _here(args: argparse.Namespace, name: str, revision: str) -> HereEstimate:
     """Measure this machine, and lay the model's weights out as its engine would."""
     import torch
-    from potluck_engine.fitting import alone, choose_device, choose_dtype
+    from potluck_engine.fitting import alone, choose_device, choose_dtype, mixture_of
     from potluck_engine.offload_probe import probe
     from potluck_engine.token_cost import offloaded_step_s
 
@@ -209,17 +212,28 @@ def _here(args: argparse.Namespace, name: str, revision: str) -> HereEstimate:
     checkpoint = open_checkpoint(name, revision=revision, progress=not args.json)
     folder = args.folder or find_places().cache
     placement = alone(checkpoint, device, dtype, args.quantization, args.max_memory, folder=folder)
-    rates = probe(folder, device=device, dtype=getattr(torch, dtype), quantization=args.quantization, rows=args.rows)
-    step_s = offloaded_step_s(placement, rates)
+    mixture = mixture_of(checkpoint, dtype, args.quantization)
+    rates = probe(
+        folder,
+        device=device,
+        dtype=getattr(torch, dtype),
+        quantization=args.quantization,
+        rows=args.rows,
+        expert_rows=mixture.rows_each(args.rows) if placement.split else 0,
+    )
+    step_s = offloaded_step_s(placement, rates, mixture, args.rows)
     return HereEstimate(
         device=device,
         weights_bytes=sum(placement.sizes),
         memory_bytes=placement.device_bytes,
         from_ram_bytes=placement.streamed_bytes - placement.disk_bytes,
         from_disk_bytes=placement.disk_bytes,
+        ram_experts_bytes=placement.ram_experts,
+        active_share=round(mixture.active_share(args.rows), 4),
         resident_bps=round(rates.resident_bps),
         ram_bps=round(rates.ram_bps),
         disk_bps=round(rates.disk_bps),
+        processor_bps=round(rates.processor_bps),
         disk_is_real=rates.is_disk_real,
         step_s=round(step_s, 5),
         tokens_per_s=round(args.rows / step_s, 3),
@@ -248,8 +262,12 @@ def _through_swarm(membership: Membership, rows: int, max_wait_s: float) -> tupl
 
 def _page(found: Estimate) -> list[str]:
     here, swarm = found.here, found.through_swarm
-    held = size(here.weights_bytes - here.from_ram_bytes - here.from_disk_bytes)
-    read = [
+    held = size(here.weights_bytes - here.from_ram_bytes - here.from_disk_bytes - here.ram_experts_bytes)
+    experts = (
+        f"{size(here.ram_experts_bytes)} of experts in RAM, {here.active_share:.0%} of them computed for each step"
+    )
+    read = [experts] if here.ram_experts_bytes else []
+    read += [
         f"{size(num_bytes)} read from {place} for each token"
         for place, num_bytes in (("RAM", here.from_ram_bytes), ("disk", here.from_disk_bytes))
         if num_bytes

@@ -129,7 +129,8 @@ def _served(found: Models) -> list[str]:
         held = f", held in {served.quantization}" if served.quantization != "none" else ""
         streamed = f", {served.streamed_blocks} streamed" if served.streamed_blocks else ""
         where = f"{served.resident_blocks} on {served.device}{streamed}"
-        lines.append(f"{where}; {served.dtype}{held}; {size(served.device_bytes)} of weights")
+        in_ram = f", {size(served.ram_bytes)} of experts in RAM" if served.ram_bytes else ""
+        lines.append(f"{where}; {served.dtype}{held}; {size(served.device_bytes)} of weights{in_ram}")
     if found.download is not None:
         lines.append(f"Downloading: {_progress(found.download)}")
     for need in found.needs:

@@ -115,7 +115,7 @@ def _show(terminal: Terminal, event: EngineEvent) -> None:
             terminal.line(f"Can't join the swarm yet: {why}. Trying again. Ctrl-C ends it.")
         case Joining(peer_id, span):
             terminal.line(f"Joined the swarm as {peer_id}; loading blocks {span}")
-        case Placed(streamed_blocks=streamed, summary=summary) if streamed:
+        case Placed(streamed_blocks=streamed, summary=summary, ram_bytes=in_ram) if streamed or in_ram:
             terminal.line(str(summary)[0].upper() + str(summary)[1:])
         case Measured(inference_tps, forward_tps, packing_error):
             terminal.line(f"Each block: {rounded(inference_tps)} steps/s, {rounded(forward_tps)} tokens/s forward")

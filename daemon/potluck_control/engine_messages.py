@@ -142,6 +142,7 @@ class Placed(EngineEvent, frozen=True):
     device_bytes: int
     streamed_bytes: int  # in one pass through the span
     summary: Sentence
+    ram_bytes: int = 0  # of experts that are in RAM and computed there
 
 
 class Measured(EngineEvent, frozen=True):

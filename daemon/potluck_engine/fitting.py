@@ -14,8 +14,9 @@ from potluck_control.launch_spec import LaunchSpec, ServingLimits, usual_memory_
 from potluck.allowance import cores
 from potluck.blocks.accelerators import memory_of
 from potluck.blocks.arenas import KvShape
-from potluck.blocks.formats import block_nbytes
-from potluck.blocks.residency import Placement, Room, place
+from potluck.blocks.formats import are_plain_experts, block_size
+from potluck.blocks.native_kernels import native_kernels
+from potluck.blocks.residency import BlockSize, Placement, Room, place
 from potluck.blocks.span import BlockSpan
 from potluck.checkpoint.families import longest_text
 from potluck.checkpoint.source import Checkpoint
@@ -23,6 +24,7 @@ from potluck.checkpoint.stored import packing_of
 from potluck.errors import UsageError
 from potluck.files import free_bytes
 from potluck.protocol.blocks import Span
+from potluck_engine.token_cost import Mixture
 
 log = logging.getLogger(__name__)
 
@@ -94,18 +96,31 @@ def memory_limit_bytes(device: str, percent: int = 100) -> int:
     return usual_memory_bytes(memory.free, is_gpu=memory.is_own) * percent // 100
 
 
-def num_blocks_that_fit(checkpoint: Checkpoint, spec: LaunchSpec) -> int:
+def num_blocks_that_fit(checkpoint: Checkpoint, spec: LaunchSpec, *, with_ram: bool = True) -> int:
     """Return how many blocks fit into the engine's memory with the cache of their sessions; at least one, at most all.
+
+    Args:
+        with_ram: blocks count whose experts are in RAM, where copies of the rest have room for a return to the device.
 
     Raises:
         UsageError: the device is not there, or its limit cannot be read.
     """
     serve = spec.serve
     exchange_bytes = _exchange_bytes(spec) * len(serve.devices) + head_bytes(checkpoint.config, spec)
-    for_blocks = max(total_limit_bytes(spec) - exchange_bytes, 0) * (1.0 - _WORK_SHARE)
+    for_blocks = int(max(total_limit_bytes(spec) - exchange_bytes, 0) * (1.0 - _WORK_SHARE))
     for_sessions = _cache_bytes(checkpoint, serve.dtype, serve.cache_quantization) * spec.limits.cache_tokens
-    each = max(_block_sizes(checkpoint, serve.dtype, serve.quantization)) + for_sessions
-    return min(max(int(for_blocks // each), 1), checkpoint.num_blocks)
+    sizes = _block_sizes(checkpoint, serve.dtype, serve.quantization)
+    whole = max(size.whole for size in sizes)
+    fits = for_blocks // (whole + for_sessions)
+    mixtures = [size.whole - size.experts for size in sizes if size.experts]
+    if with_ram and mixtures and len(serve.devices) < 2 and takes_experts(serve.device, serve.dtype):
+        rest = max(mixtures)
+        dense = sum(max(size.whole - rest, 0) for size in sizes if not size.experts)
+        in_ram = _ram_limit_bytes(numbered(serve.device), memory_limits(spec), spec.memory_percent)
+        left = for_blocks - dense  # as if the span had all of these
+        num_split = min(in_ram // whole, left // (rest + for_sessions))
+        fits = max(fits, num_split + (left - num_split * (rest + for_sessions)) // (whole + for_sessions))
+    return min(max(fits, 1), checkpoint.num_blocks)
 
 
 def memory_limits(spec: LaunchSpec) -> dict[str, int]:
@@ -127,13 +142,33 @@ def total_limit_bytes(spec: LaunchSpec) -> int:
 def window(checkpoint: Checkpoint, spec: LaunchSpec) -> tuple[int, bool]:
     """Return how many blocks to serve, as many as `spec` says or else as fit, and whether they can come one by one.
 
-    They can if all fit into memory, on one device, and are of one kind. If not, a span is loaded as a whole, and loaded
-    anew to serve other blocks.
+    They can if all fit into one device's memory, experts included, and are of one kind. If not, a span is loaded as a
+    whole, and loaded anew to serve other blocks.
     """
-    fits, kinds = num_blocks_that_fit(checkpoint, spec), getattr(checkpoint.text_config, "layer_types", None) or ()
-    serve = spec.serve
-    wanted = min(serve.num_blocks or fits, checkpoint.num_blocks)
-    return wanted, len(serve.devices) < 2 and not serve.adapters and len(set(kinds)) < 2 and wanted <= fits
+    serve, kinds = spec.serve, getattr(checkpoint.text_config, "layer_types", None) or ()
+    wanted = min(serve.num_blocks or num_blocks_that_fit(checkpoint, spec), checkpoint.num_blocks)
+    is_plain = len(serve.devices) < 2 and not serve.adapters and len(set(kinds)) < 2
+    return wanted, is_plain and wanted <= num_blocks_that_fit(checkpoint, spec, with_ram=False)
+
+
+def _block_sizes(checkpoint: Checkpoint, dtype: str, quantization: str) -> list[BlockSize]:
+    packing = packing_of(checkpoint.config)
+    blocks, _ = checkpoint.empty_blocks(getattr(torch, dtype))
+    return [block_size(block, quantization, packing) for block in blocks]
+
+
+def mixture_of(checkpoint: Checkpoint, dtype: str, quantization: str) -> Mixture:
+    """Return the model's experts that RAM could compute."""
+    num_bytes = sum(size.experts for size in _block_sizes(checkpoint, dtype, quantization))
+    modules = (module for block in checkpoint.empty_blocks()[0] for module in block.modules())
+    num_experts = next((getattr(module, "num_experts", 0) for module in modules if are_plain_experts(module)), 0)
+    num_chosen = getattr(checkpoint.text_config, "num_experts_per_tok", None)
+    return Mixture(num_bytes, num_experts, num_chosen) if num_experts and num_chosen else Mixture()
+
+
+def takes_experts(device: str, dtype: str) -> bool:
+    """Return whether RAM is other memory than the device's, and its processor computes experts natively."""
+    return dtype == "bfloat16" and memory_of(find_device(device)).is_own and native_kernels() is not None
 
 
 def block_stack(checkpoint: Checkpoint) -> str:
@@ -151,13 +186,13 @@ def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder:
     in_block = _cache_bytes(checkpoint, serve.dtype, serve.cache_quantization) * spec.limits.cache_tokens
     for_sessions = in_block * len(span)
     device_bytes = int(limit * (1.0 - _WORK_SHARE)) - min(for_sessions, limit // 2)
-    in_ram = _ram_bytes() * spec.memory_percent // 100
     return Room(
         device_bytes=max(device_bytes, 0),
-        ram_bytes=limits.get("cpu", in_ram) if device != "cpu" else in_ram,
+        ram_bytes=_ram_limit_bytes(device, limits, spec.memory_percent),
         disk_bytes=limits.get("disk", int(free_bytes(folder) * _DISK_SHARE)),
         folder=folder,
         is_guess=wanted is None,
+        takes_experts=len(serve.devices) < 2 and takes_experts(device, serve.dtype),
     )
 
 
@@ -176,14 +211,14 @@ def alone(
     """
     limits, named = parse_max_memory(max_memory), numbered(device)
     free = memory_limit_bytes(device)  # raises for a device that is not there
-    # On a CPU, the user's limit is for weights wherever they are in RAM.
-    in_ram = 0 if device == "cpu" and named in limits else _ram_bytes()
     room = Room(
         device_bytes=limits.get(named, int(free * (1.0 - _WORK_SHARE))),
-        ram_bytes=limits.get("cpu", in_ram) if device != "cpu" else in_ram,
+        # On a CPU, the user's limit is for weights wherever they are in RAM.
+        ram_bytes=0 if device == "cpu" and named in limits else _ram_limit_bytes(named, limits),
         disk_bytes=0,
         folder=folder,
         is_guess=named not in limits,
+        takes_experts=takes_experts(device, dtype),
     )
     return place(_block_sizes(checkpoint, dtype, quantization), room)
 
@@ -230,7 +265,7 @@ def _left_bytes(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int:
     wanted = memory_limits(spec).get(device)
     now_bytes, num_now = blocks.weights.placement.device_bytes, len(blocks.span)
     left = (
-        memory_limit_bytes(device, spec.memory_percent)
+        memory_limit_bytes(device, spec.memory_percent) - blocks.weights.placement.hot_bytes
         if wanted is None
         else wanted - now_bytes - _exchange_bytes(spec)
     )
@@ -277,14 +312,10 @@ def _exchange_bytes(spec: LaunchSpec) -> int:
     return _EXCHANGE_BYTES if len(spec.serve.devices) > 1 and spec.serve.device.startswith("cuda") else 0
 
 
-def _ram_bytes() -> int:
-    return int(memory_of(torch.device("cpu")).free * _RAM_SHARE)
-
-
-def _block_sizes(checkpoint: Checkpoint, dtype: str, quantization: str) -> list[int]:
-    packing = packing_of(checkpoint.config)
-    blocks, _ = checkpoint.empty_blocks(getattr(torch, dtype))
-    return [block_nbytes(block, quantization, packing) for block in blocks]
+def _ram_limit_bytes(device: str, limits: dict[str, int], percent: int = 100) -> int:
+    """Return what weights may take in RAM beside the device; for a CPU, in the system's cache of files."""
+    polite = int(memory_of(torch.device("cpu")).free * _RAM_SHARE) * percent // 100
+    return polite if device == "cpu" else limits.get("cpu", polite)
 
 
 def _cache_bytes(checkpoint: Checkpoint, dtype: str, cache_quantization: str) -> int:

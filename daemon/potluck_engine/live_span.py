@@ -34,7 +34,7 @@ async def grow(service: Service, block: int, load: LoadBlocks) -> None:
     """Serve one more block, at either end. Raises PotluckError; then nothing has changed."""
     old = service.blocks.whole
     if not old.is_reshapable:
-        raise NotReshapableError("they are streamed, on several devices, or have adapters")
+        raise NotReshapableError("they are not all on one device, or have adapters")
     new = await load(Span(block, block + 1))
     pieces = [new, old] if block < old.span.start else [old, new]
     span = Span(pieces[0].span.start, pieces[1].span.end)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
+from torch import Tensor
 
 from potluck.blocks.accelerators import synchronize
 from potluck.blocks.plans import StepRow, plan_step
@@ -53,19 +54,22 @@ def measure_packing(blocks: BlockSpan) -> float | None:
     """Return by how much packing changes outputs of these blocks for random inputs; None: they cannot be packed."""
     if not can_pack(blocks.hidden_size):
         return None
-    hidden = torch.randn((1, _FORWARD_TOKENS, blocks.hidden_size), generator=torch.Generator().manual_seed(0))
+    hidden = _random((1, _FORWARD_TOKENS, blocks.hidden_size))
     with torch.inference_mode():
         error = relative_error(blocks.forward(hidden.to(blocks.device, blocks.dtype), None).cpu())
     return error if math.isfinite(error) else None
 
 
 def ragged_step(blocks: BlockSpan, rows: int = 1) -> Callable[[int], object]:
-    """Return a function that runs so many tokens of each row, as steps of sessions do, always the same ones."""
+    """Return a function that runs so many tokens of each row, as steps of sessions do, always the same ones.
+
+    They are random, because equal ones would choose the same experts.
+    """
     memory = blocks.new_memory(rows * 2 * _FORWARD_TOKENS)
     sequences = [memory.new_sequence() for _ in range(rows)]
     for sequence in sequences:
         memory.reserve(sequence, 2 * _FORWARD_TOKENS)
-    hidden = torch.zeros((rows * _FORWARD_TOKENS, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
+    hidden = _random((rows * _FORWARD_TOKENS, blocks.hidden_size)).to(blocks.device, blocks.dtype)
 
     def run(tokens: int) -> object:
         plan = plan_step(memory, [StepRow(sequence, tokens) for sequence in sequences])
@@ -76,7 +80,7 @@ def ragged_step(blocks: BlockSpan, rows: int = 1) -> Callable[[int], object]:
 
 def _alone_step(blocks: BlockSpan) -> Callable[[int], object]:
     cache = blocks.new_cache()
-    hidden = torch.zeros((1, _FORWARD_TOKENS, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
+    hidden = _random((1, _FORWARD_TOKENS, blocks.hidden_size)).to(blocks.device, blocks.dtype)
     return lambda tokens: blocks.forward(hidden[:, :tokens], cache if tokens == 1 else None)
 
 
@@ -105,6 +109,10 @@ def times_s(run: Callable[[], object], device: torch.device, *, least_s: float, 
         synchronize(device)
         times.append(time.perf_counter() - start)
     return times
+
+
+def _random(shape: tuple[int, ...]) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
 
 
 def _median_s(run: Callable[[], object], device: torch.device) -> float:

@@ -3,6 +3,7 @@
 A few blocks of Llama's shape with random weights are written to the disk and run by the engine itself, with room for
 all of them, for two of them and RAM, and for two of them and no RAM. In the last case the engine has the system's cache
 of files forget what it read, so the next step reads from the disk again; what the kernel says it read is compared.
+Where experts would be computed in RAM beside a device, the processor computes all blocks, too.
 """
 
 from __future__ import annotations
@@ -30,12 +31,15 @@ _HEAD_SIZE = 64
 _LEAST_STEPS, _LEAST_S = 5, 2.0  # a disk's rate varies within a second
 
 
-def probe(folder: Path, *, device: str, dtype: torch.dtype, quantization: str, rows: int) -> MachineRates:
+def probe(
+    folder: Path, *, device: str, dtype: torch.dtype, quantization: str, rows: int, expert_rows: int = 0
+) -> MachineRates:
     """Measure for some seconds.
 
     Args:
         folder: on the disk that counts; up to half a GB is written there and removed.
         rows: of a decode step.
+        expert_rows: of these, for each expert in RAM that works; 0: none is there.
 
     Raises:
         UsageError: the folder cannot be written to, or too little room is left.
@@ -44,7 +48,7 @@ def probe(folder: Path, *, device: str, dtype: torch.dtype, quantization: str, r
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="probe-", dir=folder) as scratch:
-            return _probe_in(Path(scratch), device=device, dtype=dtype, quantization=quantization, rows=rows)
+            return _probe_in(Path(scratch), device, dtype, quantization, rows=rows, expert_rows=expert_rows)
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror}", hint="choose another with --folder") from error
     except torch.OutOfMemoryError as error:
@@ -58,11 +62,13 @@ def read_bytes() -> int | None:
     return None
 
 
-def _probe_in(folder: Path, *, device: str, dtype: torch.dtype, quantization: str, rows: int) -> MachineRates:
+def _probe_in(
+    folder: Path, device: str, dtype: torch.dtype, quantization: str, *, rows: int, expert_rows: int
+) -> MachineRates:
     _write_model(folder, dtype)
     checkpoint = open_checkpoint(str(folder))
 
-    def load(room: Room | None) -> BlockSpan:
+    def load(room: Room | None, device: str = device) -> BlockSpan:
         blocks = load_span(
             checkpoint, Span(0, _BLOCKS), dtype=dtype, device=device, room=room, quantization=quantization
         )
@@ -75,7 +81,8 @@ def _probe_in(folder: Path, *, device: str, dtype: torch.dtype, quantization: st
     resident_bps, _ = _measure(resident, rows)
     ram_bps, _ = _measure(load(Room(slots, whole, whole, folder / "from-ram")), rows)
     disk_bps, read_share = _measure(load(Room(slots, 0, whole, folder / "from-disk")), rows)
-    return MachineRates(resident_bps, ram_bps, disk_bps, read_share)
+    processor_bps, _ = _measure(load(None, "cpu"), expert_rows) if expert_rows else (0.0, None)
+    return MachineRates(resident_bps, ram_bps, disk_bps, read_share, processor_bps)
 
 
 def _write_model(folder: Path, dtype: torch.dtype) -> None:

@@ -397,6 +397,8 @@ class Engine:
         take: Callable[[], BlockSpan] = partial(self.loader.load_same, blocks.whole)
         if blocks.is_restorable and not self._lacks_files and not loads:
             take = blocks.restored
+        else:
+            blocks.whole.weights.drop()  # else the weights would be in RAM twice
         try:
             await self._bring_up_again(self._announcements.target, take)
         except CheckpointError as error:
@@ -420,7 +422,7 @@ class Engine:
         self._on_event(
             events.Placed(
                 *(spec.serve.device, spec.serve.dtype, spec.serve.quantization, num_resident, placement.num_streamed),
-                *(placement.device_bytes, placement.streamed_bytes, verbatim(str(placement))),
+                *(placement.device_bytes, placement.streamed_bytes, verbatim(str(placement)), placement.ram_experts),
             )
         )
 
@@ -460,6 +462,8 @@ class Engine:
         async with self._changing:
             before = self._served.blocks.span
             await self._give_up(self._served, patience_s=patience_s)
+            if self._served.blocks.whole.weights.placement.split:  # RAM may not hold the experts of both spans
+                self._served.blocks.whole.weights.drop()
             try:
                 await self._bring_up_again(target, partial(self.loader.load, first))
             except PotluckError as error:

@@ -26,12 +26,14 @@ class MachineRates:
 
     Attributes:
         read_share: bytes that the kernel read from the disk over bytes that were streamed; None: it does not tell.
+        processor_bps: of weights in RAM with which the processor computes beside a device; 0: not measured.
     """
 
     resident_bps: float
     ram_bps: float
     disk_bps: float
     read_share: float | None = None
+    processor_bps: float = 0.0
 
     @property
     def is_disk_real(self) -> bool:
@@ -78,14 +80,40 @@ class SwarmCost:
         return self.delay_s + self.transfer_s + self.compute_s
 
 
-def offloaded_step_s(placement: Placement, rates: MachineRates) -> float:
-    """Return the seconds of a decode step through blocks of which some are streamed.
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """The experts of a model: bytes of all of them, how many there are in a layer, and how many work for a token."""
 
-    Fetching and computing go on side by side, so the slower of both decides.
+    num_bytes: int = 0
+    num_experts: int = 1
+    num_chosen: int = 1
+
+    def active_share(self, rows: int) -> float:
+        """Return the share of the experts that work for some of so many rows, if all are chosen equally often."""
+        return 1.0 - (1.0 - self.num_chosen / self.num_experts) ** rows
+
+    def rows_each(self, rows: int) -> int:
+        """Return for how many of the rows an expert works that works for any."""
+        return max(round(rows * self.num_chosen / self.num_experts / self.active_share(rows)), 1)
+
+
+def offloaded_step_s(
+    placement: Placement,
+    rates: MachineRates,
+    mixture: Mixture = Mixture(),
+    rows: int = 1,
+) -> float:
+    """Return the seconds of a decode step of `rows` rows through blocks of which some are streamed.
+
+    Fetching and computing go on side by side, so the slower of both decides. The device and the processor take turns.
     """
     from_ram = placement.streamed_bytes - placement.disk_bytes
     fetch_s = placement.disk_bytes / rates.disk_bps + from_ram / rates.ram_bps
-    return max(fetch_s, sum(placement.sizes) / rates.resident_bps)
+    active = mixture.active_share(rows)
+    here = active * (placement.ram_experts - placement.hot_bytes)
+    on_device = sum(placement.sizes) - (1.0 - active) * mixture.num_bytes - here
+    compute_s = on_device / rates.resident_bps + (here / rates.processor_bps if here else 0.0)
+    return max(fetch_s, compute_s)
 
 
 def swarm_step(route: Route, rtts_s: Mapping[PeerId, float], rows: int) -> SwarmCost:

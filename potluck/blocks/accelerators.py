@@ -121,7 +121,7 @@ def release_memory(device: torch.device) -> None:
     trim_memory(device)
 
 
-def keep_until_release(make: Callable[[int, torch.device], Tensor]) -> Callable[[int, torch.device], Tensor]:
+def keep_until_release(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Have a function keep all tensors that it returns until `release_memory`, because CUDA graphs read them."""
     kept = cache(make)
     _kept.append(kept)

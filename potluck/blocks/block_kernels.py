@@ -6,6 +6,7 @@ Imports triton, so import this module only where triton was found. See docs/deci
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,6 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from potluck.blocks import kernels
+from potluck.blocks.arenas import Held
+from potluck.blocks.formats import QuantizedLinear
 from potluck.blocks.fused import norm_form
 
 _ELEMENTS_A_PROGRAM = 1024
@@ -31,7 +34,7 @@ def add_and_norm(hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tenso
         norm.weight,
         total,
         output,
-        norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps,
+        _epsilon_of(norm),
         width,
         HAS_ADDED=added is not None,
         ROUNDS_FIRST=form.rounds_first,
@@ -42,29 +45,76 @@ def add_and_norm(hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tenso
     return total, output
 
 
-def rotate(
-    query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor, rotated: int, *, is_interleaved: bool = False
-) -> None:
-    """Rotate the first `rotated` dimensions of each head in place, by halves (NeoX) or by neighbours (GPT-J).
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """How to turn heads: the first `rotated` dimensions, by halves (NeoX) or by neighbours (GPT-J).
 
-    Shapes: query and key [tokens, heads, head_dim]; cosines and sines [tokens, at least rotated / 2].
+    Shapes: cosines and sines [tokens, at least rotated / 2], contiguous in the last.
     """
-    tokens, heads, head_dim = query.shape
-    kernels.rotate[(tokens, heads + key.shape[1])](
-        query,
+
+    cosines: Tensor
+    sines: Tensor
+    rotated: int
+    is_interleaved: bool = False
+
+
+def rotate_and_keep(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    held: Held,
+    slots: Tensor,
+    *,
+    rotation: Rotation | None = None,
+    norms: tuple[Any, Any] | None = None,
+) -> Tensor:
+    """Write keys and values into their slots, and return the queries; keys and queries are normalised and rotated.
+
+    Shapes: query [tokens, heads, key_dim], without heads where nobody wants any; key and value [tokens, kv_heads, dim],
+    contiguous in the last; held [kv_heads, capacity, dim]; slots [tokens].
+
+    Args:
+        norms: RMS norms over each head, of queries and of keys.
+    """
+    tokens, heads, key_dim = query.shape
+    value_dim = value.shape[2]
+    output = torch.empty(query.shape, dtype=query.dtype, device=query.device)
+    held_keys, held_values, *factors = held
+    form = None if norms is None else norm_form(type(norms[0]).forward)
+    kernels.rotate_and_keep[(tokens, heads + 2 * key.shape[1])](
+        query if heads else key,
         key,
-        cosines,
-        sines,
+        value,
+        *(key, key) if norms is None else (norm.weight for norm in norms),
+        *(key, key) if rotation is None else (rotation.cosines, rotation.sines),
+        output if heads else key,
+        held_keys,
+        held_values,
+        *(factors or held),
+        slots,
         heads,
+        key.shape[1],
         query.stride(0),
+        query.stride(1),
         key.stride(0),
-        cosines.stride(0),
-        HEAD_DIM=head_dim,
-        HALF=rotated // 2,
-        PAD=triton.next_power_of_2(rotated // 2),
-        IS_INTERLEAVED=is_interleaved,
-        num_warps=2,
+        key.stride(1),
+        value.stride(0),
+        value.stride(1),
+        0 if rotation is None else rotation.cosines.stride(0),
+        held_keys.shape[1],
+        0.0 if norms is None else _epsilon_of(norms[0]),
+        KEY_DIM=key_dim,
+        VALUE_DIM=value_dim,
+        HALF=0 if rotation is None else rotation.rotated // 2,
+        PAD=triton.next_power_of_2(max(key_dim, value_dim)),
+        IS_INTERLEAVED=rotation is not None and rotation.is_interleaved,
+        HAS_NORMS=norms is not None,
+        ROUNDS_FIRST=form is not None and form.rounds_first,
+        PLUS_ONE=form is not None and form.plus_one,
+        IS_INT8=bool(factors),
+        num_warps=1,
     )
+    return output
 
 
 def activate_times(gate: Tensor, up: Tensor, *, is_gelu: bool = False) -> Tensor:
@@ -85,12 +135,27 @@ def activate_times(gate: Tensor, up: Tensor, *, is_gelu: bool = False) -> Tensor
     return output
 
 
+def add_product(total: Tensor, x: Tensor, linear: Any) -> bool:
+    """Add the module's product with x to `total` by the product itself; return False where it does more than multiply.
+
+    Shapes: total [1, tokens, out_features], contiguous; x [1, tokens, in_features].
+    """
+    if type(linear) is not nn.Linear or linear.bias is not None or _is_hooked(linear):
+        return False
+    total[0].addmm_(x[0], linear.weight.T)
+    return True
+
+
 def project(hidden: Tensor, *linears: Any) -> tuple[Tensor, ...]:
-    """Apply several modules to the same input, by one product where their weights lie side by side.
+    """Apply several modules to the same input, by one product where their weights lie side by side or are quantised.
 
     Weights do in blocks that were brought to the device as one piece. Modules that do more than multiply are called
     normally.
     """
+    kernel = getattr(linears[0], "kernel", None)
+    if kernel is not None and all(type(linear) is QuantizedLinear and not _is_hooked(linear) for linear in linears):
+        made: tuple[Tensor, ...] = kernel(hidden, linears)
+        return made
     weight = joined_weight(linears)
     if weight is None:
         return tuple(linear(hidden) for linear in linears)
@@ -99,7 +164,7 @@ def project(hidden: Tensor, *linears: Any) -> tuple[Tensor, ...]:
 
 def joined_weight(linears: Sequence[Any]) -> Tensor | None:
     """Return one matrix over plain linear modules without bias, or None if they are not neighbours in memory."""
-    if any(type(linear) is not nn.Linear or not _is_bare(linear) for linear in linears):
+    if any(type(each) is not nn.Linear or each.bias is not None or _is_hooked(each) for each in linears):
         return None
     weights = [linear.weight for linear in linears]
     end = weights[0].data_ptr()
@@ -113,9 +178,12 @@ def joined_weight(linears: Sequence[Any]) -> Tensor | None:
     return first.as_strided((sum(weight.shape[0] for weight in weights), first.shape[1]), first.stride())
 
 
-def _is_bare(linear: nn.Linear) -> bool:
-    is_hooked = bool(linear._forward_hooks or linear._forward_pre_hooks) or "forward" in vars(linear)
-    return linear.bias is None and not is_hooked
+def _epsilon_of(norm: Any) -> float:
+    return float(norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps)
+
+
+def _is_hooked(linear: nn.Module) -> bool:
+    return bool(linear._forward_hooks or linear._forward_pre_hooks) or "forward" in vars(linear)
 
 
 def _bytes_behind(tensor: Tensor) -> int:

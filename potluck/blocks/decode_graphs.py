@@ -1,8 +1,9 @@
-"""Decode steps as CUDA graphs: one launch a step instead of hundreds.
+"""Small steps as CUDA graphs, of decode rows, drafts and short pieces of prompts: one launch instead of hundreds.
 
-Each bucket of rows (1, 2, 4, ...) gets a graph when it is first needed. Rows that fill up a bucket write to the
-memory's spare page and attend to nothing. A step copies its inputs (positions, slots, page tables, hidden state) to
-where the graph reads them. A step without a graph runs in the normal way; after one failed capture all steps do.
+Each bucket of tokens (1, 2, 4, ...) gets a graph when it is first needed, in which each token is a row of its own.
+Tokens that fill up a bucket write to the memory's spare page and attend to nothing. A step copies its inputs
+(positions, slots, page tables, hidden state) to where the graph reads them. A step without a graph runs in the normal
+way; after one failed capture all steps do.
 
 `DecodeGraphs.decide` is pure: with several ranks, only rank 0 decides, and the decision travels with the step's plan.
 
@@ -27,7 +28,7 @@ from potluck.blocks.kv import KvMemory
 from potluck.blocks.plans import GraphStep, PlannedRow, StepPlan
 from potluck.blocks.step_tensors import StepMemory, StepTensors, num_pages_of
 
-MAX_BUCKET = 64  # rows; larger steps compute long enough to hide their launches
+MAX_BUCKET = 64  # tokens; larger steps compute long enough to hide their launches
 
 _RECORDING_BYTES = 128 << 20
 """What recording a graph may take. Estimated: 32 MiB for cuBLAS on Hopper, and some 20 each for a run and the graph."""
@@ -110,9 +111,9 @@ class _Bucket:
     hidden: Tensor
 
 
-def bucket_of(num_rows: int) -> int | None:
-    """Return the smallest power of two that holds `num_rows` rows, or None if they are too many."""
-    bucket = 1 << max(num_rows - 1, 0).bit_length()
+def bucket_of(num_tokens: int) -> int | None:
+    """Return the smallest power of two that holds `num_tokens` tokens, or None if they are too many."""
+    bucket = 1 << max(num_tokens - 1, 0).bit_length()
     return bucket if bucket <= MAX_BUCKET else None
 
 
@@ -120,7 +121,7 @@ def filled_up(rows: Sequence[PlannedRow], bucket: int, memory: KvMemory) -> list
     """Return the rows and as many fillers as the bucket needs; fillers write to the spare page."""
     tables = dict.fromkeys(memory.used_groups, (0, ((memory.spare_page, 1),)))
     filler = PlannedRow(memory.layout.span, 0, 1, tables, is_filler=True)
-    return [*rows, *[filler] * (bucket - len(rows))]
+    return [*rows, *[filler] * (bucket - sum(row.tokens for row in rows))]
 
 
 class DecodeGraphs:
@@ -153,8 +154,8 @@ class DecodeGraphs:
         self._addresses: list[int] = []
 
     def decide(self, plan: StepPlan, memory: KvMemory) -> GraphStep | None:
-        """Return how a step of one token a row through all blocks uses a graph; None if it runs without one."""
-        size = bucket_of(len(plan.rows))
+        """Return how a step through all blocks uses a graph; None if it runs without one."""
+        size = bucket_of(plan.num_tokens)
         if size is None or self.has_failed:
             return None
         if num_pages_of(filled_up(plan.rows, size, memory)) > _num_pages(size, memory):
@@ -164,16 +165,16 @@ class DecodeGraphs:
     def run(self, step: GraphStep, rows: Sequence[PlannedRow], hidden: Tensor, memory: KvMemory) -> Tensor | None:
         """Run a step as `decide` decided; return None if its graph cannot be recorded.
 
-        Shapes: hidden and result [rows, hidden_size], on the device.
+        Shapes: hidden and result [tokens, hidden_size], on the device.
         """
         if step.is_new and not self._new_bucket(step.bucket, memory, hidden):
             return None
         bucket = self._buckets[step.bucket]
         bucket.numbers.write(filled_up(rows, step.bucket, memory))
-        bucket.hidden[: len(rows)].copy_(hidden)
+        bucket.hidden[: len(hidden)].copy_(hidden)
         bucket.recording.replay()
         self._noted.update(bucket.noted)
-        return bucket.recording.output[: len(rows)].clone()  # the next replay overwrites it
+        return bucket.recording.output[: len(hidden)].clone()  # the next replay overwrites it
 
     def forget(self) -> None:
         """Drop all graphs. Call it before weights or KV memory move."""
@@ -201,7 +202,7 @@ class DecodeGraphs:
             recording = self._record(lambda: self._run_blocks(hidden, numbers.tensors, memory))
             bucket = self._buckets[size] = _Bucket(recording, dict(self._noted), numbers, hidden)
         except Exception as error:  # compilers and drivers fail in many ways
-            log.warning("decode steps run without CUDA graphs: %s", str(error).partition("\n")[0])
+            log.warning("steps run without CUDA graphs: %s", str(error).partition("\n")[0])
         if self._agree(bucket is not None):
             return True
         self.has_failed = True

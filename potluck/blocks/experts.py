@@ -21,9 +21,8 @@ from transformers.integrations.moe import _default_apply_gate
 
 from potluck.blocks import expert_kernels
 from potluck.blocks.block_kernels import activate_times
-from potluck.blocks.formats import QuantizedExperts
 from potluck.blocks.fused import ACTIVATIONS, router_form
-from potluck.blocks.grouped import Grouping, can_read, held_as, product, tile_of
+from potluck.blocks.grouped import Grouping, held_as, product, tile_of
 
 _BLOCK = 1024  # numbers of a program at a time
 
@@ -54,20 +53,19 @@ def grouped_experts(
     share, num_experts = chosen.shape[1], experts.num_experts
     grouping = group_by_expert(chosen.reshape(-1), num_experts, tile_of(chosen.numel(), num_experts))
     is_partial = bool(experts._is_expert_parallel)  # choices past the last expert are computed elsewhere
-    first, second = (held_as(matrices, is_transposed=experts.is_transposed) for matrices in _matrices(experts))
-    bias = getattr(experts, "gate_up_proj_bias", None)
-    gate_up = product(hidden, first, grouping, bias, share=share, is_partial=is_partial)
+    biases = (getattr(experts, f"{name}_bias", None) for name in ("gate_up_proj", "down_proj"))
+    pairs = zip((experts.gate_up_proj, experts.down_proj), biases, strict=True)
+    first, second = (held_as(each, bias, is_transposed=experts.is_transposed) for each, bias in pairs)
+    gate_up = product(hidden, [first], grouping, share=share, is_partial=is_partial)
     active = _gated(experts, gate_up)
-    bias = getattr(experts, "down_proj_bias", None)
-    made = product(active, second, grouping, bias, weights=weights.reshape(-1), is_partial=is_partial)
+    made = product(active, [second], grouping, weights=weights.reshape(-1), is_partial=is_partial)
     return sum_of_choices(made.view(len(hidden), share, -1), residual)
 
 
 def can_group(experts: Any, hidden: Tensor) -> bool:
     """Return whether the experts do nothing but what is rewritten here, and no gradient is wanted."""
-    if experts.has_post_expert_norm or not experts.has_gate or (torch.is_grad_enabled() and hidden.requires_grad):
-        return False
-    return all(not isinstance(held, QuantizedExperts) or can_read(held.matrix) for held in _matrices(experts))
+    wants_gradient = torch.is_grad_enabled() and hidden.requires_grad
+    return experts.has_gate and not experts.has_post_expert_norm and not wants_gradient
 
 
 def choose(
@@ -146,10 +144,6 @@ def _routed(mixture: Any, flat: Tensor) -> tuple[Tensor, Tensor]:
         given = router(flat)[2]
     kind = torch.float32 if form.weighs_in_float32 else logits.dtype
     return choose(logits, router.top_k, kind, renormalises=getattr(router, "norm_topk_prob", True), given=given)
-
-
-def _matrices(experts: Any) -> tuple[Any, Any]:
-    return experts.gate_up_proj, experts.down_proj
 
 
 def _gated(experts: Any, gate_up: Tensor) -> Tensor:

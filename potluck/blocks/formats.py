@@ -1,9 +1,8 @@
 """Weights held in fewer bits: a block's matrices as int8 or int4 codes with scales; everything else stays as it is.
 
-For few tokens in bfloat16, `native_kernels` multiply, or PyTorch's weight-only kernels where those cannot be compiled.
-Otherwise the matrix is restored for one product. Codes and scales are ordinary parameters, so code that moves, shares,
-frees or counts a block's tensors need not know of them. docs/decisions/0009 explains why this is not bitsandbytes or
-torchao.
+For few tokens in bfloat16, `native_kernels` multiply on a CPU. Otherwise the matrix is restored for one product. Codes
+and scales are ordinary parameters, so code that moves, shares, frees or counts a block's tensors need not know of them.
+docs/decisions/0009 explains why this is not bitsandbytes or torchao.
 
 int8: one symmetric scale for each row. int4: 16 levels between the least and the greatest of each group of 32 values.
 Where GPTQ or AWQ made a checkpoint, int4 is its own codes and groups, value for value.
@@ -14,7 +13,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -26,18 +24,16 @@ from transformers.pytorch_utils import Conv1D
 from potluck.blocks import widening
 from potluck.blocks.heap import trim_heap
 from potluck.blocks.native_kernels import native_kernels
-from potluck.blocks.native_library import GROUP, NATIVE_ROWS
+from potluck.blocks.native_library import GROUP, PACKED_ROWS
 from potluck.blocks.residency import BlockSize
 from potluck.checkpoint.packed import PackedMatrix, PackedRows, Packing
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.records import QUANTIZATIONS
 
-_MIN_ROWS = 64  # smaller matrices are gates and routers: converting them saves little and changes much
-_BFLOAT16_KERNEL_TOKENS = 16  # for more, torch is as fast, or `widening`
-_INT8_KERNEL_TOKENS = 16  # for more, restoring the matrix is faster (measured with AVX-512, hidden 2048)
+_KERNEL_TOKENS = 16  # for more, torch or `widening` is as fast, even with restoring int8 (AVX-512, hidden 2048)
 _INT4_KERNEL_TOKENS = 128  # restoring int4 takes longer
-_CHUNK_ROWS = 128  # converted at a time, which limits the memory needed besides a block and its codes
-_OTHER_ROWS = 64  # rows packed together where no kernel needs another number
+_CHUNK_ROWS = 2 * PACKED_ROWS  # converted at a time, which limits the memory needed besides a block and its codes
+_HALF = PACKED_ROWS // 2
 
 
 class _Numbers:
@@ -71,11 +67,8 @@ class Int8Matrix(nn.Module):
     def product(self, x: Tensor, start: int = 0, end: int | None = None) -> Tensor:
         """Return x [..., columns] times the transposed matrix, or times its rows [start, end): [..., rows]."""
         codes, scales = self.codes[start:end], self.scales[start:end]
-        if _is_for_kernel(x, _INT8_KERNEL_TOKENS):
-            if (native := native_kernels()) is not None:
-                return native.int8(x, codes, scales)
-            flat = x.reshape(-1, x.shape[-1])
-            return torch._weight_int8pack_mm(flat, codes, scales).view(*x.shape[:-1], -1)
+        if _is_for_kernel(x, _KERNEL_TOKENS) and (native := native_kernels()) is not None:
+            return native.int8(x, codes, scales)
         return widening.product(x, codes) * scales
 
     def product_grad(self, grad: Tensor) -> Tensor:
@@ -90,37 +83,32 @@ class Int8Matrix(nn.Module):
 class Int4Matrix(nn.Module):
     """A matrix [rows, columns] in 16 levels for each group of `GROUP` columns, or of a multiple of so many.
 
-    `codes` [row blocks, columns, half of a block's rows] uint8 has the first half of a block's rows in the low nibbles
-    and the second half in the high ones, as PyTorch's kernel for CPUs requires. The last block is padded with rows of
-    zeros. `levels` [groups, rows, 2]: the distance between levels, and the value of code 8. If a checkpoint stored the
-    codes, these are in float32, because scales and zero points are exact in nothing less; they are held as int32 then,
-    because modules take the dtype of their first number for that of the computation. `order` [columns] int32: which
-    column stands at each place; None if all are in their own.
+    `codes` [row blocks, columns, half of a block's rows] uint8 has the first half of a block's `PACKED_ROWS` rows in
+    the low nibbles and the second half in the high ones. The last block is padded with rows of zeros. `levels` [groups,
+    rows, 2]: the distance between levels, and the value of code 8. If a checkpoint stored the codes, these are in
+    float32, because scales and zero points are exact in nothing less; they are held as int32 then, because modules take
+    the dtype of their first number for that of the computation. `order` [columns] int32: which column stands at each
+    place; None if all are in their own.
 
     Args:
         dtype: of numbers; by default that of `weight`.
     """
 
-    def __init__(
-        self, weight: Tensor | PackedMatrix | PackedRows, rows_together: int, dtype: torch.dtype | None = None
-    ) -> None:
+    def __init__(self, weight: Tensor | PackedMatrix | PackedRows, *, dtype: torch.dtype | None = None) -> None:
         super().__init__()
         self.num_rows, columns = weight.shape
-        self.rows_together = rows_together
-        num_blocks = math.ceil(self.num_rows / rows_together)
-        half = rows_together // 2
+        num_blocks = math.ceil(self.num_rows / PACKED_ROWS)
         source = _Numbers(weight) if isinstance(weight, Tensor) else weight
         device, held = (weight.device, weight.dtype) if isinstance(weight, Tensor) else ("cpu", torch.float32)
         self.group, self.dtype = source.group, dtype or held
-        codes = torch.zeros((num_blocks, columns, half), dtype=torch.uint8, device=device)
-        levels = torch.zeros((columns // self.group, num_blocks * rows_together, 2), dtype=held, device=device)
-        blocks_at_once = max(_CHUNK_ROWS // rows_together, 1)
-        for block in range(0, num_blocks, blocks_at_once):
-            start, end = (min(each * rows_together, self.num_rows) for each in (block, block + blocks_at_once))
+        codes = torch.zeros((num_blocks, columns, _HALF), dtype=torch.uint8, device=device)
+        levels = torch.zeros((columns // self.group, num_blocks * PACKED_ROWS, 2), dtype=held, device=device)
+        for start in range(0, self.num_rows, _CHUNK_ROWS):
+            end = min(start + _CHUNK_ROWS, self.num_rows)
             values, levels[:, start:end] = source.levels(start, end)
-            values = functional.pad(values, (0, 0, 0, (start - end) % rows_together)).view(-1, rows_together, columns)
-            packed = values[:, :half] | values[:, half:] << 4
-            codes[block : block + blocks_at_once] = packed.transpose(1, 2)
+            values = functional.pad(values, (0, 0, 0, (start - end) % PACKED_ROWS)).view(-1, PACKED_ROWS, columns)
+            packed = values[:, :_HALF] | values[:, _HALF:] << 4
+            codes[start // PACKED_ROWS :][: len(packed)] = packed.transpose(1, 2)
         self.codes = nn.Parameter(codes, requires_grad=False)
         is_exact = isinstance(weight, PackedMatrix | PackedRows)
         self.levels = nn.Parameter(levels.view(torch.int32) if is_exact else levels, requires_grad=False)
@@ -141,15 +129,10 @@ class Int4Matrix(nn.Module):
         `start` must be the first row of a block.
         """
         end = self.num_rows if end is None else end
-        codes, num_rows = self._blocks_of(start, end), end - start
-        levels = self.levels[:, start : start + len(codes) * self.rows_together].contiguous()
-        is_for_kernel = _is_for_kernel(x, _INT4_KERNEL_TOKENS)
-        if is_for_kernel and self.rows_together % NATIVE_ROWS == 0 and (native := native_kernels()) is not None:
-            return native.int4(self.arranged(x), codes, levels, num_rows)
-        if is_for_kernel and self.rows_together == _kernel_rows() and levels.dtype is x.dtype:
-            flat = x.reshape(-1, x.shape[-1])
-            output = torch._weight_int4pack_mm_for_cpu(flat, codes.view(levels.shape[1], -1), GROUP, levels)
-            return output[:, :num_rows].reshape(*x.shape[:-1], num_rows)
+        if _is_for_kernel(x, _INT4_KERNEL_TOKENS) and (native := native_kernels()) is not None:
+            codes = self._blocks_of(start, end)
+            levels = self.levels[:, start : start + len(codes) * PACKED_ROWS].contiguous()
+            return native.int4(self.arranged(x), codes, levels, end - start)
         return widening.product(x, self.rows(start, end))
 
     def product_grad(self, grad: Tensor) -> Tensor:
@@ -158,26 +141,25 @@ class Int4Matrix(nn.Module):
 
     def rows(self, start: int, end: int) -> Tensor:
         """Return rows [start, end) as numbers; `start` must be the first row of a block."""
-        half = self.rows_together // 2
         codes = self._blocks_of(start, end)
         num_blocks, columns, _ = codes.shape
-        levels = self.level_numbers[:, start : start + num_blocks * self.rows_together]
+        levels = self.level_numbers[:, start : start + num_blocks * PACKED_ROWS]
         steps, middles = levels.permute(2, 1, 0).unsqueeze(-1)
-        values = torch.empty((num_blocks, self.rows_together, columns), dtype=levels.dtype, device=codes.device)
-        values[:, :half] = (codes & 15).transpose(1, 2)
-        values[:, half:] = (codes >> 4).transpose(1, 2)
+        values = torch.empty((num_blocks, PACKED_ROWS, columns), dtype=levels.dtype, device=codes.device)
+        values[:, :_HALF] = (codes & 15).transpose(1, 2)
+        values[:, _HALF:] = (codes >> 4).transpose(1, 2)
         whole = values.view(-1, columns // self.group, self.group).sub_(8).mul_(steps).add_(middles)
         whole = whole.view(-1, columns)[: end - start].to(self.dtype)
         return whole if self.order is None else torch.empty_like(whole).index_copy_(1, self.order.long(), whole)
 
     def _blocks_of(self, start: int, end: int) -> Tensor:
-        return self.codes[start // self.rows_together : math.ceil(end / self.rows_together)]
+        return self.codes[start // PACKED_ROWS : math.ceil(end / PACKED_ROWS)]
 
 
 Matrix = Int8Matrix | Int4Matrix
 
-Kernel = Callable[[Tensor, Matrix, Tensor | None], Tensor | None]
-"""Multiplies tokens by a matrix and adds a bias, or returns None for shapes that it does not take."""
+Kernel = Callable[[Tensor, Sequence["QuantizedLinear"]], tuple[Tensor, ...]]
+"""Returns what each of several layers makes of the same tokens, without gradients."""
 
 
 class QuantizedLinear(nn.Module):
@@ -186,7 +168,7 @@ class QuantizedLinear(nn.Module):
     Shapes: [..., in_features] -> [..., out_features].
 
     Attributes:
-        kernel: multiplies without restoring the matrix where the device has kernels, or returns None.
+        kernel: of the device, if it has one.
     """
 
     kernel: Kernel | None = None
@@ -201,8 +183,8 @@ class QuantizedLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.requires_grad and torch.is_grad_enabled():
             output: Tensor = _Product.apply(x, self.matrix)  # type: ignore[no-untyped-call]
-        elif self.kernel is not None and (made := self.kernel(x, self.matrix, self.bias)) is not None:
-            return made
+        elif self.kernel is not None:
+            return self.kernel(x, [self])[0]
         else:
             output = self.matrix.product(x)
         return output if self.bias is None else output + self.bias
@@ -229,7 +211,7 @@ class NativeLinear(nn.Linear):
 
 def bfloat16_product(x: Tensor, weight: Tensor) -> Tensor:
     """Return x [..., columns] times the transposed weight [rows, columns], whose columns are a multiple of 16."""
-    native = native_kernels() if _is_for_kernel(x, _BFLOAT16_KERNEL_TOKENS) else None
+    native = native_kernels() if _is_for_kernel(x, _KERNEL_TOKENS) else None
     return widening.product(x, weight) if native is None else native.bfloat16(x, weight)
 
 
@@ -276,19 +258,16 @@ def hold_packed(
     packing: Packing,
     dtype: torch.dtype,
     merged: Mapping[str, Sequence[Sequence[str]]] = MappingProxyType({}),
-    *,
-    is_for_cpu: bool = True,
 ) -> dict[str, str]:
     """Let linear layers and experts hold a checkpoint's own codes, value for value.
 
     Returns which packed matrices are held, and in place of which parameter. Others must be expanded: those with codes
-    of 8 bits or with groups that don't have a multiple of `GROUP` columns, experts in act-order, and what
-    expands latents.
+    of 8 bits or with groups that don't have a multiple of `GROUP` columns, experts in act-order or without a multiple
+    of `PACKED_ROWS` rows, and what expands latents.
 
     Args:
         tensors: of the block, by their names in it.
         merged: parameters of experts, and for each expert the names of the matrices that it consists of.
-        is_for_cpu: see `quantize_block`.
 
     Raises:
         CheckpointError: a packed matrix is damaged.
@@ -303,7 +282,7 @@ def hold_packed(
         packed = packing.matrix(path, tensors)
         if not _can_hold(packed) or packed.shape != linear.weight.shape:
             continue
-        matrix = Int4Matrix(packed, _rows_together(is_for_cpu=is_for_cpu), dtype)
+        matrix = Int4Matrix(packed, dtype=dtype)
         sizes = linear.in_features, linear.out_features
         setattr(modules[home], name, QuantizedLinear(matrix, linear.bias, *sizes))
         held[path] = f"{path}.weight"
@@ -313,19 +292,18 @@ def hold_packed(
         if getattr(parent, "is_transposed", True):
             continue
         num_experts, rows, columns = getattr(parent, name).shape
+        if rows % PACKED_ROWS:
+            continue
         paths = [path for expert in experts for path in expert]
         stacked = PackedRows([packing.matrix(path, tensors) for path in paths])
         if _can_hold(stacked) and len(experts) == num_experts and stacked.shape == (num_experts * rows, columns):
-            _hold_experts(parent, name, Int4Matrix(stacked, math.gcd(rows, _OTHER_ROWS), dtype), rows)
+            _hold_experts(parent, name, Int4Matrix(stacked, dtype=dtype), rows)
             held |= dict.fromkeys(paths, parameter)
     return held
 
 
-def quantize_block(block: nn.Module, quantization: str, *, is_for_cpu: bool = True) -> None:
+def quantize_block(block: nn.Module, quantization: str) -> None:
     """Replace the matrices of a filled block in place, freeing each original before the next one is converted.
-
-    Args:
-        is_for_cpu: pack int4 as this processor's kernel requires it.
 
     Raises:
         CheckpointError: no matrix of the block can be held in this format.
@@ -339,7 +317,7 @@ def quantize_block(block: nn.Module, quantization: str, *, is_for_cpu: bool = Tr
             f"no weights of these blocks can be held in {quantization}", hint="serve without quantization"
         )
     while targets:  # each target keeps its original alive
-        _replace(targets.pop(), quantization, is_for_cpu=is_for_cpu)
+        _replace(targets.pop(), quantization)
     trim_heap()  # or freed originals stay in gaps between the codes, which doubles the peak
 
 
@@ -394,11 +372,12 @@ def _targets(block: nn.Module) -> Iterator[_Target]:
     for parent in block.modules():
         for name, child in parent.named_children():
             weight = None if expands_latents(parent, name) else _linear_weight(child)
-            if weight is not None and weight.shape[0] >= _MIN_ROWS and weight.shape[1] % GROUP == 0:
+            # Smaller matrices are gates and routers: converting them saves little and changes much.
+            if weight is not None and weight.shape[0] >= PACKED_ROWS and weight.shape[1] % GROUP == 0:
                 yield _Target(parent, name, weight)
         if hasattr(parent, "is_transposed"):  # an experts class of transformers: it indexes its parameters by expert
             for name, parameter in parent.named_parameters(recurse=False):
-                if parameter.dim() == 3 and parameter.shape[2] % GROUP == 0 and parameter.shape[1] % 2 == 0:
+                if parameter.dim() == 3 and parameter.shape[2] % GROUP == 0 and parameter.shape[1] % PACKED_ROWS == 0:
                     yield _Target(parent, name, parameter)
 
 
@@ -426,12 +405,11 @@ def _linear_weight(module: nn.Module) -> Tensor | None:
     return None
 
 
-def _replace(target: _Target, quantization: str, *, is_for_cpu: bool) -> None:
+def _replace(target: _Target, quantization: str) -> None:
     parent, weight = target.parent, target.weight.detach()
     is_expert, (rows, columns) = weight.dim() == 3, weight.shape[-2:]
     flat = weight.reshape(-1, columns)
-    rows_together = math.gcd(rows, _OTHER_ROWS) if is_expert else _rows_together(is_for_cpu=is_for_cpu)
-    matrix = Int8Matrix(flat) if quantization == "int8" else Int4Matrix(flat, rows_together)
+    matrix = Int8Matrix(flat) if quantization == "int8" else Int4Matrix(flat)
     old: Any = getattr(parent, target.name)
     if not is_expert:
         setattr(parent, target.name, QuantizedLinear(matrix, old.bias, columns, rows))
@@ -453,10 +431,6 @@ def _hold_experts(parent: Any, name: str, matrix: Matrix, rows: int) -> None:
     parent.config = config
 
 
-def _rows_together(*, is_for_cpu: bool) -> int:
-    return _OTHER_ROWS if not is_for_cpu else _kernel_rows() or _OTHER_ROWS
-
-
 def _to_levels(weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Return codes uint8 of weight [rows, columns] float32, and their levels [groups, rows, 2] in `dtype`."""
     groups = weight.view(weight.shape[0], -1, GROUP)
@@ -469,22 +443,3 @@ def _to_levels(weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
 
 def _is_for_kernel(x: Tensor, max_tokens: int) -> bool:
     return x.dtype is torch.bfloat16 and x.device.type == "cpu" and x.numel() <= max_tokens * x.shape[-1]
-
-
-@cache
-def _kernel_rows() -> int | None:
-    """Return how many rows PyTorch's int4 kernel for this CPU packs together, or None without a kernel.
-
-    Nothing reports that number, so a matrix is packed both ways and compared.
-    """
-    codes = torch.randint(16, (128, GROUP), generator=torch.Generator().manual_seed(0), dtype=torch.int32)
-    try:
-        theirs = torch._convert_weight_to_int4pack_for_cpu(codes, 1).flatten()
-    except (RuntimeError, NotImplementedError, AttributeError):
-        return None
-    for together in (64, 32):
-        blocks = codes.to(torch.uint8).view(-1, together, GROUP)
-        ours = (blocks[:, : together // 2] | blocks[:, together // 2 :] << 4).transpose(1, 2)
-        if torch.equal(ours.flatten(), theirs):
-            return together
-    return None

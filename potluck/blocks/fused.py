@@ -152,24 +152,30 @@ class FusedBlock:
             hidden = normed = hidden + attended
         else:
             hidden, normed = self._operations.add_and_norm(hidden, attended, getattr(self._layer, form.before_mlp))
-        if self._has_known_router:
-            return self._add_experts(self._layer.mlp, normed, hidden)
-        output = self._normed(form.after_mlp, self._mlp(normed))
-        return hidden + self._scaled(output)
+        return self._fed_forward(normed, hidden)
 
     def _attended(self, normed: Tensor, tables: tuple[Tensor, Tensor], cache: Any) -> Tensor:
         attention, how, tokens = self._layer.self_attn, self._how, normed.shape[1]
         query, key, value = self._projected(normed)
-        if hasattr(attention, "q_norm"):
-            shape = (tokens, -1) if how.norms_whole else (tokens, -1, attention.head_dim)
-            query = self._operations.add_and_norm(query.reshape(shape).contiguous(), None, attention.q_norm)[1]
-            key = self._operations.add_and_norm(key.reshape(shape).contiguous(), None, attention.k_norm)[1]
-        query, key, value = (part.view(tokens, -1, attention.head_dim) for part in (query, key, value))
+        norms = (attention.q_norm, attention.k_norm) if hasattr(attention, "q_norm") else None
+        if norms is not None and how.norms_whole:
+            query, key = (
+                self._operations.add_and_norm(part.contiguous(), None, norm)[1]
+                for part, norm in zip((query, key), norms, strict=True)
+            )
+            norms = None
+        rotation = None
         if getattr(attention, "use_rope", True):
             rotated = tables[0].shape[-1] if how.has_whole_tables else 2 * tables[0].shape[-1]
-            self._operations.rotate(query, key, tables[0][0], tables[1][0], rotated, is_interleaved=how.is_interleaved)
-        key, value = (tensor.transpose(0, 1)[None] for tensor in (key, value))
-        view, _ = cache.update(key, value, attention.layer_idx)
+            rotation = self._operations.Rotation(tables[0][0], tables[1][0], rotated, how.is_interleaved)
+        view = cache.view(attention.layer_idx)
+        query = self._operations.rotate_and_keep(
+            *(part.view(tokens, -1, attention.head_dim) for part in (query, key, value)),
+            view.held,
+            view.slots,
+            rotation=rotation,
+            norms=norms,
+        )
         output = view.attend(
             query.transpose(0, 1)[None],
             attention.scaling,
@@ -197,19 +203,29 @@ class FusedBlock:
     def _scaled(self, hidden: Tensor) -> Tensor:
         return hidden if self._share == 1.0 else hidden * self._share
 
-    def _mlp(self, normed: Tensor) -> Tensor:
-        mlp = self._layer.mlp
-        if not self._has_plain_mlp:
+    def _fed_forward(self, normed: Tensor, hidden: Tensor) -> Tensor:
+        """Return `hidden`, which is nobody else's and may be overwritten, plus the feed-forward part of `normed`."""
+        mlp, after = self._layer.mlp, self._form.after_mlp
+        if self._has_known_router:
+            return self._add_experts(mlp, normed, hidden)
+        if self._has_plain_mlp:
+            active = self._activated(normed)
+            if after is None and self._share == 1.0 and self._operations.add_product(hidden, active, mlp.down_proj):
+                return hidden
+            output = mlp.down_proj(active)
+        else:
             made = mlp(normed)
-            output: Tensor = made[0] if isinstance(made, tuple) else made
-            return output
+            output = made[0] if isinstance(made, tuple) else made
+        return hidden + self._scaled(self._normed(after, output))
+
+    def _activated(self, normed: Tensor) -> Tensor:
+        mlp = self._layer.mlp
         if hasattr(mlp, "gate_up_proj"):
             gate, up = mlp.gate_up_proj(normed).chunk(2, dim=-1)
         else:
             gate, up = self._operations.project(normed, mlp.gate_proj, mlp.up_proj)
-        active = self._operations.activate_times(gate, up, is_gelu=self._is_gelu)
-        result: Tensor = mlp.down_proj(active)
-        return result
+        active: Tensor = self._operations.activate_times(gate, up, is_gelu=self._is_gelu)
+        return active
 
 
 def fused_layers(layers: Iterable[nn.Module], operations: Any, add_experts: AddExperts) -> list[Any]:

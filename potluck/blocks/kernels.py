@@ -208,52 +208,146 @@ def add_and_norm(
         x = (x.to(tl.float32) + plus).to(hidden.dtype.element_ty)
         tl.store(total + start + dims, x, mask=is_dim)
     wide = x.to(tl.float32)
-    wide = wide * tl.rsqrt(tl.sum(wide * wide, 0) / width + epsilon)
-    if ROUNDS_FIRST:
-        wide = wide.to(x.dtype).to(tl.float32)
-    factor = tl.load(weight + dims, mask=is_dim, other=0.0).to(tl.float32)
-    if PLUS_ONE:
-        factor += 1.0
-    tl.store(output + start + dims, factor * wide, mask=is_dim)
+    scale = tl.rsqrt(tl.sum(wide * wide, 0) / width + epsilon)
+    tl.store(output + start + dims, _weighted(x, scale, weight + dims, is_dim, ROUNDS_FIRST, PLUS_ONE), mask=is_dim)
 
 
 @triton.jit
-def rotate(
+def _weighted(x, scale, weights, is_dim, ROUNDS_FIRST: tl.constexpr, PLUS_ONE: tl.constexpr):
+    """Return what an RMS norm makes of x, float32; `scale` is 1 over the root of its mean square."""
+    wide = x.to(tl.float32) * scale
+    if ROUNDS_FIRST:
+        wide = wide.to(x.dtype).to(tl.float32)
+    factor = tl.load(weights, mask=is_dim, other=0.0).to(tl.float32)
+    if PLUS_ONE:
+        factor += 1.0
+    return factor * wide
+
+
+@triton.jit
+def rotate_and_keep(
     query,
     keys,
+    values,
+    query_norm,
+    key_norm,
     cosines,
     sines,
+    output,
+    held_keys,
+    held_values,
+    key_factors,
+    value_factors,
+    slots,
     query_heads,
+    kv_heads,
     query_token_stride,
+    query_head_stride,
     key_token_stride,
+    key_head_stride,
+    value_token_stride,
+    value_head_stride,
     table_token_stride,
-    HEAD_DIM: tl.constexpr,
+    head_stride,
+    epsilon,
+    KEY_DIM: tl.constexpr,
+    VALUE_DIM: tl.constexpr,
     HALF: tl.constexpr,
     PAD: tl.constexpr,
     IS_INTERLEAVED: tl.constexpr,
+    HAS_NORMS: tl.constexpr,
+    ROUNDS_FIRST: tl.constexpr,
+    PLUS_ONE: tl.constexpr,
+    IS_INT8: tl.constexpr,
 ):
-    """Rotate the first 2 * HALF dimensions of one head of one token in place: halves, or neighbours if IS_INTERLEAVED.
+    """Write one head of one token: queries to `output` [tokens, query_heads, KEY_DIM], keys and values to their slots.
 
-    Heads of queries come first in the grid, then those of keys.
+    Queries and keys are normalised if HAS_NORMS, and their first 2 * HALF dimensions are rotated: halves, or
+    neighbours if IS_INTERLEAVED. Heads of queries come first in the grid, then those of keys and those of values.
+    What is held lies as `attend` describes.
     """
     token, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
     dims = tl.arange(0, PAD)
-    is_dim = dims < HALF
+    tables = token * table_token_stride
     if head < query_heads:
-        vector = query + token * query_token_stride + head * HEAD_DIM
+        vector = query + token * query_token_stride + head * query_head_stride
+        x = _rotated(
+            vector, query_norm, cosines + tables, sines + tables, epsilon, dims,
+            KEY_DIM, HALF, IS_INTERLEAVED, HAS_NORMS, ROUNDS_FIRST, PLUS_ONE,
+        )  # fmt: skip
+        tl.store(output + (token * query_heads + head) * KEY_DIM + dims, x, mask=dims < KEY_DIM)
+    elif head < query_heads + kv_heads:
+        kv_head = head - query_heads
+        vector = keys + token * key_token_stride + kv_head * key_head_stride
+        x = _rotated(
+            vector, key_norm, cosines + tables, sines + tables, epsilon, dims,
+            KEY_DIM, HALF, IS_INTERLEAVED, HAS_NORMS, ROUNDS_FIRST, PLUS_ONE,
+        )  # fmt: skip
+        slot = kv_head.to(tl.int64) * head_stride + tl.load(slots + token)
+        _keep(x, held_keys, key_factors, slot, dims, KEY_DIM, IS_INT8)
     else:
-        vector = keys + token * key_token_stride + (head - query_heads) * HEAD_DIM
-    if IS_INTERLEAVED:
-        ones, others = vector + 2 * dims, vector + 2 * dims + 1
+        kv_head = head - query_heads - kv_heads
+        vector = values + token * value_token_stride + kv_head * value_head_stride
+        x = tl.load(vector + dims, mask=dims < VALUE_DIM, other=0.0)
+        slot = kv_head.to(tl.int64) * head_stride + tl.load(slots + token)
+        _keep(x, held_values, value_factors, slot, dims, VALUE_DIM, IS_INT8)
+
+
+@triton.jit
+def _rotated(
+    vector,
+    weight,
+    cosines,
+    sines,
+    epsilon,
+    dims,
+    DIM: tl.constexpr,
+    HALF: tl.constexpr,
+    IS_INTERLEAVED: tl.constexpr,
+    HAS_NORM: tl.constexpr,
+    ROUNDS_FIRST: tl.constexpr,
+    PLUS_ONE: tl.constexpr,
+):
+    """Return a head [PAD], normalised and rotated, in its own number format; it rounds between the two."""
+    is_dim = dims < DIM
+    x = tl.load(vector + dims, mask=is_dim, other=0.0)
+    scale = 1.0
+    if HAS_NORM:
+        wide = x.to(tl.float32)
+        scale = tl.rsqrt(tl.sum(wide * wide, 0) / DIM + epsilon)
+        x = _weighted(x, scale, weight + dims, is_dim, ROUNDS_FIRST, PLUS_ONE).to(x.dtype)
+    if HALF > 0:
+        is_turned = dims < 2 * HALF
+        if IS_INTERLEAVED:
+            pair, is_first = dims // 2, dims % 2 == 0
+            other = tl.where(is_first, dims + 1, dims - 1)
+        else:
+            pair, is_first = dims % HALF, dims < HALF
+            other = tl.where(is_first, dims + HALF, dims - HALF)
+        y = tl.load(vector + other, mask=is_turned, other=0.0)
+        if HAS_NORM:
+            y = _weighted(y, scale, weight + other, is_turned, ROUNDS_FIRST, PLUS_ONE).to(x.dtype)
+        cosine = tl.load(cosines + pair, mask=is_turned, other=1.0).to(tl.float32)
+        sine = tl.load(sines + pair, mask=is_turned, other=0.0).to(tl.float32)
+        sine = tl.where(is_first, -sine, sine)
+        x = (x.to(tl.float32) * cosine + y.to(tl.float32) * sine).to(x.dtype)
+    return x
+
+
+@triton.jit
+def _keep(x, held, factors, slot, dims, DIM: tl.constexpr, IS_INT8: tl.constexpr):
+    """Write a head to its slot; in int8 its codes and their factor, rounded as by `potluck.blocks.arenas.encoded`."""
+    target = held + slot * DIM + dims
+    if IS_INT8:
+        wide = x.to(tl.float32)
+        step = tl.maximum(tl.div_rn(tl.max(tl.abs(wide), 0), 127.0), 1e-30)
+        factor = step.to(tl.bfloat16)
+        code = tl.div_rn(wide, tl.zeros_like(wide) + factor.to(tl.float32))
+        code = code + 12582912.0 - 12582912.0  # 1.5 * 2**23: rounds to even, as torch does
+        tl.store(target, tl.minimum(tl.maximum(code, -127.0), 127.0).to(tl.int8), mask=dims < DIM)
+        tl.store(factors + slot, factor)
     else:
-        ones, others = vector + dims, vector + HALF + dims
-    tables = token * table_token_stride + dims
-    first = tl.load(ones, mask=is_dim, other=0.0).to(tl.float32)
-    second = tl.load(others, mask=is_dim, other=0.0).to(tl.float32)
-    cosine = tl.load(cosines + tables, mask=is_dim, other=0.0).to(tl.float32)
-    sine = tl.load(sines + tables, mask=is_dim, other=0.0).to(tl.float32)
-    tl.store(ones, first * cosine - second * sine, mask=is_dim)
-    tl.store(others, second * cosine + first * sine, mask=is_dim)
+        tl.store(target, x, mask=dims < DIM)
 
 
 @triton.jit

@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from potluck.blocks.arenas import encoded
-from potluck.blocks.native_library import GROUP, NATIVE_ROWS, NativeKernels
+from potluck.blocks.native_library import GROUP, PACKED_ROWS, NativeKernels
 
-_TOKENS, _ROWS, _COLUMNS, _HEADS, _DIM = 3, 2 * NATIVE_ROWS, 96, 2, 32
+_TOKENS, _ROWS, _COLUMNS, _HEADS, _DIM = 3, 2 * PACKED_ROWS, 96, 2, 32
 _TOLERANCE = 0.02
 """Of the error's norm over the right numbers' norm. bfloat16 alone costs 0.003, and rounding x to int8 0.007."""
 
@@ -41,12 +41,11 @@ def _results(kernels: NativeKernels) -> Iterator[tuple[str, Tensor, Tensor]]:
     eight = torch.randint(-127, 128, (_ROWS, _COLUMNS), generator=generator, dtype=torch.int8)
     scales = weight[:, 0].abs() / 127
     yield "int8", kernels.int8(x, eight, scales), x.float() @ (eight * scales.float()[:, None]).T
-    for together in (NATIVE_ROWS, 2 * NATIVE_ROWS):  # each may have code of its own
-        shape = (_ROWS // together, _COLUMNS, together // 2)
-        four = torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
-        for levels in (random(_COLUMNS // GROUP, _ROWS, 2), random(1, _ROWS, 2).float()):
-            held = levels.view(torch.int32) if levels.dtype is torch.float32 else levels
-            yield "int4", kernels.int4(x, four, held, _ROWS), x.float() @ _int4_matrix(four, levels).T
+    shape = (_ROWS // PACKED_ROWS, _COLUMNS, PACKED_ROWS // 2)
+    four = torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
+    for levels in (random(_COLUMNS // GROUP, _ROWS, 2), random(1, _ROWS, 2).float()):
+        held = levels.view(torch.int32) if levels.dtype is torch.float32 else levels
+        yield "int4", kernels.int4(x, four, held, _ROWS), x.float() @ _int4_matrix(four, levels).T
     query, keys, values = random(1, _HEADS, 1, _DIM), random(1, _HEADS, 9, _DIM), random(1, _HEADS, 9, _DIM)
     wanted = functional.scaled_dot_product_attention(query.float(), keys.float(), values.float(), scale=0.2)
     yield "attention", kernels.attention(query, (keys, values), 0.2)[0], wanted

@@ -3,8 +3,8 @@
  *
  * A bfloat16 matrix is read once, in the order of memory and ahead of use, with sums in float. For an Int8Matrix or
  * Int4Matrix, each row of x becomes int8 codes with one scale for each group of 32 values, and integers are multiplied,
- * which is the idea of ggml's products with Q8_0. int4 has the layout of PyTorch's kernel, with 16 or 32 rows of the
- * matrix side by side, so no sums across a register are needed. With AVX2 a pair of its products fits into 16 bits, and
+ * which is the idea of ggml's products with Q8_0. int4 has 32 bytes of 64 rows of the matrix side by side, so no sums
+ * across a register are needed. With AVX2 a pair of its products fits into 16 bits, and
  * so do eight pairs: 8 * 2 * 15 * 127 = 30480. Where AVX-512 has VNNI and VBMI, 64 rows are multiplied at once.
  * Threads are OpenMP's, which are torch's.
  *
@@ -70,8 +70,8 @@ __attribute__((target("avx2,fma"))) static void quantise(
 }
 
 /* Put bytes of column c beside those of column c + 1, for 16 rows of the matrix. */
-__attribute__((target("avx2,fma"))) static inline __m256i beside(const uint8_t *column, int64_t half) {
-    __m128i first = _mm_loadu_si128((const __m128i *)column), second = _mm_loadu_si128((const __m128i *)(column + half));
+__attribute__((target("avx2,fma"))) static inline __m256i beside(const uint8_t *column) {
+    __m128i first = _mm_loadu_si128((const __m128i *)column), second = _mm_loadu_si128((const __m128i *)(column + HALF));
     return _mm256_set_m128i(_mm_unpackhi_epi8(first, second), _mm_unpacklo_epi8(first, second));
 }
 
@@ -97,7 +97,7 @@ __attribute__((target("avx2,fma"), always_inline)) static inline void load_level
  * in bfloat16 or float; `shared` groups of x have the same. result: [tokens][32], low rows first. */
 __attribute__((target("avx2,fma"), always_inline)) static inline void multiply_int4(
     const uint8_t *codes, const char *levels, const int8_t *x, const float *scales, const float *sums, float *result,
-    int64_t columns, int64_t padded_rows, int64_t half, int64_t shared, const int are_floats, const int tokens) {
+    int64_t columns, int64_t padded_rows, int64_t shared, const int are_floats, const int tokens) {
     const __m256i low_bits = _mm256_set1_epi8(15);
     const int64_t pair_bytes = are_floats ? 8 : 4;
     const __m256 eight = _mm256_set1_ps(8);
@@ -114,7 +114,7 @@ __attribute__((target("avx2,fma"), always_inline)) static inline void multiply_i
 #pragma GCC unroll 8
             for (int pair = 0; pair < GROUP / 4; pair++) {
                 int64_t column = start + 2 * pair;
-                __m256i both = beside(codes + column * half, half);
+                __m256i both = beside(codes + column * HALF);
                 __m256i lows = _mm256_and_si256(both, low_bits);
                 __m256i highs = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_bits);
                 for (int token = 0; token < tokens; token++) {
@@ -139,7 +139,7 @@ __attribute__((target("avx2,fma"), always_inline)) static inline void multiply_i
         const char *here = levels + group / shared * padded_rows * pair_bytes;
         for (int part = 0; part < 4; part++) {
             __m256 steps, middles;
-            load_levels(here + ((part & 1) * 8 + (part >> 1) * half) * pair_bytes, &steps, &middles, are_floats);
+            load_levels(here + ((part & 1) * 8 + (part >> 1) * HALF) * pair_bytes, &steps, &middles, are_floats);
             __m256 least = _mm256_fnmadd_ps(eight, steps, middles);
             for (int token = 0; token < tokens; token++) {
                 __m256 scale = _mm256_set1_ps(scales[token * groups + group]);
@@ -153,7 +153,7 @@ __attribute__((target("avx2,fma"), always_inline)) static inline void multiply_i
         for (int part = 0; part < 4; part++) _mm256_storeu_ps(result + token * 32 + part * 8, total[token][part]);
 }
 
-/* The same with AVX-512 for all 64 rows of a block whose `half` is 32, in order. result: [tokens][64].
+/* The same with AVX-512 for all 64 rows of a block, in order. result: [tokens][64].
  *
  * An instruction multiplies four columns of 16 rows, whose bytes are brought together first. Sums start at -8 times the
  * sum of x, so that only the value of code 8 is left to add. */
@@ -253,19 +253,19 @@ __attribute__((target(WIDE))) static void int4_blocks_wide(
 
 /* Compute output [tokens, rows] = x [tokens, columns] times the transposed matrix, all in bfloat16 but the codes.
  *
- * codes [blocks, columns, half], levels [columns / group, blocks * 2 * half, 2], in float if `are_floats`; half is a
- * multiple of 16, and group of GROUP.
+ * codes [blocks, columns, HALF], levels [columns / group, blocks * 2 * HALF, 2], in float if `are_floats`; group is a
+ * multiple of GROUP.
  * scratch: (columns + 2 * 4 * columns / GROUP) * tokens bytes, aligned for floats.
- * is_wide: use AVX-512 where half is 32. */
+ * is_wide: use AVX-512. */
 EXPORT __attribute__((target("avx2,fma"))) void potluck_int4_product(
     const uint16_t *x, const uint8_t *codes, const void *levels, uint16_t *output, void *scratch, int64_t tokens,
-    int64_t rows, int64_t columns, int64_t half, int64_t group, int are_floats, int is_wide, int threads) {
+    int64_t rows, int64_t columns, int64_t group, int are_floats, int is_wide, int threads) {
     int64_t shared = group / GROUP;
-    int64_t groups = columns / GROUP, blocks = (rows + 2 * half - 1) / (2 * half), strips = half / 16;
+    int64_t groups = columns / GROUP, blocks = (rows + 2 * HALF - 1) / (2 * HALF), strips = HALF / 16;
     float *scales = scratch, *sums = scales + tokens * groups;
     int8_t *quantised = (int8_t *)(sums + tokens * groups);
     quantise(x, quantised, scales, sums, tokens * columns);
-    if (half == 32 && is_wide) {
+    if (is_wide) {
 #pragma omp parallel for num_threads(threads) if (threads > 1)
         for (int64_t block = 0; block < blocks; block++)
             int4_blocks_wide(codes, levels, quantised, scales, sums, output, tokens, rows, columns, blocks * 64, block,
@@ -274,16 +274,16 @@ EXPORT __attribute__((target("avx2,fma"))) void potluck_int4_product(
     }
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t strip = 0; strip < blocks * strips; strip++) {
-        int64_t block = strip / strips, inside = strip % strips * 16, first = block * 2 * half + inside;
-        const uint8_t *bytes = codes + block * columns * half + inside;
+        int64_t block = strip / strips, inside = strip % strips * 16, first = block * 2 * HALF + inside;
+        const uint8_t *bytes = codes + block * columns * HALF + inside;
         for (int64_t token = 0; token < tokens; token += TOKENS_TOGETHER) {
             float result[TOKENS_TOGETHER * 32] = {0};
             int count = tokens - token < TOKENS_TOGETHER ? (int)(tokens - token) : TOKENS_TOGETHER;
 #define CASE_INT4(number, kind)                                                                                       \
     case TOKENS_TOGETHER * kind + number - 1:                                                                         \
         multiply_int4(bytes, (const char *)levels + first * (kind ? 8 : 4), quantised + token * columns,              \
-                      scales + token * groups, sums + token * groups, result, columns, blocks * 2 * half, half,       \
-                      shared, kind, number);                                                                          \
+                      scales + token * groups, sums + token * groups, result, columns, blocks * 2 * HALF, shared,     \
+                      kind, number);                                                                                  \
         break;
             switch (TOKENS_TOGETHER * are_floats + count - 1) {
                 CASE_INT4(1, 0) CASE_INT4(2, 0) CASE_INT4(3, 0) CASE_INT4(4, 0)
@@ -291,7 +291,7 @@ EXPORT __attribute__((target("avx2,fma"))) void potluck_int4_product(
             }
             for (int which = 0; which < count; which++)
                 for (int i = 0; i < 32; i++) {
-                    int64_t row = first + (i < 16 ? i : i - 16 + half);
+                    int64_t row = first + (i < 16 ? i : i - 16 + HALF);
                     if (row < rows) output[(token + which) * rows + row] = narrowed(result[which * 32 + i]);
                 }
         }

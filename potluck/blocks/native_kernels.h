@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define GROUP 32
+#define HALF 32 /* of the rows of an int4 matrix that are packed together */
 #define QUERIES_TOGETHER 4
 #define MOST_DIM 512 /* of a key or value */
 #define EXPORT __attribute__((visibility("default")))
@@ -70,7 +71,7 @@ void potluck_attend(
 /* Products of x [tokens, columns] with transposed matrices [rows, columns], in bfloat16; see native_kernels.c. */
 void potluck_int4_product(
     const uint16_t *x, const uint8_t *codes, const void *levels, uint16_t *output, void *scratch, int64_t tokens,
-    int64_t rows, int64_t columns, int64_t half, int64_t group, int are_floats, int is_wide, int threads);
+    int64_t rows, int64_t columns, int64_t group, int are_floats, int is_wide, int threads);
 void potluck_int8_product(
     const uint16_t *x, const int8_t *codes, const uint16_t *row_scales, uint16_t *output, void *scratch, int64_t tokens,
     int64_t rows, int64_t columns, int threads);

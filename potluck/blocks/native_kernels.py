@@ -56,7 +56,7 @@ def why_not_native() -> NoKernels | None:
 def _found() -> NativeKernels | NoKernels:
     found = _find()
     if isinstance(found, NoKernels):
-        log.warning("blocks run on PyTorch's slower kernels: %s", found.reason)
+        log.warning("blocks run slower, without native kernels: %s", found.reason)
     return found
 
 

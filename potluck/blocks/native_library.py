@@ -10,8 +10,8 @@ from torch import Tensor
 
 from potluck.blocks.arenas import Held
 
-NATIVE_ROWS = 32
-"""`NativeKernels.int4` takes matrices that pack a multiple of so many rows together."""
+PACKED_ROWS = 64
+"""Rows of a matrix in int4 that are packed together, on every device."""
 
 GROUP = 32
 """Values of a row of x that share a scale, and the fewest of a row in int4 that share levels: 5 bits in bfloat16."""
@@ -32,7 +32,7 @@ class NativeKernels:
     For quantised matrices, each row of x is rounded to int8 in groups of 32 values, which adds an error of 0.6 %.
 
     Attributes:
-        is_wide: int4 matrices that pack 64 rows together are multiplied with AVX-512.
+        is_wide: int4 matrices are multiplied with AVX-512.
         in_pairs: bfloat16 matrices are multiplied with AVX-512's instruction for them.
     """
 
@@ -47,7 +47,7 @@ class NativeKernels:
 
         number = ctypes.c_int
         self._int8 = declared("int8_product", *[_POINTER] * 5, *[_SIZE] * 3, number)
-        self._int4 = declared("int4_product", *[_POINTER] * 5, *[_SIZE] * 5, *[number] * 3)
+        self._int4 = declared("int4_product", *[_POINTER] * 5, *[_SIZE] * 4, *[number] * 3)
         self._bfloat16 = declared("bfloat16_product", *[_POINTER] * 4, *[_SIZE] * 3, number, number)
         self._attention = declared("attention", *[_POINTER] * 5, *[_SIZE] * 6, ctypes.c_float, number, number)
         self._room_for = declared("room_for", _POINTER, *[_SIZE] * 3, returns=_SIZE)
@@ -110,12 +110,12 @@ class NativeKernels:
 
     def int4(self, x: Tensor, codes: Tensor, levels: Tensor, rows: int) -> Tensor:
         """Return x [..., columns] times the transposed matrix, [..., rows]. See `Int4Matrix`."""
-        _, columns, half = codes.shape
+        columns = codes.shape[1]
         group, are_floats = columns // levels.shape[0], levels.dtype is torch.int32
         x, output, scratch = _buffers(x, rows)
         self._int4(
             *(tensor.data_ptr() for tensor in (x, codes, levels, output, scratch)),
-            *(x.numel() // columns, rows, columns, half, group, are_floats, self.is_wide, torch.get_num_threads()),
+            *(x.numel() // columns, rows, columns, group, are_floats, self.is_wide, torch.get_num_threads()),
         )
         return output
 

@@ -17,7 +17,7 @@ enum { FLOAT_MATRIX, BFLOAT16_MATRIX, INT8_MATRIX, INT4_MATRIX };
 typedef struct {
     const void *weight, *scales, *bias; /* no bias: null */
     const int32_t *order;               /* of an int4 matrix's columns; null: their own */
-    int64_t rows, columns, half, form;  /* no matrix: rows is 0; half: of an int4 matrix's rows that are packed together */
+    int64_t rows, columns, form;  /* no matrix: rows is 0 */
     int64_t group, are_floats;          /* of an int4 matrix's levels */
 } Matrix;
 
@@ -132,7 +132,7 @@ FAST static void product(
                 narrow, matrix->weight, matrix->scales, result, rest, tokens, rows, columns, threads);
         else
             potluck_int4_product(
-                narrow, matrix->weight, matrix->scales, result, rest, tokens, rows, columns, matrix->half,
+                narrow, matrix->weight, matrix->scales, result, rest, tokens, rows, columns,
                 matrix->group, (int)matrix->are_floats, (int)step->is_wide, threads);
         for (int64_t token = 0; token < tokens; token++)
             for (int64_t row = 0; row < rows; row++)

@@ -31,7 +31,7 @@ from potluck.blocks.fused import attention_form, can_be_fused, has_plain_mlp, is
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence
 from potluck.blocks.native_kernels import native_kernels, why_not_native
-from potluck.blocks.native_library import COLUMNS, GROUP, MOST_DIM, NATIVE_ROWS, NativeKernels
+from potluck.blocks.native_library import COLUMNS, GROUP, MOST_DIM, PACKED_ROWS, NativeKernels
 from potluck.blocks.pages import PAGE_TOKENS, slots_in
 from potluck.blocks.plans import PlannedRow
 from potluck.protocol.blocks import Span
@@ -48,7 +48,7 @@ _POINTER, _FLOAT = ctypes.c_void_p, ctypes.c_float
 class _Matrix(ctypes.Structure):
     _fields_ = (
         *((name, _POINTER) for name in ("weight", "scales", "bias", "order")),
-        *((name, _INTEGER) for name in ("rows", "columns", "half", "form", "group", "are_floats")),
+        *((name, _INTEGER) for name in ("rows", "columns", "form", "group", "are_floats")),
     )
 
 
@@ -432,24 +432,24 @@ def _matrix_of(module: Any, rows: int, columns: int, dtype: torch.dtype, held: l
     bias = None if module.bias is None else _address(module.bias, (rows,), dtype, held)
     if type(module) in (nn.Linear, NativeLinear) and columns % COLUMNS == 0:
         form = _HALVES if dtype is torch.bfloat16 else _FLOATS
-        return _Matrix(_address(module.weight, (rows, columns), dtype, held), None, bias, None, rows, columns, 0, form)
+        return _Matrix(_address(module.weight, (rows, columns), dtype, held), None, bias, None, rows, columns, form)
     if not isinstance(module, QuantizedLinear) or dtype is not torch.bfloat16 or columns % GROUP:
         raise CannotRunWhole
     matrix = module.matrix
     if isinstance(matrix, Int8Matrix):
         codes = _address(matrix.codes, (rows, columns), torch.int8, held)
         scales = _address(matrix.scales, (rows,), dtype, held)
-        return _Matrix(codes, scales, bias, None, rows, columns, 0, _EIGHT_BITS)
-    together, group = matrix.rows_together, matrix.group
-    if together <= 0 or together % NATIVE_ROWS or group <= 0 or group % GROUP or columns % group:
+        return _Matrix(codes, scales, bias, None, rows, columns, _EIGHT_BITS)
+    group = matrix.group
+    if group <= 0 or group % GROUP or columns % group:
         raise CannotRunWhole
-    packs = -(-rows // together)
-    codes = _address(matrix.codes, (packs, columns, together // 2), torch.uint8, held)
+    packs = -(-rows // PACKED_ROWS)
+    codes = _address(matrix.codes, (packs, columns, PACKED_ROWS // 2), torch.uint8, held)
     are_floats = matrix.levels.dtype is torch.int32
     kind = torch.int32 if are_floats else dtype
-    levels = _address(matrix.levels, (columns // group, packs * together, 2), kind, held)
+    levels = _address(matrix.levels, (columns // group, packs * PACKED_ROWS, 2), kind, held)
     order = None if matrix.order is None else _order_of(matrix.order, columns, held)
-    return _Matrix(codes, levels, bias, order, rows, columns, together // 2, _FOUR_BITS, group, are_floats)
+    return _Matrix(codes, levels, bias, order, rows, columns, _FOUR_BITS, group, are_floats)
 
 
 def _order_of(order: Tensor, columns: int, held: list[tuple[Tensor, int]]) -> int:

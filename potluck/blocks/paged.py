@@ -25,10 +25,11 @@ from potluck.protocol.blocks import Span
 class PagedView:
     """What a layer's attention receives in place of keys and values.
 
-    Shapes: held [kv_heads, capacity, dim] of the layer, including the new tokens.
+    Shapes: held [kv_heads, capacity, dim] of the layer; slots [tokens], where the new tokens' keys and values belong.
     """
 
     held: Held
+    slots: Tensor
     paged: PagedRows
 
     def attend(self, query: Tensor, scale: float, soft_cap: float | None = None, sinks: Tensor | None = None) -> Tensor:
@@ -46,14 +47,19 @@ class PagedCache:
         self._memory = memory
         self._tensors = tensors
 
+    def view(self, layer_idx: int) -> PagedView:
+        """Return what a layer attends to, before anything of the new tokens is there."""
+        group, place = self._memory.homes[layer_idx]
+        held = tuple(tensor[place] for tensor in self._memory.arena_of(group).tensors)
+        return PagedView(held, self._tensors.slots[group], self._tensors.paged[group])
+
     def update(self, key: Tensor, value: Tensor, layer_idx: int, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Store new keys and values. Shapes: key [1, kv_heads, tokens, key_dim], value [.., value_dim]."""
-        group, place = self._memory.homes[layer_idx]
-        arena = self._memory.arena_of(group)
-        held = tuple(tensor[place] for tensor in arena.tensors)
-        for tensor, new in zip(held, arena.held(key, value), strict=True):
-            tensor.index_copy_(1, self._tensors.slots[group], new[0])
-        view = PagedView(held, self._tensors.paged[group])
+        from potluck.blocks.block_kernels import rotate_and_keep  # triton may be missing
+
+        view = self.view(layer_idx)
+        keys, values = (part[0].transpose(0, 1) for part in (key, value))
+        rotate_and_keep(keys[:, :0], keys, values, view.held, view.slots)
         return view, view
 
 
@@ -72,7 +78,7 @@ def step_tensors(memory: KvMemory, rows: Sequence[PlannedRow], blocks: Span, dev
 
 
 def multiply_quantised(layers: nn.ModuleList, kernel: Kernel | None) -> None:
-    """Multiply few tokens by the layers' quantised matrices as they are held, with this kernel; None: without one."""
+    """Multiply by the layers' quantised matrices with this kernel, or None: without one."""
     for module in layers.modules():
         if isinstance(module, QuantizedLinear):
             module.kernel = kernel

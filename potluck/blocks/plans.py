@@ -44,7 +44,7 @@ class PlannedRow:
 
 @dataclass(frozen=True, slots=True)
 class GraphStep:
-    """The CUDA graph of a decode step: the rows that it is padded to, and whether it is recorded first."""
+    """The CUDA graph of a small step: the tokens that it is padded to, and whether it is recorded first."""
 
     bucket: int
     is_new: bool
@@ -66,9 +66,9 @@ class StepPlan:
     def num_tokens(self) -> int:
         return sum(row.tokens for row in self.rows)
 
-    def is_decode(self, span: Span) -> bool:
-        """Return whether every row has one token for the whole span and no adapter."""
-        return all(row.tokens == 1 and row.span == span and row.adapter is None for row in self.rows)
+    def is_alike(self, span: Span) -> bool:
+        """Return whether every row goes through the whole span, without an adapter."""
+        return all(row.span == span and row.adapter is None for row in self.rows)
 
     def parts(self) -> list[tuple[Span, list[int]]]:
         """Return consecutive ranges of blocks, each with the rows that pass through it."""

@@ -126,7 +126,7 @@ class RaggedRunner:
         from potluck.blocks import block_kernels, experts, grouped  # triton may be missing
 
         self.has_kernels = True
-        multiply_quantised(self.layers, grouped.dense_product)
+        multiply_quantised(self.layers, grouped.multiply)
         if weights.stream is None:
             self._called = fused_layers(self.layers, block_kernels, experts.add_experts)
         if weights.is_resident:  # with experts in RAM, the host takes part
@@ -173,7 +173,7 @@ class RaggedRunner:
 
     def decided(self, plan: StepPlan, memory: KvMemory, *, has_prompts: bool) -> StepPlan:
         """Return the plan with the decision whether it runs as a CUDA graph. Nothing changes."""
-        if self._graphs is None or has_prompts or not plan.is_decode(self.layout.span):
+        if self._graphs is None or has_prompts or not plan.is_alike(self.layout.span):
             return plan
         return replace(plan, graph=self._graphs.decide(plan, memory))
 
@@ -275,9 +275,8 @@ class RaggedRunner:
 
 def _whole_step(plan: StepPlan) -> Span | None:
     """Return the blocks of a step of very few tokens that all go through the same blocks without adapters."""
-    first = plan.rows[0]
-    is_alike = all(row.span == first.span and row.adapter is None for row in plan.rows)
-    return first.span if is_alike and plan.num_tokens <= MOST_TOKENS else None
+    blocks = plan.rows[0].span
+    return blocks if plan.is_alike(blocks) and plan.num_tokens <= MOST_TOKENS else None
 
 
 def _adapters_of(rows: Sequence[PlannedRow]) -> Iterator[tuple[slice, str | None]]:

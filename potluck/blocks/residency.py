@@ -112,6 +112,11 @@ class Placement:
         return sum(home.ram_experts for home in self.homes)
 
     @property
+    def hot_bytes(self) -> int:
+        """Bytes of copies of these experts on the device, once all are made."""
+        return sum(home.hot_bytes for home in self.homes)
+
+    @property
     def ram_bytes(self) -> int:
         """The most that weights take in RAM: experts, and copies for the device."""
         return self.ram_experts + sum(home.size - home.ram_experts for home in self.homes if home.is_in_ram)
@@ -128,10 +133,9 @@ class Placement:
     def __str__(self) -> str:
         split = ""
         if self.split:
-            hot = sum(home.hot_bytes for home in self.split)
             split = (
                 f"; {len(self.split)} compute their experts in RAM, {self.ram_experts / 1e6:.0f} MB, and the device "
-                f"has copies of the most used, {hot / 1e6:.0f} MB"
+                f"has copies of the most used, {self.hot_bytes / 1e6:.0f} MB"
             )
         if not self.streamed:
             return f"all {len(self.homes)} blocks stay on the device, {self.resident_bytes / 1e6:.0f} MB{split}"

@@ -291,21 +291,20 @@ def load_span(
         sizes = [BlockSize(part_nbytes(layer)) for layer in layers]
     weights = SpanWeights(layers, sizes, first_block=span.start, device=torch.device(device), room=room)
     digests = []
-    is_for_cpu = torch.device(device).type == "cpu"
     for index, block in enumerate(names):
         read = reader.read(block)
         digests.append(digest_tensors(read))
         tensors = {rest: read[name] for name, rest in block.items()}
         if quantization == "int4" and isinstance(stored, Packing):
             merged = _merged(filler, stored, tensors, f"{stack_name}.{index}.")
-            held = hold_packed(layers[index], tensors, stored, dtype, merged, is_for_cpu=is_for_cpu)
+            held = hold_packed(layers[index], tensors, stored, dtype, merged)
             tensors = stored.others(tensors, held)
             filler.missing.difference_update(f"{stack_name}.{index}.{name}" for name in held.values())
         filler.fill({f"{stack_name}.{index}.{rest}": tensor for rest, tensor in tensors.items()})
         if ranks is not None:
             keep_local(layers[index])
-        quantize_block(layers[index], quantization, is_for_cpu=is_for_cpu)
-        if is_for_cpu and ranks is None:
+        quantize_block(layers[index], quantization)
+        if torch.device(device).type == "cpu" and ranks is None:
             multiply_natively(layers[index])
         filler.check(f"{stack_name}.{index}.")
         weights.take(index, digests[index], read)

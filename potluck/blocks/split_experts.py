@@ -123,6 +123,12 @@ class SplitExperts:
         for parameter in self._hot_parameters:
             parameter.data = torch.empty(0, dtype=parameter.dtype)
 
+    def drop(self) -> None:
+        """Return what the experts take in RAM, too. Nothing can compute any more."""
+        self._held = []
+        for parameter in self._experts.parameters():
+            parameter.data = torch.empty(0, dtype=parameter.dtype)
+
     def _streamed(self, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
         """Compute all experts on the device, the most used ones last, whose copies stay."""
         uses, output = self._uses, torch.zeros_like(hidden)

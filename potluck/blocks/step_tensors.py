@@ -2,7 +2,8 @@
 
 All numbers of a step lie in one piece of memory. Those whose count follows from the number of rows and tokens come
 first; the page tables, which grow with the rows, come last. So the same memory can be rewritten for a later step of the
-same shape, as a CUDA graph requires, and only the used part is copied.
+same shape, as a CUDA graph requires, and only the used part is copied. Memory for single tokens also takes rows of
+several tokens: to the kernels, each of them is a row of its own with the same page table.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ class StepMemory:
         self.tensors = self._view()
 
     def write(self, rows: Sequence[PlannedRow]) -> None:
-        """Write the numbers of rows that have the tokens of `tokens_a_row`, and send them to the device."""
+        """Write the numbers of rows that have the tokens of `tokens_a_row`, and send them to the device.
+
+        If these are all 1, the rows may have other tokens, of the same sum.
+        """
         if self._copied is not None:
             self._copied.synchronize()  # the previous step's copy reads the same memory
         numbers = self._numbers
@@ -99,12 +103,15 @@ class StepMemory:
         tables, used = numbers[self._fixed :], 0
         for group in self._windows:
             slots, at = numbers[at : at + self._num_tokens], at + self._aligned_tokens
-            heads, at = numbers[at : at + 4 * self._num_rows], at + 4 * self._num_rows
-            start = 0
-            for index, row in enumerate(rows):
+            heads, at = numbers[at : at + 4 * self._num_rows].reshape(-1, 4), at + 4 * self._num_rows
+            start = index = 0
+            for row in rows:
                 first_page, runs = row.tables[group]
-                length = 0 if row.is_filler else row.position + row.tokens
-                heads[4 * index : 4 * index + 4] = (start, row.tokens, length, used - first_page)
+                together = 1 if self._tile_tokens == DECODE_TILE_TOKENS else row.tokens
+                for first in range(0, row.tokens, together):
+                    length = 0 if row.is_filler else row.position + first + together
+                    heads[index] = (start + first, together, length, used - first_page)
+                    index += 1
                 table, used = tables[used : used + pages_in(runs)], used + pages_in(runs)
                 table[:] = [page for start, count in runs for page in range(start, start + count)]
                 _write_slots(slots[start : start + row.tokens], table, row.position - first_page * PAGE_TOKENS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -166,6 +167,14 @@ class SpanWeights:
             split.free()
         for kept in self._kept:
             kept.forget(self._device)
+        if not self.is_restorable:
+            self.drop()
+
+    def drop(self) -> None:
+        """Return what stays in RAM for `restore`, too, so that the blocks can be loaded anew. `free` comes first."""
+        for split in self._split:
+            split.drop()
+        self._kept = [replace(kept, arena=None, parts=None) for kept in self._kept]
 
     def restore(self) -> None:
         """Take the weights again; they must be restorable.

@@ -133,6 +133,10 @@
         <translation>{size} je Schritt nachgeladen</translation>
     </message>
     <message>
+        <source>{size} of experts in RAM</source>
+        <translation>{size} an Experten im RAM</translation>
+    </message>
+    <message>
         <source>Potluck needs attention</source>
         <translation>Potluck braucht dich</translation>
     </message>

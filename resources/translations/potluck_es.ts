@@ -133,6 +133,10 @@
         <translation>{size} cargados en cada paso</translation>
     </message>
     <message>
+        <source>{size} of experts in RAM</source>
+        <translation>{size} de expertos en la RAM</translation>
+    </message>
+    <message>
         <source>Potluck needs attention</source>
         <translation>Potluck necesita tu atención</translation>
     </message>

@@ -78,10 +78,10 @@ def _interpreted_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("potluck.blocks.trial.why_no_kernels", lambda device: None)
         monkeypatch.setattr("potluck.blocks.span.multiply_natively", lambda block: None)
         monkeypatch.setattr("potluck.blocks.formats._is_for_kernel", lambda *arguments: False)
-        _interpret_bfloat16(monkeypatch)
+        interpret_bfloat16(monkeypatch)
 
 
-def _interpret_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+def interpret_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compute with bfloat16 as a GPU does.
 
     Triton's interpreter 3.6 and 3.7 holds it as integers, which it multiplies as such, and cuts numbers off instead of

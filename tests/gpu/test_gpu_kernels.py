@@ -11,6 +11,7 @@ import transformers as hf
 from helpers.packed_files import Layout
 from torch import Tensor, nn
 from transformers.models.gpt_oss.modeling_gpt_oss import GptOssTopKRouter
+from transformers.models.llama.modeling_llama import LlamaRMSNorm
 from transformers.models.mixtral.modeling_mixtral import MixtralTopKRouter
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeTopKRouter
 
@@ -20,10 +21,16 @@ if not (torch.cuda.is_available() or IS_INTERPRETED):
     pytest.skip("needs a GPU, or TRITON_INTERPRET=1", allow_module_level=True)
 
 from potluck.blocks.arenas import decoded, encoded  # noqa: E402 (triton may be missing)
-from potluck.blocks.block_kernels import joined_weight, project  # noqa: E402
+from potluck.blocks.block_kernels import (  # noqa: E402
+    Rotation,
+    add_product,
+    joined_weight,
+    project,
+    rotate_and_keep,
+)
 from potluck.blocks.experts import choose, group_by_expert, sum_of_choices  # noqa: E402
-from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts  # noqa: E402
-from potluck.blocks.grouped import dense_product, held_as, product  # noqa: E402
+from potluck.blocks.formats import Int4Matrix, Int8Matrix, Matrix, QuantizedExperts, QuantizedLinear  # noqa: E402
+from potluck.blocks.grouped import held_as, multiply, product, restored, tile_of  # noqa: E402
 from potluck.blocks.paged_attention import paged_attention  # noqa: E402
 from potluck.blocks.pages import PAGE_TOKENS  # noqa: E402
 from potluck.blocks.plans import PlannedRow  # noqa: E402
@@ -150,6 +157,48 @@ def test_a_row_that_only_fills_a_bucket_gets_zeros_and_changes_no_other() -> Non
     torch.testing.assert_close(output[:2], alone, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("is_interleaved", [False, True], ids=["halves", "neighbours"])
+@pytest.mark.parametrize(
+    ("dims", "rotated", "has_norms"), [((64, 64), 64, True), ((48, 31), 32, True), ((80, 80), 0, False)]
+)
+def test_heads_are_normalised_rotated_and_kept_in_any_form(
+    dims: tuple[int, int], rotated: int, has_norms: bool, is_interleaved: bool, dtype: torch.dtype
+) -> None:
+    torch.manual_seed(0)
+    (dim, value_dim), tokens, heads, kv_heads = dims, 3, 4, 2
+    packed = torch.randn(tokens, (heads + kv_heads) * dim + kv_heads * value_dim).to(DEVICE, dtype)
+    sizes = [heads * dim, kv_heads * dim, kv_heads * value_dim]
+    query, key, value = (
+        part.view(tokens, -1, size) for part, size in zip(packed.split(sizes, -1), (dim, *dims), strict=True)
+    )
+    angles = torch.randn(tokens, rotated // 2, device=DEVICE)
+    cosines, sines = angles.cos().to(dtype), angles.sin().to(dtype)
+    norms = tuple(LlamaRMSNorm(dim).to(DEVICE, dtype) for _ in range(2)) if has_norms else None
+    for norm in norms or ():
+        nn.init.normal_(norm.weight)
+    form = {"rotation": Rotation(cosines, sines, rotated, is_interleaved) if rotated else None, "norms": norms}
+    slots = torch.tensor([37, 2, 9], device=DEVICE)
+    numbers = tuple(torch.zeros(kv_heads, 48, size, device=DEVICE, dtype=dtype) for size in dims)
+    codes = encoded(*numbers)
+
+    with torch.no_grad():
+        turned = rotate_and_keep(query, key, value, numbers, slots, **form)
+        rotate_and_keep(query, key, value, codes, slots, **form)
+
+        normed = (query, key) if norms is None else (norms[0](query), norms[1](key))
+        for part, found in zip(normed, (turned, numbers[0][:, slots].transpose(0, 1)), strict=True):
+            inner = part[..., :rotated].double()
+            first, second = (inner[..., ::2], inner[..., 1::2]) if is_interleaved else inner.chunk(2, dim=-1)
+            cosine, sine = cosines[:, None].double(), sines[:, None].double()
+            pairs = (first * cosine - second * sine, second * cosine + first * sine)
+            inner = torch.stack(pairs, -1).flatten(-2) if is_interleaved else torch.cat(pairs, -1)
+            wanted = torch.cat((inner, part[..., rotated:].double()), -1)
+            assert (found.double() - wanted).norm() / wanted.norm() < TOLERANCE[dtype]
+    assert torch.equal(numbers[1][:, slots].transpose(0, 1), value)
+    assert all(map(torch.equal, codes, encoded(*numbers)))  # also where nothing was written
+
+
 def linears_in_one_piece() -> list[nn.Linear]:
     memory = torch.randn(96, 32, device=DEVICE)
     linears = []
@@ -174,6 +223,19 @@ def test_matrices_elsewhere_with_a_bias_or_with_a_hook_are_multiplied_by_their_m
     hooked[0].register_forward_hook(lambda *call: None)
     for linears in (apart, biased, hooked, reordered[::-1]):
         assert joined_weight(linears) is None
+    for linear in (biased[2], hooked[0]):
+        assert not add_product(torch.zeros(1, 3, linear.out_features), torch.zeros(1, 3, 32), linear)
+
+
+def test_a_product_adds_to_the_sum_itself() -> None:
+    linear, x, total = (
+        linears_in_one_piece()[0],
+        torch.randn(1, 3, 32, device=DEVICE),
+        torch.randn(1, 3, 64, device=DEVICE),
+    )
+    wanted = total + linear(x)
+    assert add_product(total, x, linear)
+    torch.testing.assert_close(total, wanted)
 
 
 @pytest.mark.parametrize("is_transposed", [False, True], ids=["rows", "transposed"])
@@ -186,16 +248,15 @@ def test_experts_as_one_product_are_each_tokens_own(form: str, is_transposed: bo
     held: Any = whole.to(DEVICE)
     if form != "numbers":
         flat = whole.view(-1, columns)
-        matrix = Int8Matrix(flat) if form == "int8" else Int4Matrix(flat, 64)
+        matrix = Int8Matrix(flat) if form == "int8" else Int4Matrix(flat)
         held = QuantizedExperts(matrix.to(DEVICE), rows)
     chosen = torch.tensor([4, 0, 0, 2, 2, *[1] * 18, 4, 0, 2, 4], device=DEVICE)
     inner, outer = (rows, columns) if is_transposed else (columns, rows)
     x, bias = torch.randn(len(chosen), inner, device=DEVICE, dtype=dtype), torch.randn(5, outer, device=DEVICE)
     weights = torch.rand(len(chosen), device=DEVICE)
 
-    output = product(
-        x, held_as(held, is_transposed=is_transposed), group_by_expert(chosen, 5, 16), bias, weights=weights
-    )
+    by_expert = held_as(held, bias, is_transposed=is_transposed)
+    output = product(x, [by_expert], group_by_expert(chosen, 5, tile_of(len(chosen), 5)), weights=weights)
 
     matrices = [held[expert] if is_transposed else held[expert].T for expert in range(5)]
     own = [(token @ matrices[expert] + bias[expert]) for token, expert in zip(x, chosen.tolist(), strict=True)]
@@ -246,16 +307,30 @@ def test_what_experts_made_is_summed_and_rounded_before_the_residual_is_added(dt
 def test_choices_of_other_ranks_experts_give_zeros() -> None:
     held = held_as(torch.ones(2, 64, 32, device=DEVICE), is_transposed=False)
     chosen = torch.tensor([1, 2, 0], device=DEVICE)
-    output = product(torch.ones(3, 32, device=DEVICE), held, group_by_expert(chosen, 2, 16), is_partial=True)
+    output = product(torch.ones(3, 32, device=DEVICE), [held], group_by_expert(chosen, 2, 16), is_partial=True)
     assert output[:, 0].tolist() == [32, 0, 32]
 
 
-def test_a_dense_int4_matrix_whose_rows_fill_no_block_is_multiplied_as_held() -> None:
-    matrix = Int4Matrix(torch.randn(100, 64), 64).to(DEVICE)
-    x, bias = torch.randn(1, 3, 64, device=DEVICE), torch.randn(100, device=DEVICE)
-    output = dense_product(x, matrix, bias)
-    assert output is not None
-    torch.testing.assert_close(output, x @ matrix.rows(0, 100).T + bias, rtol=1e-4, atol=1e-4)
+def linear_of(matrix: Matrix, *, has_bias: bool = False) -> QuantizedLinear:
+    bias = nn.Parameter(torch.randn(matrix.num_rows)) if has_bias else None
+    return QuantizedLinear(matrix, bias, matrix.codes.shape[1], matrix.num_rows).to(DEVICE)
+
+
+@pytest.mark.parametrize("tokens", [3, 20, 150])
+@pytest.mark.parametrize(("columns", "rows"), [(96, [100]), (1056, [64, 128, 64]), (1056, [128, 64]), (64, [100, 64])])
+@pytest.mark.parametrize("form", ["int8", "int4"])
+def test_dense_matrices_are_multiplied_as_held_one_or_several(
+    form: str, columns: int, rows: list[int], tokens: int
+) -> None:
+    """Also where programs share the depth, which counts what is left of it by rounds, twice in turn."""
+    torch.manual_seed(0)
+    make = Int8Matrix if form == "int8" else Int4Matrix
+    linears = [linear_of(make(torch.randn(count, columns)), has_bias=True) for count in rows]
+    for x in torch.randn(2, 1, tokens, columns, device=DEVICE):
+        outputs = multiply(x, linears)
+        for output, linear in zip(outputs, linears, strict=True):
+            wanted = x @ linear.matrix.rows(0, linear.out_features).T + linear.bias
+            torch.testing.assert_close(output, wanted, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("layout", [Layout(group=64, acts_in_order=True), Layout("awq", group=96)], ids=["gptq", "awq"])
@@ -264,7 +339,8 @@ def test_a_checkpoints_own_codes_are_multiplied_as_held(layout: Layout) -> None:
     packing = Packing.of(layout.config)
     assert packing is not None
     packed = packing.matrix("a", {f"a.{part}": each for part, each in tensors.items()})
-    matrix, x = Int4Matrix(packed, 64, torch.float32).to(DEVICE), torch.randn(1, 3, 192, device=DEVICE)
-    output = dense_product(x, matrix, None)
-    assert output is not None
-    torch.testing.assert_close(output, x @ packed.numbers(torch.float32).to(DEVICE).T, rtol=1e-4, atol=1e-4)
+    matrix, x = Int4Matrix(packed, dtype=torch.float32).to(DEVICE), torch.randn(1, 3, 192, device=DEVICE)
+    (output,) = multiply(x, [linear_of(matrix)])
+    numbers = packed.numbers(torch.float32).to(DEVICE)
+    torch.testing.assert_close(output, x @ numbers.T, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(restored(matrix), numbers)

@@ -13,8 +13,9 @@ import torch
 from helpers.golden import CHECKPOINT
 from helpers.launches import launch_of
 from helpers.streamers import At
-from helpers.tiny_models import save_llama
+from helpers.tiny_models import save_llama, save_random
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
+from potluck_engine import fitting
 from potluck_engine.server import Engine
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
@@ -76,6 +77,37 @@ def test_a_generation_through_the_only_server_goes_on_when_it_comes_back_from_a_
             assert torch.equal(tokens, local.generate(PROMPT, **GREEDY))
             assert [hop.replayed_tokens for hop in route.hops] == [0, 7 + 10]
             assert [hop.replayed_tokens for hop in route.replaced] == [0, 7 + 5]
+
+
+def test_a_session_through_experts_in_ram_decodes_the_model_s_tokens_also_after_a_game(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine offers all blocks; the processor stands for a device with memory of its own that holds four whole."""
+    monkeypatch.setattr(fitting, "takes_experts", lambda device, dtype: True)
+    folder = save_random("qwen3_moe", tmp_path / "model")
+    local = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    prompt = PROMPT % local.config.vocab_size
+    with LocalSwarm(folder, []) as swarm:
+        config = launch_of(
+            folder,
+            tmp_path,
+            swarm.membership.for_client(),
+            listen=("/ip4/127.0.0.1/tcp/0",),
+            limits=ServingLimits(cache_tokens=64),
+            max_memory="cpu=760KiB",
+        )
+        with served_here(config) as (engine, loop):
+
+            async def step_aside() -> None:
+                await engine.offload()
+                await engine.restore()
+
+            placement = engine.service.blocks.whole.weights.placement
+            assert (len(placement.homes), len(placement.split), placement.num_streamed) == (6, 2, 0)  # four are dense
+            aside = At((5,), lambda: asyncio.run_coroutine_threadsafe(step_aside(), loop).result(60))
+            with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=swarm.membership) as model:
+                tokens = model.generate(prompt, streamer=aside, **GREEDY)
+            assert torch.equal(tokens, local.generate(prompt, **GREEDY))
 
 
 def own_bytes(pid: int) -> int:

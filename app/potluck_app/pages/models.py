@@ -174,7 +174,9 @@ def _described(served: Served) -> list[str]:
     if served.device_bytes:
         stay = tr("{size} of weights in device memory").format(size=numbers.size(served.device_bytes))
         flow = tr("{size} loaded for each step").format(size=numbers.size(served.streamed_bytes))
-        lines.append(f"{stay}, {flow}" if served.streamed_blocks else stay)
+        experts = tr("{size} of experts in RAM").format(size=numbers.size(served.ram_bytes))
+        shown = (stay, *((experts,) if served.ram_bytes else ()), *((flow,) if served.streamed_blocks else ()))
+        lines.append(", ".join(shown))
     return lines
 
 

@@ -32,6 +32,7 @@ class Served(Struct, frozen=True):
     streamed_blocks: int = 0  # fetched from RAM or disk in each pass
     device_bytes: int = 0  # of weights on the device
     streamed_bytes: int = 0  # of weights in one pass from RAM or disk
+    ram_bytes: int = 0  # of experts that are in RAM and computed there
     loading: Progress | None = None  # None: nothing is being loaded
 
 

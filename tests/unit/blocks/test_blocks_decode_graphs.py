@@ -1,4 +1,4 @@
-"""Buckets of decode steps: what a recording reads at each step, and when it is dropped. Nothing is captured here."""
+"""Buckets of small steps: what a recording reads at each step, and when it is dropped. Nothing is captured here."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -48,8 +48,8 @@ def new_memory(num_tokens: int = 256) -> KvMemory:
     return KvMemory(KvLayout(Span(0, 1), layers, torch.float32, CPU), num_tokens)
 
 
-def row(position: int, page: int) -> PlannedRow:
-    return PlannedRow(Span(0, 1), position, 1, {0: (0, ((page, 1),))})
+def row(position: int, page: int, tokens: int = 1) -> PlannedRow:
+    return PlannedRow(Span(0, 1), position, tokens, {0: (0, ((page, 1),))})
 
 
 def hidden(*values: float) -> Tensor:
@@ -76,6 +76,23 @@ def test_each_step_reads_its_own_numbers_from_what_was_recorded_once() -> None:
     assert second.tolist() == [[4, 4, 5, 5], [5, 8, 9, 6], [6, 1, 2, 9]]
 
 
+def test_each_token_of_a_draft_or_a_short_prefill_is_a_row_that_sees_the_tokens_before_it() -> None:
+    recorder, memory = FakeRecorder(), new_memory()
+    graphs = DecodeGraphs(blocks, CPU, recorder.record)
+
+    decode = run(graphs, [row(3, page=5)] * 5, hidden(1.0, 2.0, 3.0, 4.0, 5.0), memory)
+    mixed = run(graphs, [row(7, page=6, tokens=3), row(3, page=5)], hidden(1.0, 2.0, 3.0, 4.0), memory)
+    longer = run(graphs, [row(3, page=5), row(0, page=9, tokens=5)], hidden(*[1.0] * 6), memory)
+
+    assert recorder.recorded == [8, 4]
+    assert decode is not None
+    assert mixed is not None
+    assert mixed.tolist() == [[1, 7, 8, 6], [2, 8, 9, 6], [3, 9, 10, 6], [4, 3, 4, 5]]
+    assert longer is not None
+    assert longer.tolist() == [[1, 3, 4, 5], *([1, position, position + 1, 9] for position in range(5))]
+    assert run(graphs, [row(0, page=9, tokens=65)], hidden(*[1.0] * 65), memory) is None
+
+
 def test_each_bucket_is_recorded_when_it_is_first_needed() -> None:
     recorder, memory = FakeRecorder(), new_memory()
     graphs = DecodeGraphs(blocks, CPU, recorder.record)
@@ -90,7 +107,7 @@ def test_a_graph_that_cannot_be_recorded_is_said_once(caplog: pytest.LogCaptureF
         for _ in range(2):
             assert run(graphs, [row(0, page=2)], hidden(1.0), new_memory()) is None
     assert [record.getMessage() for record in caplog.records] == [
-        "decode steps run without CUDA graphs: operation not permitted when stream is capturing"
+        "steps run without CUDA graphs: operation not permitted when stream is capturing"
     ]
     assert graphs.has_failed
 

@@ -20,8 +20,7 @@ from potluck.protocol.blocks import Span
 MIDDLE = Span(1, 4)
 MATRICES: dict[str, tuple[Callable[[Tensor], Any], float]] = {  # and the error that normal weights get
     "int8": (Int8Matrix, 0.01),
-    "int4": (lambda weight: Int4Matrix(weight, 64), 0.1),
-    "int4, other rows": (lambda weight: Int4Matrix(weight, 32), 0.1),
+    "int4": (Int4Matrix, 0.1),
 }
 
 

@@ -44,36 +44,32 @@ def packed(kind: str, rows: int = ROWS) -> PackedMatrix:
 
 
 @pytest.mark.parametrize("kind", LAYOUTS)
-@pytest.mark.parametrize("together", [32, 64])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_a_held_matrix_has_the_checkpoints_numbers_to_the_last_bit(
-    kind: str, together: int, dtype: torch.dtype
-) -> None:
+def test_a_held_matrix_has_the_checkpoints_numbers_to_the_last_bit(kind: str, dtype: torch.dtype) -> None:
     matrix = packed(kind)
-    held = Int4Matrix(matrix, together, dtype)
+    held = Int4Matrix(matrix, dtype=dtype)
     assert torch.equal(held.rows(0, ROWS), matrix.numbers(dtype))
     assert torch.equal(held.rows(64, ROWS), matrix.numbers(dtype)[64:])
 
 
 @pytest.mark.parametrize("kind", LAYOUTS)
 @pytest.mark.parametrize(
-    ("tokens", "together", "way"),
-    [(1, 32, "AVX-512"), (2, 64, "AVX2"), (3, 32, "PyTorch"), (5, 32, "AVX2"), (200, 64, "AVX-512")],
+    ("tokens", "way"), [(1, "AVX-512"), (2, "AVX2"), (3, "PyTorch"), (5, "AVX2"), (200, "AVX-512")]
 )
 def test_every_way_of_multiplying_gives_the_product_with_the_checkpoints_numbers(
-    kind: str, tokens: int, together: int, way: str, kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch
+    kind: str, tokens: int, way: str, kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if way == "PyTorch":
         monkeypatch.setattr(formats, "native_kernels", lambda: None)
     monkeypatch.setattr(kernels, "is_wide", kernels.is_wide and way == "AVX-512")
     matrix, x = packed(kind), random(tokens, COLUMNS, dtype=torch.bfloat16)
-    found = Int4Matrix(matrix, together, torch.bfloat16).product(x)
+    found = Int4Matrix(matrix, dtype=torch.bfloat16).product(x)
     assert error(found, functional.linear(x.float(), matrix.numbers(torch.float32))) < 1e-2
 
 
 def test_gradients_flow_through_columns_in_another_order() -> None:
     matrix = packed("gptq, act-order")
-    layer = QuantizedLinear(Int4Matrix(matrix, 64, torch.float32), None, COLUMNS, ROWS)
+    layer = QuantizedLinear(Int4Matrix(matrix, dtype=torch.float32), None, COLUMNS, ROWS)
     x, grad = random(3, COLUMNS).requires_grad_(), random(3, ROWS)
     (found,) = torch.autograd.grad(layer(x), x, grad)
     torch.testing.assert_close(found, grad @ matrix.numbers(torch.float32))

@@ -52,6 +52,23 @@ def test_a_table_whose_first_pages_are_gone_is_found_by_the_page_it_begins_with(
     assert whole.tables.tolist() == [7, 8, 20, 21, 22, 23, 24, 25, 26]
 
 
+def test_memory_of_single_tokens_takes_a_row_of_several_which_share_its_table() -> None:
+    rows = [
+        row(position=100, tokens=1, tables={0: (5, ((7, 2),))}),
+        row(position=31, tokens=3, tables={0: (1, ((20, 2),))}),
+    ]
+    memory = StepMemory([1] * 4, {0: 8}, num_pages=num_pages_of(rows), device=CPU)
+
+    memory.write(rows)
+
+    paged = memory.tensors.paged[0]
+    assert memory.tensors.positions.tolist() == [[100, 31, 32, 33]]
+    assert memory.tensors.slots[0].tolist() == [8 * 16 + 4, 20 * 16 + 15, 21 * 16, 21 * 16 + 1]
+    assert paged.tables.tolist() == [7, 8, 20, 21]
+    assert (paged.tile_tokens, paged.tiles.tolist()) == (1, [[token, 0] for token in range(4)])
+    assert paged.rows.tolist() == [[0, 1, 101, -5], [1, 1, 32, 1], [2, 1, 33, 1], [3, 1, 34, 1]]
+
+
 def test_the_same_memory_is_written_again_for_the_next_step() -> None:
     rows = [row(position=15, tokens=1, tables={0: (0, ((5, 2),))})]
     memory = memory_for(rows, {0: None})
@@ -83,8 +100,8 @@ def test_prefill_is_cut_into_tiles_and_decode_takes_one_a_row() -> None:
     assert memory.tensors.paged[0].tiles.tolist() == [[0, 0], [1, 0], [2, 0]]
 
 
-def test_rows_go_into_the_smallest_bucket_that_holds_them() -> None:
-    assert [bucket_of(rows) for rows in (1, 2, 3, 17, MAX_BUCKET)] == [1, 2, 4, 32, MAX_BUCKET]
+def test_tokens_go_into_the_smallest_bucket_that_holds_them() -> None:
+    assert [bucket_of(tokens) for tokens in (1, 2, 3, 17, MAX_BUCKET)] == [1, 2, 4, 32, MAX_BUCKET]
     assert bucket_of(MAX_BUCKET + 1) is None
 
 

@@ -14,7 +14,7 @@ from potluck.protocol.swarm import new_swarm
 from potluck.routing.route import NoRouteError
 
 Capture = pytest.CaptureFixture[str]
-HERE = HereEstimate("cpu", 40 << 30, 10 << 30, 0, 30 << 30, 1e10, 3e9, 1e9, True, 32.0, 0.031)
+HERE = HereEstimate("cpu", 40 << 30, 4 << 30, 0, 30 << 30, 6 << 30, 0.0625, 1e10, 3e9, 1e9, 5e9, True, 32.0, 0.031)
 SWARM = SwarmEstimate((EstimatedHop("12D3a", "anna", "0:4", 0.015, 0.001, 0.2),), 0.03, 0.001, 0.2, 0.231, 4.33)
 FOUND = Estimate("big-model", "friends", 1, HERE, SWARM, 138.5, 31_800.0, "swarm")
 
@@ -67,6 +67,6 @@ def test_people_read_what_to_use_and_where_both_cost_the_same(
     text = capsys.readouterr().out
     assert "The swarm is 138.5 times as fast." in text
     assert "round trips of 31800 ms" in text
-    assert "read from disk for each token" in text
+    assert "4.3 GB kept on cpu, 6.4 GB of experts in RAM, 6% of them computed for each step, 32.2 GB read" in text
     assert main(["estimate", "big-model", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["use"] == "swarm"

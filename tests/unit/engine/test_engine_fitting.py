@@ -1,8 +1,10 @@
 """What an engine serves when nobody said."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 import transformers as hf
 from helpers.engine_peers import CHECKPOINT, SWARM
 from helpers.launches import changed, launch_of
@@ -11,7 +13,8 @@ from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine import fitting
 from potluck_engine.fitting import alone, cache_tokens, choose_dtype, num_blocks_that_fit, resolved_limits
 
-from potluck.blocks.residency import Room, place
+from potluck.blocks.accelerators import DeviceMemory
+from potluck.blocks.residency import BlockSize, Room, place
 from potluck.blocks.span import BlockSpan
 from potluck.checkpoint.output_head import load_output_head
 from potluck.checkpoint.source import Checkpoint, open_checkpoint
@@ -238,7 +241,84 @@ def test_what_sessions_were_promised_is_not_for_weights(tmp_path: Path) -> None:
 
 def test_a_machine_short_of_memory_streams_instead_of_refusing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "memory_limit_bytes", lambda device, percent: 10 * percent)
-    assert place([1 << 20] * 4, room_for_weights(tmp_path)).num_streamed == 4
+    sizes = [BlockSize(1 << 20)] * 4
+    assert place(sizes, room_for_weights(tmp_path)).num_streamed == 4
     limited = room_for_weights(tmp_path, max_memory="cpu=1000B")
     with pytest.raises(UsageError):
-        place([1 << 20] * 4, limited)
+        place(sizes, limited)
+
+
+@pytest.fixture(scope="module")
+def mixture(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
+    """The shape of Qwen3-235B-A22B: a block of 1.56 GB in int4, of which 46 MB are no experts."""
+    folder = tmp_path_factory.mktemp("mixture")
+    sizes = {"hidden_size": 4096, "moe_intermediate_size": 1536, "num_hidden_layers": 94, "num_attention_heads": 64}
+    experts = {"num_experts": 128, "num_experts_per_tok": 8}
+    config = hf.Qwen3MoeConfig(**sizes, **experts, num_key_value_heads=4, head_dim=128, vocab_size=64)
+    config.save_pretrained(folder)
+    (folder / "model.safetensors").touch()
+    return open_checkpoint(str(folder))
+
+
+@pytest.fixture
+def gaming_pc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A card with 8 GB and 64 GB of RAM, most of both free; `mps` shares the RAM."""
+
+    def memory_of(device: torch.device) -> DeviceMemory:
+        card, ram = DeviceMemory(8 << 30, 7 << 30, 0, is_own=True), DeviceMemory(64 << 30, 60 << 30, 0, is_own=False)
+        return card if device.type == "cuda" else ram
+
+    monkeypatch.setattr(fitting, "memory_of", memory_of)
+    monkeypatch.setattr(fitting, "find_device", torch.device)
+    monkeypatch.setattr(fitting, "native_kernels", object)
+
+
+MIXED = changed(CONFIG, device="cuda:0", dtype="bfloat16", quantization="int4", limits=ServingLimits())
+
+
+@pytest.mark.usefixtures("gaming_pc")
+@pytest.mark.parametrize(
+    ("changes", "blocks", "before"),
+    [
+        ({}, 21, 2),
+        ({"quantization": "int8"}, 13, 1),
+        ({"memory_percent": 50}, 10, 1),
+        ({"max_memory": "cpu=10GB"}, 8, 2),  # six in RAM, and two on the card
+        ({"max_memory": "cuda:0=1GiB"}, 12, 1),  # as many rests and sessions as the card takes
+        ({"dtype": "float16"}, 2, 2),  # which the processor computes slowly
+        ({"devices": ("cuda:0", "cuda:1")}, 5, 5),
+        ({"device": "mps"}, 18, 18),
+        ({"device": "cpu"}, 18, 18),
+    ],
+)
+def test_a_card_beside_ram_of_its_own_serves_several_times_as_many_blocks_of_a_model_with_experts(
+    mixture: Checkpoint, changes: dict[str, Any], blocks: int, before: int, tmp_path: Path
+) -> None:
+    spec = changed(MIXED, **changes)
+    assert (num_blocks_that_fit(mixture, spec), num_blocks_that_fit(mixture, spec, with_ram=False)) == (blocks, before)
+    assert fitting.window(mixture, spec) == (blocks, blocks == before and not spec.serve.devices)
+    if not spec.serve.devices:
+        span = Span(0, blocks)
+        room = fitting.weight_room(mixture, span, spec, folder=tmp_path)
+        sizes = fitting._block_sizes(mixture, spec.serve.dtype, spec.serve.quantization)
+        placement = place(sizes[:blocks], room)
+        assert placement.num_streamed == 0
+        assert placement.device_bytes <= room.device_bytes
+        assert placement.ram_bytes <= room.ram_bytes
+        assert bool(placement.split) == (blocks > before)
+
+
+@pytest.mark.usefixtures("gaming_pc")
+def test_without_native_kernels_blocks_stream_as_before(mixture: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "native_kernels", lambda: None)
+    assert fitting.window(mixture, MIXED) == (2, True)
+
+
+@pytest.mark.usefixtures("gaming_pc")
+def test_a_machine_alone_computes_experts_in_ram_before_it_streams(mixture: Checkpoint, tmp_path: Path) -> None:
+    placement = alone(mixture, "cuda:0", "bfloat16", "int4", "cuda:0=7GiB,cpu=60GB", folder=tmp_path)
+    assert len(placement.split) == 60_000_000_000 // 1_509_949_440
+    assert alone(mixture, "cpu", "bfloat16", "int4", "", folder=tmp_path).split == []
+    found = fitting.mixture_of(mixture, "bfloat16", "int4")
+    assert (found.num_experts, found.num_chosen) == (128, 8)
+    assert found.num_bytes == 94 * 1_509_949_440

@@ -3,7 +3,8 @@
 import asyncio
 import threading
 import weakref
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock, Mock
@@ -14,11 +15,15 @@ from helpers.engine_peers import SWARM, local_steps, settle, until
 from helpers.lone_engine import INPUTS, SPAN, Machine
 from helpers.tiny_models import FAMILIES, save_config
 from potluck_control.engine_messages import Freed, Offline, Online
+from potluck_control.launch_spec import ServingLimits
+from potluck_engine import fitting
 from potluck_engine.kept_passes import PassKey
 from potluck_engine.live_span import grow
 from potluck_engine.loaded_blocks import LoadedBlocks
+from potluck_engine.memory_watch import MemoryWatch
 from potluck_engine.service import Service
 
+from potluck.blocks.span import BlockSpan
 from potluck.blocks.weights import SpanWeights
 from potluck.errors import CheckpointError
 from potluck.protocol.blocks import PersonId, Span
@@ -275,3 +280,72 @@ async def test_a_load_that_fails_in_the_middle_keeps_nothing_while_somebody_hand
     assert failed.value.__cause__ is not None
     assert taken
     assert not [each for each in taken if each() is not None]
+
+
+@pytest.fixture
+async def beside_ram(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Machine]:
+    """An engine with experts in RAM; the processor stands for a small device with memory of its own."""
+    monkeypatch.setattr(fitting, "takes_experts", lambda device, dtype: True)
+    config = FAMILIES["mixtral"]()
+    config.num_hidden_layers = SWARM.num_blocks
+    folder = save_config(config, tmp_path / "model")
+    made = Machine(tmp_path, checkpoint=folder, memory="cpu=200KiB", limits=ServingLimits(cache_tokens=64))
+    async with made.engine:
+        yield made
+
+
+def experts_of(machine: Machine) -> list[torch.nn.Parameter]:
+    named = machine.engine.service.blocks.whole.decoder.named_parameters()
+    return [parameter for name, parameter in named if ".experts." in name]
+
+
+async def test_experts_in_ram_stay_there_for_the_return_and_are_not_there_twice_when_loaded_anew(
+    beside_ram: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, loader = beside_ram.engine, beside_ram.engine.loader
+    await beside_ram.begin()
+    output, before = beside_ram.output, experts_of(beside_ram)
+    placement = engine.service.blocks.whole.weights.placement
+    assert len(placement.split) == len(SPAN)
+    assert "experts in RAM" in str(placement)
+    await engine.offload()
+    assert sum(parameter.nbytes for parameter in before) == placement.ram_experts
+    await engine.restore()
+    await beside_ram.begin("again")
+    assert torch.equal(beside_ram.output, output)
+    assert [id(each) for each in experts_of(beside_ram)] == [id(each) for each in before]
+    held, load = list[int](), loader.load
+
+    def loaded(span: Span) -> BlockSpan:
+        held.append(sum(parameter.nbytes for parameter in before))
+        return load(span)
+
+    monkeypatch.setattr(loader, "load", loaded)
+    async with engine._changing:
+        service = engine.service
+        await engine._give_up(service)
+        await engine._bring_back(service, loads=True)
+    await beside_ram.begin("anew")
+    assert torch.equal(beside_ram.output, output)
+    before = experts_of(beside_ram)
+    await engine._reload(SPAN, SPAN, 0.0)
+    assert held == [0, 0]
+
+
+async def test_experts_in_ram_that_no_return_could_use_are_given_back_at_once(beside_ram: Machine) -> None:
+    weights, before = beside_ram.engine.service.blocks.whole.weights, experts_of(beside_ram)
+    weights._kept = [replace(kept, arena=None, parts=None) for kept in weights._kept]  # as if it had been converted
+    await beside_ram.engine.offload()
+    assert sum(parameter.nbytes for parameter in before) == 0
+    await beside_ram.engine.restore()
+    await beside_ram.begin()
+
+
+async def test_a_flipped_bit_of_an_expert_in_ram_is_noticed(beside_ram: Machine) -> None:
+    service, expert = beside_ram.engine.service, experts_of(beside_ram)[0]
+    watch, module = MemoryWatch(beside_ram.engine.device), service.blocks.whole.decoder
+    num_looks = len(list(module.parameters())) + 1
+    assert [await watch.look(module) for _ in range(num_looks)] == [""] * num_looks
+    expert.data.view(-1).view(torch.uint8)[11] ^= 1
+    found = [await watch.look(module) for _ in range(num_looks)]
+    assert [".experts." in name for name in found if name] == [True]

@@ -11,13 +11,14 @@ from potluck_engine.offload_probe import probe
 from potluck_engine.token_cost import (
     HopCost,
     MachineRates,
+    Mixture,
     SwarmCost,
     break_even_round_trip_s,
     offloaded_step_s,
     swarm_step,
 )
 
-from potluck.blocks.residency import Placement, Room, place
+from potluck.blocks.residency import BlockSize, Placement, Room, place
 from potluck.errors import UsageError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.routing.route import Route, RouteHop
@@ -26,7 +27,7 @@ RATES = MachineRates(resident_bps=1000.0, ram_bps=100.0, disk_bps=10.0)
 
 
 def placed(device_bytes: int, ram_bytes: int) -> Placement:
-    return place([10] * 8, Room(device_bytes, ram_bytes, 0, Path("/nowhere")))
+    return place([BlockSize(10)] * 8, Room(device_bytes, ram_bytes, 0, Path("/nowhere")))
 
 
 @pytest.mark.parametrize(
@@ -45,6 +46,20 @@ def test_a_machine_alone_waits_for_what_it_fetches(placement: Placement, expecte
 def test_computing_hides_a_fetch_that_is_faster() -> None:
     slow = MachineRates(resident_bps=1.0, ram_bps=100.0, disk_bps=10.0)
     assert offloaded_step_s(placed(40, 0), slow) == pytest.approx(80.0)
+
+
+@pytest.mark.parametrize(("rows", "active"), [(1, 0.25), (2, 0.4375)])
+def test_experts_that_work_for_a_step_are_computed_where_they_are(rows: int, active: float) -> None:
+    """Of eight blocks of 10 bytes with 8 of experts, three quarters of which are in RAM alone."""
+    room = Room(8 * (2 + 2), 80, 0, Path("/nowhere"), takes_experts=True)
+    mixture, rates = Mixture(8 * 8, num_experts=4, num_chosen=1), replace(RATES, processor_bps=200.0)
+    split = place([BlockSize(10, 8)] * 8, room)
+    assert (split.ram_experts, split.hot_bytes) == (64, 16)
+    expected_s = (16 + 16 * active) / 1000 + 48 * active / 200
+    assert offloaded_step_s(split, rates, mixture, rows) == pytest.approx(expected_s)
+    assert offloaded_step_s(placed(80, 0), rates, mixture, rows) == pytest.approx((16 + 64 * active) / 1000)
+    assert mixture.rows_each(rows) == 1
+    assert mixture.rows_each(16) == 4
 
 
 def test_a_step_through_the_swarm_is_the_way_around_its_ring() -> None:
@@ -73,8 +88,8 @@ def test_the_break_even_point_makes_both_equal() -> None:
 def test_the_probe_runs_the_engine_and_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offload_probe, "_HIDDEN_SIZE", 128)
     monkeypatch.setattr(offload_probe, "_LEAST_S", 0.0)
-    found = probe(tmp_path, device="cpu", dtype=torch.float32, quantization="none", rows=2)
-    assert min(found.resident_bps, found.ram_bps, found.disk_bps) > 0
+    found = probe(tmp_path, device="cpu", dtype=torch.float32, quantization="none", rows=2, expert_rows=1)
+    assert min(found.resident_bps, found.ram_bps, found.disk_bps, found.processor_bps) > 0
     assert list(tmp_path.iterdir()) == []
 
 
