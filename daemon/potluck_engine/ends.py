@@ -80,6 +80,8 @@ class Ends:
         self._connections.add(task)
         try:
             await self._answer(reader, writer)
+        except asyncio.CancelledError:
+            return  # by `forget`; an error that is kept would keep the head
         finally:
             self._connections.discard(task)
             writer.close()

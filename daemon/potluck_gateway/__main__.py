@@ -8,7 +8,7 @@ import sys
 import threading
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from potluck_control.gateway_messages import GatewayChange, GatewayOpening, GatewayReport, GatewaySwarm, key_hash
 from potluck_control.record_work import record_work
@@ -26,6 +26,9 @@ from potluck.sentences import sentence, verbatim
 from potluck_gateway.answers.models import LoadedModel, Models
 from potluck_gateway.server import GatewayServer
 
+if TYPE_CHECKING:  # it imports torch
+    from potluck.client.near_head import NearHead
+
 _lock = threading.Lock()
 
 
@@ -34,7 +37,6 @@ def main() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    logging.getLogger("potluck.client.near_head").setLevel(logging.INFO)  # where the head runs, whenever that changes
     _tell(GatewayReport(step=sentence("Importing")))
     import potluck_gateway.answers.model  # noqa: F401 (takes seconds, in which the daemon may be waiting for the engine)
 
@@ -65,6 +67,7 @@ class _Offer:
             on_wrong=self._tell_wrong,
         )
         self._loaded: list[Any] = []
+        self._near: list[NearHead] = []
         self.models = Models(wanted.swarms, self._load)
 
     def is_key(self, key: str) -> bool:
@@ -82,7 +85,7 @@ class _Offer:
 
     def _load(self, offered: GatewaySwarm) -> LoadedModel:
         """Return the model of a swarm. Raises PotluckError."""
-        import torch
+        from torch.nn import Linear
 
         from potluck.checkpoint.source import open_checkpoint
         from potluck.client import AutoDistributedModelForCausalLM
@@ -96,15 +99,16 @@ class _Offer:
             checkpoint, swarm=offered.membership, config=self._config
         )
         self._loaded.append(model)
-        head = model.get_output_embeddings()
-        near = None
-        if self._head_socket and type(head) is torch.nn.Linear:
-            near = NearHead(head, Path(self._head_socket), swarm.prefix)
+        near: list[NearHead] = []
+        if self._head_socket and type(head := model.get_output_embeddings()) is Linear:
+            near.append(NearHead(head, Path(self._head_socket), swarm.prefix))
+        self._near += near
 
         def close() -> None:
             self._loaded.remove(model)
-            if near is not None:
-                near.close()
+            for each in near:
+                self._near.remove(each)
+                each.close()
             model.close()
 
         return LoadedModel(SwarmChat(model, text, max_tokens=self._max_tokens), close)
@@ -113,6 +117,10 @@ class _Offer:
         found = [model.audits() for model in self._loaded]
         wrong = tuple(text for report in found for text in report.wrong)
         return AuditStatus(sum(report.audited for report in found), sum(report.undecided for report in found), wrong)
+
+    def num_near(self) -> int:
+        """Return how often this computer's engine computed the output head of a loaded model."""
+        return sum(near.num_near for near in self._near)
 
     def _tell_wrong(self, text: str) -> None:
         people = tuple(person for model in self._loaded for person in model.audits().wrong_people)
@@ -140,6 +148,7 @@ def _serve(wanted: GatewayOpening) -> None:
         lambda: _tell(GatewayReport(asked=True, audits=offer.audits())),
         wanted.settings.gateway,
         max_tokens=wanted.settings.chat.max_tokens,
+        num_near=offer.num_near,
         on_answered=lambda key, tokens: _tell(GatewayReport(asked=True, key_hash=key_hash(key), tokens=tokens)),
     )
     _tell(GatewayReport(url=server.url))

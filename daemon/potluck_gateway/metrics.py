@@ -13,8 +13,15 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 class GatewayMetrics:
     """The counters since the gateway started."""
 
-    def __init__(self, num_open: Callable[[], float], num_waiting: Callable[[], float]) -> None:
-        """`num_open`, `num_waiting`: how many requests are answered or wait, and how many of these wait."""
+    def __init__(
+        self, num_open: Callable[[], float], num_waiting: Callable[[], float], num_near: Callable[[], float]
+    ) -> None:
+        """Count from now on.
+
+        Args:
+            num_open: how many requests are answered or wait; `num_waiting`: how many of these wait.
+            num_near: steps whose logits this computer's engine computed.
+        """
         self._registry = CollectorRegistry()
         self.requests = Counter(
             "potluck_gateway_requests", "Requests answered.", ("path", "status"), registry=self._registry
@@ -25,6 +32,8 @@ class GatewayMetrics:
         Gauge("potluck_gateway_open", text, registry=self._registry).set_function(num_open)
         text = "Answers that wait for others to end."
         Gauge("potluck_gateway_waiting", text, registry=self._registry).set_function(num_waiting)
+        text = "Steps of the loaded models whose logits this computer's engine computed."
+        Gauge("potluck_gateway_near_heads", text, registry=self._registry).set_function(num_near)
 
     def note_tokens(self, **counts: int) -> None:
         for kind, count in counts.items():

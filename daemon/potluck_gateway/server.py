@@ -61,12 +61,14 @@ class GatewayServer:
         settings: GatewaySettings,
         *,
         max_tokens: int,
+        num_near: Callable[[], float] = lambda: 0.0,
         on_answered: Callable[[str, int], None] = lambda key, tokens: None,
     ) -> None:
         """Open the port. Raises UsageError if that cannot be listened on.
 
         Args:
             is_key: whether a text is a key that lets a request in.
+            num_near: steps whose logits this computer's engine computed.
             on_answered: called after each answer with the key and the tokens of prompt and answer.
             settings: where to listen, who may ask, and how many at once.
             max_tokens: of an answer whose request names no limit; a header tells it.
@@ -79,7 +81,7 @@ class GatewayServer:
         self.door = Door(is_key, settings)
         self._secret = os.urandom(_OWNER_BYTES)  # servers see the names of owners, and may guess keys
         self._since = datetime.now(UTC).replace(microsecond=0)
-        self._metrics = GatewayMetrics(self._num_open, lambda: self._answering.num_waiting)
+        self._metrics = GatewayMetrics(self._num_open, lambda: self._answering.num_waiting, num_near)
         self._told, self._asked = self._paths()
         self._socket = _listening(settings.address, settings.port)
         self.port: int = self._socket.getsockname()[1]

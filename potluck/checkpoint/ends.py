@@ -89,9 +89,10 @@ def load_ends(
 
 def build_empty_ends(checkpoint: Checkpoint, dtype: torch.dtype, num_labels: int | None) -> tuple[Any, nn.Module, str]:
     """Return the model on meta with an empty `RemoteStack`, the module that holds the stack, and its name."""
-    config, known, kind = checkpoint.text_config, MODEL_FOR_CAUSAL_LM_MAPPING, "causal language model"
+    config = deepcopy(checkpoint.text_config)  # which becomes this model's
+    known, kind = MODEL_FOR_CAUSAL_LM_MAPPING, "causal language model"
     if num_labels is not None:
-        config, known, kind = deepcopy(config), MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING, "classifier of sequences"
+        known, kind = MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING, "classifier of sequences"
         config.num_labels = num_labels
     if type(config) not in known:
         raise CheckpointError(

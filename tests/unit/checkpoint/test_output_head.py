@@ -12,7 +12,7 @@ from potluck.checkpoint.output_head import load_output_head
 from potluck.checkpoint.source import open_checkpoint
 
 
-@pytest.mark.parametrize("family", ["llama", "llama_tied", "phi", "gpt_neox", "gemma2"])
+@pytest.mark.parametrize("family", ["llama", "llama_tied", "gptj", "gpt2", "gemma2", "mamba"])
 def test_the_head_alone_is_that_of_the_whole_model(family: str, family_folder: Callable[[str], Path]) -> None:
     checkpoint = open_checkpoint(str(family_folder(family)))
     alone, whole = load_output_head(checkpoint), load_ends(checkpoint, nn.Identity()).get_output_embeddings()

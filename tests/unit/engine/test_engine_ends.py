@@ -1,11 +1,13 @@
 """The engine computes the output head for this computer's gateway; the processor stands for its device."""
 
 import asyncio
+import os
 import socket
 import stat
 import tempfile
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from helpers.engine_peers import CHECKPOINT, SWARM, until
 from helpers.lone_engine import Machine
 from potluck_control.engine_messages import Freed
 from torch import Tensor, nn
+from transformers.generation.streamers import BaseStreamer
 
 from potluck.checkpoint.output_head import checksum, load_output_head
 from potluck.checkpoint.source import open_checkpoint
@@ -53,7 +56,7 @@ async def is_near(gateway: tuple[nn.Linear, NearHead]) -> bool:
 
 async def wait_near(gateway: tuple[nn.Linear, NearHead]) -> None:
     async with asyncio.timeout(60):
-        while not await is_near(gateway):
+        while not await is_near(gateway):  # noqa: ASYNC110 (another thread asks)
             await asyncio.sleep(0.001)
 
 
@@ -72,6 +75,8 @@ async def said(path: Path, data: bytes) -> list[object]:
         return messages
     finally:
         writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
 
 
 async def test_a_game_takes_the_head_with_the_blocks_and_the_gateway_has_its_own_until_they_are_back(
@@ -79,8 +84,7 @@ async def test_a_game_takes_the_head_with_the_blocks_and_the_gateway_has_its_own
 ) -> None:
     machine = Machine(tmp_path, head_socket=path, keeps_head=True)
     async with machine.engine as engine:
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        assert [stat.S_IMODE(os.stat(each).st_mode) for each in (path, path.parent)] == [0o600, 0o700]
         await wait_near(gateway)
         held = weakref.ref(engine._ends._head.weight)
         freed: list[bool] = []
@@ -94,25 +98,43 @@ async def test_a_game_takes_the_head_with_the_blocks_and_the_gateway_has_its_own
     assert not await is_near(gateway)
 
 
-async def test_answers_have_the_same_tokens_wherever_the_head_is(path: Path, tmp_path: Path) -> None:
-    machine = Machine(tmp_path, head_socket=path, keeps_head=True)
+class TakenAway(BaseStreamer):
+    """Ends the engine in the middle of an answer."""
 
-    def generate() -> tuple[Tensor, Tensor, int]:
+    def __init__(self, machine: Machine, loop: asyncio.AbstractEventLoop) -> None:
+        self._machine, self._loop, self._left = machine, loop, 5  # prompt and 4 tokens
+
+    def put(self, value: Tensor) -> None:
+        self._left -= 1
+        if not self._left:
+            asyncio.run_coroutine_threadsafe(self._machine.engine.stop(), self._loop).result(60)
+
+    def end(self) -> None:
+        pass
+
+
+async def test_answers_have_the_same_tokens_wherever_the_head_is_and_when_its_engine_ends_meanwhile(
+    path: Path, tmp_path: Path
+) -> None:
+    machine = Machine(tmp_path, head_socket=path, keeps_head=True)
+    taken_away = TakenAway(machine, asyncio.get_running_loop())
+
+    def generate() -> None:
         with world("0:4") as there:
-            expected = there.model.generate(prompt(), max_new_tokens=8, do_sample=False)
+            text, options = prompt(), {"max_new_tokens": 8, "do_sample": False}
+            expected = there.model.generate(text, **options)
             head = there.model.get_output_embeddings()
             near = NearHead(head, path, SWARM.prefix, again_s=0.0)
             while not near.num_near:
                 head(INPUTS)
-            before = near.num_near
-            made = there.model.generate(prompt(), max_new_tokens=8, do_sample=False)
+            for streamer, num_near in ((None, 8), (taken_away, 4)):
+                before = near.num_near
+                assert torch.equal(there.model.generate(text, **options, streamer=streamer), expected)
+                assert near.num_near - before == num_near
             near.close()
-            return expected, made, near.num_near - before
 
     async with machine.engine:
-        expected, made, num_near = await asyncio.to_thread(generate)
-    assert torch.equal(expected, made)
-    assert num_near == 8
+        await asyncio.to_thread(generate)
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,14 @@ import transformers as hf
 from helpers.engine_peers import CHECKPOINT, SWARM
 from helpers.launches import changed, launch_of
 from potluck_control.devices import parse_max_memory
-from potluck_control.launch_spec import ServingLimits
+from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine import fitting
 from potluck_engine.fitting import alone, cache_tokens, choose_dtype, num_blocks_that_fit, resolved_limits
 
 from potluck.blocks.accelerators import DeviceMemory
 from potluck.blocks.residency import BlockSize, Room, place
 from potluck.blocks.span import BlockSpan
+from potluck.checkpoint.output_head import load_output_head
 from potluck.checkpoint.source import Checkpoint, open_checkpoint
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
@@ -196,6 +197,36 @@ def test_what_gpus_keep_for_exchanges_with_each_other_is_neither_for_weights_nor
     without = plan()
     assert all(less < more for less, more in zip(planned, without, strict=True))
     assert without[1] - planned[1] == pytest.approx(0.9 * taken, abs=1)
+
+
+def test_the_head_of_a_gateway_that_stays_is_neither_for_weights_nor_for_sessions(
+    blocks: BlockSpan, tmp_path: Path
+) -> None:
+    checkpoint = open_checkpoint(str(CHECKPOINT))
+    spec = changed(CONFIG, max_memory="cpu=1500KiB", head_socket=tmp_path / "head.sock")
+    kept = changed(spec, keeps_head=True)
+    head = fitting.head_bytes(checkpoint.config, kept)
+    assert head == load_output_head(checkpoint).weight.nbytes
+
+    def plan(spec: LaunchSpec) -> tuple[int, int]:
+        room = fitting.weight_room(checkpoint, Span(0, 1), spec, folder=tmp_path).device_bytes
+        return room, cache_tokens(blocks, spec, max_blocks=len(blocks.span))
+
+    (room, tokens), (less, fewer) = plan(spec), plan(kept)
+    assert room - less == pytest.approx(0.9 * head, abs=1)
+    assert tokens - fewer == pytest.approx(0.9 * 0.8 * head / blocks.bytes_per_token, abs=1)
+
+
+def test_a_late_gateway_gets_what_weights_and_sessions_leave(blocks: BlockSpan) -> None:
+    spec, size = changed(CONFIG, max_memory="cpu=4MiB"), len(blocks.span)
+    none, ten = (fitting.room_beside(blocks, spec, cache_tokens=tokens, max_blocks=size) for tokens in (0, 10))
+    assert none == int(0.9 * ((4 << 20) - blocks.weights.placement.device_bytes))
+    assert none - ten == pytest.approx(0.9 * 10 * blocks.bytes_per_token, abs=1)
+
+
+def test_a_processor_computes_no_head_for_gateways_which_have_it_too(tmp_path: Path) -> None:
+    spec = changed(CONFIG, head_socket=tmp_path / "head.sock", device="cpu")
+    assert fitting.resolved(spec).head_socket is None
 
 
 def test_what_sessions_were_promised_is_not_for_weights(tmp_path: Path) -> None:
