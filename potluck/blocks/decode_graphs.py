@@ -30,6 +30,11 @@ from potluck.blocks.step_tensors import StepMemory, StepTensors, num_pages_of
 
 MAX_BUCKET = 64  # tokens; larger steps compute long enough to hide their launches
 
+_MOST_READ_AGAIN = 64 << 10
+"""Tokens of pasts that a graph may read more than once: each token of a row reads the row's past for itself, where a
+tile of tokens would read it together. So drafts behind long texts are for graphs, and pieces of long prompts are not.
+Not measured."""
+
 _RECORDING_BYTES = 128 << 20
 """What recording a graph may take. Estimated: 32 MiB for cuBLAS on Hopper, and some 20 each for a run and the graph."""
 
@@ -160,6 +165,8 @@ class DecodeGraphs:
             return None
         if num_pages_of(filled_up(plan.rows, size, memory)) > _num_pages(size, memory):
             return None  # a page that rows share is listed for each of them
+        if sum((row.tokens - 1) * row.position for row in plan.rows) > _MOST_READ_AGAIN:
+            return None
         return GraphStep(size, is_new=size not in self._buckets or not self._are_for(memory))
 
     def run(self, step: GraphStep, rows: Sequence[PlannedRow], hidden: Tensor, memory: KvMemory) -> Tensor | None:

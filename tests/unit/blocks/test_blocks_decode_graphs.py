@@ -13,6 +13,7 @@ from torch import Tensor
 from potluck.blocks.arenas import KvShape
 from potluck.blocks.decode_graphs import DecodeGraphs, GraphRecorder, Recording
 from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
+from potluck.blocks.pages import pages_of
 from potluck.blocks.plans import PlannedRow, StepPlan
 from potluck.blocks.step_tensors import StepTensors
 from potluck.protocol.blocks import Span
@@ -155,6 +156,15 @@ def test_a_step_runs_without_a_graph_if_its_tables_are_too_long() -> None:
     shared = PlannedRow(Span(0, 1), 50, 1, {0: (0, ((0, memory.num_pages),))})
     assert run(graphs, [shared], hidden(1.0), memory) is not None
     assert run(graphs, [shared] * 8, hidden(*[1.0] * 8), memory) is None
+
+
+@pytest.mark.parametrize(("tokens", "position", "is_taken"), [(5, 16000, True), (64, 900, True), (64, 32000, False)])
+def test_a_piece_of_a_long_prompt_runs_without_a_graph(tokens: int, position: int, is_taken: bool) -> None:
+    """There each token would read all that comes before the piece."""
+    memory = new_memory(num_tokens=40000)
+    piece = PlannedRow(Span(0, 1), position, tokens, {0: (0, ((0, pages_of(position + tokens)),))})
+    graph = DecodeGraphs(blocks, CPU, FakeRecorder().record).decide(StepPlan((piece,)), memory)
+    assert (graph is not None) == is_taken
 
 
 class FakeCuda:
