@@ -76,7 +76,7 @@ def _zeros_of_result(operation: str, operands: Sequence[str], zeros: Sequence[in
             return zeros[0]
         case "selp", _:
             return min(zeros[:2])
-        case "add" | "or", _:
+        case "add" | "sub" | "or" | "min" | "max", _:
             return min(zeros)
         case "and", _:
             return max(zeros)
