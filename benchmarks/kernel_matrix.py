@@ -62,7 +62,6 @@ def int4_loads(soak: bool) -> Measured:
 @torch.inference_mode()
 def compute() -> dict[str, Any]:
     """Run each case in the interpreter; return how many there are, and those with wrong numbers or an error."""
-    import_module("gpu.conftest").interpret_bfloat16(pytest.MonkeyPatch())
     wrong, worst, count = {}, dict.fromkeys(map(str, _TOLERANCE), 0.0), 0
     for dtype in _TOLERANCE:
         for name, compare in _cases(dtype):
@@ -85,6 +84,7 @@ Compare = Callable[[], tuple[Tensor, Tensor]]
 
 def _cases(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:
     """Yield what each case computes, and a function that returns what was found and what is right."""
+    import_module("gpu.conftest").interpret_bfloat16(pytest.MonkeyPatch())
     for shape, kind, held in product(_SHAPES, _KINDS, ("numbers", "int8")):
         yield f"attention {shape} in {held}, {kind}", partial(_attention, dtype, shape, kind, held == "int8")
     kinds = ("llama.LlamaRMSNorm", "gemma.GemmaRMSNorm", "olmo2.Olmo2RMSNorm")

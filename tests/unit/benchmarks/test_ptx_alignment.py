@@ -13,7 +13,10 @@ PROGRAM = """
 	and.b32  	%r4, %r3, 112;
 	shr.u32 	%r5, %r2, 3;
 	mad.lo.s32 	%r6, %r5, %r1, %r4;
-	cvt.s64.s32 	%rd2, %r6;
+	sub.s32 	%r10, %r6, 64;
+	min.u32 	%r11, %r6, %r10;
+	selp.b32 	%r12, %r11, %r6, %p2;
+	cvt.s64.s32 	%rd2, %r12;
 	add.s64 	%rd3, %rd1, %rd2;
 $L__BB0_1:
 	// begin inline asm
