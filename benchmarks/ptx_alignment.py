@@ -89,15 +89,10 @@ def _zeros_of_result(operation: str, operands: Sequence[str], zeros: Sequence[in
             return zeros[0]
         case "ld", _ if ".param" in operation:
             return zeros[0]
-        case "add" | "sub" | "or", _:
+        case "add" | "sub" | "or" | "min" | "max", _:
             return min(zeros)
         case "selp", _:
             return min(zeros[:2])
-<<<<<<< HEAD
-=======
-        case "add" | "sub" | "or" | "min" | "max", _:
-            return min(zeros)
->>>>>>> n_attention
         case "and", _:
             return max(zeros)
         case "mul", _ if ".hi" not in operation:
