@@ -42,3 +42,9 @@ def test_an_access_is_as_aligned_as_all_that_its_address_is_made_of(
     load, store = accesses(PROGRAM.replace("STEP", str(step)), zeros)
     assert load == Access(is_load=True, nbytes=16, alignment=alignment)
     assert store == Access(is_load=False, nbytes=8, alignment=min(4, 1 << zeros[0]))
+
+
+@pytest.mark.parametrize(("choice", "alignment"), [("%rd1, %rd2, %p1", 2), ("%rd1, %rd1, %p1", 16)])
+def test_an_address_that_is_one_of_two_is_as_aligned_as_the_worse(choice: str, alignment: int) -> None:
+    program = PROGRAM.replace("add.s64 \t%rd3, %rd1, %rd2;", f"selp.b64 \t%rd3, {choice};").replace("STEP", "64")
+    assert accesses(program, [4, 1])[0].alignment == alignment
