@@ -15,6 +15,7 @@ from typing import NamedTuple
 _LINE = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)\s+([^;]*);", re.MULTILINE)
 _OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*")
 _SIZE = re.compile(r"(?:\.v(\d))?\.[bfsu](\d+)$")
+_STORES, _LOADS = (re.compile(rf"{kind}\.shared\.(?:v\d\.)?[bsu]64$") for kind in ("st", "ld"))
 _ALL = 64  # bits of a zero
 
 
@@ -37,10 +38,12 @@ def instructions(ptx: str) -> list[Instruction]:
 
 def writes_of(code: Sequence[Instruction]) -> dict[str, list[Instruction]]:
     """Return each register -> the operations that write it, each with what it reads."""
-    writes = defaultdict(list)
+    writes: dict[str, list[Instruction]] = defaultdict(list)
+    shared = [("mov", [number]) for operation, (_, *rest) in code if _STORES.match(operation) for number in rest]
     for operation, (target, *operands) in code:
         for register in re.findall(r"%\w+", target) if target[0] in "%{" else ():
-            writes[register].append((operation, operands))
+            # Threads exchange addresses in shared memory: one read there is one of those that were written.
+            writes[register] += shared if _LOADS.match(operation) and shared else [(operation, operands)]
     return writes
 
 

@@ -48,3 +48,14 @@ def test_an_access_is_as_aligned_as_all_that_its_address_is_made_of(
 def test_an_address_that_is_one_of_two_is_as_aligned_as_the_worse(choice: str, alignment: int) -> None:
     program = PROGRAM.replace("add.s64 \t%rd3, %rd1, %rd2;", f"selp.b64 \t%rd3, {choice};").replace("STEP", "64")
     assert accesses(program, [4, 1])[0].alignment == alignment
+
+
+@pytest.mark.parametrize(("step", "alignment"), [(64, 16), (8, 8)])
+def test_an_address_from_shared_memory_is_as_aligned_as_those_that_were_written_there(
+    step: int, alignment: int
+) -> None:
+    through = (
+        "st.shared.b64 \t[ %r7 + 0 ], %rd3;\n\tld.shared.b64 \t%rd4, [%r7];\n\tst.global.b64 [ %rd4 + 0 ], { %rd2 };"
+    )
+    program = PROGRAM.replace("ld.shared.b32 \t%r9, [%r7];", f"{through}\n\tld.shared.b32 \t%r9, [%r7];")
+    assert accesses(program.replace("STEP", str(step)), [4, 4])[1].alignment == alignment
