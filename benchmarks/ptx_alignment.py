@@ -39,7 +39,8 @@ def instructions(ptx: str) -> list[Instruction]:
 def writes_of(code: Sequence[Instruction]) -> dict[str, list[Instruction]]:
     """Return each register -> the operations that write it, each with what it reads."""
     writes: dict[str, list[Instruction]] = defaultdict(list)
-    shared = [("mov", [number]) for operation, (_, *rest) in code if _STORES.match(operation) for number in rest]
+    stored = [number for operation, (_, *rest) in code if _STORES.match(operation) for number in rest]
+    shared = [("mov", [register]) for number in stored for register in re.findall(r"%\w+", number)]
     for operation, (target, *operands) in code:
         for register in re.findall(r"%\w+", target) if target[0] in "%{" else ():
             # Threads exchange addresses in shared memory: one read there is one of those that were written.
