@@ -54,6 +54,9 @@ def test_an_address_that_is_one_of_two_is_as_aligned_as_the_worse(choice: str, a
 def test_an_address_from_shared_memory_is_as_aligned_as_those_that_were_written_there(
     step: int, alignment: int
 ) -> None:
-    through = "st.shared.v2.b64 \t[ %r7 + 0 ], { %rd3, %rd3 };\n\tld.shared.b64 \t%rd4, [%r7];\n\tst.global.b64 [ %rd4 + 0 ], { %rd2 };"
-    program = PROGRAM.replace("ld.shared.b32 \t%r9, [%r7];", f"{through}\n\tld.shared.b32 \t%r9, [%r7];")
+    exchange = """st.shared.v2.b64 	[ %r7 + 0 ], { %rd3, %rd3 };
+	ld.shared.b64 	%rd4, [%r7];
+	st.global.b64 [ %rd4 + 0 ], { %rd2 };
+	mov.b32 	{%rs1, %rs2}, %r9;"""
+    program = PROGRAM.replace("mov.b32 \t{%rs1, %rs2}, %r9;", exchange)
     assert accesses(program.replace("STEP", str(step)), [4, 4])[1].alignment == alignment
