@@ -48,7 +48,7 @@ class NearHead:
         self.num_near = self.num_own = 0
         self._head, self._own = head, head.forward
         self._path, self._swarm, self._again_s = path, swarm, again_s
-        self._own_s = math.inf  # what the own head took
+        self._own_s = 0.0  # what the own head took; another thread may get an answer before that is known
         self._ask_at = 0.0  # monotonic
         self._engine: socket.socket | None = None
         self._reason = ""  # why it was apart last
