@@ -130,6 +130,7 @@ class Ends:
             raise PotluckError("the engine has another head")
         _ = self._service
         if self._head is None:
+            await self._require_room(hello.shape[0] * hello.shape[1] * self._checkpoint.dtype.itemsize)
             loaded = await in_thread(
                 partial(load_output_head, self._checkpoint)
             )  # an offload needn't wait for the disk
@@ -146,12 +147,17 @@ class Ends:
         """Return a head on the device of what is served. Raises PotluckError if it has no room."""
         service = self._service
         num_bytes = sum(parameter.nbytes for parameter in loaded.parameters())
-        if not self._spec.keeps_head and num_bytes > (room := await asyncio.to_thread(_room, service, self._spec)):
-            raise PotluckError(f"a head of {num_bytes >> 20} MiB has no room in {room >> 20} MiB")
+        await self._require_room(num_bytes)
         to_device = partial(loaded.to, service.blocks.whole.device)
         head = await to_the_end(asyncio.to_thread(service.compute.device.run, to_device))
         log.info("the head is on the device for a gateway: %d MiB", num_bytes >> 20)
         return head
+
+    async def _require_room(self, num_bytes: int) -> None:
+        if not self._spec.keeps_head and num_bytes > (
+            room := await asyncio.to_thread(_room, self._service, self._spec)
+        ):
+            raise PotluckError(f"a head of {num_bytes >> 20} MiB has no room in {room >> 20} MiB")
 
     async def _free(self) -> None:
         if not self._connections and self._head is not None:

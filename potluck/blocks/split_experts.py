@@ -9,6 +9,7 @@ of hundreds of tokens. For as many tokens at once as that, all experts pass thro
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,7 +101,8 @@ class SplitExperts:
             given = (moved(each, torch.device("cpu")) for each in (hidden, chosen, weights))
             return moved(experts_here(self._experts, *given), self._device)
         if self._uses.num_slots and len(hidden) >= _STREAMED_TOKENS and copies_in_background(self._device):
-            return self._streamed(hidden, chosen, weights)
+            with suppress(torch.OutOfMemoryError):
+                return self._streamed(hidden, chosen, weights)
         choices, rows, shares = _together(chosen.to(torch.int32), hidden, weights)
         choices = choices.long()
         self._uses.note(choices, 2 * hidden.nbytes)
@@ -110,7 +112,8 @@ class SplitExperts:
             output = self._hot(hidden, self._slot_of[chosen], weights)  # goes on while RAM computes
             output += moved(experts_here(self._experts, rows, self._ram_of[choices], shares), self._device)
         if (change := self._uses.change()) is not None:
-            self._copy([change])
+            with suppress(torch.OutOfMemoryError):  # something else has the room: go on without, and try later
+                self._copy([change])
         return output
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SplitExperts:
@@ -156,6 +159,7 @@ class SplitExperts:
                     moved(held[expert], self._device, into=copies[slot])
         except BaseException:
             self.free()  # a slot may hold something else now
+            uses.counts.zero_()
             raise
         slots = torch.full_like(uses.counts, uses.num_slots)
         slots[uses.hot] = torch.arange(len(uses.hot))

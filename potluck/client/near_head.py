@@ -48,7 +48,8 @@ class NearHead:
         self.num_near = self.num_own = 0
         self._head, self._own = head, head.forward
         self._path, self._swarm, self._again_s = path, swarm, again_s
-        self._own_s = math.inf  # what the own head took
+        self._own_s = 0.0  # what the own head took; another thread may get an answer before that is known
+        self._checksum: int | None = None  # computed once: a second for a gigabyte, and some engines refuse for ever
         self._ask_at = 0.0  # monotonic
         self._engine: socket.socket | None = None
         self._reason = ""  # why it was apart last
@@ -113,7 +114,9 @@ class NearHead:
         try:
             engine.settimeout(_LOAD_S)
             engine.connect(str(self._path))
-            engine.sendall(framed(Hello(VERSION, self._swarm, dtype, shape, checksum(weight.detach()))))
+            if self._checksum is None:
+                self._checksum = checksum(weight.detach())
+            engine.sendall(framed(Hello(VERSION, self._swarm, dtype, shape, self._checksum)))
             _message(engine, Ready, until)
         except (OSError, CodecError) as error:
             engine.close()

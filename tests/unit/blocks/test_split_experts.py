@@ -100,7 +100,9 @@ def test_what_was_given_back_can_be_taken_again_and_experts_stay_in_ram(family_f
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_copy_that_fails_is_not_computed_with(family_folder: FolderOf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_without_room_for_copies_costs_no_step_and_they_are_made_later(
+    family_folder: FolderOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = family_folder("mixtral")
     plain = span_of(folder, WHOLE)
     split = split_of(folder, plain, hot=0.6)
@@ -113,9 +115,10 @@ def test_a_copy_that_fails_is_not_computed_with(family_folder: FolderOf, monkeyp
 
     with monkeypatch.context() as full:
         full.setattr(split_experts, "moved", fails)
-        with pytest.raises(torch.OutOfMemoryError):
-            outputs(split)
+        assert error(outputs(split), outputs(plain)) < 1e-5
+        assert not any(each._slots for each in splits(split)[1:])  # loading tries the first
     assert error(outputs(split), outputs(plain)) < 1e-5
+    assert all(each._slots for each in splits(split))
 
 
 def test_other_mixtures_stream_and_split_blocks_have_parts_but_are_not_reshaped(

@@ -177,3 +177,28 @@ def test_threads_share_the_engine(path: Path) -> None:
         for thread in threads:
             thread.join()
         assert near.num_near == 201
+
+
+def test_the_engine_may_answer_before_the_own_head_first_has(path: Path) -> None:
+    head, goes_on = new_head(), threading.Event()
+    own = head.forward
+
+    def slowly(hidden: Tensor) -> Tensor:
+        goes_on.wait(60)
+        return own(hidden)
+
+    head.forward = slowly  # type: ignore[method-assign, assignment]
+    near = NearHead(head, path, "swarm", again_s=0.0)
+    with engine(path, fall_silent):
+        first = threading.Thread(target=head, args=(torch.ones(1, 1, SIZE),))
+        first.start()
+        while near._engine is None:
+            time.sleep(0.001)
+        second = threading.Thread(target=lambda: wait_near(head, near))
+        second.start()
+        while near._engine is not None:
+            time.sleep(0.001)
+        goes_on.set()
+        first.join()
+        second.join()
+        near.close()

@@ -168,7 +168,9 @@ async def test_without_room_the_head_stays_away_and_after_the_last_gateway_its_m
     async with Machine(tmp_path, head_socket=path).engine as engine:
         room = HEAD_BYTES - 1
         monkeypatch.setattr("potluck_engine.ends.room_beside", lambda *_, **given: room)
-        (refused,) = await said(path, framed(HELLO))
+        with monkeypatch.context() as unread:
+            unread.setattr("potluck_engine.ends.load_output_head", None)
+            (refused,) = await said(path, framed(HELLO))
         assert "has no room" in refused.reason
         room += 1
         _, writer = await asyncio.open_unix_connection(path)
