@@ -39,6 +39,7 @@ T = TypeVar("T", bound=Struct)
 
 log = logging.getLogger(__name__)
 
+_MOST_CONNECTIONS = 8  # each model of a gateway has one
 _MESSAGE_S = 5.0  # for the rest of a message
 
 
@@ -77,6 +78,9 @@ class Ends:
         """Answer one gateway, and free the head after the last one."""
         task = asyncio.current_task()
         assert task is not None
+        if len(self._connections) >= _MOST_CONNECTIONS:
+            writer.close()
+            return
         self._connections.add(task)
         try:
             await self._answer(reader, writer)

@@ -66,14 +66,16 @@ class NearHead:
         """Return the logits [..., vocabulary] of hidden states [..., hidden_size]."""
         rows, weight = hidden.numel() // hidden.shape[-1], self._head.weight
         learns = torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad)
-        if 0 < rows <= MAX_ROWS and hidden.dtype is weight.dtype and not learns:
+        is_for_engine = 0 < rows <= MAX_ROWS and hidden.dtype is weight.dtype and not learns
+        if is_for_engine:
             if self._engine is None:
                 self._ask()
             elif (logits := self._near(hidden, rows)) is not None:
                 return logits
         begin = time.monotonic()
         logits = self._own(hidden)
-        self._own_s = time.monotonic() - begin
+        if is_for_engine:
+            self._own_s = time.monotonic() - begin  # others take much longer
         self.num_own += 1
         return logits
 
