@@ -2,7 +2,7 @@
 
 The commands are those of docs/decisions/0011-cuda.md for a bare machine. They run in an environment that has its
 packages, in `.cache/gpu_ready`: Python 3.12, torch for CUDA with Triton, and a Transformers that is too old, before
-which a wheel of the right one comes. Making it takes 5 GB and a minute, once. Triton's interpreter replaces the GPU in
+which a wheel of the right one comes, and no msgspec, which comes as one, too. Making it takes 5 GB and a minute, once. Triton's interpreter replaces the GPU in
 tests. The code of speed and memory runs with tiny blocks, and its commands must say in a sentence that there is no GPU.
 """
 
@@ -21,7 +21,7 @@ _ROOT = Path(__file__).parents[1]
 _FOLDER = _ROOT / ".cache" / "gpu_ready"
 _PACKAGES = ("torch==2.11.0", "triton==3.6.0", "transformers==5.17.0", "psutil", "pytest", "pytest-xdist")
 _NUMPY = "numpy>=2,<2.4"  # the interpreter fails with later ones
-_WHEEL = "transformers==5.23.0"
+_WHEELS = ("transformers==5.23.0", "msgspec==0.22.0")
 _FOR_ANOTHER = ("--no-deps", "--only-binary=:all:", "--python-version", "3.12", "--implementation", "cp")
 _PLATFORMS = ("--platform", "manylinux_2_28_x86_64", "--platform", "manylinux_2_17_x86_64")
 _SITE = (
@@ -69,13 +69,13 @@ def failures(soak: bool) -> Measured:
 
 
 def _make_environment() -> None:
-    """Make the environment of a bare machine, and fetch the wheel that travels there, unless they are there.
+    """Make the environment of a bare machine, and fetch the wheels that travel there, unless they are there.
 
     Raises:
         OSError: there is no Python 3.12 on this machine.
         subprocess.CalledProcessError: the packages cannot be installed.
     """
-    wanted = "\n".join((*_PACKAGES, _NUMPY, _WHEEL))
+    wanted = "\n".join((*_PACKAGES, _NUMPY, *_WHEELS))
     stamp = _FOLDER / "packages.txt"
     if stamp.exists() and stamp.read_text() == wanted:
         return
@@ -84,7 +84,7 @@ def _make_environment() -> None:
     for command in (
         ("python3.12", "-m", "venv", "--clear", _FOLDER),
         (python, *pip, "install", *_PACKAGES, _NUMPY),
-        (python, *pip, "download", *_FOR_ANOTHER, *_PLATFORMS, "-d", _FOLDER / "wheels", _WHEEL),
+        (python, *pip, "download", *_FOR_ANOTHER, *_PLATFORMS, "-d", _FOLDER / "wheels", *_WHEELS),
     ):
         subprocess.run(command, env=version, timeout=_INSTALL_TIMEOUT_S, check=True)
     stamp.write_text(wanted)
