@@ -1,9 +1,9 @@
 """The first half hour with a GPU, tried without one: `gpu_ready`.
 
 The commands are those of docs/decisions/0011-cuda.md for a bare machine. They run in an environment that has its
-packages, in `.cache/gpu_ready`: Python 3.12, torch for CUDA with Triton, and a Transformers that is too old, before
-which a wheel of the right one comes, and no msgspec, which comes as one, too. Making it takes 5 GB and a minute, once. Triton's interpreter replaces the GPU in
-tests. The code of speed and memory runs with tiny blocks, and its commands must say in a sentence that there is no GPU.
+packages, in `.cache/gpu_ready`: Python 3.12, torch for CUDA with Triton, and a Transformers that is too old. The right
+one and msgspec come as wheels. Making it takes 5 GB and a minute, once. Triton's interpreter replaces the GPU in tests.
+The code of speed and memory runs with tiny blocks, and its commands must say in a sentence that there is no GPU.
 """
 
 from __future__ import annotations
