@@ -24,7 +24,7 @@ from potluck.blocks.block_kernels import activate_times
 from potluck.blocks.fused import ACTIVATIONS, router_form
 from potluck.blocks.grouped import Grouping, held_as, product, tile_of
 
-_BLOCK = 1024  # numbers of a program at a time
+_BLOCK = 1024  # numbers of a program at a time, however many there are: else a session waits for a compiler
 
 
 def add_experts(mixture: Any, normed: Tensor, residual: Tensor) -> Tensor:
@@ -107,9 +107,8 @@ def group_by_expert(chosen: Tensor, num_experts: int, tile: int) -> Grouping:
     order = torch.empty(choices, dtype=torch.int64, device=chosen.device)
     num_tiles = choices // tile + min(num_experts, choices)  # suffice, whatever is chosen
     tiles = torch.empty((num_tiles, 4), dtype=torch.int32, device=chosen.device)
-    block = min(triton.next_power_of_2(choices), _BLOCK)
     expert_kernels.group[(num_experts,)](
-        chosen, order, tiles, choices, num_experts, num_tiles, TILE=tile, BLOCK=block, num_warps=4
+        chosen, order, tiles, choices, num_experts, num_tiles, TILE=tile, BLOCK=_BLOCK, num_warps=4
     )
     return Grouping(order, tiles, tile)
 

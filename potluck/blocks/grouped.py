@@ -148,9 +148,8 @@ def product(
     is_int4 = first.form == _INT4
     depth = _COLUMNS if is_int4 and first.is_transposed else _ROUND_BYTES // x.itemsize
     splits = _splits(math.prod(grid), triton.cdiv(first.inner, depth), most := _most_programs(x.device))
-    parts = None
-    if splits > 1:
-        parts = torch.empty((*grid, splits, tile, _COLUMNS), dtype=torch.float32, device=x.device)
+    part_sizes = (*grid, splits, tile, _COLUMNS) if splits > 1 else (1,)
+    parts = torch.empty(part_sizes, dtype=torch.float32, device=x.device)
     second, third = (*others, None, None)[:2]
     product_kernels.grouped_product[(*grid, splits)](
         x,
@@ -160,7 +159,7 @@ def product(
         weights,
         output,
         parts,
-        None if parts is None else _counters(most, x.device, _stream_of(x.device)),
+        _counters(most, x.device, _stream_of(x.device)),
         None if grouping is None else grouping.order,
         None if grouping is None else grouping.tiles,
         x.stride(0),

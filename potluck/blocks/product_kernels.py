@@ -17,7 +17,7 @@ from potluck.blocks.launching import launch_without_compiler
 launch_without_compiler()  # here, because whatever launches a kernel imports this module
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["choices"])  # else a session waits for a compiler
 def grouped_product(
     x,
     held,
@@ -141,8 +141,8 @@ def grouped_product(
                 scale = tl.load(scales_of + first + columns, mask=is_column, other=0.0)
                 total *= scale.to(tl.float32)[None, :]
 
-        is_last = True
-        if parts is not None:
+        is_last = splits == 1
+        if splits > 1:
             number = tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)
             part = tl.arange(0, TILE)[:, None] * COLUMNS + columns[None, :]
             part += number.to(tl.int64) * splits * TILE * COLUMNS
