@@ -164,7 +164,7 @@ def _keeping(dtype: torch.dtype, dim: int) -> tuple[Tensor, Tensor]:
 def _dense(dtype: torch.dtype, form: str, rows: int, tokens: int) -> tuple[Tensor, Tensor]:
     weight, x = torch.randn(rows, 96).to(dtype), torch.randn(1, tokens, 96).to(dtype)
     matrix = Int8Matrix(weight) if form == "int8" else Int4Matrix(weight)
-    (found,) = import_module("potluck.blocks.grouped").multiply(x, [QuantizedLinear(matrix, None, 96, rows)])
+    (found,) = import_module("potluck.blocks.grouped").multiply(x, [QuantizedLinear(matrix, None)])
     return found, nn.functional.linear(x.float(), matrix.rows(0, rows).float())
 
 

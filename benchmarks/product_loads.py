@@ -39,7 +39,7 @@ def compile_for(capability: int) -> dict[str, Any]:
     take_for_card(capability, note)
     for columns, rows in _SHAPES:
         weights = [torch.empty((count, columns), dtype=torch.bfloat16, device="meta") for count in rows]
-        linears = [QuantizedLinear(Int4Matrix(weight), None, columns, len(weight)) for weight in weights]
+        linears = [QuantizedLinear(Int4Matrix(weight), None) for weight in weights]
         for linear in linears:
             linear.to_empty(device="cpu")
         for tokens in _TOKENS:

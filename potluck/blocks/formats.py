@@ -173,12 +173,11 @@ class QuantizedLinear(nn.Module):
 
     kernel: Kernel | None = None
 
-    def __init__(self, matrix: Matrix, bias: nn.Parameter | None, in_features: int, out_features: int) -> None:
+    def __init__(self, matrix: Matrix, bias: nn.Parameter | None) -> None:
         super().__init__()
         self.matrix = matrix
         self.bias = bias
-        self.in_features = in_features
-        self.out_features = out_features
+        self.out_features, self.in_features = matrix.num_rows, matrix.codes.shape[1]
 
     def forward(self, x: Tensor) -> Tensor:
         if x.requires_grad and torch.is_grad_enabled():
@@ -283,8 +282,7 @@ def hold_packed(
         if not _can_hold(packed) or packed.shape != linear.weight.shape:
             continue
         matrix = Int4Matrix(packed, dtype=dtype)
-        sizes = linear.in_features, linear.out_features
-        setattr(modules[home], name, QuantizedLinear(matrix, linear.bias, *sizes))
+        setattr(modules[home], name, QuantizedLinear(matrix, linear.bias))
         held[path] = f"{path}.weight"
     for parameter, experts in merged.items():
         home, _, name = parameter.rpartition(".")
@@ -412,7 +410,7 @@ def _replace(target: _Target, quantization: str) -> None:
     matrix = Int8Matrix(flat) if quantization == "int8" else Int4Matrix(flat)
     old: Any = getattr(parent, target.name)
     if not is_expert:
-        setattr(parent, target.name, QuantizedLinear(matrix, old.bias, columns, rows))
+        setattr(parent, target.name, QuantizedLinear(matrix, old.bias))
         old.weight = None
         return
     _hold_experts(parent, target.name, matrix, rows)

@@ -312,7 +312,7 @@ def test_choices_of_other_ranks_experts_give_zeros() -> None:
 
 def linear_of(matrix: Matrix, *, has_bias: bool = False) -> QuantizedLinear:
     bias = nn.Parameter(torch.randn(matrix.num_rows)) if has_bias else None
-    return QuantizedLinear(matrix, bias, matrix.codes.shape[1], matrix.num_rows).to(DEVICE)
+    return QuantizedLinear(matrix, bias).to(DEVICE)
 
 
 @pytest.mark.parametrize("tokens", [3, 20, 150])

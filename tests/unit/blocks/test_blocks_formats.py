@@ -189,7 +189,7 @@ def test_codes_are_multiplied_as_the_numbers_that_they_are(monkeypatch: pytest.M
 def test_gradients_reach_the_input_as_through_the_whole_matrix(kind: str) -> None:
     matrix = MATRICES[kind][0](random(96, 64))
     bias = nn.Parameter(random(96), requires_grad=False)
-    layer, x, grad = QuantizedLinear(matrix, bias, 64, 96), random(3, 5, 64).requires_grad_(), random(3, 5, 96)
+    layer, x, grad = QuantizedLinear(matrix, bias), random(3, 5, 64).requires_grad_(), random(3, 5, 96)
     (found,) = torch.autograd.grad(layer(x), [x], grad)
     (wanted,) = torch.autograd.grad(functional.linear(x, matrix.rows(0, 96), bias), [x], grad)
     torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)

@@ -69,7 +69,7 @@ def test_every_way_of_multiplying_gives_the_product_with_the_checkpoints_numbers
 
 def test_gradients_flow_through_columns_in_another_order() -> None:
     matrix = packed("gptq, act-order")
-    layer = QuantizedLinear(Int4Matrix(matrix, dtype=torch.float32), None, COLUMNS, ROWS)
+    layer = QuantizedLinear(Int4Matrix(matrix, dtype=torch.float32), None)
     x, grad = random(3, COLUMNS).requires_grad_(), random(3, ROWS)
     (found,) = torch.autograd.grad(layer(x), x, grad)
     torch.testing.assert_close(found, grad @ matrix.numbers(torch.float32))
