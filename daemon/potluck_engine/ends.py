@@ -132,12 +132,10 @@ class Ends:
         dtype = str(self._checkpoint.dtype).removeprefix("torch.")
         if (hello.version, hello.swarm, hello.dtype) != (VERSION, self._spec.swarm.prefix, dtype):
             raise PotluckError("the engine has another head")
-        _ = self._service
         if self._head is None:
             await self._require_room(hello.shape[0] * hello.shape[1] * self._checkpoint.dtype.itemsize)
-            loaded = await in_thread(
-                partial(load_output_head, self._checkpoint)
-            )  # an offload needn't wait for the disk
+            # Not yet with the lock: an offload needn't wait for the disk.
+            loaded = await in_thread(partial(load_output_head, self._checkpoint))
             async with self._changing:
                 if self._head is None:
                     self._head = await self._place(loaded)
@@ -158,9 +156,12 @@ class Ends:
         return head
 
     async def _require_room(self, num_bytes: int) -> None:
-        if not self._spec.keeps_head and num_bytes > (
-            room := await asyncio.to_thread(_room, self._service, self._spec)
-        ):
+        """Raise PotluckError if nothing is served, or the device has no room for so many bytes."""
+        service = self._service
+        if self._spec.keeps_head:
+            return
+        room = await asyncio.to_thread(_room, service, self._spec)
+        if num_bytes > room:
             raise PotluckError(f"a head of {num_bytes >> 20} MiB has no room in {room >> 20} MiB")
 
     async def _free(self) -> None:

@@ -65,6 +65,12 @@ def apple_memory(*, limit: int, used: int, available: int) -> DeviceMemory:
     return DeviceMemory(limit, max(min(limit - used, available), 0), used, is_own=False)
 
 
+@cache
+def num_processors(device: torch.device) -> int | None:
+    """Return how many multiprocessors a GPU of CUDA has; None for other devices."""
+    return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else None
+
+
 def limit_threads() -> None:
     """Compute in no more threads than this process has cores; torch knows of its affinity alone."""
     torch.set_num_threads(min(torch.get_num_threads(), cores()))

@@ -16,7 +16,7 @@ from torch.nn import functional
 from potluck.blocks import kernels
 from potluck.blocks.arenas import Held
 from potluck.blocks.formats import QuantizedLinear
-from potluck.blocks.fused import NormForm, norm_form
+from potluck.blocks.fused import NormForm, is_hooked, norm_form
 
 _ELEMENTS_A_PROGRAM = 1024
 
@@ -128,7 +128,7 @@ def add_product(total: Tensor, x: Tensor, linear: Any) -> bool:
 
     Shapes: total [1, tokens, out_features], contiguous; x [1, tokens, in_features].
     """
-    if type(linear) is not nn.Linear or linear.bias is not None or _is_hooked(linear):
+    if type(linear) is not nn.Linear or linear.bias is not None or is_hooked(linear):
         return False
     total[0].addmm_(x[0], linear.weight.T)
     return True
@@ -141,7 +141,7 @@ def project(hidden: Tensor, *linears: Any) -> tuple[Tensor, ...]:
     normally.
     """
     kernel = getattr(linears[0], "kernel", None)
-    if kernel is not None and all(type(linear) is QuantizedLinear and not _is_hooked(linear) for linear in linears):
+    if kernel is not None and all(type(linear) is QuantizedLinear and not is_hooked(linear) for linear in linears):
         made: tuple[Tensor, ...] = kernel(hidden, linears)
         return made
     weight = joined_weight(linears)
@@ -152,7 +152,7 @@ def project(hidden: Tensor, *linears: Any) -> tuple[Tensor, ...]:
 
 def joined_weight(linears: Sequence[Any]) -> Tensor | None:
     """Return one matrix over plain linear modules without bias, or None if they are not neighbours in memory."""
-    if any(type(each) is not nn.Linear or each.bias is not None or _is_hooked(each) for each in linears):
+    if any(type(each) is not nn.Linear or each.bias is not None or is_hooked(each) for each in linears):
         return None
     weights = [linear.weight for linear in linears]
     end = weights[0].data_ptr()
@@ -168,10 +168,6 @@ def joined_weight(linears: Sequence[Any]) -> Tensor | None:
 
 def _epsilon_of(norm: Any) -> float:
     return float(norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps)
-
-
-def _is_hooked(linear: nn.Module) -> bool:
-    return bool(linear._forward_hooks or linear._forward_pre_hooks) or "forward" in vars(linear)
 
 
 def _bytes_behind(tensor: Tensor) -> int:

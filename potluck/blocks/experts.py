@@ -21,19 +21,20 @@ from transformers.integrations.moe import _default_apply_gate
 
 from potluck.blocks import expert_kernels
 from potluck.blocks.block_kernels import activate_times
-from potluck.blocks.fused import ACTIVATIONS, router_form
+from potluck.blocks.formats import wants_gradient
+from potluck.blocks.fused import ACTIVATIONS, RouterForm
 from potluck.blocks.grouped import Grouping, held_as, product, tile_of
 
 _BLOCK = 1024  # numbers of a program at a time, however many there are: else a session waits for a compiler
 
 
-def add_experts(mixture: Any, normed: Tensor, residual: Tensor) -> Tensor:
-    """Return the residual plus a layer's mixture of experts, whose router `fused.router_form` knows.
+def add_experts(mixture: Any, form: RouterForm, normed: Tensor, residual: Tensor) -> Tensor:
+    """Return the residual plus a layer's mixture of experts, whose router has this form.
 
     Shapes: normed, residual and the result [1, tokens, hidden_size].
     """
     flat, experts = normed[0], mixture.experts
-    chosen, weights = _routed(mixture, flat)
+    chosen, weights = _routed(getattr(mixture, form.name), form, flat)
     note: Any = experts.forward  # see `potluck.blocks.routing`
     note.note(chosen)
     if not note.is_plain or not can_group(experts, flat):
@@ -64,8 +65,7 @@ def grouped_experts(
 
 def can_group(experts: Any, hidden: Tensor) -> bool:
     """Return whether the experts do nothing but what is rewritten here, and no gradient is wanted."""
-    wants_gradient = torch.is_grad_enabled() and hidden.requires_grad
-    return experts.has_gate and not experts.has_post_expert_norm and not wants_gradient
+    return experts.has_gate and not experts.has_post_expert_norm and not wants_gradient(hidden)
 
 
 def choose(
@@ -133,11 +133,8 @@ def sum_of_choices(made: Tensor, residual: Tensor | None) -> Tensor:
     return output
 
 
-def _routed(mixture: Any, flat: Tensor) -> tuple[Tensor, Tensor]:
-    """Return which experts a mixture's router chooses and their weights, [tokens, experts of a token] each."""
-    form = router_form(mixture)
-    assert form is not None
-    router = getattr(mixture, form.name)
+def _routed(router: Any, form: RouterForm, flat: Tensor) -> tuple[Tensor, Tensor]:
+    """Return which experts a router chooses and their weights, [tokens, experts of a token] each."""
     logits, given = functional.linear(flat, router.weight, getattr(router, "bias", None)), None
     if has_torch_function_unary(flat):  # a mode of `routing` notes or replaces the choices of the router's own code
         given = router(flat)[2]

@@ -162,6 +162,11 @@ Kernel = Callable[[Tensor, Sequence["QuantizedLinear"]], tuple[Tensor, ...]]
 """Returns what each of several layers makes of the same tokens, without gradients."""
 
 
+def wants_gradient(x: Tensor) -> bool:
+    """Return whether a backward pass may come to this input."""
+    return x.requires_grad and torch.is_grad_enabled()
+
+
 class QuantizedLinear(nn.Module):
     """A linear layer with a quantised matrix; gradients flow to its input.
 
@@ -180,7 +185,7 @@ class QuantizedLinear(nn.Module):
         self.out_features, self.in_features = matrix.num_rows, matrix.codes.shape[1]
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.requires_grad and torch.is_grad_enabled():
+        if wants_gradient(x):
             output: Tensor = _Product.apply(x, self.matrix)  # type: ignore[no-untyped-call]
         elif self.kernel is not None:
             return self.kernel(x, [self])[0]
@@ -193,7 +198,7 @@ class NativeLinear(nn.Linear):
     """A linear layer in bfloat16, whose weight is not trained: `native_kernels` multiply few tokens."""
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.requires_grad and torch.is_grad_enabled():
+        if wants_gradient(x):
             output: Tensor = _Product.apply(x, self)  # type: ignore[no-untyped-call]
         else:
             output = self.product(x)

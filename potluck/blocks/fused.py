@@ -113,8 +113,8 @@ class AttentionForm:
     has_cap: bool
 
 
-AddExperts = Callable[[Any, Tensor, Tensor], Tensor]
-"""Returns hidden states plus what a mixture makes of normed ones: (mixture, normed, hidden)."""
+AddExperts = Callable[[Any, RouterForm, Tensor, Tensor], Tensor]
+"""Returns hidden states plus what a mixture makes of normed ones: (mixture, form of its router, normed, hidden)."""
 
 
 class FusedBlock:
@@ -133,12 +133,8 @@ class FusedBlock:
         self._how = attention_form(layer.self_attn)
         self._share = float(getattr(layer, "residual_multiplier", 1.0))
         self._has_plain_mlp = has_plain_mlp(layer)
-        self._has_known_router = (
-            self._form.after_mlp is None
-            and self._share == 1.0
-            and not self._has_plain_mlp
-            and router_form(layer.mlp) is not None
-        )
+        is_bare = self._form.after_mlp is None and self._share == 1.0 and not self._has_plain_mlp
+        self._router = router_form(layer.mlp) if is_bare else None
         self._is_gelu = self._has_plain_mlp and is_gelu(layer.mlp)
 
     def __call__(self, hidden: Tensor, *, position_embeddings: tuple[Tensor, Tensor], **others: Any) -> Tensor:
@@ -205,8 +201,8 @@ class FusedBlock:
     def _fed_forward(self, normed: Tensor, hidden: Tensor) -> Tensor:
         """Return `hidden`, which is nobody else's and may be overwritten, plus the feed-forward part of `normed`."""
         mlp, after = self._layer.mlp, self._form.after_mlp
-        if self._has_known_router:
-            return self._add_experts(mlp, normed, hidden)
+        if self._router is not None:
+            return self._add_experts(mlp, self._router, normed, hidden)
         if self._has_plain_mlp:
             active = self._activated(normed)
             if after is None and self._share == 1.0 and self._operations.add_product(hidden, active, mlp.down_proj):
@@ -277,9 +273,14 @@ def router_form(mixture: Any) -> RouterForm | None:
     """Return the form of a mixture's router, or None if it or the mixture does anything that is not rewritten here."""
     form: RouterForm | None = _mixtures().get(code_of(type(mixture).forward))
     router = None if form is None else getattr(mixture, form.name, None)
-    if router is None or "forward" in vars(router) or router._forward_hooks or router._forward_pre_hooks:
+    if router is None or is_hooked(router):
         return None
     return form if code_of(type(router).forward) in _mixtures() else None
+
+
+def is_hooked(module: nn.Module) -> bool:
+    """Return whether a module does something else than its class, or more."""
+    return bool(module._forward_hooks or module._forward_pre_hooks) or "forward" in vars(module)
 
 
 def is_gelu(mlp: Any) -> bool:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import torch
@@ -23,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from potluck.blocks import product_kernels
-from potluck.blocks.accelerators import keep_until_release
+from potluck.blocks.accelerators import keep_until_release, num_processors
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, Matrix, QuantizedExperts, QuantizedLinear
 from potluck.blocks.native_library import GROUP
 
@@ -147,7 +146,8 @@ def product(
     grid = (triton.cdiv(choices, tile) if grouping is None else len(grouping.tiles), triton.cdiv(outer, _COLUMNS))
     is_int4 = first.form == _INT4
     depth = _COLUMNS if is_int4 and first.is_transposed else _ROUND_BYTES // x.itemsize
-    splits = _splits(math.prod(grid), triton.cdiv(first.inner, depth), most := _most_programs(x.device))
+    most = _PROGRAMS_A_PROCESSOR * (num_processors(x.device) or _PROCESSORS)
+    splits = _splits(math.prod(grid), triton.cdiv(first.inner, depth), most)
     part_sizes = (*grid, splits, tile, _COLUMNS) if splits > 1 else (1,)
     parts = torch.empty(part_sizes, dtype=torch.float32, device=x.device)
     second, third = (*others, None, None)[:2]
@@ -191,14 +191,6 @@ def _splits(programs: int, rounds: int, most: int) -> int:
     """Return over how many programs to spread a product's depth of so many rounds, so that there are up to `most`."""
     splits = max(min(most // programs, rounds // _LEAST_ROUNDS), 1)
     return math.ceil(rounds / math.ceil(rounds / splits))  # no program without work
-
-
-@cache
-def _most_programs(device: torch.device) -> int:
-    processors: int = _PROCESSORS
-    if device.type == "cuda":
-        processors = torch.cuda.get_device_properties(device).multi_processor_count
-    return _PROGRAMS_A_PROCESSOR * processors
 
 
 def _can_join(linears: Sequence[QuantizedLinear]) -> bool:

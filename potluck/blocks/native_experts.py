@@ -11,17 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from potluck.blocks.formats import QuantizedExperts, are_plain_experts, bfloat16_product
+from potluck.blocks.formats import QuantizedExperts, are_plain_experts, bfloat16_product, wants_gradient
 from potluck.blocks.native_library import COLUMNS
 
 
 def can_take_turns(experts: Any, hidden: Tensor) -> bool:
     """Return whether the experts do nothing but what is rewritten here, and no gradient is wanted."""
-    if (
-        not are_plain_experts(experts)
-        or hidden.dtype is not torch.bfloat16
-        or (torch.is_grad_enabled() and hidden.requires_grad)
-    ):
+    if not are_plain_experts(experts) or hidden.dtype is not torch.bfloat16 or wants_gradient(hidden):
         return False
     held = experts.gate_up_proj, experts.down_proj
     return all(isinstance(each, QuantizedExperts) or each.shape[2] % COLUMNS == 0 for each in held)

@@ -9,13 +9,12 @@ Imports triton, so import this module only where triton was found. See docs/deci
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import torch
 import triton
 from torch import Tensor
 
 from potluck.blocks import kernels
+from potluck.blocks.accelerators import num_processors
 from potluck.blocks.arenas import Held
 from potluck.blocks.pages import PAGE_TOKENS
 from potluck.blocks.step_tensors import PagedRows
@@ -54,7 +53,7 @@ def paged_attention(
     num_tiles = paged.tiles.shape[0]
     options = shape_options(heads // kv_heads, paged.tile_tokens, key_dim, value_dim, query.dtype)
     columns = kv_heads * -(-options["GROUP"] // options["HEADS"])
-    splits = _num_splits(num_tiles * columns, _num_processors(query.device))
+    splits = _num_splits(num_tiles * columns, num_processors(query.device) or _PROCESSORS_ELSEWHERE)
     parts = torch.empty((tokens, heads, splits, value_dim), dtype=torch.float32, device=query.device)
     sums = torch.empty((tokens, heads, splits), dtype=torch.float32, device=query.device)
     output = torch.empty((tokens, heads, value_dim), dtype=query.dtype, device=query.device)
@@ -127,10 +126,3 @@ def _num_splits(programs: int, processors: int) -> int:
     """Return a number of parts for each row's past, a power of two that keeps every processor busy."""
     wanted = -(-processors * _PROGRAMS_PER_PROCESSOR // max(programs, 1))
     return min(int(triton.next_power_of_2(wanted)), _MAX_SPLITS)
-
-
-@lru_cache(maxsize=8)
-def _num_processors(device: torch.device) -> int:
-    if device.type != "cuda":
-        return _PROCESSORS_ELSEWHERE
-    return int(torch.cuda.get_device_properties(device).multi_processor_count)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from potluck.blocks.accelerators import copies_in_background
+from potluck.blocks.formats import wants_gradient
 from potluck.blocks.streaming import hold_in, host_bytes, slot_offsets
 from potluck.blocks.switching import experts_here
 
@@ -97,7 +98,7 @@ class SplitExperts:
 
         Shapes: hidden [tokens, hidden_size]; chosen and weights [tokens, experts of a token]; returns as hidden.
         """
-        if torch.is_grad_enabled() and hidden.requires_grad:
+        if wants_gradient(hidden):
             given = (moved(each, torch.device("cpu")) for each in (hidden, chosen, weights))
             return moved(experts_here(self._experts, *given), self._device)
         if self._uses.num_slots and len(hidden) >= _STREAMED_TOKENS and copies_in_background(self._device):
