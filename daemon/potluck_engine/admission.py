@@ -119,4 +119,4 @@ class Admission:
 
     def digest_of(self, span: Span) -> str:
         """Return the digest of the weights of blocks that are served."""
-        return span_digest(self._digests[span.start - self.span.start : span.end - self.span.start])
+        return span_digest(self._digests[span.within(self.span)])

@@ -3,6 +3,7 @@
     opening:  silence ends it without a word; a first message that is not allowed or malformed with an error frame
     ready:    steps one after the other; a step that cannot be done ends the session with an error frame
               one whose hidden states another server pushes waits for them, or for the client's own copy
+              one that a later message took back before it began is answered in its turn, and not computed
     closing:  no tensors, end of input, silence (silently); age, others' need of its place, engine leaving (error frame)
 
 The session's task waits for the end, and frees everything then, whatever still runs or waits. The network cancels it
@@ -21,6 +22,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
+import torch
 from torch import Tensor
 
 from potluck.errors import PotluckError
@@ -34,16 +36,17 @@ from potluck.wire.packing import can_pack, pack
 from potluck.wire.sessions import digest_of
 from potluck_engine import admission
 from potluck_engine.admission import Room
+from potluck_engine.compute.step_loop import TAKEN_BACK
 from potluck_engine.in_thread import LARGE_BYTES, in_thread_if_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
-from potluck_engine.pushing import Outbox, Pushes, SessionPushes
+from potluck_engine.pushing import TAKES_AHEAD, Outbox, Pushes, SessionPushes, has_room
 from potluck_engine.receipts import NO_TAB
 from potluck_engine.service import Service
 
 log = logging.getLogger(__name__)
 
-_MAX_WAITING = 4  # steps not begun; a client that pipelines more waits
-_MAX_ANSWERS = 4  # that have not left; the next step waits for a client that does not read them
+_MAX_WAITING = 4  # large steps not begun; a client that pipelines more waits
+_MAX_ANSWERS = 4  # large ones that have not left; the next step waits for a client that does not read them
 _LAST_STEP_S = 5.0  # for the running step and the answers on their way of a session that was told to end
 _CLOSING = StepRequest(hidden=None)
 """Also what the end of the client's side means."""
@@ -115,10 +118,18 @@ class _Asked:
     hidden: Tensor | None  # None while they are awaited, and in a closing message
     num_bytes: int = 0
     was_pushed: bool = False  # the hidden states came from another server
+    is_dropped: bool = False  # a later message took it back
 
     @property
     def is_awaiting(self) -> bool:
         return self.request.awaited is not None and self.hidden is None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of each row that the step has, or will have."""
+        if self.hidden is not None:
+            return self.hidden.shape[1]
+        return 0 if self.request.awaited is None else self.request.awaited.tokens
 
 
 @dataclass(eq=False)
@@ -144,7 +155,6 @@ class Session:
         self._running: tuple[_Asked, SessionStep] | None = None
         self._packing: asyncio.Task[None] | None = None  # a large output, whose step counts as running
         self._may_send = asyncio.Event()  # the client may send more
-        self._may_send.set()
         self._over: asyncio.Future[RemoteError | None] = asyncio.get_running_loop().create_future()
         self._end_after_step: RemoteError | None = None
         self._began_at = self._heard_at = time.monotonic()
@@ -211,26 +221,50 @@ class Session:
                 request = self.coding.decode_step(body, limits=self.state.wire_limits, first=False)
                 asked = _Asked(request, request.hidden)
             del body
-            is_open = asked.hidden is not None or asked.request.awaited is not None
-            if not is_open:  # what others have not pushed yet is not worth waiting for
-                self.waiting = deque(each for each in self.waiting if not each.is_awaiting)
-            elif asked.request.awaited is not None and asked.hidden is not None:
+            request = asked.request
+            if asked.hidden is not None and request.awaited is not None:
                 self._replace_push(asked)
                 continue
-            elif len(self.waiting) >= _MAX_WAITING:
+            is_step = asked.hidden is not None or request.awaited is not None
+            is_open = is_step or request.start_from_position is not None
+            if request.start_from_position is not None:
+                self._take_back(request.start_from_position)
+            if not is_open:  # what others have not pushed yet is not worth waiting for
+                self.waiting = deque(each for each in self.waiting if not each.is_awaiting)
+            elif not is_step:
+                self._take_receipt(request)
+                continue
+            while is_step and not has_room((each.num_bytes for each in self.waiting), _MAX_WAITING):
+                self._may_send.clear()
                 await self._may_send.wait()
             self.waiting.append(asked)
-            if len(self.waiting) >= _MAX_WAITING:
-                self._may_send.clear()
             self._advance()
+
+    def _take_back(self, position: int) -> None:
+        """Drop the steps from `position` on that have not begun, but none before rows were put into another order."""
+        begin, dropped = self.position, list[_Asked]()
+        running = () if self._running is None else (self._running[0],)
+        for asked in (*running, *self.waiting):
+            if asked.is_dropped:
+                continue
+            if asked.request.hypo_ids is not None:
+                dropped.clear()
+            if asked.request.start_from_position is not None:
+                begin = asked.request.start_from_position
+            if begin >= position and asked.request.hypo_ids is None:
+                dropped.append(asked)
+            begin += asked.tokens
+        for asked in dropped:
+            asked.is_dropped = True
+        if self._running is not None and self._running[0] in dropped:
+            self._compute.take_back(self._running[1])
+        self._advance()
 
     def _replace_push(self, brought: _Asked) -> None:
         """Put the client's own copy in the place of the push that a waiting step awaits, if it still does."""
         for asked in self.waiting:
             if asked.is_awaiting and asked.request.awaited == brought.request.awaited:
                 asked.hidden, asked.num_bytes = brought.hidden, asked.num_bytes + brought.num_bytes
-                assert brought.request.awaited is not None
-                self._pushes.give_up(brought.request.awaited.number)
                 self._advance()
                 return
         self.room.free(brought.num_bytes)
@@ -238,7 +272,7 @@ class Session:
     def _advance(self) -> None:
         """Begin the next step if none runs and the answers before it are on their way."""
         unsent = self._outbox.waiting
-        while self._running is None and len(unsent) < _MAX_ANSWERS and not self._over.done():
+        while self._running is None and self._outbox.has_room(_MAX_ANSWERS) and not self._over.done():
             if self._end_after_step is not None:
                 if not unsent:
                     self._finish(self._end_after_step)
@@ -246,30 +280,51 @@ class Session:
             if not self.waiting:
                 return
             asked = self.waiting[0]
-            if asked.hidden is None:
-                if asked.request.awaited is None:  # the closing message
+            awaited = asked.request.awaited
+            if asked.hidden is None and not asked.is_dropped:
+                if awaited is None:  # the closing message
                     if not unsent:
                         self._finish()
                     return
-                pushed = self._pushes.take(asked.request.awaited)
+                pushed = self._pushes.take(awaited)
                 if pushed is None:
                     return
                 asked.hidden, asked.was_pushed = pushed.hidden, True
             self.waiting.popleft()
             self._may_send.set()
+            if awaited is not None:
+                self._pushes.give_up(awaited.number)
             try:
-                self._begin(asked, asked.hidden)
+                if asked.is_dropped:
+                    self._heed(asked.request)
+                    self._drop(asked)
+                else:
+                    assert asked.hidden is not None
+                    self._begin(asked, asked.hidden)
             except RemoteError as error:
                 self._finish(error)
+
+    def _heed(self, request: StepRequest) -> None:
+        """Take what a step says beside its hidden states, for it and later ones. Raises RemoteError."""
+        self._take_receipt(request)
+        if request.push_to is not None or request.pushed_by is not None:
+            self._pushes.follow(request)
+
+    def _take_receipt(self, request: StepRequest) -> None:
+        if request.receipt is not None:
+            self.state.tabs.take(self._tab, request.receipt)
+
+    def _drop(self, asked: _Asked) -> None:
+        """Answer a step that was taken back."""
+        nothing = torch.empty((self.memory.rows, 0, self.state.blocks.hidden_size))
+        timing = self._timing(asked.request)
+        self._send(asked, StepReply(nothing, timing, self._can_push, is_dropped=True, takes_ahead=TAKES_AHEAD))
 
     def _begin(self, asked: _Asked, hidden: Tensor) -> None:
         """Submit a step. Raises RemoteError."""
         request, memory = asked.request, self.memory
         start = _checked_start(request, hidden, memory, self.position, self.opening.max_length)
-        if request.receipt is not None:
-            self.state.tabs.take(self._tab, request.receipt)
-        if request.push_to is not None or request.pushed_by is not None:
-            self._pushes.follow(request)
+        self._heed(request)
         now = time.monotonic()
         memory.is_spare = request.is_spare  # its place is taken from the first step that is none
         step = SessionStep(
@@ -293,7 +348,12 @@ class Session:
 
     def _answered(self, step: SessionStep, error: PotluckError | None) -> None:
         """Answer a finished step; called in the loop."""
-        if error is not None:
+        if error is TAKEN_BACK and self._running is not None:
+            asked, self._running = self._running[0], None
+            self.position = min(self.position, step.start)
+            self._drop(asked)
+            self._advance()
+        elif error is not None:
             self._finish(error if isinstance(error, RemoteError) else RemoteError(Code.INTERNAL, error.message))
         elif self._running is None:
             return  # the session was closed meanwhile
@@ -330,26 +390,38 @@ class Session:
         queue_ms = max(now - step.submitted_at - step.compute_s, 0.0) * 1e3
         if step.tokens == 1:
             state.meter.steps.append((now, (now - step.submitted_at) * 1e3, queue_ms))
-        here = state.admission
-        timing = Timing(
-            queue_ms=queue_ms,
-            compute_ms=step.compute_s * 1e3,
-            cache_tokens_left=self._compute.free_tokens,
-            is_leaving=here.leaving or (here.kept is not here.span and here.is_leaving(self.memory.span)),
-            tab=(self._tab.name or None) if request.opening is not None else None,
-        )
         self._tab.forward_tokens += step.rows * step.tokens
         if request.answer_tokens is not None:
             wanted = slice(max(output.shape[1] - request.answer_tokens, 0), None)
             output, packed = output[:, wanted], None if packed is None else packed[:, wanted]
         reply = StepReply(
             output,
-            timing,
-            pusher is not None and pusher.stream is not None,
+            self._timing(request, queue_ms, step.compute_s * 1e3),
+            self._can_push,
             was_pushed,
             input_digest=digest_of(asked.hidden) if asked.was_pushed and asked.hidden is not None else None,
             packed=() if packed is None else (packed,),
+            takes_ahead=TAKES_AHEAD,
         )
+        self._send(asked, reply)
+        self._advance()
+
+    @property
+    def _can_push(self) -> bool:
+        return self._pushes.pusher is not None and self._pushes.pusher.stream is not None
+
+    def _timing(self, request: StepRequest, queue_ms: float = 0.0, compute_ms: float = 0.0) -> Timing:
+        here = self.state.admission
+        return Timing(
+            queue_ms=queue_ms,
+            compute_ms=compute_ms,
+            cache_tokens_left=self._compute.free_tokens,
+            is_leaving=here.leaving or (here.kept is not here.span and here.is_leaving(self.memory.span)),
+            tab=(self._tab.name or None) if request.opening is not None else None,
+        )
+
+    def _send(self, asked: _Asked, reply: StepReply) -> None:
+        """Send an answer after those before it; its step leaves the room with it."""
         pieces = self.coding.encode_step_reply(reply)
         try:
             if self._outbox.waiting or not self.stream.send_now(*pieces):
@@ -358,7 +430,6 @@ class Session:
                 self.room.free(asked.num_bytes)
         except RemoteError:
             self._finish()
-        self._advance()
 
     def _left(self, asked: _Asked) -> None:
         """Note that an answer that had to wait has left."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from torch import Tensor
@@ -29,6 +29,7 @@ from potluck.wire.limits import Limits
 from potluck.wire.message import ACCEPTED, decode_request, encode
 from potluck.wire.sessions import decode_push
 from potluck.wire.tensors import encode_tensors
+from potluck_engine.admission import SMALL_BYTES
 from potluck_engine.in_thread import LARGE_BYTES
 
 log = logging.getLogger(__name__)
@@ -37,8 +38,19 @@ _CONNECT_S = 10.0  # to open a stream to the next server, which may have to be d
 _ACCEPT_S = 10.0
 _SEND_S = 30.0  # for an output that does not fit into the buffers of a connection
 _MAX_ANSWER_BYTES = 4096
-_MAX_EARLY = 4  # outputs whose steps have not begun; nothing more is read until there is room
-_MAX_LEAVING = 8  # outputs on their way out of one session; after that, the client brings them
+_MAX_EARLY = 4  # large outputs whose steps have not begun; nothing more is read until there is room
+_MAX_LEAVING = 8  # large outputs on their way out of one session; after that, the client brings them
+TAKES_AHEAD = 32
+"""Steps of a session that may wait at once; as many outputs pushed for them, answers and outputs that leave.
+
+But for a few large ones they have `SMALL_BYTES` at most, so a session holds 8 MiB of small ones at most.
+"""
+
+
+def has_room(sizes: Iterable[int], most_large: int) -> bool:
+    """Return whether another message may wait beside some of these sizes, in bytes."""
+    waiting = list(sizes)
+    return len(waiting) < TAKES_AHEAD and sum(size > SMALL_BYTES for size in waiting) < most_large
 
 
 class Outbox:
@@ -63,6 +75,10 @@ class Outbox:
         self.waiting.append((pieces, on_left))
         if self._task is None or self._task.done():
             self._task = start_task(self._send())
+
+    def has_room(self, most_large: int) -> bool:
+        """Return whether another message may wait here."""
+        return has_room((sum(map(len, pieces)) for pieces, _ in self.waiting), most_large)
 
     def close(self) -> None:
         """Drop what has not left."""
@@ -167,7 +183,7 @@ class SessionPushes:
     def put(self, pushed: Pushed) -> bool:
         """Keep an output whose step may still come; False: there is no room for it now."""
         if pushed.number > self.last:
-            if len(self.early) >= _MAX_EARLY:
+            if not has_room((each.hidden.nbytes for each in self.early.values()), _MAX_EARLY):
                 return False
             self.early[pushed.number] = pushed
             self._on_pushed()
@@ -183,7 +199,6 @@ class SessionPushes:
         if pushed is None or pushed.hidden.shape[:2] != (awaited.rows, awaited.tokens):
             self._room.set()
             return None
-        self.give_up(awaited.number)
         return pushed
 
     def give_up(self, number: int) -> None:
@@ -224,7 +239,7 @@ class Pusher:
 
     def push(self, number: int, output: Tensor, packed: Tensor | None) -> bool:
         """Send an output, packed if it can be; return False if it cannot leave now."""
-        if self.stream is None or len(self._outbox.waiting) >= _MAX_LEAVING:
+        if self.stream is None or not self._outbox.has_room(_MAX_LEAVING):
             return False
         pieces = encode_tensors(Pushed(number, output, (packed,)))
         try:

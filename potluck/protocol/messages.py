@@ -174,8 +174,15 @@ class Awaited(Struct, frozen=True, omit_defaults=True):
 class StepRequest(Struct, frozen=True, omit_defaults=True):
     """One step of a session; the first one carries `opening`.
 
-    Without hidden states it closes the session, or announces a step whose hidden states are `awaited`. With both, it
-    brings hidden states that were awaited; the server ignores it if they have come already.
+    Without hidden states it announces a step whose hidden states are `awaited`, or takes steps back if it says where to
+    start from, or else closes the session. With both, it brings hidden states that were awaited; the server ignores it
+    if they have come already.
+
+    A step that goes back takes back, as a message without a step of its own does, all steps before it that start there
+    or further on and have not begun, up to one that reorders rows: nobody computes, awaits or pushes them, and each is
+    answered in its turn with `StepReply.is_dropped`. A dropped step's receipt and links hold all the same. A message
+    that does nothing but take back gets no answer, and the step after it says where it starts; a server whose answers
+    say no `takes_ahead` would close the session.
 
     Shapes: hidden [batch, tokens, hidden_size] (tokens may be 0); prompts as in ForwardRequest; hypo_ids [batch] int64.
     """
@@ -184,7 +191,7 @@ class StepRequest(Struct, frozen=True, omit_defaults=True):
     opening: SessionOpening | None = None
     prompts: Tensor | None = None
     hypo_ids: Tensor | None = None
-    start_from_position: Count | None = None  # roll back to this many tokens before the step
+    start_from_position: Count | None = None  # roll back to this many tokens before the step, and take back steps
     receipt: SignedReceipt | None = None  # for the steps before, see protocol.receipts
     awaited: Awaited | None = None
     push_number: Count | None = None  # also push the output, under this number
@@ -196,7 +203,7 @@ class StepRequest(Struct, frozen=True, omit_defaults=True):
 
 
 class StepReply(Struct, frozen=True, omit_defaults=True):
-    """Shapes: hidden as in the request, or only as many of its last tokens as were asked for."""
+    """Shapes: hidden as in the request, or only as many of its last tokens as were asked for; no tokens if dropped."""
 
     hidden: Tensor
     timing: Timing = Timing()
@@ -204,6 +211,8 @@ class StepReply(Struct, frozen=True, omit_defaults=True):
     was_pushed: bool = False  # the output is on its way to the next server
     input_digest: Digest | None = None  # of hidden states that were pushed
     packed: Packed = ()
+    is_dropped: bool = False  # a later message took the step back before it began
+    takes_ahead: Count = 0  # short steps (announced, or in at most 64 KiB) that may wait at once; 0: an older server
 
 
 class Pushed(Struct, frozen=True, omit_defaults=True):

@@ -60,10 +60,11 @@ def decode_step(body: Buffer, *, limits: Limits, first: bool) -> StepRequest:
 def decode_step_reply(body: Buffer, *, like: tuple[int, ...], answer_tokens: int | None = None) -> StepReply:
     """Read an answer whose hidden states must have the shape `like`, of which only the last `answer_tokens` are sent.
 
-    Raises RemoteError BAD_REPLY.
+    That of a dropped step has none. Raises RemoteError BAD_REPLY.
     """
     reply = decode_tensors(body, StepReply, most_packed=math.prod(like))
-    check_floats(reply.hidden, like if answer_tokens is None else (like[0], answer_tokens, *like[2:]))
+    tokens = 0 if reply.is_dropped else like[1] if answer_tokens is None else answer_tokens
+    check_floats(reply.hidden, (like[0], tokens, *like[2:]))
     return reply
 
 

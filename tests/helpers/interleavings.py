@@ -130,6 +130,10 @@ async def _no_format(_: object) -> None:
     return None
 
 
+_Plan = list[tuple[int, Awaited | None]]
+"""Where a step starts at each server, and what that awaits."""
+
+
 @dataclass(slots=True, eq=False)
 class _Hop:
     """A client's session at one server; no stream: it has to be opened."""
@@ -192,8 +196,8 @@ class _Client:
                 return
             if len(self.hops) == 2 and sent[-1][1][1][1] is None:  # the second server gets its inputs from the client
                 break
-        for each in sent:
-            await self._collect(*each)
+        for index, each in enumerate(sent):
+            await self._collect(*each, [plan for _, plan in sent[index + 1 :]])
         if rng.random() < 0.3:
             await self.world.pause(rng.randint(0, 60))
 
@@ -222,10 +226,10 @@ class _Client:
                 hop.order = None
         self.history = torch.cat([self.history, new], dim=1)
 
-    async def _send(self, *, is_pushed: bool) -> tuple[Tensor, list[tuple[int, Awaited | None]]]:
+    async def _send(self, *, is_pushed: bool) -> tuple[Tensor, _Plan]:
         """Send what the first server lacks, and announce or send it to the second one."""
         self.world.met["steps"] += 1
-        end, plan = self.history.shape[1], list[tuple[int, Awaited | None]]()
+        end, plan = self.history.shape[1], _Plan()
         if len(self.hops) == 2 and any(hop.stream is None for hop in self.hops) and self.rng.random() < 0.8:
             self._link()
         number = None
@@ -280,10 +284,10 @@ class _Client:
             )
         await hop.stream.send(*sessions.encode_step(request))
 
-    async def _collect(self, history: Tensor, plan: list[tuple[int, Awaited | None]]) -> None:
-        """Read the answers to one step, hop after hop. Raises RemoteError."""
+    async def _collect(self, history: Tensor, plan: _Plan, later: list[_Plan]) -> None:
+        """Read the answers to one step, hop after hop; `later` ones are under way. Raises RemoteError."""
         hidden, was_pushed = history, False
-        for hop, (start, awaited) in zip(self.hops, plan, strict=True):
+        for index, (hop, (start, awaited)) in enumerate(zip(self.hops, plan, strict=True)):
             given = hidden[:, start:]
             if hop is not self.hops[0]:
                 if awaited is None:
@@ -297,7 +301,11 @@ class _Client:
             whole = _expected(hop.server.span, hidden)
             expected = whole[:, start:]
             self.world.outcome.answers += 1
-            if not (reply.hidden - expected).abs().max() <= _TOLERANCE * expected.abs().max():
+            if reply.is_dropped:
+                self.world.met["dropped"] += 1
+                if all(each[index][0] > start for each in later):
+                    self.world.outcome.faults.append(f"a step at {start} was dropped, which nobody took back")
+            elif not (reply.hidden - expected).abs().max() <= _TOLERANCE * expected.abs().max():
                 text = f"tokens {start}-{history.shape[1]} of {self.rows} rows differ at blocks {hop.server.span}"
                 self.world.outcome.faults.append(text)
             hidden = whole

@@ -44,6 +44,7 @@ Outcome = tuple[StepJob, PotluckError | None]
 _Part = tuple[SessionStep, int]
 
 _ANSWERS_S = 0.001  # for the answers of a step to leave
+TAKEN_BACK = PotluckError("the step was taken back before it began")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +207,13 @@ class StepLoop:
             job.is_cancelled = True
             self._scheduler.discard(job)
 
+    def take_back(self, step: SessionStep) -> None:
+        """Give up a step in the next turn unless some of it is computed; its `on_done` gets `TAKEN_BACK`.
+
+        The session may have been rolled back to the step's start. Rows must keep their order with it.
+        """
+        self.command(lambda: self._take_back(step))
+
     def close(self, memory: SessionMemory, step: SessionStep | None) -> None:
         """Free the memory of a session, and drop the step that it waits for."""
         if step is not None:
@@ -332,6 +340,18 @@ class StepLoop:
             self._settle(stage, over, now)
             self._count_pages(stage)
             self._deliver(over)
+
+    def _take_back(self, step: SessionStep) -> None:
+        with self._lock:
+            if step not in self._scheduler or step.computed:
+                return
+            self._scheduler.discard(step)
+        over: list[Outcome] = [(step, TAKEN_BACK)]
+        if self._stage is not None:
+            self._stage.paging.withdraw(step.memory)
+            self._settle(self._stage, over, self._clock())
+            self._count_pages(self._stage)
+        self._deliver(over)
 
     def _idle_s(self, stage: Stage | None, now: float) -> float | None:
         wake_at = None if stage is None else stage.paging.wake_at(now)

@@ -16,4 +16,4 @@ async def test_interleaved_sessions_answer_as_alone_and_leave_nothing(first: int
         outcome = await interleave(seed, tmp_path)
         assert not outcome.faults, f"seed {seed}"
         met += outcome.met
-    assert {"spills", "returns", "shared", "offloads", "left in a step", "waits for pages"} <= met.keys()
+    assert {"spills", "returns", "shared", "offloads", "left in a step", "waits for pages", "dropped"} <= met.keys()

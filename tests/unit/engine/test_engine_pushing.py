@@ -9,7 +9,7 @@ import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, load, opening, refused_with, serve, settle, until
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.pushing import SessionPushes
+from potluck_engine.pushing import TAKES_AHEAD, SessionPushes
 
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
@@ -43,15 +43,18 @@ async def test_an_output_is_taken_once_for_its_number_and_size_only(inbox: Sessi
     assert inbox.take(Awaited(4, 1, 1)) is None
 
 
-async def test_an_output_that_comes_too_late_is_dropped_and_one_of_too_many_has_to_wait(inbox: SessionPushes) -> None:
+@pytest.mark.parametrize(("tokens", "most"), [(1, TAKES_AHEAD), (300, 4)])
+async def test_an_output_that_comes_too_late_is_dropped_and_one_of_too_many_has_to_wait(
+    inbox: SessionPushes, tokens: int, most: int
+) -> None:
     inbox.give_up(3)
     assert inbox.put(pushed(3))
     assert not inbox.early
-    assert all(inbox.put(pushed(number)) for number in range(4, 8))
-    assert [inbox.put(pushed(number)) for number in (3, 8)] == [True, False]
-    inbox.give_up(7)
-    assert inbox.put(pushed(8))
-    assert list(inbox.early) == [8]
+    assert all(inbox.put(pushed(number, tokens=tokens)) for number in range(4, 4 + most))
+    assert [inbox.put(pushed(number)) for number in (3, 4 + most)] == [True, False]
+    inbox.give_up(3 + most)
+    assert inbox.put(pushed(4 + most))
+    assert list(inbox.early) == [4 + most]
 
 
 @dataclass
@@ -146,6 +149,45 @@ async def test_one_step_gets_one_answer_though_its_inputs_come_twice(both: Two) 
     assert await both.second.stream.receive(timeout_s=60) is None
 
 
+async def test_the_clients_copy_of_a_later_step_gives_no_earlier_push_up(both: Two) -> None:
+    await both.open()
+    await both.announce(1, 5)
+    await both.announce(2, 6)
+    await both.second.send(StepRequest(TOKEN, awaited=Awaited(2, 1, 1)))
+    await settle()
+    reply = await both.first.step(StepRequest(TOKEN, start_from_position=5, push_number=1))
+    answers = [await both.second.answer((1, 1, 64)) for _ in range(2)]
+    assert [answer.input_digest for answer in answers] == [digest_of(reply.hidden), None]
+
+
+async def test_a_step_that_was_taken_back_awaits_no_push_and_a_late_one_is_ignored(both: Two) -> None:
+    await both.open()
+    for number, position in enumerate((5, 6, 5)):
+        await both.announce(number, position)
+    answers = [await both.second.answer((1, 1, 64)) for _ in range(2)]
+    assert all(answer.is_dropped for answer in answers)
+    for number in (0, 2):
+        reply = await both.first.step(StepRequest(TOKEN, start_from_position=5, push_number=number))
+    answer = await both.second.answer((1, 1, 64))
+    assert answer.input_digest == digest_of(reply.hidden)
+    assert torch.equal(answer.hidden, await expected(both))
+    assert not both.servers[1].handlers._pushes.expected[SECRET].early
+
+
+async def test_the_links_of_a_step_that_was_taken_back_hold(both: Two) -> None:
+    first, second = (server.host.peer_id for server in both.servers)
+    there = await both.first.step(StepRequest(PROMPT, opening(Span(0, 2)), push_to=PushLink(second, SECRET)))
+    await both.second.step(StepRequest(there.hidden, opening(Span(2, 4))))
+    await both.announce(1, 5)
+    await both.second.send(StepRequest(TOKEN, pushed_by=PushLink(first, SECRET), push_to=PushLink(first, OTHER_SECRET)))
+    await both.second.send(StepRequest(None, start_from_position=5))
+    answers = [await both.second.answer((1, 1, 64)) for _ in range(2)]
+    assert all(answer.is_dropped for answer in answers)
+    session = both.servers[1].handlers._pushes.expected[SECRET]
+    assert session.expects(first)
+    assert session.pusher is not None
+
+
 async def test_only_the_announced_peer_with_the_secret_may_push_and_one_stream_at_a_time(both: Two) -> None:
     await both.open()
     for host, secret in (
@@ -223,7 +265,7 @@ async def test_a_pusher_that_runs_ahead_is_dropped_with_the_session_it_pushes_to
     await both.second.step(StepRequest(TOKEN, start_from_position=5, pushed_by=link))
     stream = await both.push_as(host, OTHER_SECRET)
     assert await stream.receive(timeout_s=60) is not None
-    for number in range(8):  # of steps that the client never announces
+    for number in range(TAKES_AHEAD + 4):  # of steps that the client never announces
         await stream.send(*encode_tensors(Pushed(number, TOKEN)))
     await settle()
     assert len(second.host._tasks) == 2  # the session and the pushes

@@ -14,7 +14,7 @@ from potluck_engine.receipts import NO_TAB, ServerTab, Tabs
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code
-from potluck.protocol.messages import StepRequest
+from potluck.protocol.messages import Awaited, StepRequest
 from potluck.protocol.receipts import POINT, Booking, Receipt, Work, sign_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
 
@@ -87,6 +87,24 @@ async def test_a_session_is_told_of_its_tab_once_so_that_answers_stay_short(benc
         for start in (3, 4):
             reply = await client.step(StepRequest(hidden_states(1, 1), None, start_from_position=start))
             assert reply.timing.tab is None
+
+
+async def test_the_receipt_of_a_step_that_was_taken_back_counts_and_its_tokens_do_not(
+    bench: Bench, network: FakeNetwork
+) -> None:
+    async with serve(network) as server:
+        server.serving.tabs = bench.tabs
+        client = await Client.open(network.start(bench.client), server)
+        first = await client.step(StepRequest(hidden_states(1, 3), opening()))
+        tab = bench.tabs._tabs[first.timing.tab or b""]
+        receipts = [bench.sign(replace(bench.receipt(tab, seq, 3), span=tab.span)) for seq in (1, 2)]
+        await client.send(StepRequest(None, awaited=Awaited(1, 1, 4), receipt=receipts[0]))
+        await client.send(StepRequest(None, start_from_position=3))
+        assert (await client.answer((1, 4, 64))).is_dropped
+        await client.send(StepRequest(None, start_from_position=3, receipt=receipts[1]))
+        await client.step(StepRequest(hidden_states(1, 1)))
+        assert bench.told == [Booking(receipt, BOB) for receipt in receipts]
+        assert tab.forward_tokens == 4
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import threading
 from dataclasses import dataclass, field
 from unittest.mock import Mock
 
@@ -12,6 +13,7 @@ from helpers.fake_network import FakeHost
 from msgspec.structs import replace
 from potluck_control.launch_spec import ServingLimits
 from potluck_engine import inference
+from potluck_engine.pushing import TAKES_AHEAD
 from potluck_engine.sessions import QUIET_S, SessionTable, session_to_end
 
 from potluck.p2p import frames
@@ -208,7 +210,7 @@ async def test_client_that_dies_in_mid_step_frees_its_cache_and_its_place_in_the
 async def test_client_that_dies_with_more_steps_under_way_than_are_read_ahead_frees_everything(held, server, host):
     client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening()))
     async with held(server):
-        for _ in range(8):
+        for _ in range(TAKES_AHEAD + 4):
             await client.send(StepRequest(hidden_states(1, 1)))
         await settle()
         host.kill()
@@ -217,6 +219,81 @@ async def test_client_that_dies_with_more_steps_under_way_than_are_read_ahead_fr
         assert len(server.serving.sessions) == 0
         assert not server.host._tasks
     await until(lambda: server.used_pages == 0)
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (StepRequest(None, awaited=Awaited(1, 1, 1)), TAKES_AHEAD),
+        (StepRequest(hidden_states(1, 1)), TAKES_AHEAD),
+        (StepRequest(hidden_states(1, 300)), 4),
+    ],
+    ids=["announced", "small", "large"],
+)
+async def test_only_so_many_steps_wait(request_, expected, held, server, host):
+    client = await Client.open(host, server)
+    reply = await client.step(StepRequest(hidden_states(1, 3), opening(max_length=1 << 15)))
+    assert reply.takes_ahead == TAKES_AHEAD
+    (session,) = server.serving.sessions._sessions
+    async with held(server):
+        await client.send(StepRequest(hidden_states(1, 1)))
+        for _ in range(expected + 4):
+            await client.send(request_)
+        await settle(500)
+        assert len(session.waiting) == expected
+        host.kill()
+    await until(lambda: server.used_pages == 0)
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+@pytest.mark.parametrize(("back_to", "dropped"), [(5, [2, 3, 4]), (4, [1, 2, 3, 4]), (3, [0, 1, 2, 3, 4])])
+async def test_steps_that_are_taken_back_are_answered_in_turn_and_not_computed(
+    back_to, dropped, is_alone, held, server, host
+):
+    client = await first_step(host, server, StepRequest(prompt := hidden_states(1, 3), opening()))
+    (session,) = server.serving.sessions._sessions
+    starts, sizes = (3, 4, None, 9, None), (1, 3, 2, 2, 1)
+    inputs = [hidden_states(1, size, seed=seed) for seed, size in enumerate(sizes)]
+    last = hidden_states(1, 2, seed=9)
+    async with held(server):
+        for start, hidden in zip(starts, inputs, strict=True):
+            await client.send(StepRequest(hidden, start_from_position=start, answer_tokens=1))
+        await settle()
+        if is_alone:
+            await client.send(StepRequest(None, start_from_position=back_to))
+        await client.send(StepRequest(last, start_from_position=back_to))
+        await settle()
+    for index, size in enumerate(sizes):
+        body = await client.stream.receive(timeout_s=120)
+        reply = decode_step_reply(body, like=(1, size, 64), answer_tokens=1)
+        assert reply.is_dropped is (index in dropped)
+    reply = await client.answer((1, 2, 64))
+    assert session.position == back_to + 2
+    fresh = await first_step(host, server, StepRequest(torch.cat([prompt, *inputs], 1)[:, :back_to], opening()))
+    assert is_close(reply.hidden, (await fresh.step(StepRequest(last))).hidden)
+
+
+async def test_a_step_that_runs_when_it_is_taken_back_is_answered_as_any(server, host, monkeypatch):
+    client = await first_step(host, server, StepRequest(prompt := hidden_states(1, 3), opening()))
+    executor = server.serving.stage.executor
+    entered, released, run = threading.Event(), threading.Event(), executor.run
+
+    def wait(parts):
+        entered.set()
+        assert released.wait(120)
+        run(parts)
+
+    monkeypatch.setattr(executor, "run", wait)
+    one, other = hidden_states(1, 2, seed=1), hidden_states(1, 1, seed=2)
+    await client.send(StepRequest(one))
+    await asyncio.to_thread(entered.wait)
+    await client.send(StepRequest(other, start_from_position=3))
+    await settle()
+    released.set()
+    answers = [(await client.answer((1, tokens, 64))).hidden for tokens in (2, 1)]
+    for hidden, answer in zip((one, other), answers, strict=True):
+        fresh = await first_step(host, server, StepRequest(prompt, opening()))
+        assert is_close(answer, (await fresh.step(StepRequest(hidden))).hidden)
 
 
 async def test_closing_a_session_waits_for_no_push_though_no_more_steps_would_be_read(server, host):

@@ -160,12 +160,14 @@ SAMPLES = {
     "step with links": step(StepRequest(HIDDEN, push_number=3, push_to=LINK, pushed_by=LINK)),
     "empty step": step(StepRequest(HIDDEN[:, :0])),
     "closing": step(StepRequest(None)),
+    "taking back": step(StepRequest(None, start_from_position=7, receipt=RECEIPT)),
     "announced step": step(
         StepRequest(None, start_from_position=7, receipt=RECEIPT, awaited=Awaited(4, 2, 3), push_number=4)
     ),
     "step instead of a push": step(StepRequest(HIDDEN, awaited=Awaited(4, 2, 3))),
     "answer": step_reply(ANSWER),
     "answer to a pushed step": step_reply(PUSHED_ANSWER),
+    "answer to a dropped step": step_reply(StepReply(HIDDEN[:, :0], is_dropped=True, takes_ahead=32)),
     "push opening": asked(PushOpening(SECRET)),
     "push": Sample(PUSHED, body_of(PUSHED), lambda body: decode_push(body, limits=LIMITS)),
     "forward": call(FORWARD),

@@ -70,6 +70,13 @@ def test_a_value_that_is_not_finite_is_refused_in_requests_and_replies(value: fl
     assert refusal.value.code is Code.BAD_REPLY
 
 
+def test_an_answer_is_short_if_and_only_if_the_step_was_dropped() -> None:
+    for reply in (StepReply(HIDDEN, is_dropped=True), StepReply(HIDDEN[:, :0])):
+        with pytest.raises(RemoteError) as refusal:
+            decode_step_reply(body_of(reply), like=(2, 3, 4))
+        assert refusal.value.code is Code.BAD_REPLY
+
+
 def test_finite_values_whose_sum_overflows_and_positions_at_the_limit_are_taken() -> None:
     body = body_of(StepRequest(torch.full((4, 4, 4), 3e38), start_from_position=32))
     assert decode_step(body, limits=LIMITS, first=False).start_from_position == 32
