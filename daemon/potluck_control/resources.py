@@ -1,6 +1,7 @@
 """Finds the files of `resources/` in the installed package or in the source tree.
 
-One of them is a small model, from which a swarm whose model is called `DEMO_MODEL` is served without a download.
+One of them is a small model, from which a swarm whose model is called `DEMO_MODEL` is served without a download, and
+`DEMO_DRAFT` drafts for it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from pathlib import Path
 from potluck.errors import PotluckError
 
 DEMO_MODEL = "demo-model"
+DEMO_DRAFT = "demo-draft"
 
 
 def bundled_checkpoint(model: str) -> Path | None:
-    """Return the folder of a swarm's model if it comes with Potluck."""
-    return resource(DEMO_MODEL) if model == DEMO_MODEL else None
+    """Return the folder of a model, or of one that drafts, if it comes with Potluck."""
+    return resource(model) if model in (DEMO_MODEL, DEMO_DRAFT) else None
 
 
 def resource(name: str) -> Path:

@@ -7,7 +7,7 @@ fixes the corpus, the order, the initial weights and, on one machine with one th
 import argparse
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -72,7 +72,7 @@ def main() -> None:
     then = packed_rows(documents(args.seed), tokenizer)
     rows = chain(first, then)
     for cycle in CYCLES:
-        train(model, rows, cycle, args.rows)
+        train(model, rows, cycle, args.rows, lambda ids, weights: (weighted_loss(model, ids, weights), ""))
     print(f"trained in {time.monotonic() - started:.0f} s")
     model.save_pretrained(args.out, max_shard_size=SHARD_SIZE)
     save_tokenizer(tokenizer, args.out)
@@ -143,8 +143,10 @@ def new_model(tokenizer: PreTrainedTokenizerBase) -> LlamaForCausalLM:
     return model
 
 
-def packed_rows(drawn: Iterator[Document], tokenizer: PreTrainedTokenizerBase) -> Iterator[torch.Tensor]:
-    """Rows of whole documents, (2, ROW_TOKENS) fp32: token ids and their weights in the loss, zero where padded.
+def packed_rows(
+    drawn: Iterator[Document], tokenizer: PreTrainedTokenizerBase, row_tokens: int = ROW_TOKENS
+) -> Iterator[torch.Tensor]:
+    """Rows of whole documents, (2, row_tokens) fp32: token ids and their weights in the loss, zero where padded.
 
     Documents that are longer than a row are left out.
     """
@@ -152,23 +154,32 @@ def packed_rows(drawn: Iterator[Document], tokenizer: PreTrainedTokenizerBase) -
     weights: list[float] = []
     for document in drawn:
         new_ids, is_answer = token_ids(document, tokenizer)
-        if len(new_ids) > ROW_TOKENS:
+        if len(new_ids) > row_tokens:
             continue
-        if len(ids) + len(new_ids) > ROW_TOKENS:
-            padding = [0.0] * (ROW_TOKENS - len(ids))
+        if len(ids) + len(new_ids) > row_tokens:
+            padding = [0.0] * (row_tokens - len(ids))
             yield torch.tensor([ids + padding, weights + padding])
             ids, weights = [], []
         ids += new_ids
         weights += [1.0 if flag else PROMPT_WEIGHT for flag in is_answer]
 
 
-def train(model: LlamaForCausalLM, rows: Iterator[torch.Tensor], cycle: Cycle, rows_a_step: int) -> None:
+def train(
+    model: torch.nn.Module,
+    rows: Iterator[torch.Tensor],
+    cycle: Cycle,
+    rows_a_step: int,
+    loss_of: Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, str]],
+) -> None:
     """Run one cycle: Muon on the blocks' matrices, AdamW on the rest, both without memory of the cycle before.
+
+    `loss_of` gets token ids and weights, (rows, row_tokens) each, and returns what to print besides.
 
     Source: Muon, Keller Jordan 2024.
     """
-    matrices = [p for p in model.model.layers.parameters() if p.ndim == 2]
-    others = [p for p in model.parameters() if p.ndim < 2 or p is model.get_input_embeddings().weight]
+    embeddings = {m.weight for m in model.modules() if isinstance(m, torch.nn.Embedding)}
+    matrices = [p for p in model.parameters() if p.ndim == 2 and p not in embeddings]
+    others = [p for p in model.parameters() if p.ndim < 2 or p in embeddings]
     optimizers = [
         torch.optim.Muon(matrices, lr=cycle.scale * MUON_LR, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
         torch.optim.AdamW(others, lr=cycle.scale * ADAMW_LR, betas=(0.9, 0.98), weight_decay=0.0),
@@ -180,8 +191,8 @@ def train(model: LlamaForCausalLM, rows: Iterator[torch.Tensor], cycle: Cycle, r
     model.train()
     started = time.monotonic()
     for step in range(cycle.steps):
-        ids, weights = torch.stack(list(islice(rows, rows_a_step)), dim=1)  # (rows, ROW_TOKENS) each
-        loss = weighted_loss(model, ids.long(), weights)
+        ids, weights = torch.stack(list(islice(rows, rows_a_step)), dim=1)
+        loss, told = loss_of(ids.long(), weights)
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer, schedule in zip(optimizers, schedules, strict=True):
@@ -189,7 +200,7 @@ def train(model: LlamaForCausalLM, rows: Iterator[torch.Tensor], cycle: Cycle, r
             schedule.step()
             optimizer.zero_grad()
         if step % 20 == 0 or step == cycle.steps - 1:
-            print(f"step {step:5d}  loss {loss.item():.4f}  {time.monotonic() - started:6.0f} s", flush=True)
+            print(f"step {step:5d}  loss {loss.item():.4f}  {told}{time.monotonic() - started:6.0f} s", flush=True)
     model.eval()
 
 

@@ -8,16 +8,13 @@ Sources: DeepSeek-V3 (arXiv 2412.19437), section 2.2; its own outputs as inputs,
 """
 
 import argparse
-import time
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import torch
 from corpus import documents
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from train import ADAMW_LR, MUON_LR, WARMUP_STEPS, Cycle, packed_rows
+from train import Cycle, packed_rows, train
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 from transformers.cache_utils import DynamicCache
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRMSNorm
@@ -42,7 +39,7 @@ def main() -> None:
     rows = packed_rows(documents(args.seed), AutoTokenizer.from_pretrained(FOLDER))
     args.out.mkdir(exist_ok=True, parents=True)
     prefix = f"model.layers.{model.config.num_hidden_layers}."
-    train(model, head, rows, CYCLE, args.rows)
+    train(head, rows, CYCLE, args.rows, lambda ids, weights: losses(model, head, ids, weights == 1.0))
     tensors = {prefix + name: tensor.contiguous() for name, tensor in head.state_dict().items()}
     save_file(tensors, args.out / "mtp.safetensors", metadata={"format": "pt"})
 
@@ -64,36 +61,7 @@ class NextTokens(LlamaDecoderLayer):
         return self.eh_proj(torch.cat([self.enorm(embeddings), self.hnorm(hidden)], dim=-1))
 
 
-def train(model: LlamaForCausalLM, head: NextTokens, rows: Iterator[Tensor], cycle: Cycle, rows_a_step: int) -> None:
-    matrices = [p for p in head.parameters() if p.ndim == 2]
-    others = [p for p in head.parameters() if p.ndim < 2]
-    optimizers = [
-        torch.optim.Muon(matrices, lr=cycle.scale * MUON_LR, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
-        torch.optim.AdamW(others, lr=cycle.scale * ADAMW_LR, betas=(0.9, 0.98), weight_decay=0.0),
-    ]
-    schedules = [
-        torch.optim.lr_scheduler.LambdaLR(o, lambda step: min((step + 1) / WARMUP_STEPS, 1 - step / cycle.steps))
-        for o in optimizers
-    ]
-    started = time.monotonic()
-    for step in range(cycle.steps):
-        ids, weights = torch.stack(list(islice(rows, rows_a_step)), dim=1)
-        loss, right = losses(model, head, ids.long(), weights == 1.0)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(head.parameters(), 1.0)
-        for optimizer, schedule in zip(optimizers, schedules, strict=True):
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad()
-        if step % 20 == 0 or step == cycle.steps - 1:
-            shares = " ".join(f"{share:.2f}" for share in right)
-            print(
-                f"step {step:5d}  loss {loss.item():.4f}  right {shares}  {time.monotonic() - started:6.0f} s",
-                flush=True,
-            )
-
-
-def losses(model: LlamaForCausalLM, head: NextTokens, ids: Tensor, is_answer: Tensor) -> tuple[Tensor, list[float]]:
+def losses(model: LlamaForCausalLM, head: NextTokens, ids: Tensor, is_answer: Tensor) -> tuple[Tensor, str]:
     """Return the loss against what the model itself predicts in answers, and the share of its choices that were met.
 
     Place t is given the hidden state of token t and the token t + 1, and predicts the token t + 2. At depth d the
@@ -137,7 +105,7 @@ def losses(model: LlamaForCausalLM, head: NextTokens, ids: Tensor, is_answer: Te
         right.append((got.argmax(-1) == want.argmax(-1)).float().mean().item())
         weight *= FALLOFF
         state = torch.cat([torch.zeros_like(out[:, :1]), out[:, :-1]], dim=1)
-    return total, right
+    return total, f"right {' '.join(f'{share:.2f}' for share in right)}  "
 
 
 if __name__ == "__main__":

@@ -90,3 +90,17 @@ def test_held_out_prompts_never_appear_in_training(corpus: ModuleType) -> None:
         return {document.prompt for document in drawn}
 
     assert not prompts(held_out=True) & prompts(held_out=False)
+
+
+def test_its_drafting_model_has_a_quarter_of_its_size_and_its_tokenizer_and_guesses_its_answers(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
+) -> None:
+    folder = FOLDER.parent / "demo-draft"
+    draft = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True).eval()
+    assert draft.num_parameters() <= model.num_parameters() / 4
+    assert (folder / "tokenizer.json").read_bytes() == (FOLDER / "tokenizer.json").read_bytes()
+    prompt = tokenizer("User: what is potluck?\nAssistant:", return_tensors="pt")
+    written = model.generate(**prompt)[:, :-1]
+    start = prompt.input_ids.shape[1]
+    guesses, choices = (each(written).logits[0, start:].argmax(-1) for each in (draft, model))
+    assert (guesses == choices).float().mean() > 0.9
