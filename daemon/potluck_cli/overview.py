@@ -45,6 +45,7 @@ class SwarmOverview:
     gaps: tuple[int, ...]
     outlook: SwarmOutlook | None
     leader_heard_at: float | None = None  # when this computer last heard of a leader's; null: not known
+    draft: str = ""  # the small model that drafts for it; empty: none
 
 
 def overview(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOverview:
@@ -89,6 +90,7 @@ def _overview(swarm: Swarm, servers: Sequence[SeenServer], outlook: SwarmOutlook
         replicas=counts,
         gaps=tuple(block for block, count in enumerate(counts) if count == 0),
         outlook=outlook,
+        draft=swarm.draft_name,
     )
 
 
@@ -97,6 +99,7 @@ def page(swarm: SwarmOverview, terminal: Terminal) -> list[str]:
     kind = "open" if swarm.open else "private"
     lines = [
         terminal.styled(swarm.name, Style.BOLD) + f": {swarm.model}, {swarm.num_blocks} blocks, {kind}",
+        *((f"{swarm.draft} drafts for it.",) if swarm.draft else ()),
         *(() if swarm.link is None else (terminal.faint(f"Its link, for a meeting point: {swarm.link}"),)),
         "",
         *terminal.table(("BLOCKS", "SERVER", "STATE", "STEPS/S", "STEP MS", "ROOM", "FORMAT"), _rows(swarm.servers)),

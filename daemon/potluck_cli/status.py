@@ -124,6 +124,8 @@ def _detectors(probes: tuple[ProbeStatus, ...], terminal: Terminal) -> Iterator[
 
 def _swarm_rows(swarm: SwarmStatus, terminal: Terminal, now: float) -> Iterator[tuple[str, str]]:
     yield "swarm", f"{swarm.name}, {swarm.num_blocks} blocks of {swarm.model}"
+    if swarm.draft:
+        yield "", f"{swarm.draft} drafts for it"
     if swarm.num_blocks <= _MAX_STRIP_LETTERS and (swarm.coverage or swarm.span):
         yield from _strip_rows(swarm, terminal, now)
     gaps = sum(count == 0 for count in swarm.coverage)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import sys
 import time
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING
 from potluck_control import schema
 from potluck_control.methods import swarms
 from potluck_control.methods.swarms import JoinedSwarm, ModelChange, Reach, Swarms
+from potluck_control.own_python import child_environment
 from potluck_control.places import find_places
 from potluck_control.resources import bundled_checkpoint
 from potluck_daemon.swarms.contact import no_network
-from potluck_daemon.swarms.new_model import NewModel
+from potluck_daemon.swarms.new_model import NewModel, find_draft
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import Manifests
@@ -25,6 +27,7 @@ from potluck.membership.leadership import (
     DAY_S,
     DEFAULT_DAYS,
     DEFAULT_PEOPLE,
+    choose_draft,
     choose_model,
     public_seats,
     seats,
@@ -67,7 +70,8 @@ EXAMPLES = """\
   potluck swarm show friends
   potluck swarm invite friends
   potluck swarm page friends
-  potluck swarm model ./llama-405b --swarm friends"""
+  potluck swarm model ./llama-405b --swarm friends
+  potluck swarm model --draft unsloth/Llama-3.2-1B-Instruct"""
 
 _NOT_REACHED = {
     Reach.NEARBY: "only computers in your own network can join with this invite (`potluck doctor` names the port to "
@@ -124,6 +128,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prefix",
         help="with --open: name of the blocks in Petals (default: the one that Petals derives from the model)",
     )
+    _add_draft(create)
     add_move(create)
 
     join = actions.add_parser("join", help="remember a swarm by its invite, for which it asks", act=_join)
@@ -153,9 +158,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_name(page_of)
     web_page.add_arguments(page_of)
 
-    model = actions.add_parser("model", help="change the swarm's model; members and invites follow", act=_model)
-    model.add_argument("model", metavar="MODEL", help="a folder in the Hugging Face layout, or a name on the hub")
+    model = actions.add_parser(
+        "model", help="show the swarm's model, or change it; members and invites follow", act=_model
+    )
+    model.add_argument(
+        "model", metavar="MODEL", nargs="?", help="a folder in the Hugging Face layout, or a name on the hub"
+    )
     model.add_argument("--swarm", metavar="NAME", help="a swarm you founded or lead (default: the only one)")
+    _add_draft(model)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -168,7 +178,19 @@ def _add_name(parser: argparse.ArgumentParser) -> None:
     add_invite_file(parser)
 
 
+def _add_draft(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--draft",
+        metavar="NAME",
+        default="",
+        help="a small model on the hub with the same tokenizer, with which members guess tokens ahead; `none`: no such "
+        "model (default: one that is known to fit)",
+    )
+
+
 def _create(args: argparse.Namespace) -> int:
+    if args.draft and args.open:
+        raise UsageError("an open swarm has no drafting model", hint="leave out --draft, or --open")
     if args.prefix and not args.open:
         raise UsageError("only an open swarm has a prefix of its own", hint="add --open, or leave --prefix out")
     if not args.bootstrap:
@@ -184,7 +206,8 @@ def _create(args: argparse.Namespace) -> int:
     check_revision(args.revision)
     args.model = folder_or_name(args.model)
     checkpoint = _open_checkpoint(args.model, args.revision)
-    model = checkpoint.folder.resolve().name if checkpoint.files is None else checkpoint.name
+    chosen = _described(checkpoint)
+    model, draft = chosen.name, None if args.open else _find_draft(chosen, args.draft)
     prefix = None
     if args.open:
         prefix = args.prefix or default_prefix(model, checkpoint.config.model_type)
@@ -193,7 +216,8 @@ def _create(args: argparse.Namespace) -> int:
     membership = joined.create(swarm, is_open=args.open)
     if not args.open:
         with contextlib.suppress(CheckpointError):  # some files are elsewhere, so members need copies of their own
-            membership = _choose(joined, membership, checkpoint)
+            membership = _choose(joined, membership, chosen)
+        membership = _draft(joined, membership, draft)
     if args.public:
         membership = _make_public(joined, membership)
     swarm, invite = membership.swarm, _new_invite(joined, membership, DEFAULT_PEOPLE, DEFAULT_DAYS)
@@ -204,6 +228,8 @@ def _create(args: argparse.Namespace) -> int:
         elif args.public:
             who = "public: anybody may join with this invite, which is no secret"
         say(f"Swarm {swarm.name}: {model}, {swarm.num_blocks} blocks; {who}.", file=sys.stderr)
+        if draft is not None:
+            say(f"{draft.name} drafts for it.", file=sys.stderr)
         say(f"Next: potluck serve {args.model} --swarm {swarm.name}", file=sys.stderr)
     for line in move_or_stay(args, swarm.name):
         say(line, file=sys.stderr)
@@ -219,14 +245,20 @@ def _join(args: argparse.Namespace) -> int:
 
 
 def _model(args: argparse.Namespace) -> int:
+    if args.model is None and not args.draft:
+        swarm = known_swarms().find(args.swarm).swarm
+        shown = ModelChange(swarm.name, swarm.model, is_pinned=bool(swarm.weights), draft=swarm.draft_name)
+        return answer(args, shown, [f"{swarm.name} serves {swarm.model}. {_drafting(shown.draft)}"])
     client = daemon()
-    params = swarms.ChooseModelParams(folder_or_name(args.model), args.swarm or "")
+    model = None if args.model is None else folder_or_name(args.model)
+    params = swarms.ChooseModelParams(model, args.swarm or "", args.draft)
     change = follow(client, swarms.MODEL_CHANGE, client.call(swarms.CHOOSE_MODEL, params), _reading)
     if change.problem:
         raise PotluckError(change.problem, hint="the swarm keeps its model")
     lines = [f"{change.swarm} serves {change.model} now. Members that are online follow within seconds."]
     if not change.is_pinned:
         lines.append("Its files are not all on this computer, so members get them from the hub alone.")
+    lines.append(_drafting(change.draft))
     return answer(args, change, lines)
 
 
@@ -238,12 +270,42 @@ def _open_checkpoint(model: str, revision: str | None = None) -> Checkpoint:
         return open_checkpoint(str(bundled_checkpoint(model) or model), revision=revision, progress=True)
 
 
-def _choose(joined: JoinedSwarms, membership: Membership, checkpoint: Checkpoint) -> Membership:
-    """Give the swarm this model, with its files if all of them are here. Raises CheckpointError."""
+def _described(checkpoint: Checkpoint) -> NewModel:
     name = checkpoint.folder.resolve().name if checkpoint.files is None else checkpoint.name
-    model = NewModel(name, checkpoint.num_blocks, checkpoint.revision, files=str(checkpoint.folder))
-    pinned = model.pinned(Manifests(find_places().state / "manifests"))
+    return NewModel(name, checkpoint.num_blocks, checkpoint.revision, files=str(checkpoint.folder))
+
+
+def _find_draft(model: NewModel, wanted: str) -> NewModel | None:
+    """Return what drafts for a model. Raises PotluckError if that is `wanted` and does not fit or cannot be had."""
+    try:
+        with Wait(f"Looking for a model that drafts for {model.name}", 10):
+            return asyncio.run(find_draft(model, wanted, sys.executable, child_environment()))
+    except PotluckError as error:
+        if wanted:
+            raise
+        say(f"Nothing drafts for {model.name}: {error}", file=sys.stderr)
+        return None
+
+
+def _drafting(draft: str) -> str:
+    return f"{draft} drafts for it." if draft else "Nothing drafts for it."
+
+
+def _choose(joined: JoinedSwarms, membership: Membership, model: NewModel) -> Membership:
+    """Give the swarm this model, with its files if all of them are here. Raises CheckpointError."""
+    pinned = model.pinned(_manifests())
     return joined.lead(membership.swarm.name, lambda leader: [choose_model(leader, pinned)], may_lag=True)[0]
+
+
+def _draft(joined: JoinedSwarms, membership: Membership, draft: NewModel | None) -> Membership:
+    if draft is None:
+        return membership
+    pinned = draft.pinned(_manifests())
+    return joined.lead(membership.swarm.name, lambda leader: [choose_draft(leader, pinned)], may_lag=True)[0]
+
+
+def _manifests() -> Manifests:
+    return Manifests(find_places().state / "manifests")
 
 
 def _make_public(joined: JoinedSwarms, membership: Membership) -> Membership:

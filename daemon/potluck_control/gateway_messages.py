@@ -27,8 +27,8 @@ class GatewaySwarm(Confidential, frozen=True):
 
     @property
     def identity(self) -> Swarm:
-        """The swarm without where it is found: a loaded model stays in use for as long as this is equal."""
-        return replace(self.membership.swarm, bootstrap_peers=())
+        """The swarm without where it is found and what drafts: a loaded model stays in use while this is equal."""
+        return replace(self.membership.swarm, bootstrap_peers=(), draft=None)
 
 
 class GatewayOpening(Confidential, frozen=True):
@@ -43,13 +43,15 @@ class GatewayOpening(Confidential, frozen=True):
     head_socket: str = ""
     key_hashes: tuple[str, ...] = ()  # of those that let a request in, and of the token
     distrusted: tuple[str, ...] = ()  # people whose servers computed wrongly, as earlier gateways found
+    may_draft: bool = True  # with a small model on the processor
 
 
 class GatewayChange(Confidential, frozen=True):
-    """What holds from now on, sent whenever it changes: the keys and the swarms."""
+    """What holds from now on, sent whenever it changes: the keys, the swarms and whether it drafts. None: as before."""
 
-    key_hashes: tuple[str, ...] | None = None  # None: as before
-    swarms: tuple[GatewaySwarm, ...] | None = None  # None: as before
+    key_hashes: tuple[str, ...] | None = None
+    swarms: tuple[GatewaySwarm, ...] | None = None
+    may_draft: bool | None = None
 
 
 class GatewayReport(Struct, frozen=True):

@@ -61,6 +61,7 @@ class SwarmStatus(Struct, frozen=True):
     peer_id: str | None = None
     outlook: SwarmOutlook | None = None  # None: not known
     prefix: str = ""  # names the swarm and its model: another swarm, or model, has another one
+    draft: str = ""  # the small model that drafts for it; empty: none
 
 
 class LoadStatus(Struct, frozen=True):

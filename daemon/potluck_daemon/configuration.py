@@ -16,6 +16,7 @@ from typing import Any
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.own_python import child_environment
 from potluck_control.places import Places
+from potluck_control.resources import bundled_checkpoint
 from potluck_control.settings import Settings
 
 from potluck.checked_files import damage_notices
@@ -23,12 +24,13 @@ from potluck.errors import PotluckError, UsageError
 from potluck.membership.joined import JoinedSwarms, chosen_swarm
 from potluck.membership.membership import Membership
 from potluck.membership.presentation import write_pass
+from potluck.model_folder import downloaded
 from potluck.p2p.ports import is_loopback
 from potluck.protocol.swarm import Swarm
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
-from potluck_daemon.settings.launch import launch_of, stamps
+from potluck_daemon.settings.launch import chosen_checkpoint, launch_of, stamps
 from potluck_daemon.settings.state import LessMemory, StateFile
 from potluck_daemon.settings.store import Loaded, SettingsStore
 from potluck_daemon.swarms.contact import free_port, no_network, peers_to_ask
@@ -196,6 +198,13 @@ class Configuration:
     def models_folder(self) -> Path:
         """The folder of downloaded checkpoints."""
         return models_folder(self.settings, self.environment)
+
+    def model_place(self, swarm: Swarm) -> str:
+        """Return the folder of a swarm's model, or its name on the hub if it is not here."""
+        folder = chosen_checkpoint(self.settings.serve.checkpoint, swarm) if self.serves(swarm.name) else ""
+        if not folder and (found := downloaded(swarm, self.models_folder)) is not None:
+            folder = str(found)
+        return folder or str(bundled_checkpoint(swarm.model) or swarm.model)
 
     def remember_met(self, swarm: Swarm, addresses: Iterable[str]) -> None:
         """Keep where members of a swarm were found; the next node and the next invite start from there."""

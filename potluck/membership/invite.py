@@ -12,7 +12,7 @@ import base64
 import hashlib
 import re
 import secrets
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -83,7 +83,7 @@ def is_invite(text: str) -> bool:
 
 def encode_invite(invite: Invite) -> str:
     """Return the invite as one line without spaces. Whoever reads it may apply."""
-    body = msgspec.msgpack.encode(_Body(astuple(invite.swarm), invite.seed, invite.proof))
+    body = msgspec.msgpack.encode(_Body(invite.swarm.fields, invite.seed, invite.proof))
     return f"potluck{_VERSION}:{_letters(_checksum(body) + body)}"
 
 

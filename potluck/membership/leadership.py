@@ -22,6 +22,7 @@ from potluck.membership.records import (
     NOTHING,
     Appoint,
     Choose,
+    ChooseDraft,
     Confirm,
     Content,
     Dismiss,
@@ -106,6 +107,12 @@ def choose_model(membership: Membership, model: SwarmModel) -> Choose:
         )
     stem = f"_{swarm.name}-{hashlib.sha256(swarm.founder_key).hexdigest()[:8]}"
     return Choose(model.name, model.num_blocks, f"{stem}-{secrets.token_hex(4)}", model.revision, model.weights)
+
+
+def choose_draft(membership: Membership, draft: SwarmModel | None) -> ChooseDraft:
+    """Return the decision by which a small model drafts for the swarm's present one; None: nothing drafts."""
+    prefix = membership.swarm.prefix
+    return ChooseDraft(prefix) if draft is None else ChooseDraft(prefix, draft.name, draft.revision, draft.weights)
 
 
 def guests_to_confirm(membership: Membership, members: Members) -> tuple[list[Person], list[Person]]:

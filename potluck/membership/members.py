@@ -29,6 +29,7 @@ from potluck.membership.records import (
     Application,
     Appoint,
     Choose,
+    ChooseDraft,
     Confirm,
     Dismiss,
     EndInvite,
@@ -108,6 +109,7 @@ class Members:
         self.inviters: dict[bytes, bytes] = {}  # who made each invite
         self.choice: Choose | None = None
         self.chains = Chains(swarm_key)
+        self._drafts: dict[tuple[bytes, str], Record] = {}  # the last one of each chain, by the prefix
         self._lists: dict[bytes, Record] = {}  # by person
         self._renewed_s: dict[tuple[bytes, type], list[float]] = {}  # when lists and requests of people came
         self._applications: dict[bytes, Record] = {}  # by person
@@ -237,6 +239,11 @@ class Members:
         """Return the entry of an invite, to be shown to others."""
         offers = (item for _, chain in self.chains for item in chain.entries if isinstance(item.content, Seats))
         return next((item.data for item in offers if item.content.invite == invite), b"")  # type: ignore[union-attr]
+
+    def draft_for(self, prefix: str) -> ChooseDraft | None:
+        """Return which model drafts for the swarm's model with this prefix, if a leader said so."""
+        found = [record for (_, wanted), record in self._drafts.items() if wanted == prefix]
+        return self.chains.latest(found).content if found else None  # type: ignore[return-value]
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
@@ -524,7 +531,7 @@ class Members:
         choices: dict[bytes, Record] = {}  # likewise
         offers: dict[bytes, list[Seats]] = {}  # by appointment
         self._confirmations = {}
-        self._offers, self.inviters, self._ended = {}, {}, set()
+        self._offers, self.inviters, self._ended, self._drafts = {}, {}, set(), {}
         for key, chain in self.chains:
             for record in self._counting(chain):
                 match record.content:
@@ -540,6 +547,8 @@ class Members:
                         self._ended.add(end.invite)
                     case Choose():
                         choices[key] = record
+                    case ChooseDraft(prefix=prefix):
+                        self._drafts[key, prefix] = record
         self._confirmed = {
             person: self.chains.first(_first_of_chains(found)).content  # type: ignore[misc]
             for person, found in self._confirmations.items()

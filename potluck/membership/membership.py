@@ -35,7 +35,7 @@ from potluck.membership.records import (
     read_record,
     sign,
 )
-from potluck.protocol.swarm import Swarm, SwarmFields, check_swarm
+from potluck.protocol.swarm import Draft, Swarm, SwarmFields, check_swarm
 from potluck.sentences import sentence
 
 _VERSION = 2
@@ -136,6 +136,9 @@ class Membership:
             names = ("model", "num_blocks", "prefix", "revision")
             fields: dict[str, Any] = {name: getattr(choice, name) for name in names}
             swarm = replace(swarm, **fields, weights=choice.manifest.hex())
+        chosen = members.draft_for(swarm.prefix)
+        draft = Draft(chosen.model, chosen.revision, chosen.manifest.hex()) if chosen and chosen.model else None
+        swarm = replace(swarm, draft=draft)
         person = self.person_key
         if person is not None and (known := members.list_of(_public(person))):
             machines = max(known, machines, key=lambda data: _list(data).number)
@@ -236,8 +239,11 @@ class Membership:
         return replace(self.knowing(members), chains=(*dict.fromkeys((chain, *self.chains)),)), new
 
     def for_node(self) -> Membership:
-        """Return what a node needs that is known by its own key: everything but the private keys."""
-        return replace(self, person_seed=None, founder_seed=None)
+        """Return what a node needs that is known by its own key: everything but the private keys.
+
+        Only clients draft, so another drafting model restarts no node.
+        """
+        return replace(self, swarm=replace(self.swarm, draft=None), person_seed=None, founder_seed=None)
 
     def for_client(self) -> Membership:
         """Return what a client needs, whose key is made for one run and vouched for by the person."""
@@ -282,6 +288,7 @@ class _Kept(msgspec.Struct):
     person: Seed
     founder: Seed
     reports: tuple[bytes, ...] = ()  # beside `records`, where versions that do not know them would stumble over them
+    draft: tuple[str, ...] | None = None  # None: written by a version that knows no drafting models
 
 
 _SAME = ("records", "heard", "machines", "application", "invite", "chains", "reports")
@@ -291,7 +298,9 @@ def encode_membership(membership: Membership) -> bytes:
     """Return the bytes in which a computer keeps a membership. They contain private keys."""
     same = {name: getattr(membership, name) for name in _SAME}
     seeds = membership.person_seed, membership.founder_seed
-    kept = _Kept(_VERSION, astuple(membership.swarm), person=seeds[0], founder=seeds[1], **same)
+    swarm, draft = membership.swarm, membership.swarm.draft
+    named = () if draft is None else astuple(draft)
+    kept = _Kept(_VERSION, swarm.fields, person=seeds[0], founder=seeds[1], **same, draft=named)
     return msgspec.msgpack.encode(kept)
 
 
@@ -301,13 +310,14 @@ def decode_membership(data: bytes) -> Membership:
         kept = msgspec.msgpack.decode(data, type=_Kept)
         if kept.version != _VERSION:
             raise ValueError("made by another version")
-        swarm = check_swarm(Swarm(*kept.swarm))
+        swarm = check_swarm(Swarm(*kept.swarm, draft=Draft(*kept.draft) if kept.draft else None))
         for record in (*kept.records, *kept.reports):
             read_record(record)
     except (msgspec.MsgspecError, TypeError, UsageError) as error:
         raise ValueError(f"not a membership: {error}") from error
     same = {name: getattr(kept, name) for name in _SAME}
-    return Membership(swarm, **same, person_seed=kept.person, founder_seed=kept.founder)
+    membership = Membership(swarm, **same, person_seed=kept.person, founder_seed=kept.founder)
+    return membership if swarm.is_open or kept.draft is not None else membership.knowing(membership.members())
 
 
 def _author(membership: Membership, members: Members) -> tuple[Ed25519PrivateKey, bytes]:

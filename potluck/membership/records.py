@@ -136,7 +136,21 @@ class Choose(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, t
     manifest: Annotated[bytes, Meta(max_length=HASH_BYTES)]
 
 
-Content = Open | Appoint | Dismiss | Seats | EndInvite | Confirm | Remove | Choose
+class ChooseDraft(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="draft"):
+    """Says which small model drafts for the swarm's model.
+
+    Attributes:
+        prefix: of the choice of that model; another one has drafting models of its own.
+        model: empty, as the revision and the manifest: nothing drafts.
+    """
+
+    prefix: Annotated[str, Meta(max_length=MAX_PREFIX_CHARS)]
+    model: Annotated[str, Meta(max_length=MAX_MODEL_CHARS)] = ""
+    revision: Annotated[str, Meta(max_length=MAX_REVISION_CHARS)] = ""
+    manifest: Annotated[bytes, Meta(max_length=HASH_BYTES)] = b""
+
+
+Content = Open | Appoint | Dismiss | Seats | EndInvite | Confirm | Remove | Choose | ChooseDraft
 
 
 class Entry(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="entry"):
@@ -388,7 +402,9 @@ def _sound(content: Content) -> Content:
     """Return the content if what the codec does not check holds as well. Raises RecordError."""
     holds = True
     match content:
-        case Choose():
+        case ChooseDraft(model="", revision="", manifest=b""):
+            holds = is_prefix(content.prefix)
+        case Choose() | ChooseDraft():
             names = is_model_name(content.model) and is_revision(content.revision)
             holds = names and is_prefix(content.prefix) and len(content.manifest) in (0, HASH_BYTES)
         case Seats(seed=seed):

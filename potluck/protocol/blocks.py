@@ -52,6 +52,10 @@ class Span:
     def covers(self, other: Span) -> bool:
         return self.start <= other.start and other.end <= self.end
 
+    def within(self, whole: Span) -> slice:
+        """Return where these blocks are in a sequence that has something for each block of `whole`."""
+        return slice(self.start - whole.start, self.end - whole.start)
+
     def __and__(self, other: Span) -> Span | None:
         """The blocks of both."""
         start, end = max(self.start, other.start), min(self.end, other.end)

@@ -106,7 +106,7 @@ class ServerRecord(Struct, frozen=True, array_like=True):
 
     def digests_of(self, span: Span) -> tuple[str, ...]:
         """Digests of the part `span` of this server's span."""
-        return self.block_digests[span.start - self.span.start : span.end - self.span.start]
+        return self.block_digests[span.within(self.span)]
 
 
 class Heartbeat(Struct, frozen=True, array_like=True):

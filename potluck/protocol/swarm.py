@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TypeGuard
 
 from potluck.errors import UsageError
@@ -16,7 +16,7 @@ from potluck.protocol.texts import is_printable
 from potluck.sentences import sentence
 
 SwarmFields = tuple[str, str, int, str, str, tuple[str, ...], bytes | None, str]
-"""A swarm as it is kept and sent: the values of its fields."""
+"""A swarm as it is kept and sent: the values of its fields but `draft`, which older versions don't know."""
 
 LOCAL_REVISION = "local"  # of a checkpoint in a folder, which is on no hub
 MAX_BLOCKS = 10_000  # the largest public models have about 130
@@ -37,6 +37,22 @@ _FIELD_HINTS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """A small model that drafts for a swarm's model. It has the same tokenizer, and clients run it themselves.
+
+    Raises:
+        UsageError: as `Swarm`.
+    """
+
+    model: str  # hub name, or that of a model that comes with Potluck
+    revision: str
+    weights: str = ""  # as in `Swarm`
+
+    def __post_init__(self) -> None:
+        _check_files(self.model, self.revision, self.weights)
+
+
+@dataclass(frozen=True, slots=True)
 class Swarm:
     """What everybody may know of a swarm.
 
@@ -52,16 +68,20 @@ class Swarm:
     bootstrap_peers: tuple[str, ...] = ()  # full multiaddrs ending in /p2p/<peer id>
     founder_key: bytes | None = None  # Ed25519 public key, 32 bytes; None: open
     weights: str = ""  # SHA-256 of the manifest of the model's files, hexadecimal; empty: any files of that name
+    draft: Draft | None = None  # invites do not name it; members learn it from the leaders' records
 
     def __post_init__(self) -> None:
         # Leaders change these three without a new invite, so no swarm may exist with others.
-        _check(
-            {
-                "model": is_model_name(self.model),
-                "revision": is_revision(self.revision),
-                "weights": isinstance(self.weights, str) and (not self.weights or _DIGEST.fullmatch(self.weights)),
-            }
-        )
+        _check_files(self.model, self.revision, self.weights)
+
+    @property
+    def draft_name(self) -> str:
+        """Return the name of the model that drafts; empty: none does."""
+        return "" if self.draft is None else self.draft.model
+
+    @property
+    def fields(self) -> SwarmFields:
+        return astuple(self)[:-1]
 
     @property
     def is_open(self) -> bool:
@@ -126,6 +146,15 @@ def is_model_name(value: object) -> bool:
     """Return whether this can name a model, and neither a folder of somebody's computer nor a way out of one."""
     is_text = is_printable(value, _MAX_MODEL_BYTES) and len(value.encode(errors="replace")) <= _MAX_MODEL_BYTES
     return is_text and value == str(value).strip() and _MODEL.fullmatch(str(value)) is not None
+
+
+def _check_files(model: str, revision: str, weights: str) -> None:
+    rules = {
+        "model": is_model_name(model),
+        "revision": is_revision(revision),
+        "weights": isinstance(weights, str) and (not weights or _DIGEST.fullmatch(weights)),
+    }
+    _check(rules)
 
 
 def _check(rules: Mapping[str, object]) -> None:

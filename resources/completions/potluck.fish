@@ -51,7 +51,7 @@ function _shtab_potluck_using
 end
 
 set -g _shtab_potluck_commands start stop drain status top pause resume join leave members 'members list' 'members confirm' 'members remove' 'members dismiss' 'members promote' 'members demote' 'members decisions' 'members end-invite' 'members recovery-code' 'members recover' 'members add-computer' 'members backup' 'members restore' models 'models list' 'models find' 'models delete' 'models move' programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat estimate agent gateway 'gateway start' 'gateway status' 'gateway stop' 'gateway key' 'gateway keys' 'gateway revoke' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm page' 'swarm model' bootstrap control completions
-set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-quantization --cache-tokens --confirm --daemon --device --devices --dtype --expires --file --folder --host --identity --index --invite-file --keep --machine --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --people --port --prefix --private-adapters-mb --quantization --revision --rows --seats --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
+set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-quantization --cache-tokens --confirm --daemon --device --devices --draft --dtype --expires --file --folder --host --identity --index --invite-file --keep --machine --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --people --port --prefix --private-adapters-mb --quantization --revision --rows --seats --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
 
 complete -c potluck -e
 complete -c potluck -f
@@ -375,6 +375,7 @@ complete -c potluck -n '_shtab_potluck_using swarm create' -l bootstrap -x -d 'w
 complete -c potluck -n '_shtab_potluck_using swarm create' -l public -d 'let anybody become a member without being invited, on probation at first'
 complete -c potluck -n '_shtab_potluck_using swarm create' -l open -d 'open to Petals peers, with none of the protections of members'
 complete -c potluck -n '_shtab_potluck_using swarm create' -l prefix -x -d 'with --open: name of the blocks in Petals (default: the one that Petals derives from the model)'
+complete -c potluck -n '_shtab_potluck_using swarm create' -l draft -x -d 'a small model on the hub with the same tokenizer, with which members guess tokens ahead; `none`: no such model (default: one that is known to fit)'
 complete -c potluck -n '_shtab_potluck_using swarm create' -l move -d 'serve it from now on, even if this computer serves another swarm (default: ask)'
 complete -c potluck -n '_shtab_potluck_using swarm create' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using swarm create; and test $_shtab_potluck_npos -eq 1' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder in the Hugging Face layout, or a name on the hub'
@@ -410,9 +411,10 @@ complete -c potluck -n '_shtab_potluck_using swarm page' -l port -x -d 'with --s
 complete -c potluck -n '_shtab_potluck_using swarm page' -l public -d 'for everybody: without the secret in the address; a private swarm'"'"'s servers lose their names'
 complete -c potluck -n '_shtab_potluck_using swarm page' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using swarm page; and test $_shtab_potluck_npos -eq 0' -ka "(potluck completions swarms 2>/dev/null)" -d 'a swarm you joined (default: the only one)'
-complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a model -d 'change the swarm'"'"'s model; members and invites follow'
+complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a model -d 'show the swarm'"'"'s model, or change it; members and invites follow'
 complete -c potluck -n '_shtab_potluck_using swarm model' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using swarm model' -l swarm -x -d 'a swarm you founded or lead (default: the only one)'
+complete -c potluck -n '_shtab_potluck_using swarm model' -l draft -x -d 'a small model on the hub with the same tokenizer, with which members guess tokens ahead; `none`: no such model (default: one that is known to fit)'
 complete -c potluck -n '_shtab_potluck_using swarm model' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using swarm model; and test $_shtab_potluck_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder in the Hugging Face layout, or a name on the hub'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a bootstrap -d 'Run a meeting point, through which members of a swarm find each other. It holds the directory of who serves what, never a model, prompt or key. Its address is printed once it can be reached, and stays the same across restarts. With the link of a swarm it refuses everybody who is not a member, and passes on who joined and who was removed. It cannot check what members write into the directory; they check that themselves when they read it.'

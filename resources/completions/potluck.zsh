@@ -133,7 +133,7 @@ _shtab_potluck_swarm_commands() {
     invite:'print the invite to a swarm you joined'
     join:'remember a swarm by its invite, for which it asks'
     list:'list the swarms you joined'
-    model:'change the swarm'"'"'s model; members and invites follow'
+    model:'show the swarm'"'"'s model, or change it; members and invites follow'
     page:'make a web page of the swarm, in a file or over HTTP'
     show:'show who serves what, how fast, and what is missing'
   )
@@ -827,6 +827,7 @@ _shtab_potluck_swarm_create_options=(
   "--public[let anybody become a member without being invited, on probation at first]"
   "--open[open to Petals peers, with none of the protections of members]"
   "--prefix[with --open\: name of the blocks in Petals (default\: the one that Petals derives from the model)]:prefix:"
+  "--draft[a small model on the hub with the same tokenizer, with which members guess tokens ahead\; \`none\`\: no such model (default\: one that is known to fit)]:NAME:"
   "--move[serve it from now on, even if this computer serves another swarm (default\: ask)]"
   "--json[print JSON, for scripts]"
   ":letters, digits, dashes and underscores:"
@@ -871,6 +872,7 @@ _shtab_potluck_swarm_list_defaults_added=0
 _shtab_potluck_swarm_model_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--swarm[a swarm you founded or lead (default\: the only one)]:NAME:"
+  "--draft[a small model on the hub with the same tokenizer, with which members guess tokens ahead\; \`none\`\: no such model (default\: one that is known to fit)]:NAME:"
   "--json[print JSON, for scripts]"
   ":a folder in the Hugging Face layout, or a name on the hub:_files"
 )

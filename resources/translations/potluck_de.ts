@@ -3065,6 +3065,14 @@
         <translation>frage es nach dem Modell des anderen Schwarms, oder: potluck gateway stop</translation>
     </message>
     <message>
+        <source>copy the tokenizer files too</source>
+        <translation>kopiere auch die Dateien des Tokenizers</translation>
+    </message>
+    <message>
+        <source>delete it, and it is downloaded again: potluck models delete {draft}</source>
+        <translation>lösche es, dann wird es neu heruntergeladen: potluck models delete {draft}</translation>
+    </message>
+    <message>
         <source>gateway</source>
         <translation>Gateway</translation>
     </message>
@@ -3073,12 +3081,28 @@
         <translation>gateway.address {address} kann nicht geöffnet werden: {why}</translation>
     </message>
     <message>
+        <source>members get a drafting model from the hub, not from a folder</source>
+        <translation>Mitglieder laden ein Entwurfsmodell aus dem Hub, nicht aus einem Ordner</translation>
+    </message>
+    <message>
+        <source>name a small model of the same family, or none</source>
+        <translation>nenne ein kleines Modell derselben Familie oder none</translation>
+    </message>
+    <message>
         <source>only programs of this machine reach the gateway, with a key</source>
         <translation>nur Programme dieses Computers erreichen das Gateway, mit einem Schlüssel</translation>
     </message>
     <message>
         <source>port {number} (gateway.port) is taken by {holder}</source>
         <translation>Port {number} (gateway.port) ist belegt von {holder}</translation>
+    </message>
+    <message>
+        <source>put it on the hub, and give its name there</source>
+        <translation>lade es in den Hub und nenne seinen Namen dort</translation>
+    </message>
+    <message>
+        <source>the files of {draft} are not those that the swarm&apos;s leaders chose</source>
+        <translation>die Dateien von {draft} sind nicht die, die der Gründer oder ein Admin gewählt hat</translation>
     </message>
     <message>
         <source>the gateway stays for the swarm {name}</source>
@@ -3925,6 +3949,10 @@
         <translation>{architecture}, C-Bibliothek {version}</translation>
     </message>
     <message>
+        <source>{draft} cannot draft for {model}: its tokenizer differs</source>
+        <translation>{draft} kann für {model} nichts entwerfen: sein Tokenizer ist ein anderer</translation>
+    </message>
+    <message>
         <source>{family} cannot be computed: models of this family are not supported</source>
         <translation>{family} kann nicht berechnet werden: Modelle dieser Familie werden nicht unterstützt</translation>
     </message>
@@ -4079,6 +4107,10 @@
     <message>
         <source>{host} refuses to send packages: {why}</source>
         <translation>{host} weigert sich, Pakete zu senden: {why}</translation>
+    </message>
+    <message>
+        <source>{model} has no usable {file}</source>
+        <translation>{model} hat keine brauchbare Datei {file}</translation>
     </message>
     <message>
         <source>{name} cannot name a swarm</source>
@@ -6541,6 +6573,10 @@
     <message>
         <source>Everybody in the swarm gets the new model, and their computers download it. Conversations with the present model end within ten minutes. Invites stay valid.</source>
         <translation>Alle im Schwarm bekommen das neue Modell, und ihre Computer laden es herunter. Gespräche mit dem jetzigen Modell enden innerhalb von zehn Minuten. Einladungen bleiben gültig.</translation>
+    </message>
+    <message>
+        <source>sped up by {model}</source>
+        <translation>beschleunigt von {model}</translation>
     </message>
     <message>
         <source>Reading the files of {model}…</source>

@@ -3065,6 +3065,14 @@
         <translation>pídale el modelo del otro enjambre, o: potluck gateway stop</translation>
     </message>
     <message>
+        <source>copy the tokenizer files too</source>
+        <translation>copia también los archivos del tokenizador</translation>
+    </message>
+    <message>
+        <source>delete it, and it is downloaded again: potluck models delete {draft}</source>
+        <translation>bórralo y se descargará de nuevo: potluck models delete {draft}</translation>
+    </message>
+    <message>
         <source>gateway</source>
         <translation>pasarela</translation>
     </message>
@@ -3073,12 +3081,28 @@
         <translation>no se puede escuchar en gateway.address {address}: {why}</translation>
     </message>
     <message>
+        <source>members get a drafting model from the hub, not from a folder</source>
+        <translation>los miembros obtienen el modelo de borrador del hub, no de una carpeta</translation>
+    </message>
+    <message>
+        <source>name a small model of the same family, or none</source>
+        <translation>indica un modelo pequeño de la misma familia, o none</translation>
+    </message>
+    <message>
         <source>only programs of this machine reach the gateway, with a key</source>
         <translation>solo los programas de este equipo llegan a la pasarela, con una clave</translation>
     </message>
     <message>
         <source>port {number} (gateway.port) is taken by {holder}</source>
         <translation>el puerto {number} (gateway.port) está ocupado por {holder}</translation>
+    </message>
+    <message>
+        <source>put it on the hub, and give its name there</source>
+        <translation>súbelo al hub e indica su nombre allí</translation>
+    </message>
+    <message>
+        <source>the files of {draft} are not those that the swarm&apos;s leaders chose</source>
+        <translation>los archivos de {draft} no son los que eligió quien fundó el enjambre o un administrador</translation>
     </message>
     <message>
         <source>the gateway stays for the swarm {name}</source>
@@ -3925,6 +3949,10 @@
         <translation>{architecture}, biblioteca de C {version}</translation>
     </message>
     <message>
+        <source>{draft} cannot draft for {model}: its tokenizer differs</source>
+        <translation>{draft} no puede hacer borradores para {model}: su tokenizador es distinto</translation>
+    </message>
+    <message>
         <source>{family} cannot be computed: models of this family are not supported</source>
         <translation>{family} no se puede calcular: los modelos de esta familia no se admiten</translation>
     </message>
@@ -4079,6 +4107,10 @@
     <message>
         <source>{host} refuses to send packages: {why}</source>
         <translation>{host} se niega a enviar paquetes: {why}</translation>
+    </message>
+    <message>
+        <source>{model} has no usable {file}</source>
+        <translation>{model} no tiene un {file} utilizable</translation>
     </message>
     <message>
         <source>{name} cannot name a swarm</source>
@@ -6541,6 +6573,10 @@
     <message>
         <source>Everybody in the swarm gets the new model, and their computers download it. Conversations with the present model end within ten minutes. Invites stay valid.</source>
         <translation>Todos los miembros del enjambre reciben el modelo nuevo y sus ordenadores lo descargan. Las conversaciones con el modelo actual terminan en diez minutos como mucho. Las invitaciones siguen siendo válidas.</translation>
+    </message>
+    <message>
+        <source>sped up by {model}</source>
+        <translation>acelerado por {model}</translation>
     </message>
     <message>
         <source>Reading the files of {model}…</source>

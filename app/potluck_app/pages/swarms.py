@@ -64,6 +64,8 @@ class SwarmsCard(QWidget):
 
     def _row(self, swarm: JoinedSwarm) -> Row:
         parts = [layers.model(swarm.model), self.tr("%n layer(s)", "", swarm.num_blocks)]
+        if swarm.draft:
+            parts.append(self.tr("sped up by {model}").format(model=layers.model(swarm.draft)))
         if swarm.is_open:
             parts.append(self.tr("open to all"))
         if swarm.is_served:

@@ -17,6 +17,7 @@ class JoinedSwarm(Struct, frozen=True):
     is_open: bool  # open to Petals peers, without members
     is_served: bool  # the one that this machine serves, or would
     may_lead: bool = False  # the user founded it or is an admin, and may change its model
+    draft: str = ""  # the small model that drafts for it; empty: none
 
 
 class Swarms(Struct, frozen=True):
@@ -60,10 +61,15 @@ class Contact(Struct, frozen=True):
 
 
 class ChooseModelParams(Struct, frozen=True):
-    """`model`: an absolute folder, a name on the hub, or nothing for the demo model. `swarm` empty: the served one."""
+    """What a swarm is to have; an empty `swarm` is the served one.
 
-    model: ModelName
+    `model`: an absolute folder, a name on the hub, or nothing for the demo model; null: the present one. `draft`: the
+    name on the hub of a small model that drafts for it, or "none"; empty: one that is known to fit.
+    """
+
+    model: ModelName | None
     swarm: Name = ""
+    draft: ModelName = ""
 
 
 class ModelChange(Struct, frozen=True):
@@ -76,6 +82,7 @@ class ModelChange(Struct, frozen=True):
     model: str = ""
     is_done: bool = True
     is_pinned: bool = False
+    draft: str = ""  # the small model that drafts for it; empty: none
     problem: Sentence = NOTHING
 
 

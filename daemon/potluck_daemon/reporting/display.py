@@ -30,9 +30,9 @@ def swarm_status(
     """
     if swarm is None:
         return None
-    known = SwarmStatus(swarm.name, swarm.model, swarm.num_blocks, prefix=swarm.prefix)
+    known = SwarmStatus(swarm.name, swarm.model, swarm.num_blocks, prefix=swarm.prefix, draft=swarm.draft_name)
     if remembered is not None and remembered.prefix == swarm.prefix:
-        known = structs.replace(remembered, name=swarm.name, span=None)
+        known = structs.replace(remembered, name=swarm.name, span=None, draft=swarm.draft_name)
     if facts.span is not None:
         known = structs.replace(known, span=(facts.span.start, facts.span.end))
     if facts.peer_id is not None:

@@ -22,7 +22,7 @@ from potluck_control.states import Reason, State
 from potluck.errors import PotluckError
 from potluck.p2p.runtime_dir import remove_dead
 from potluck.protocol.codec import decode, encode
-from potluck.protocol.swarm import Swarm
+from potluck.protocol.swarm import Draft, Swarm
 from potluck.sentences import NOTHING, Sentence, sentence, verbatim
 from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.child import Child, started
@@ -59,6 +59,7 @@ class Gateway:
         self._token, self._notice = "", NOTHING
         self.port = 0  # of one that serves or has crashed; 0: there is none
         self._has_game = False
+        self._may_draft = True
 
     @property
     def audits(self) -> AuditStatus:
@@ -113,16 +114,22 @@ class Gateway:
 
     async def tell_swarms(self, swarms: tuple[GatewaySwarm, ...]) -> None:
         """Offer these swarms, the one that was opened at first, and no others."""
-        is_new = [each.identity for each in swarms] != [each.identity for each in self._offered]
-        if self._child is not None and is_new:
+        if self._child is not None and _named(swarms) != _named(self._offered):
             self._offered = swarms
             await self._child.say(encode(GatewayChange(swarms=swarms)) + b"\n")
 
     def hear(self, transition: Transition) -> None:
-        """End the process when a game starts, unless it was asked to stay. It may be started again during the game."""
-        had_game, self._has_game = self._has_game, transition.state is State.YIELDED and transition.reason in _GAMES
+        """End the process when a game starts, unless it was asked to stay. It may be started again during the game.
+
+        One that runs during a game, or while memory is short, drafts with no model of its own.
+        """
+        had_game, could_draft = self._has_game, self._may_draft
+        self._has_game = transition.state is State.YIELDED and transition.reason in _GAMES
+        self._may_draft = not self._has_game and transition.reason is not Reason.RAM_PRESSURE
         if self._has_game and not had_game and not self.stays and not self.is_over:
             start_task(self.stop())
+        elif self._may_draft != could_draft and self._child is not None:
+            start_task(self._child.say(encode(GatewayChange(may_draft=self._may_draft)) + b"\n"))
 
     @property
     def is_over(self) -> bool:
@@ -187,9 +194,9 @@ class Gateway:
             child.kill()
             return
         distrusted = tuple(sorted(self._distrusted))
-        wanted = structs.replace(wanted, key_hashes=self._hashes(), distrusted=distrusted)
+        wanted = structs.replace(wanted, key_hashes=self._hashes(), distrusted=distrusted, may_draft=self._may_draft)
+        self._child, self._offered = child, wanted.swarms  # changes from now on come behind this
         await child.say(encode(wanted) + b"\n")
-        self._child, self._offered = child, wanted.swarms
 
     async def _follow(self, child: Child) -> bool:
         """Follow the reports. Return True when nobody has used the gateway for long, False when it has ended."""
@@ -230,6 +237,11 @@ class Gateway:
             self._status = structs.replace(self._status, problem=report.problem)
         elif report.step:
             self._status = structs.replace(self._status, step=report.step, is_waiting=report.is_waiting)
+
+
+def _named(swarms: tuple[GatewaySwarm, ...]) -> list[tuple[Swarm, Draft | None]]:
+    """Return what a gateway loads of these swarms."""
+    return [(each.identity, each.membership.swarm.draft) for each in swarms]
 
 
 def _reason(code: int, last_words: str) -> Sentence:

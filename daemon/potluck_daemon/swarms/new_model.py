@@ -1,4 +1,4 @@
-"""Finds out what a swarm needs to know about its model, from a folder or from the hub, and pins its files."""
+"""Finds out what a swarm needs to know about its model and the one that drafts for it, and pins their files."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from potluck_control.own_python import python_command
-from potluck_control.resources import DEMO_MODEL, resource
+from potluck_control.resources import DEMO_DRAFT, DEMO_MODEL, resource
 
-from potluck.errors import CheckpointError, UsageError
+from potluck.draft_pairs import NO_DRAFT, known_draft
+from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import Manifests, make_manifest
 from potluck.membership.leadership import SwarmModel
 from potluck.protocol.hub import OpenedModel
@@ -19,17 +20,23 @@ from potluck_daemon.swarms.hub import ask_hub
 
 _ASK = """
 import sys
+from potluck.checkpoint.drafts import check_pair
 from potluck.checkpoint.source import open_checkpoint
 from potluck.errors import PotluckError
 from potluck.protocol.codec import encode
 from potluck.protocol.hub import HubRefusal, OpenedModel
+model, revision, *drafts = sys.argv[1:]
 try:
-    found = open_checkpoint(sys.argv[1])
+    found = opened = open_checkpoint(model, revision=revision or None)
+    for draft in drafts:
+        found = open_checkpoint(draft)
+        check_pair(opened, found)
     said = OpenedModel(found.name, found.num_blocks, found.revision, str(found.folder))
 except PotluckError as error:
     said = HubRefusal(error.sentence, error.advice)
 print(encode(said).decode())
 """
+"""Describes a model at a revision, or the small one that is named after it and drafts for it."""
 
 _NUM_BLOCKS = (
     *("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
@@ -74,8 +81,42 @@ async def find_model(wanted: str, python: str, environment: Mapping[str, str]) -
         return NewModel(DEMO_MODEL, num_blocks_of(folder), LOCAL_REVISION, files=str(folder))
     if wanted.startswith(("/", "~", ".")):
         return _in_folder(wanted)
-    (found,) = await ask_hub(python_command(python, "-c", _ASK, wanted), environment, NewModel)
+    (found,) = await ask_hub(python_command(python, "-c", _ASK, wanted, ""), environment, NewModel)
     return found
+
+
+async def find_draft(model: NewModel, wanted: str, python: str, environment: Mapping[str, str]) -> NewModel | None:
+    """Describe the small model that drafts for `model`: the one on the hub that is `wanted`, or one known to fit.
+
+    Args:
+        wanted: empty: one that is known to fit; `NO_DRAFT`: none.
+        python, environment: as for `find_model`.
+
+    Raises:
+        PotluckError: its tokenizer is another one, or the hub can't be asked.
+    """
+    if model.name == DEMO_MODEL and wanted in ("", DEMO_DRAFT):
+        return _demo_draft()
+    name = wanted or known_draft(model.name)
+    if name in ("", NO_DRAFT):
+        return None
+    if name.startswith(("/", "~", ".")):
+        raise UsageError(
+            sentence("members get a drafting model from the hub, not from a folder"),
+            hint=sentence("put it on the hub, and give its name there"),
+        )
+    is_folder = model.revision == LOCAL_REVISION
+    place = (model.files, "") if is_folder else (model.name, model.revision)
+    (found,) = await ask_hub(python_command(python, "-c", _ASK, *place, name), environment, NewModel)
+    return found
+
+
+def _demo_draft() -> NewModel | None:
+    try:
+        folder = resource(DEMO_DRAFT)
+    except PotluckError:  # an installation without it
+        return None
+    return NewModel(DEMO_DRAFT, num_blocks_of(folder), LOCAL_REVISION, files=str(folder))
 
 
 def _in_folder(wanted: str) -> NewModel:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec import structs
@@ -18,6 +18,7 @@ from potluck_control.methods.models import Move, Progress, StoredModel
 
 from potluck.errors import PotluckError, UsageError
 from potluck.files import free_bytes
+from potluck.protocol.swarm import Swarm
 from potluck.sentences import NOTHING, Size, sentence
 from potluck_daemon.metering.meters import taken_bytes
 
@@ -27,17 +28,17 @@ _PARTIAL = (".partial", ".incomplete")
 _RESERVE_BYTES = 1 << 30  # that stays free on the disk that models are moved to
 
 
-def stored_models(folder: Path, swarms: dict[str, str], served: str) -> tuple[StoredModel, ...]:
+def stored_models(folder: Path, swarms: Sequence[Swarm], served: str) -> tuple[StoredModel, ...]:
     """Return the models in `folder`, largest first.
 
     Args:
-        swarms: the model of each joined swarm, by the swarm's name.
+        swarms: those that were joined.
         served: the model that is served now.
     """
     found = []
     for path in _folders(folder):
         name = path.name.removeprefix(PREFIX).replace("--", "/", 1)
-        users = tuple(swarm for swarm, model in swarms.items() if model == name)
+        users = tuple(swarm.name for swarm in swarms if name in (swarm.model, swarm.draft_name))
         sizes = (taken_bytes(path), _partial_bytes(path), _used_at(path))
         found.append(StoredModel(name, *sizes, swarms=users, is_served=name == served))
     return tuple(sorted(found, key=lambda model: -model.bytes))

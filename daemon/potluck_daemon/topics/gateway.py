@@ -15,16 +15,13 @@ from potluck_control.method import Empty
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayStatus, KeyList, KeyName, MadeKey, StartParams
 from potluck_control.reach import gateway_url, opened
-from potluck_control.resources import bundled_checkpoint
 from potluck_control.settings import GatewaySettings, Settings
 
 from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck.membership.membership import Membership
-from potluck.model_folder import downloaded
 from potluck.p2p.ports import require_free_ports, tcp_port, with_free_ports
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.parts import Parts
-from potluck_daemon.settings.launch import chosen_checkpoint
 from potluck_daemon.settings.listening import holder_of, listening_problem
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.topics.topic import Topic, answers
@@ -168,19 +165,14 @@ class GatewayTopic(Topic):
     def _offer(self, membership: Membership) -> GatewaySwarm:
         """Return what the gateway needs to use a swarm. Raises UsageError for one that nobody can find yet."""
         configuration, swarm = self._configuration, membership.swarm
-        is_served = configuration.serves(swarm.name)
-        if is_served:
+        if configuration.serves(swarm.name):
             swarm = configuration.invited_swarm(self._supervisor.facts_of(swarm).addresses)
         if not swarm.bootstrap_peers:
             raise UsageError(
                 sentence("the swarm {name} cannot be found", name=swarm.name),
                 hint=sentence("serve it, or ask a member for an invite"),
             )
-        folder = chosen_checkpoint(configuration.settings.serve.checkpoint, swarm) if is_served else ""
-        if not folder and (found := downloaded(swarm, configuration.models_folder)) is not None:
-            folder = str(found)
-        checkpoint = folder or str(bundled_checkpoint(swarm.model) or swarm.model)
-        return GatewaySwarm(replace(membership.for_client(), swarm=swarm), checkpoint)
+        return GatewaySwarm(replace(membership.for_client(), swarm=swarm), configuration.model_place(swarm))
 
     async def _tell_swarms(self) -> None:
         """Tell the gateway which swarms are joined now, and end it if its own was left.

@@ -15,6 +15,7 @@ from potluck_control.methods.models import ModelsFolder, StoredModel
 from potluck.errors import PotluckError, UsageError
 from potluck.files import free_bytes
 from potluck.model_folder import hub_cache
+from potluck.protocol.swarm import Swarm
 from potluck.sentences import sentence
 from potluck_daemon.metering.meters import taken_bytes
 from potluck_daemon.parts import Parts
@@ -58,9 +59,9 @@ class ModelsTopic(Topic):
 
     def _look(self) -> tuple[ModelsFolder, tuple[StoredModel, ...]]:
         path, settings = self._configuration.models_folder, self._configuration.settings
-        swarms = {}
+        swarms: list[Swarm] = []
         with contextlib.suppress(PotluckError):
-            swarms = {name: joined.swarm.model for name, joined in self._configuration.swarms.load().items()}
+            swarms = [joined.swarm for joined in self._configuration.swarms.load().values()]
         served = self._parts.served()
         model = served.model if served is not None and self._parts.loop.is_serving else ""
         stored = stored_models(path, swarms, model)

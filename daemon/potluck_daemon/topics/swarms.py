@@ -18,15 +18,22 @@ from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import Manifests
 from potluck.membership.invite import Invite, encode_invite, link_of, public_invite
 from potluck.membership.joined import free_name
-from potluck.membership.leadership import choose_model, public_seats, require_leader, require_other_leader, seats
+from potluck.membership.leadership import (
+    choose_draft,
+    choose_model,
+    public_seats,
+    require_leader,
+    require_other_leader,
+    seats,
+)
 from potluck.membership.membership import Membership
 from potluck.membership.records import Content
-from potluck.protocol.swarm import new_swarm
+from potluck.protocol.swarm import LOCAL_REVISION, Swarm, new_swarm
 from potluck.sentences import sentence
 from potluck_daemon.metering.meters import taken_bytes
 from potluck_daemon.parts import Parts
 from potluck_daemon.swarms.contact import reach
-from potluck_daemon.swarms.new_model import NewModel, find_model
+from potluck_daemon.swarms.new_model import NewModel, find_draft, find_model
 from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
@@ -63,6 +70,12 @@ class SwarmsTopic(Topic):
                 membership = await self._pin(membership, model)
         if params.is_public:
             membership, _, _ = await self._parts.members.lead(swarm.name, lambda own: [public_seats(own, time.time())])
+        adding = self._add_draft(swarm.name, model)
+        if model.revision == LOCAL_REVISION:
+            await adding
+            membership = configuration.find(swarm.name)
+        else:
+            self.tasks.start(adding)
         return await self._joined(membership, moves=params.moves)
 
     async def _find_model(self, wanted: str) -> NewModel:
@@ -80,23 +93,34 @@ class SwarmsTopic(Topic):
         configuration = self._configuration
         membership = configuration.find(params.swarm)
         await asyncio.to_thread(require_leader, membership)
-        model = await self._find_model(params.model)
-        self._change = swarms.ModelChange(membership.swarm.name, model.name, is_done=False)
-        self.tasks.start(self._change_model(membership, model))
+        found = self._model_of(membership.swarm) if params.model is None else await self._find_model(params.model)
+        self._change = swarms.ModelChange(membership.swarm.name, found.name, is_done=False)
+        self.tasks.start(self._change_model(membership, found, params))
         return self._change
+
+    def _model_of(self, swarm: Swarm) -> NewModel:
+        """Return the present model of a swarm, in its folder if it has one here."""
+        place = self._configuration.model_place(swarm)
+        revision = swarm.revision if place == swarm.model else LOCAL_REVISION
+        return NewModel(swarm.model, swarm.num_blocks, revision, files=place)
 
     @answers(swarms.MODEL_CHANGE)
     async def _model_change(self, _: Empty) -> swarms.ModelChange:
         return self._change
 
-    async def _change_model(self, membership: Membership, model: NewModel) -> None:
+    async def _change_model(self, membership: Membership, model: NewModel, params: swarms.ChooseModelParams) -> None:
         configuration, change = self._configuration, self._change
         try:
-            learned = await self._pin(membership, model)
-            if configuration.serves(change.swarm):
-                await configuration.change({"serve.checkpoint": model.folder or None})
-            log.info("the swarm %s changes to another model", change.swarm)
-            self._change = structs.replace(change, is_done=True, is_pinned=bool(learned.swarm.weights))
+            draft = await self._find_draft(model, params.draft)
+            if params.model is not None:
+                membership = await self._pin(membership, model)
+                if configuration.serves(change.swarm):
+                    await configuration.change({"serve.checkpoint": model.folder or None})
+                log.info("the swarm %s changes to another model", change.swarm)
+            if params.model is None or draft is not None:
+                membership = await self._draft(change.swarm, draft)
+            is_pinned, name = bool(membership.swarm.weights), draft.name if draft is not None else ""
+            self._change = structs.replace(change, is_done=True, is_pinned=is_pinned, draft=name)
         except PotluckError as error:
             self._change = structs.replace(change, is_done=True, problem=error.sentence)
         except BaseException:
@@ -105,10 +129,38 @@ class SwarmsTopic(Topic):
 
     async def _pin(self, membership: Membership, model: NewModel) -> Membership:
         """Sign which model a swarm has, with its files if all of them are here. Raises PotluckError."""
-        manifests = Manifests(self._configuration.places.state / "manifests")
-        found = await asyncio.to_thread(model.pinned, manifests)
+        found = await asyncio.to_thread(model.pinned, self._manifests)
         pinned, _, _ = await self._parts.members.lead(membership.swarm.name, lambda own: [choose_model(own, found)])
         return pinned
+
+    @property
+    def _manifests(self) -> Manifests:
+        return Manifests(self._configuration.places.state / "manifests")
+
+    async def _find_draft(self, model: NewModel, wanted: str) -> NewModel | None:
+        """Return what drafts for a model, see `find_draft`; only one that is `wanted` has to be found."""
+        configuration = self._configuration
+        python = configuration.engine_python
+        try:
+            return await find_draft(model, wanted, python, configuration.environment_of(python))
+        except PotluckError as error:
+            if wanted:
+                raise
+            log.warning("nothing drafts for %s: %s", model.name, error)
+            return None
+
+    async def _draft(self, name: str, draft: NewModel | None) -> Membership:
+        """Sign which model drafts in a swarm. Raises PotluckError."""
+        found = None if draft is None else await asyncio.to_thread(draft.pinned, self._manifests)
+        drafting, _, _ = await self._parts.members.lead(name, lambda own: [choose_draft(own, found)])
+        return drafting
+
+    async def _add_draft(self, name: str, model: NewModel) -> None:
+        """Give a new swarm the drafting model that is known to fit. The hub may take long to describe it."""
+        draft = await self._find_draft(model, "")
+        if draft is not None:
+            with contextlib.suppress(PotluckError):  # the swarm was left
+                await self._draft(name, draft)
 
     async def _joined(self, membership: Membership, *, moves: bool) -> schema.Joined:
         """Read the file again. A computer that serves another swarm goes on with that unless it `moves`."""
@@ -186,5 +238,11 @@ def _listed(membership: Membership, served: str | None) -> swarms.JoinedSwarm:
     except UsageError:
         may_lead = False
     return swarms.JoinedSwarm(
-        swarm.name, swarm.model, swarm.num_blocks, swarm.is_open, swarm.name == served, may_lead=may_lead
+        swarm.name,
+        swarm.model,
+        swarm.num_blocks,
+        swarm.is_open,
+        swarm.name == served,
+        may_lead=may_lead,
+        draft=swarm.draft_name,
     )

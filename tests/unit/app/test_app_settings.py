@@ -446,11 +446,12 @@ def test_a_model_says_its_size_its_licence_and_how_many_friends_it_needs() -> No
 @pytest.fixture
 def picking(qtbot: QtBot) -> tuple[ModelsPage, FakeLink]:
     """The page Models of two swarms, one of them the user's own, with its picker open."""
-    friday = JoinedSwarm("friday", "a/llama", 80, False, True, may_lead=True)
+    friday = JoinedSwarm("friday", "a/llama", 80, False, True, may_lead=True, draft="a/small-llama")
     sunday = JoinedSwarm("sunday", "demo", 12, False, False)
     page, link = opened(ModelsPage, {"models.list": MODELS, "swarms.list": Swarms((friday, sunday))})
     qtbot.addWidget(page)
     page.show()
+    assert "llama · 80 layers · sped up by small-llama · chosen for this computer" in shown(page)
     assert "Change the model of sunday" not in [item.accessibleName() for item in page.findChildren(QPushButton)]
     press(page, "Change the model of friday")
     return page, link

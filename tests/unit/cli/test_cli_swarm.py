@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 from helpers.golden import CHECKPOINT
+from potluck_cli import swarm as swarm_command
 from potluck_cli.main import main
+from potluck_daemon.swarms.new_model import NewModel
 
 from potluck.errors import UsageError
 from potluck.membership.invite import Invite, decode_invite, encode_invite
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.leadership import seats
-from potluck.protocol.swarm import new_swarm
+from potluck.protocol.swarm import Draft, new_swarm
+from potluck.sentences import verbatim
 
 ADDRESS = "/ip4/127.0.0.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
 
@@ -81,9 +84,32 @@ def test_an_open_swarm_takes_a_prefix_but_never_becomes_public(capsys: pytest.Ca
     assert "has no members" in capsys.readouterr().err
 
 
+def test_a_founder_names_a_drafting_model_and_sees_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def find(model: NewModel, wanted: str, *_: object) -> NewModel | None:
+        if wanted == "owner/other":
+            raise UsageError(verbatim("its tokenizer differs"))
+        return NewModel("owner/small", 2, "1" * 40, files="/nowhere") if wanted == "owner/small" else None
+
+    monkeypatch.setattr(swarm_command, "find_draft", find)
+    assert create("--draft", "owner/other") == 2
+    assert "its tokenizer differs" in capsys.readouterr().err
+    assert JoinedSwarms().load() == {}, "a pair that does not fit makes no swarm"
+    assert create("--draft", "owner/small") == 0
+    said = capsys.readouterr()
+    assert "owner/small drafts for it." in said.err
+    assert decode_invite(said.out).swarm.draft is None, "older versions read invites"
+    assert JoinedSwarms().find("friends").swarm.draft == Draft("owner/small", "1" * 40)
+    assert main(["swarm", "model"]) == 0
+    assert capsys.readouterr().out == "friends serves checkpoint. owner/small drafts for it.\n"
+
+
 def test_create_refuses_what_does_not_go_together(capsys: pytest.CaptureFixture[str]) -> None:
     for options, words in (
         (["--open", "--public"], "not allowed with"),
+        (["--open", "--draft", "owner/small"], "no drafting model"),
+        (["--draft", "./small"], "from the hub"),
         (["--prefix", "other-hf"], "--open"),
         (["--bootstrap", "/ip4/127.0.0.1/tcp/1"], "/p2p/"),  # an address without a peer
     ):

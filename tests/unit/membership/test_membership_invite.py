@@ -4,7 +4,7 @@ import base64
 import contextlib
 import hashlib
 import random
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -43,7 +43,7 @@ def packed(fields: object, version: int = 4) -> str:
 
 
 def fields(**changes: object) -> list[object]:
-    swarm, seed, proof = astuple(PRIVATE.swarm), changes.pop("seed", MADE.seed), changes.pop("proof", MADE.proof)
+    swarm, seed, proof = PRIVATE.swarm.fields, changes.pop("seed", MADE.seed), changes.pop("proof", MADE.proof)
     names = ("name", "model", "num_blocks", "prefix", "revision", "bootstrap_peers", "founder_key", "weights")
     return [[changes.get(name, value) for name, value in zip(names, swarm, strict=True)], seed, proof]
 

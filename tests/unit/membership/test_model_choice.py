@@ -2,19 +2,22 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 from helpers.members import among, appointed, decided, enrolled, founded, invited, joined, shared
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
 from potluck.membership.invite import decode_invite, encode_invite
-from potluck.membership.leadership import SwarmModel, choose_model, remove
+from potluck.membership.leadership import SwarmModel, choose_draft, choose_model, remove
 from potluck.membership.membership import Membership, decode_membership, encode_membership
-from potluck.membership.records import MAX_RECORD_BYTES
-from potluck.protocol.swarm import new_swarm
+from potluck.membership.records import MAX_RECORD_BYTES, ChooseDraft
+from potluck.protocol.swarm import Draft, new_swarm
 
 WEIGHTS = bytes(range(32))
 OTHER = SwarmModel("owner/other", 24, "1" * 40, WEIGHTS)
+SMALL = SwarmModel("owner/small", 6, "2" * 40, WEIGHTS)
+DRAFT = Draft(SMALL.name, SMALL.revision, WEIGHTS.hex())
 
 
 def chosen(membership: Membership, model: SwarmModel = OTHER) -> Membership:
@@ -70,3 +73,43 @@ def test_the_longest_choice_fits_into_a_record_and_impossible_ones_are_refused()
     for model in (*wrong, replace(longest, name="m" * 161)):
         with pytest.raises(UsageError, match="cannot be decided"):
             chosen(founder, model)
+
+
+def drafted(membership: Membership, draft: SwarmModel | None = SMALL) -> Membership:
+    return decided(membership, choose_draft(membership, draft))
+
+
+def test_everybody_drafts_with_the_leaders_choice_until_the_model_is_another_one() -> None:
+    founder, member = appointed(*with_member())
+    founder, member = shared(drafted(founder), member)
+    assert member.swarm.draft == DRAFT
+    assert decode_membership(encode_membership(member)).swarm == member.swarm
+    assert member.for_node() == shared(drafted(founder, None), member)[1].for_node(), "no node restarts"
+    founder, member = shared(founder, drafted(member, None))  # an admin's choice counts as well
+    assert founder.swarm.draft is None
+    founder = chosen(drafted(founder))
+    assert founder.swarm.draft is None
+    assert drafted(founder, replace(SMALL, weights=b"")).swarm.draft == Draft(DRAFT.model, DRAFT.revision)
+
+
+def test_a_file_of_an_older_version_gets_the_drafting_model_from_its_records() -> None:
+    membership = drafted(founded(Identity.generate()))
+    kept = msgspec.msgpack.decode(encode_membership(membership))
+    del kept["draft"]  # it kept the record, although it could not read it
+    assert decode_membership(msgspec.msgpack.encode(kept)).swarm.draft == DRAFT
+    assert len(kept["swarm"]) == 8, "older versions read so many fields"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ChooseDraft("a prefix", "owner/small", "main"),
+        ChooseDraft("_home", "../small", "main"),
+        ChooseDraft("_home", "owner/small", ""),
+        ChooseDraft("_home", "", "main"),
+        ChooseDraft("_home", "owner/small", "main", b"short"),
+    ],
+)
+def test_a_drafting_model_that_cannot_be_is_refused(said: ChooseDraft) -> None:
+    with pytest.raises(UsageError, match="cannot be decided"):
+        decided(founded(Identity.generate()), said)

@@ -192,6 +192,16 @@ async def test_one_that_is_started_during_a_game_goes_on(ask: Ask, daemon: Daemo
     assert (await ask(gateway.STATUS)).state is GatewayState.READY
 
 
+async def test_one_that_stays_hears_when_it_may_draft(ask: Ask, daemon: Daemon, script: Path) -> None:
+    await started(ask, script, f"head -n 1 > {script}.opening", READY, f"cat > {script}.heard", stays=True)
+    assert opening_of(script)["may_draft"]
+    states = [State.YIELDED, State.SERVING, State.YIELDED, State.PAUSED, State.SERVING]
+    reasons = [Reason.RAM_PRESSURE, Reason.NONE, Reason.GAME, Reason.USER, Reason.NONE]
+    for state, reason in zip(states, reasons, strict=True):
+        daemon.parts.announce(transition(state, reason))
+    assert [line["may_draft"] for line in await heard_by(script, 4)] == [False, True, False, True]
+
+
 def transition(state: State, reason: Reason) -> Transition:
     return Transition(0.0, State.SERVING, state, reason, NOTHING)
 

@@ -22,6 +22,7 @@ from potluck_daemon.supervisor.supervisor import EngineFacts, reported
 from potluck_daemon.swarms.stored_models import ModelMover
 
 from potluck.membership.joined import JoinedSwarms
+from potluck.membership.leadership import SwarmModel, choose_draft
 from potluck.protocol.swarm import new_swarm
 from potluck.sentences import NOTHING, verbatim
 
@@ -54,7 +55,9 @@ async def moved(ask: Ask) -> models.Models:
 
 @pytest.fixture
 def _runs_small(daemon: Daemon) -> None:
-    JoinedSwarms(daemon.places.swarms_file).create(new_swarm("friends", "owner/small", 4), is_open=True)
+    joined = JoinedSwarms(daemon.places.swarms_file, daemon.places.identity_file)
+    joined.create(new_swarm("friends", "owner/large", 4))
+    joined.lead("friends", lambda own: [choose_draft(own, SwarmModel("owner/small", 4, "main"))], may_lag=True)
 
 
 @pytest.mark.usefixtures("_runs_small")

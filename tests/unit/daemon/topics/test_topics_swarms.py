@@ -17,9 +17,12 @@ from potluck_daemon.configuration import Configuration
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.reporting.history import fits
 from potluck_daemon.settings.launch import chosen_checkpoint
+from potluck_daemon.swarms.new_model import NewModel
+from potluck_daemon.topics import swarms as swarms_topic
 
+from potluck.errors import UsageError
 from potluck.membership.invite import Invite, decode_invite, encode_invite
-from potluck.protocol.swarm import Swarm, new_swarm
+from potluck.protocol.swarm import Draft, Swarm, new_swarm
 from potluck.sentences import NOTHING, verbatim
 
 HERE = "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
@@ -110,8 +113,40 @@ async def test_a_swarm_changes_its_model_in_the_background(ask: Ask, daemon: Dae
     assert daemon.parts.configuration.settings.serve.checkpoint == ""
 
 
-async def changed(ask: Ask, model: str) -> swarms.ModelChange:
-    change = await ask(swarms.CHOOSE_MODEL, swarms.ChooseModelParams(model))
+async def test_a_leader_changes_the_drafting_model_alone_and_a_new_model_has_another_one(
+    ask: Ask, daemon: Daemon, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def find(model: NewModel, wanted: str, *_: object) -> NewModel | None:
+        if wanted == "owner/other":
+            raise UsageError(verbatim("its tokenizer differs"))
+        return NewModel(wanted, 2, "1" * 40, files=str(tiny)) if wanted not in ("", "none") else None
+
+    monkeypatch.setattr(swarms_topic, "find_draft", find)
+    await ask(schema.CREATE)
+    before = daemon.parts.configuration.swarm
+    assert before is not None
+    change = await changed(ask, None, draft="owner/small")
+    assert (change.model, change.draft, change.is_pinned) == (before.model, "owner/small", True)
+    drafting = Draft("owner/small", "1" * 40)  # its weights are not here, so nothing pins them
+    assert daemon.parts.configuration.swarm == replace(before, draft=drafting)
+    assert [item.draft for item in (await ask(swarms.LIST)).swarms] == ["owner/small"]
+    shown = (await ask(schema.STATUS)).swarm
+    assert shown is not None
+    assert shown.draft == "owner/small"
+    change = await changed(ask, None, draft="owner/other")
+    assert str(change.problem) == "its tokenizer differs"
+    assert daemon.parts.configuration.swarm == replace(before, draft=drafting)
+    await changed(ask, None, draft="none")
+    assert daemon.parts.configuration.swarm == before
+    (tiny / "model.safetensors").write_bytes(b"weights")
+    await changed(ask, str(tiny), draft="owner/small")
+    assert daemon.parts.configuration.swarm.draft is not None
+    assert daemon.parts.configuration.swarm.draft.weights
+    assert (await changed(ask, "demo-model")).draft == ""
+
+
+async def changed(ask: Ask, model: str | None, draft: str = "") -> swarms.ModelChange:
+    change = await ask(swarms.CHOOSE_MODEL, swarms.ChooseModelParams(model, draft=draft))
     assert not change.is_done
     return await ask_until(ask, swarms.MODEL_CHANGE, lambda change: change.is_done)
 
