@@ -55,6 +55,8 @@ class _Offer:
     """What is offered and to whom: the models of swarms, to programs with a key. Adds up what audits found."""
 
     def __init__(self, wanted: GatewayOpening) -> None:
+        from potluck_gateway.answers.drafting import Drafting
+
         self._key_hashes = wanted.key_hashes
         self._max_tokens = wanted.settings.chat.max_tokens
         self._head_socket = wanted.head_socket
@@ -68,6 +70,8 @@ class _Offer:
         )
         self._loaded: list[Any] = []
         self._near: list[NearHead] = []
+        self._drafting = Drafting(reserve_bytes=wanted.settings.yield_.reserve_mb << 20, is_allowed=wanted.may_draft)
+        self._drafting.start()
         self.models = Models(wanted.swarms, self._load)
 
     def is_key(self, key: str) -> bool:
@@ -81,6 +85,9 @@ class _Offer:
                 self._key_hashes = change.key_hashes
             if change.swarms is not None:
                 self.models.offer(change.swarms)
+                self._drafting.offer(change.swarms)
+            if change.may_draft is not None:
+                self._drafting.allow(change.may_draft)
         os._exit(0)
 
     def _load(self, offered: GatewaySwarm) -> LoadedModel:
@@ -103,8 +110,10 @@ class _Offer:
         if self._head_socket and type(head := model.get_output_embeddings()) is Linear:
             near.append(NearHead(head, Path(self._head_socket), swarm.prefix))
         self._near += near
+        self._drafting.add(model, offered)
 
         def close() -> None:
+            self._drafting.remove(model)
             self._loaded.remove(model)
             for each in near:
                 self._near.remove(each)

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ _SMALLEST_TOP_P = 1e-6  # 0 means the best token alone
 _SORTED = 1024  # tokens; what is more likely than all others together is nearly always among them
 _COLDEST = 1e-5  # a lower temperature is greedy, as in vLLM: the quotients would not fit into float32
 _SEED_BYTES = 7
+_GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)  # of SplitMix64, as int64, like the two factors
+_MIXED = ((30, 0xBF58476D1CE4E5B9 - (1 << 64)), (27, 0x94D049BB133111EB - (1 << 64)))
 _INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
 _GREEDY = Sampling(temperature=0.0)
 _NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}  # what each is if nobody says
@@ -228,27 +231,39 @@ class _Penalties(LogitsProcessor):  # type: ignore[misc]
 
 
 class Draw(LogitsProcessor):  # type: ignore[misc]
-    """Draws a token from a state of its own, and leaves only that one. `generate` then takes it as the best.
+    """Draws a token, and leaves only that one. `generate` then takes it as the best.
 
     What is drawn from is what transformers' warpers leave, but only the best tokens are sorted: sorting a vocabulary
-    takes longer than everything else in a step.
+    takes longer than everything else in a step. The token whose chance, divided by exponential noise of its own, is
+    largest is drawn as often as its chance says. The noise depends on seed, position and token alone, so a drafter
+    can draw with the same.
     """
 
     def __init__(self, seed: int, temperature: float, top_k: int, top_p: float, min_p: float) -> None:
         """`top_k`: 0 is all. The first token is always left, whatever `top_p` is."""
-        self._random = torch.Generator().manual_seed(seed)
+        self._seed = seed
         self.limits = temperature, top_k, top_p, min_p
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Shapes: input_ids [1, tokens] int64, scores [1, vocabulary]."""
-        tokens, chances = self._left(scores[0].to("cpu", torch.float32))
-        until = chances.cumsum(0, dtype=torch.float64)
-        drawn = torch.rand((), generator=self._random, dtype=torch.float64) * until[-1]
-        place = torch.searchsorted(until, drawn, right=True)
-        token = place if tokens is None else tokens[place]
         only = torch.full_like(scores, -torch.inf)
-        only[0, int(token)] = 0.0
+        only[0, self.draw(scores[0].to("cpu", torch.float32), input_ids.shape[1])] = 0.0
         return only
+
+    def draw(self, logits: torch.Tensor, position: int) -> int:
+        """Return the token at `position` by its logits [vocabulary]."""
+        tokens, chances = self._left(logits)
+        if tokens is not None:
+            return int(tokens[(chances.double() / _noise(self._seed, position, tokens)).argmax()])
+        size = len(chances)  # of all, those that are seldom drawn count together: noise for each takes long
+        best, tokens = chances.topk(min(_SORTED, size))
+        noise = _noise(self._seed, position, torch.cat([tokens, torch.tensor([size, size + 1])]))
+        counted = torch.cat([best.double(), (1 - best.double().sum(0, keepdim=True)).clamp(min=0)])
+        place = int((counted / noise[:-1]).argmax())
+        if place < len(tokens):
+            return int(tokens[place])
+        until = chances.index_fill(0, tokens, 0.0).cumsum(0, dtype=torch.float64)
+        return int(torch.searchsorted(until, (-noise[-1]).exp() * until[-1], right=True).clamp(max=size - 1))
 
     def _left(self, scores: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor]:
         """Return the tokens that may be drawn, None for all, and how likely each is."""
@@ -263,6 +278,24 @@ class Draw(LogitsProcessor):  # type: ignore[misc]
             if not is_left[-1]:
                 break
         return tokens[is_left], chances[is_left]
+
+
+def _noise(seed: int, position: int, tokens: torch.Tensor) -> torch.Tensor:
+    """Return exponential noise for tokens [count] int64 at a position, float64.
+
+    Source: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+    """
+    state = int.from_bytes(blake2b(f"{seed} {position}".encode(), digest_size=8).digest(), signed=True)
+    bits = (tokens + 1) * _GOLDEN + state  # int64, modulo 2^64
+    for shift, factor in _MIXED:
+        bits = (bits ^ _shifted(bits, shift)) * factor
+    uniform = (_shifted(bits ^ _shifted(bits, 31), 11).double() + 0.5) / (1 << 53)  # never 0
+    return -uniform.log()
+
+
+def _shifted(bits: torch.Tensor, count: int) -> torch.Tensor:
+    """Shift int64 to the right, and zeros in."""
+    return (bits >> count) & ((1 << (64 - count)) - 1)
 
 
 class _Streamer(BaseStreamer):  # type: ignore[misc]

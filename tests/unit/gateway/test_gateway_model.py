@@ -18,6 +18,7 @@ import torch
 from helpers.golden import CHECKPOINT
 from helpers.small_model import golden_with_tokenizer
 from potluck_control.resources import DEMO_MODEL, resource
+from potluck_gateway.answers import completion
 from potluck_gateway.answers import model as gateway_model
 from potluck_gateway.answers.answer import Answer, Begun, Part, TokenScore, Told, ToolCall
 from potluck_gateway.answers.completion import Completion, Decoder, Draw, Options, Text, check_length, complete
@@ -291,7 +292,7 @@ def test_a_seed_draws_the_same_whatever_other_threads_draw() -> None:
     def drawn() -> list[int]:
         steps = Options(1, sampling=Sampling(1.0, seed=5)).generate_options(1, None)["logits_processor"]
         torch.rand(3)
-        return [int(steps(torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, 40)).argmax()) for _ in range(9)]
+        return [int(steps(torch.zeros(1, at, dtype=torch.int64), torch.zeros(1, 40)).argmax()) for at in range(9)]
 
     first = drawn()
     assert drawn() == first
@@ -566,3 +567,22 @@ def test_a_text_and_how_it_goes_on_are_the_decode_of_all_tokens(tmp_path: Path, 
 def test_a_checkpoint_without_a_tokenizer_is_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no usable tokenizer"):
         Text(tmp_path)
+
+
+@pytest.mark.parametrize("few", [3, 1024])
+def test_tokens_are_drawn_as_often_as_their_chances_say(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With and without tokens that count together."""
+    monkeypatch.setattr(completion, "_SORTED", few)
+    scores, draw = torch.tensor([0.5, -1.0, 1.5, 0.0, -0.5, 2.0]), Draw(11, 0.8, 0, 1.0, 0.0)
+    drawn = torch.bincount(torch.tensor([draw.draw(scores, at) for at in range(6000)]), minlength=6)
+    expected = 6000 * (scores / 0.8).softmax(0)
+    assert float(((drawn - expected) ** 2 / expected).sum()) < 20.5  # one draw in a thousand would be further off
+
+
+def test_a_drafter_that_is_nearly_right_draws_what_the_model_draws() -> None:
+    scores = torch.randn(200, generator=torch.Generator().manual_seed(3))
+    other = scores + 0.1 * torch.randn(200, generator=torch.Generator().manual_seed(4))
+    draw = Draw(5, 1.0, 0, 0.9, 0.0)
+    same = [draw.draw(scores, at) == draw.draw(other, at) for at in range(200)]
+    assert sum(same) > 160
+    assert len({draw.draw(scores, at) for at in range(200)}) > 30
