@@ -205,7 +205,7 @@ class RaggedRunner:
                 else:
                     tokens = torch.cat([torch.arange(starts[row], starts[row + 1]) for row in rows]).to(hidden.device)
                     hidden[tokens] = self._run_part(plan, blocks, rows, hidden[tokens], memory, prompts)
-                layers = whole[blocks.start - self.layout.span.start : blocks.end - self.layout.span.start]
+                layers = whole[blocks.within(self.layout.span)]
                 routers.collect(len(hidden), layers, tokens)
         return hidden
 

@@ -49,11 +49,7 @@ def reshaped(pieces: Sequence[BlockSpan], span: Span) -> BlockSpan:
     weights = SpanWeights.gathered(layers, [(piece.weights, part) for piece, part in chosen])
     digests = tuple(digest for piece, part in chosen for digest in piece.digests_of(part))
     blocks = BlockSpan(decoder, layers, span, digests, weights, model_config=config)
-    blocks.remembered = tuple(
-        kind
-        for piece, part in chosen
-        for kind in piece.remembered[part.start - piece.span.start : part.end - piece.span.start]
-    )
+    blocks.remembered = tuple(kind for piece, part in chosen for kind in piece.remembered[part.within(piece.span)])
     runners = [(piece.runner, part) for piece, part in chosen if piece.runner is not None]
     if runners:
         blocks.runner = _joined(blocks, runners)

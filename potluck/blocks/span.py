@@ -157,7 +157,7 @@ class BlockSpan:
 
     def digests_of(self, span: Span) -> tuple[str, ...]:
         """Return the digests of blocks within this span."""
-        return self.digests[span.start - self.span.start : span.end - self.span.start]
+        return self.digests[span.within(self.span)]
 
     @property
     def is_reshapable(self) -> bool:

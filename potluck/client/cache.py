@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -15,6 +17,7 @@ from torch import Tensor
 from transformers import Cache
 
 from potluck.client.config import ClientConfig
+from potluck.client.flight import Flight
 from potluck.client.loop import side_by_side
 from potluck.client.own_adapters import OwnAdapter
 from potluck.client.report import RouteReport
@@ -142,6 +145,25 @@ class RemoteCache(Cache):  # type: ignore[misc]
         output = await self._sessions[0].step(hidden, self._length, order=order)
         self._length += hidden.shape[1]
         return output
+
+    @contextmanager
+    def flying(self) -> Iterator[Flight]:
+        """Let windows of this text leave while others are on their way, within this context; see `arrived`."""
+        flight = Flight(self._client.post)
+        self._client.run_soon(lambda: self._sessions[0].fly(flight))
+        try:
+            yield flight
+        finally:
+            flight.finish(self._length)
+
+    @property
+    def can_fly(self) -> bool:
+        """Tell whether all servers take several windows at once."""
+        return self.is_one_row and self._sessions[0].most_windows > 1
+
+    def arrived(self, length: int) -> None:
+        """Note that the first `length` tokens have gone through all blocks and stay."""
+        self._length = length
 
     def note_inputs(
         self, hidden: Tensor, mask: Tensor | None, prompts: Tensor | None, adapter: OwnAdapter | None

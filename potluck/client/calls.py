@@ -7,10 +7,9 @@ even while it computes.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
@@ -18,7 +17,7 @@ from msgspec.structs import replace
 from potluck.client.config import ClientConfig
 from potluck.client.own_adapters import AdapterPart
 from potluck.client.receipts import Signer, Tab
-from potluck.foreign import SessionCoding
+from potluck.foreign import SessionCoding, adapter_for
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
@@ -41,9 +40,6 @@ from potluck.wire import protocols, sessions
 from potluck.wire.calls import CallRequest, ReplyJoiner
 from potluck.wire.tensors import encode_parts
 
-if TYPE_CHECKING:  # only open swarms load it
-    from potluck.petals.adapter import PetalsPeers
-
 T = TypeVar("T")
 
 _OWN_CODING: SessionCoding = sessions
@@ -60,7 +56,6 @@ class Calls:
     Args:
         introduce: returns what a server is told about this client.
         parameters: of each block, for receipts.
-        foreign: speaks to servers of another implementation.
     """
 
     def __init__(
@@ -70,11 +65,10 @@ class Calls:
         config: ClientConfig,
         introduce: Callable[[ServerRecord, Span], Caller],
         parameters: tuple[int, ...],
-        foreign: PetalsPeers | None,
     ) -> None:
         self.signer = Signer(host, swarm, parameters, config.record)
         self._introduce = introduce
-        self._foreign = foreign
+        self._foreign = adapter_for(swarm)  # speaks to servers of another implementation
         self._host = host
         self._config = config
         self._closing = BackgroundTasks()
@@ -242,7 +236,6 @@ class StepStream:
         self._peer = peer
         self._stream = stream
         self._coding = coding
-        self._soon_s = min(calls.patience.silence_s, _SOON_S)
 
     async def send(self, request: StepRequest, *, has_reader: bool = False) -> None:
         """Send a step. Raises RemoteError: the server refused or is gone, and the stream is of no use afterwards.
@@ -263,7 +256,7 @@ class StepStream:
     async def answer(
         self,
         like: tuple[int, ...],
-        expect: Callable[[], Patience],
+        patience: Patience,
         is_replaceable: Callable[[], bool],
         on_late: Callable[[], Awaitable[None]] | None = None,
         *,
@@ -273,7 +266,7 @@ class StepStream:
 
         Args:
             like: shape of the hidden states.
-            expect: asked for the server's patience when the answer does not come soon.
+            patience: with this server; its silence may last so long before anything is done about it.
             is_replaceable: asked when the answer is late. Without another server the configuration's patience holds.
             on_late: called once when the answer is late. May raise RemoteError.
             answer_tokens: as in the request.
@@ -282,24 +275,15 @@ class StepStream:
             RemoteError: the server refused, broke the protocol, or is gone. The stream is of no use afterwards.
         """
         try:
-            body = await self._stream.receive(timeout_s=self._soon_s)
+            body = await self._stream.receive(timeout_s=patience.silence_s)
         except TimeoutError:
-            body = await self._receive_later(expect(), is_replaceable, on_late)
+            if on_late is not None:
+                await on_late()
+            probing = patience if is_replaceable() else None
+            body = await self._calls.patiently(self._peer, self._stream.receive(), probing, is_late=True)
         if body is None:
             return None
         return self._coding.decode_step_reply(body, like=like, answer_tokens=answer_tokens)
-
-    async def _receive_later(
-        self, patience: Patience, is_replaceable: Callable[[], bool], on_late: Callable[[], Awaitable[None]] | None
-    ) -> bytes | None:
-        left_s = patience.silence_s - self._soon_s
-        if left_s > 0:
-            with contextlib.suppress(TimeoutError):
-                return await self._stream.receive(timeout_s=left_s)
-        if on_late is not None:
-            await on_late()
-        probing = patience if is_replaceable() else None
-        return await self._calls.patiently(self._peer, self._stream.receive(), probing, is_late=True)
 
     async def _last_word(self) -> RemoteError | None:
         """Return the error that the server sent before it closed the stream between two steps, if any."""
@@ -329,7 +313,6 @@ class StepStream:
 
 
 _SMALL_BYTES = 64 << 10  # goes into the buffers of the connection, whether or not the server reads
-_SOON_S = 0.2  # nobody asks how late an answer may be before this
 _LAST_WORD_S = 0.1  # a message that was sent has arrived already
 _CLOSING_S = 2.0  # for the server's side of a goodbye
 

@@ -18,17 +18,18 @@ from typing import NamedTuple
 
 MAX_DRAFT = 32  # tokens; at hidden size 4096 and 100 Mbit/s they add 20 ms a server
 _MATCHES = {8: 0.8, 5: 0.7, 3: 0.5, 2: 0.3, 1: 0.2}  # tokens -> how likely the next one is right, before any try
-OF_A_MODEL = -6  # the kind of tokens that another model drafts
-_GUESSES = {-1: 0.98, -2: 0.9, -3: 0.8, -4: 0.55, -5: 0.2, OF_A_MODEL: 0.6}  # likewise: of the model's own head
-_PRIORS = {**_MATCHES, **_GUESSES}
-_GUESS_BOUNDS = (0.98, 0.9, 0.75, 0.5)  # probabilities from which on a guess is of the first kind, the second ...
+OF_A_HEAD, OF_A_MODEL = -1, -11  # the surest kind of guesses of the model's own head, and of another model
+_GUESS_BOUNDS = (0.98, 0.9, 0.75, 0.5)  # probabilities from which on a guess is of the surest kind, the next one ...
+_GUESSES = (0.98, 0.9, 0.8, 0.55, 0.2)  # how likely such guesses are right, before any try
+_PRIORS = _MATCHES | {kind - less: chance for kind in (OF_A_HEAD, OF_A_MODEL) for less, chance in enumerate(_GUESSES)}
 _MOST_INDEXED = 16_384  # tokens of a prompt, its last ones; the index takes about a kilobyte for each
 _MAX_VOTES = 2  # so that one exception does not replace what usually follows, and two do
 _KEPT_AFTER_TRY = 0.97  # of what is known of a kind of match: a text changes
 _KEPT_AFTER_SKIP = 0.98  # so that a kind that did not pay is tried again after a few dozen steps
 _KEPT_TIMES = 0.97
+_NEAR_S = 0.03  # a window takes the client a few milliseconds
 _FIRST_LENGTH = 2  # until it was seen what longer steps cost; doubled with each
-_ASKED_GAIN = 0.5  # tokens a step that a drafting model gains, before any try
+_TYPICAL = {OF_A_HEAD: 0.5, OF_A_MODEL: 0.6}  # how likely any guess is right, before any try
 _MIN_GAIN = 1.06  # what is closer to 1 is within the error of the estimates
 _COST = 0.02  # of a drafted token, in what servers compute for one alone, before anything was measured
 _PROMPT_WEIGHT = 16.0  # of what a prompt's tokens took, in tokens squared: about two drafts
@@ -45,9 +46,9 @@ class Drafted(NamedTuple):
     kind: int
 
 
-def guessed(token: int, probability: float) -> Drafted:
-    """Return what the model's own head predicts with this probability."""
-    return Drafted(token, -1 - sum(probability < bound for bound in _GUESS_BOUNDS))
+def guessed(token: int, probability: float, surest: int) -> Drafted:
+    """Return what `OF_A_HEAD` or `OF_A_MODEL` predicts with this probability."""
+    return Drafted(token, surest - sum(probability < bound for bound in _GUESS_BOUNDS))
 
 
 class Lookup:
@@ -77,15 +78,6 @@ class Lookup:
     def last(self) -> list[int]:
         """Return the last tokens, as many as are looked up."""
         return self._tokens[-max(_MATCHES) :]
-
-    def draft(self, most: int) -> list[Drafted]:
-        """Return at most `most` tokens, fewer where nothing matches."""
-        drafted: list[Drafted] = []
-        last = self.last()
-        while len(drafted) < most and (found := self.next(last)) is not None:
-            drafted.append(found)
-            last.append(found.token)
-        return drafted
 
     def next(self, last: Sequence[int]) -> Drafted | None:
         """Return what usually follows the tokens `last`; None if they never occurred."""
@@ -176,6 +168,11 @@ class StepTimes:
         return self._plain.weight > 0
 
     @property
+    def is_near(self) -> bool:
+        """Tell whether a step is so short that windows on their way cost their sender about what they bring."""
+        return self.knows_plain and self.estimate().base_s < _NEAR_S
+
+    @property
     def longest(self) -> int:
         """Return how many tokens a draft may have by what is known of long steps."""
         known = 2 if self._prompt_s is not None else 0
@@ -225,23 +222,33 @@ class Payoff:
 
     times: StepTimes
     _kinds: dict[int, _Kind] = field(default_factory=lambda: {size: _Kind(p) for size, p in _PRIORS.items()})
-    _asked: _Kind = field(default_factory=lambda: _Kind(_ASKED_GAIN))  # tokens that a drafting model gained, and steps
+    _typical: dict[int, _Kind] = field(default_factory=lambda: {of: _Kind(p) for of, p in _TYPICAL.items()})
 
-    def likely(self, drafted: Drafted) -> float:
+    def likely(self, drafted: Drafted | None) -> float:
         """Return how likely a token of its kind is right."""
-        return self._kinds[drafted.kind].likely
+        return self._kinds[drafted.kind].likely if drafted is not None else 0.0
 
-    def asks(self, seconds: float) -> bool:
-        """Tell whether a drafting model gains more tokens than the `seconds` that it takes are worth."""
-        pays = self._asked.likely * self.times.estimate().base_s > _MIN_GAIN * seconds
-        if not pays:
-            self._asked.fade()
-        return pays
+    def typical(self, of: int) -> float:
+        """Return how likely a guess `OF_A_HEAD` or `OF_A_MODEL` is right."""
+        return self._typical[of].likely
 
-    def goes_on(self, chance: float, guess_s: float) -> bool:
-        """Tell whether another token is worth a guess, when all tokens so far are right with `chance`."""
-        cost = self.times.estimate()
-        return chance * cost.base_s > cost.token_s + guess_s
+    def skip(self, kind: int) -> None:
+        """Note that a kind of tokens, or all guesses of such a kind, did not pay, so that it is tried again later."""
+        (self._typical if kind in self._typical else self._kinds)[kind].fade()
+
+    def asks(self, of: int, chance: float, found: Drafted | None, seconds: float) -> bool:
+        """Tell whether another token is worth a guess of so many seconds.
+
+        Args:
+            chance: that all tokens before it are right.
+            found: what is known without.
+        """
+        gain = chance * self.typical(of) * (1 - self.likely(found))
+        return gain * self.times.estimate().base_s > _MIN_GAIN * seconds
+
+    def goes_on(self, chance: float, cost_s: float) -> bool:
+        """Tell whether a token is worth what it costs the servers, when all up to it are right with `chance`."""
+        return chance * self.times.estimate().base_s > cost_s
 
     def worth(self, drafted: Sequence[Drafted]) -> Sequence[Drafted]:
         """Return the beginning of a draft that gives the most tokens a second; nothing if a plain step is as fast."""
@@ -256,12 +263,12 @@ class Payoff:
             if gain > best_gain:
                 best, best_gain = count, gain
         if drafted and not best:
-            self._kinds[drafted[0].kind].fade()
+            self.skip(drafted[0].kind)
         return drafted[:best]
 
-    def note(self, drafted: Sequence[Drafted], right: int, *, gained: int | None = None) -> None:
-        """Note how many of the drafted tokens were right, and how many of these an asked drafting model alone knew."""
+    def note(self, drafted: Sequence[Drafted], right: int) -> None:
+        """Note how many of the drafted tokens were right; the one after them was wrong."""
         for place, each in enumerate(drafted[: right + 1]):
             self._kinds[each.kind].add(place < right)
-        if gained is not None:
-            self._asked.add(gained)
+            if each.kind < 0:
+                self._typical[OF_A_HEAD if each.kind > OF_A_MODEL else OF_A_MODEL].add(place < right)

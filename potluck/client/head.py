@@ -11,7 +11,7 @@ lie in `mtp.safetensors`, which other programs don't read. The model's embedding
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -32,6 +32,16 @@ _MAX_BYTES = 1 << 30  # of the block; a larger one is neither fetched nor comput
 _MAX_CONTEXT = 512  # places of a prompt, its last ones
 _PARTS = {"enorm.weight": "_enorm", "hnorm.weight": "_hnorm", "shared_head.norm.weight": "_norm"}
 _COPIES = ("embed_tokens.weight", "shared_head.head.weight")
+
+
+Draw = Callable[[Tensor], int]
+"""Draws a token by its logits [vocabulary], float32."""
+
+
+def picked(logits: Tensor, draw: Draw | None) -> tuple[int, float]:
+    """Return the token that `draw` draws, or the likeliest one, and how probable it is. Shapes: [vocabulary]."""
+    token = int(logits.argmax()) if draw is None else draw(logits)
+    return token, float((logits[token] - logits.logsumexp(0)).exp())
 
 
 class Head:
@@ -71,36 +81,50 @@ class HeadText:
         self._cache = DynamicCache()
         self._waiting: list[Tensor] = []  # last hidden states [1, tokens, hidden_size], after the model's final norm
         self._places = 0  # of the cache that come from the model itself
-        self._output: Tensor | None = None  # [1, 1, hidden_size] of the last place
+        self._last: Tensor | None = None  # output [1, 1, hidden_size] of the last of these
+        self._output: Tensor | None = None  # and of what was drafted
+        self._ids: Sequence[int] | None = None  # the text to go back to with the next guess
+        self._followed: list[int] = []  # drafted tokens after it, which the next guess computes
 
     def note(self, hidden: Tensor) -> None:
         """Note the outputs of the last block for further tokens of the text, [1, tokens, hidden_size]."""
         self._waiting.append(self._final_norm(hidden[:, -_MAX_CONTEXT:]))
         del self._waiting[:-_MAX_CONTEXT]  # it may not be asked for long
 
-    def begin(self, ids: Tensor) -> bool:
-        """Go back to the text `ids` [1, tokens], whose last token has no hidden state yet; return whether it can."""
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether it has seen anything."""
+        return bool(self._waiting) or self._last is not None
+
+    def begin(self, ids: Sequence[int]) -> None:
+        """Go back to the text `ids`, whose last token has no hidden state yet. It must be ready."""
+        self._ids = ids
+        self._followed.clear()
+
+    def guess(self, draw: Draw | None = None) -> tuple[int, float]:
+        """Return the next token, and how probable the head holds it, after `begin` and each `follow`."""
+        if self._ids is not None:
+            self._begin(self._ids)
+        assert self._output is not None
+        for token in self._followed:
+            self._output = self._head.run(self._embed(torch.tensor([[token]])), self._output, self._cache)
+        self._followed.clear()
+        return picked(self._logits(self._head.before_logits(self._output))[0, 0].float(), draw)
+
+    def follow(self, token: int) -> None:
+        """Go on with a drafted token."""
+        self._followed.append(token)
+
+    def _begin(self, ids: Sequence[int]) -> None:
         if (drafted := self._cache.get_seq_length() - self._places) > 0:
             self._cache.crop(-drafted)
         if self._waiting:
             hidden = torch.cat(self._waiting, dim=1)[:, -_MAX_CONTEXT:]
             self._waiting.clear()
-            output = self._head.run(self._embed(ids[:, -hidden.shape[1] :]), hidden, self._cache)
+            output = self._head.run(self._embed(torch.tensor([ids[-hidden.shape[1] :]])), hidden, self._cache)
             self._places += hidden.shape[1]
-            self._output = output[:, -1:]
-        return self._output is not None
-
-    def guess(self) -> tuple[int, float]:
-        """Return the next token, and how probable the head holds it, after `begin` and each `follow`."""
-        assert self._output is not None
-        chances = self._logits(self._head.before_logits(self._output))[0, 0].float().softmax(-1)
-        probability, token = chances.max(-1)
-        return int(token), float(probability)
-
-    def follow(self, token: int) -> None:
-        """Go on with a drafted token."""
-        assert self._output is not None
-        self._output = self._head.run(self._embed(torch.tensor([[token]])), self._output, self._cache)
+            self._last = output[:, -1:]
+        self._output, self._ids = self._last, None
 
 
 def load_head(checkpoint: Checkpoint, dtype: torch.dtype) -> Head | None:

@@ -38,9 +38,11 @@ class Piece:
     """The tokens [start, end) on their way to a server and back.
 
     Attributes:
-        hidden: [batch, end - start, hidden_size]; None: they come from the server before, as `awaited` says.
+        hidden: [batch, end - start, hidden_size]; None while they are only known to the server before.
+        awaited: they come from the server before.
         kept: the end of what has not changed since.
         answer_tokens: how many outputs were asked for; None: all.
+        is_brought: they were sent from here all the same.
     """
 
     start: int
@@ -50,6 +52,7 @@ class Piece:
     sent_s: float
     answer_tokens: int | None
     kept: int
+    is_brought: bool = False
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -119,6 +122,15 @@ class History:
         self._dependents.add(dependent)
 
     @property
+    def width(self) -> int:
+        """Return the hidden size, after the first tokens."""
+        return self._chunks[-1].hidden.shape[2]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._chunks[-1].hidden.dtype
+
+    @property
     def prompt_tokens(self) -> int:
         return 0 if self.prompts is None else self.prompts.shape[2]
 
@@ -140,11 +152,11 @@ class History:
 
     def truncate(self, length: int) -> None:
         """Forget everything after the first `length` tokens."""
+        for dependent in self._dependents:
+            dependent.truncate(length)  # in any case: a server may have been announced what is not here yet
         excess = self.length - length
         if excess <= 0:
             return
-        for dependent in self._dependents:
-            dependent.truncate(length)
         while excess > 0:
             last = self._chunks[-1]
             tokens = last.hidden.shape[1]

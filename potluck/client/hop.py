@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -26,15 +26,15 @@ from potluck.client.calls import Calls, StepStream
 from potluck.client.history import Cursor, History, Piece
 from potluck.client.own_adapters import AdapterPart
 from potluck.client.packing import speaks_packed
-from potluck.client.pieces import IN_FLIGHT, LEAST_LONG, Course, Take, is_long, piece_tokens
-from potluck.client.receipts import RECEIPT_S, RECEIPT_TOKENS, Tab
+from potluck.client.pieces import ANNOUNCED, IN_FLIGHT, LEAST_LONG, Answered, Course, Take, is_long, piece_tokens
+from potluck.client.receipts import Tab
 from potluck.client.report import HopReport
 from potluck.client.windows import Windows
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited, PushLink, SessionOpening, StepReply, StepRequest
 from potluck.protocol.records import ServerRecord
-from potluck.routing.pace import Pace, opening_silence_s
+from potluck.routing.pace import Pace, faded, opening_silence_s
 from potluck.routing.route import RouteHop
 from potluck.tasks import cancel_and_wait
 from potluck.wire.packing import pack, pack_exactly
@@ -42,6 +42,7 @@ from potluck.wire.sessions import digest_of
 
 _MESSAGE_TOKENS = 2048  # of a prompt at once, though servers take rows without a session whole
 _SHORT_TOKENS = 32  # a decode step, with drafts; it takes a few times as long as one token at most
+_MOST_AHEAD = 32  # short steps at a server, whatever it says that it takes
 _IDLE_S = 60.0  # a stream that ends after a longer pause was idle, which is no failure
 
 
@@ -116,6 +117,8 @@ class Hop:
         self.is_leaving = False  # by its last answer
         self.needs_another = False  # it leaves, or a step took long, since the session looked for another server
         self.is_spare = False  # it stands by for another server
+        self.takes_ahead = 0  # short steps that may be at the server at once, by its last answer
+        self.short_s = 0.0  # what a short step takes the server
         self.was_given = False  # the server got the step that failed
         self.race: Race | None = None  # for its first answer
         self._calls = calls
@@ -147,12 +150,12 @@ class Hop:
         return self._line
 
     def enlarge(self, max_length: int) -> None:
-        """Open a session of `max_length` tokens a row with the next `catch_up`, which replays the history."""
+        """Open a session of `max_length` tokens a row with the next `follow`, which replays the history."""
         self.abandon()
         self.opening = replace(self.opening, max_length=max_length, session_id=str(uuid.uuid4()))
 
     def abandon(self) -> None:
-        """Drop the stream without a message; the next `catch_up` replays the history."""
+        """Drop the stream without a message; the next `follow` replays the history."""
         line, self._line = self._line, None
         if line is not None:
             line.stream.drop()
@@ -171,7 +174,7 @@ class Hop:
     def can_take_whole(self, position: int, num_tokens: int) -> bool:
         """Tell whether a step from `position` on needs one message and nothing before it, so that it may be pushed."""
         line, cursor = self._line, self.cursor
-        if line is None or not line.rows or cursor.position != position or cursor.order is not None:
+        if line is None or not line.rows or cursor.flying or cursor.position != position or cursor.order is not None:
             return False
         return num_tokens <= _largest_message(self.part.server.record) and (
             position > 0 or self.history.prompts is None
@@ -189,23 +192,18 @@ class Hop:
         return max(_largest_message(self.part.server.record) // rows, 1)
 
     async def announce(self, awaited: Awaited) -> None:
-        """Tell the server that its next inputs come from the server before; `catch_up` waits for the answer."""
+        """Tell the server that its next inputs come from the server before; `follow` waits for the answer."""
         assert self._line is not None
         start, end = self.cursor.position, self.cursor.position + awaited.tokens
         await self._send(self._line, Piece(start, end, None, awaited, time.monotonic(), None, end), self.links.number)
 
-    async def catch_up(self, start: int, *, is_pushed: bool = False) -> Tensor:
+    async def catch_up(self, start: int) -> Tensor:
         """Send the server what it lacks and return the outputs of tokens [start, history.length).
-
-        Args:
-            is_pushed: the server before has sent what was announced.
 
         Returns: [batch, history.length - start, hidden_size], in the dtype of the history.
         Raises: as `follow`.
         """
         course = self.course(start, self.history.length)
-        if is_pushed:
-            course.pushed.add(self.cursor.position)
         await self.follow(course)
         return course.outputs[0] if len(course.outputs) == 1 else torch.cat(course.outputs, dim=1)
 
@@ -232,16 +230,17 @@ class Hop:
         sending: asyncio.Task[None] | None = None
         try:
             line = self._line or await self.open()
+            if course.leader is None:
+                await self.bring_known(course.pushed)
             if course.in_flight > 1:
                 sending = asyncio.create_task(self._send_ahead(line, course))
                 sending.add_done_callback(lambda _: course.wake())
-            while cursor.position < course.end:
+            while course.is_open or cursor.flying or cursor.position < course.end:
                 if not cursor.flying and not await self._comes(line, course, sending):
                     break
-                piece = cursor.flying[0]
-                if course.history.length < piece.kept and not await course.reaches(piece.kept):
+                if not await self._has_inputs(course, cursor.flying[0]):
                     break  # an announced piece stays announced
-                await self._read(line, course, piece)
+                await self._read(line, course, cursor.flying[0])
             if sending is not None:
                 try:
                     await sending
@@ -259,126 +258,186 @@ class Hop:
                     raise RemoteError(Code.ROLLBACK, "the session was closed in a pause") from error
             raise
 
+    async def bring_known(self, pushed: Collection[int] = ()) -> None:
+        """Send what was announced and is known here, because the server before is gone with its pushes.
+
+        Args:
+            pushed: positions of pieces that it has pushed all the same.
+        """
+        while self._line is not None and (piece := self._unbrought(pushed)) is not None:
+            with contextlib.suppress(RemoteError):  # seen by whoever reads the answers
+                await self._bring(self._line, piece, is_late=False)
+
+    def _unbrought(self, pushed: Collection[int]) -> Piece | None:
+        """Return an announced piece whose inputs are known, and were neither pushed nor brought."""
+        for piece in self.cursor.flying:
+            is_due = piece.awaited is not None and not piece.is_brought and piece.start not in pushed
+            if is_due and piece.kept > piece.start and self._inputs_of(piece) is not None:
+                return piece
+        return None
+
+    def _inputs_of(self, piece: Piece) -> Tensor | None:
+        """Return the inputs of a piece, as far as they count; None if they are not known."""
+        if piece.hidden is None and piece.start < piece.kept <= self.history.length:
+            piece.hidden, piece.end = self.history.between(piece.start, piece.kept), piece.kept
+        return piece.hidden
+
+    async def take_back(self) -> None:
+        """Tell the server not to wait for what was announced and does not count any more."""
+        line, last = self._line, self.cursor.flying[-1] if self.cursor.flying else None
+        if line is not None and last is not None and last.kept < last.end:
+            with contextlib.suppress(RemoteError):  # seen by whoever reads the answers
+                await line.stream.send(StepRequest(start_from_position=self.cursor.sent), has_reader=True)
+
     async def _comes(self, line: _Line, course: Course, sending: asyncio.Task[None] | None) -> bool:
         """Send the next piece, or wait until it is sent ahead; return False if there will be none."""
         if sending is None:
-            return await self._send_piece(line, course)
-        await course.until(lambda: bool(self.cursor.flying) or sending.done())
+            piece = self._next(course)
+            if piece is not None:
+                await self._send(line, piece, self.links.number)
+        else:
+            await course.until(lambda: bool(self.cursor.flying) or sending.done())
         return bool(self.cursor.flying)
 
-    async def _send_ahead(self, line: _Line, course: Course) -> None:
-        cursor = self.cursor
-        while cursor.sent < course.end and not course.is_cut_short:
-            if len(cursor.flying) < course.in_flight:
-                if not await self._send_piece(line, course):
-                    return
-            else:
-                await course.until(lambda: len(cursor.flying) < course.in_flight or course.is_cut_short)
+    async def _has_inputs(self, course: Course, piece: Piece) -> bool:
+        """Wait until the inputs of a piece are here, as far as they count; return False if they will not come."""
+        await course.until(lambda: course.history.length >= piece.kept or not course.grows)
+        return course.history.length >= piece.kept
 
-    async def _send_piece(self, line: _Line, course: Course) -> bool:
-        """Send or announce the next piece; return False if its inputs will not come."""
-        start = self.cursor.sent if self.cursor.flying else self.cursor.position
-        rows = course.rows
-        tokens = min(course.tokens, self.largest_piece(rows))
-        end = min(start + (tokens if start else max(tokens, self.history.prompt_tokens)), course.end)
-        number = course.numbers.get(start)
-        hidden = awaited = None
-        if course.is_pushed and number is not None:
-            awaited = Awaited(number, rows, end - start)
-        elif course.history.length >= end or await course.reaches(end):
-            hidden = self.history.between(start, end)
+    async def _send_ahead(self, line: _Line, course: Course) -> None:
+        def is_over() -> bool:
+            return not course.is_open and (self.cursor.sent >= course.end or course.is_cut_short)
+
+        while True:
+            await course.until(
+                lambda: is_over() or self._next(course) is not None or self._unbrought(course.pushed) is not None
+            )
+            await self.bring_known(course.pushed)
+            if (piece := self._next(course)) is not None:
+                cut = course.cuts.get(piece.start)
+                await self._send(line, piece, None if cut is None else cut.number, course)
+            elif is_over():
+                return
+
+    def _next(self, course: Course) -> Piece | None:
+        """Return the next piece if it can be sent or announced now."""
+        cursor, history, rows = self.cursor, self.history, course.rows
+        start, in_flight = cursor.sent, sum(piece.kept > piece.start for piece in cursor.flying)
+        if start >= course.end:
+            return None
+        number, cut = None, course.cuts.get(start)
+        if cut is not None:
+            end, number = cut
         else:
-            return False
+            tokens = min(course.tokens, self.largest_piece(rows))
+            ends = (each.end for each in course.cuts.values() if each.end > start)
+            end = min(start + (tokens if start else max(tokens, self.history.prompt_tokens)), course.end, *ends)
+        is_here = history.length >= end
+        is_pushed = number is not None and course.leader is not None and course.leader.sent >= end
+        most = course.in_flight
+        if end - start > _SHORT_TOKENS:
+            most = min(most, ANNOUNCED if is_pushed else IN_FLIGHT)
+        if in_flight >= most or not (is_here or is_pushed):
+            return None
+        hidden = history.between(start, end) if is_here else None
+        awaited = Awaited(number, rows, end - start) if is_pushed and number is not None else None
         wanted = max(end - max(course.start, start), 0)
         asked = wanted if wanted < end - start and self.part.server.record.is_ours else None
-        piece = Piece(start, end, hidden, awaited, time.monotonic(), asked, end)
-        await self._send(line, piece, number if course.pushes else self.links.number, course)
-        return True
+        return Piece(start, end, hidden, awaited, time.monotonic(), asked, end)
 
     async def _send(self, line: _Line, piece: Piece, push_number: int | None, course: Course | None = None) -> None:
         cursor, links, prompts = self.cursor, self.links, self.history.prompts
+        hidden = piece.hidden if piece.awaited is None else None
         request = StepRequest(
-            piece.hidden,
+            hidden,
             opening=None if line.rows else self.opening,
             prompts=prompts[: len(self.span)] if prompts is not None and piece.start == 0 else None,
             hypo_ids=cursor.order,
             start_from_position=piece.start,
             receipt=line.receipt,
             awaited=piece.awaited,
-            push_number=push_number,
+            push_number=push_number if course is None or course.pushes else None,
             push_to=links.untold.pop("push_to", None),
             pushed_by=links.untold.pop("pushed_by", None),
             answer_tokens=piece.answer_tokens,
-            packed=self._packed(piece.hidden),
+            packed=self._packed(hidden),
             is_spare=self.is_spare,
         )
         line.rows = line.rows or self.history.batch  # the first message is no announcement
         cursor.order = links.number = line.receipt = None
         cursor.flying.append(piece)  # first: the answer may come before the last byte has left
         self.was_given = True
-        ahead = course if course is not None and course.in_flight > 1 else None
-        if ahead is not None:
-            ahead.wake()
+        if course is not None:
+            course.wake()
         if piece.awaited is not None:
             with contextlib.suppress(RemoteError):  # the end of the stream is seen when the answer is read
                 await line.stream.send(request, has_reader=True)
         else:
-            await line.stream.send(request, has_reader=ahead is not None)
+            await line.stream.send(request, has_reader=course is not None)
 
     async def _read(self, line: _Line, course: Course, piece: Piece) -> None:
         """Read the answer to the oldest piece, bring what the server before does not, and hand on the outputs."""
-        cursor, hidden = self.cursor, piece.hidden
-        if hidden is None:
-            hidden = self.history.between(piece.start, piece.end)
-        is_short = piece.start > 0 and piece.end - piece.start <= _SHORT_TOKENS and course.in_flight == 1
+        cursor, hidden, counts = self.cursor, self._inputs_of(piece), piece.kept > piece.start
+        is_short = piece.start > 0 and piece.end - piece.start <= _SHORT_TOKENS
         on_late: Callable[[], Awaitable[None]] | None = None
         digest = b""
-        if piece.awaited is not None:
+        if piece.awaited is not None and hidden is not None and counts:
             piece.sent_s = time.monotonic()
-            if piece.start in course.pushed and not self.links.missed:
-                on_late = partial(self._bring, line, piece.awaited, hidden)
+            if piece.start in course.pushed and not self.links.missed and not piece.is_brought:
+                on_late = partial(self._bring, line, piece)
                 digest = digest_of(hidden)  # while the server computes
-            else:
-                await self._bring(line, piece.awaited, hidden, is_late=False)
+            elif not piece.is_brought:
+                await self._bring(line, piece, is_late=False)
         self.was_given = True
         answering = line.stream.answer(
-            tuple(hidden.shape),
-            lambda: self.pace.patience(self._calls.patience) if is_short else self._calls.patience,
+            (course.rows, piece.end - piece.start, self.history.width),
+            self.pace.patience(self._calls.patience) if is_short else self._calls.patience,
             lambda: self._is_replaceable(self),
             on_late,
             answer_tokens=piece.answer_tokens,
         )
         race, self.race = self.race, None
-        reply = await (answering if race is None else race(self, answering, self._opening_silence_s(hidden)))
+        reply = await (answering if race is None else race(self, answering, self._opening_silence_s(piece)))
         if reply is None:
             raise RemoteError(Code.UNREACHABLE, "the server closed the session")
-        self._note(line, piece, reply, is_step=is_short and piece.end - piece.start == 1)
-        if reply.input_digest is not None:
+        counts = piece.kept > piece.start
+        if reply.is_dropped and counts:
+            raise RemoteError(Code.BAD_REPLY, "the server dropped a step that nobody took back")
+        was_next = piece.sent_s >= line.used_s  # nothing was before it at the server
+        course.pushed.discard(piece.start)
+        self._note(line, piece, reply, is_step=is_short and was_next and piece.end - piece.start == 1)
+        if reply.input_digest is not None and counts:
             self.report.pushed_steps += 1
-            if reply.input_digest != (digest or digest_of(hidden)):
+            if hidden is None or reply.input_digest != (digest or digest_of(hidden)):
                 raise PushDiffers
         cursor.flying.popleft()
         cursor.position = max(cursor.position, piece.kept)
-        first = max(course.start, piece.start)
-        if piece.kept > first:
-            output = reply.hidden
-            if output.shape[1] != piece.kept - first:  # slicing costs microseconds
-                output = output[:, first - piece.end :][:, : piece.kept - first]
-            if output.dtype is not hidden.dtype:
-                output = output.to(hidden.dtype)
-            if self.opening.packs and not self.speaks_packed:  # one of another implementation rounds nothing
-                output = pack(output).values
-            if course.take is None:
-                course.outputs.append(output)
-            else:
-                course.take(first, output, reply.was_pushed)
-        if course.in_flight > 1:
-            course.wake()
+        if counts and not reply.is_dropped:
+            self._hand_on(course, piece, reply)
+        course.wake()
 
-    async def _bring(self, line: _Line, awaited: Awaited, hidden: Tensor, *, is_late: bool = True) -> None:
+    def _hand_on(self, course: Course, piece: Piece, reply: StepReply) -> None:
+        """Hand on what still counts and is wanted of the outputs of a piece."""
+        first, whole = max(course.start, piece.start), reply.hidden
+        if whole.dtype is not self.history.dtype:
+            whole = whole.to(self.history.dtype)
+        if self.opening.packs and not self.speaks_packed:  # one of another implementation rounds nothing
+            whole = pack(whole).values
+        if piece.kept <= first:
+            return
+        output = whole
+        if output.shape[1] != piece.kept - first:  # slicing costs microseconds
+            output = output[:, first - piece.end :][:, : piece.kept - first]
+        if course.take is None:
+            course.outputs.append(output)
+        else:
+            course.take(Answered(piece, first, output, whole, reply.was_pushed, reply.timing.compute_ms / 1000))
+
+    async def _bring(self, line: _Line, piece: Piece, *, is_late: bool = True) -> None:
         """Send what was announced, because the server before did not, or is late."""
         self.links.missed |= is_late
-        await line.stream.send(StepRequest(hidden, awaited=awaited, packed=self._packed(hidden)))
+        piece.is_brought = True
+        await line.stream.send(StepRequest(piece.hidden, awaited=piece.awaited, packed=self._packed(piece.hidden)))
 
     def _packed(self, hidden: Tensor | None) -> tuple[Tensor | None, ...]:
         return (pack_exactly(hidden),) if hidden is not None and self.is_fed_rounded and self.speaks_packed else ()
@@ -390,22 +449,18 @@ class Hop:
             is_step: it was an ordinary decode step, whose time says how fast the server is.
         """
         began_s, now = max(piece.sent_s, line.used_s), time.monotonic()  # several may be in flight
-        took_s, timing, tokens = now - began_s, reply.timing, piece.end - piece.start
+        took_s, timing, tokens = now - began_s, reply.timing, 0 if reply.is_dropped else piece.end - piece.start
         line.used_s = now
         self.links.can_push, self.links.was_pushed = reply.can_push, reply.was_pushed
-        self.is_leaving = timing.is_leaving
+        self.is_leaving, self.takes_ahead = timing.is_leaving, min(reply.takes_ahead, _MOST_AHEAD)
         if is_step:
             self.pace.recent_s.append(took_s)
         if timing.is_leaving or (is_step and took_s > self.pace.slow_s):
             self.needs_another = True
-        tab = line.tab
-        if timing.tab is not None:
-            tab.note(line.rows * tokens, timing)
-        else:
-            tab.tokens += line.rows * tokens
-        unsigned = tab.tokens - tab.signed_tokens
-        if tab.name is not None and (unsigned >= RECEIPT_TOKENS or now - tab.signed_at >= RECEIPT_S):
-            line.receipt = tab.due() or line.receipt
+        line.tab.note(line.rows * tokens, timing)
+        line.receipt = line.tab.due() or line.receipt
+        if 0 < tokens <= _SHORT_TOKENS:
+            self.short_s = faded(self.short_s, min(timing.compute_ms / 1000, took_s))
         report = self.report
         report.steps += 1
         report.tokens += tokens
@@ -413,10 +468,10 @@ class Hop:
         report.queue_ms += timing.queue_ms
         report.compute_ms += timing.compute_ms
 
-    def _opening_silence_s(self, hidden: Tensor) -> float:
+    def _opening_silence_s(self, piece: Piece) -> float:
         forward_tps = self.part.server.record.forward_tps
-        compute_s = hidden.shape[0] * hidden.shape[1] * len(self.span) / max(forward_tps, 1.0)
-        return opening_silence_s(self.part.cost_s, compute_s, hidden.nbytes)
+        compute_s = self.history.batch * (piece.end - piece.start) * len(self.span) / max(forward_tps, 1.0)
+        return opening_silence_s(self.part.cost_s, compute_s, 0 if piece.hidden is None else piece.hidden.nbytes)
 
 
 def open_links(hops: Sequence[Hop], position: int, num_tokens: int) -> list[tuple[Hop, Hop]]:

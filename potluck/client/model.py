@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers.generation.candidate_generator import AssistedCandidateGenerator
 
 from potluck.blocks.cache import rolls_back
 from potluck.checkpoint.ends import load_ends
@@ -26,13 +25,16 @@ from potluck.checkpoint.remote_layers import RemoteLayers
 from potluck.checkpoint.source import Checkpoint, open_checkpoint
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
+from potluck.client.draft_model import DraftModel
+from potluck.client.drafter import Drafter, Drafting
 from potluck.client.drafts import MAX_DRAFT, StepTimes
+from potluck.client.ends import Ends
 from potluck.client.head import Head, HeadText, load_head
 from potluck.client.outages import OnWait
 from potluck.client.own_adapters import remote_places
 from potluck.client.remote import RemoteBlocks, refuse_copies
 from potluck.client.report import AuditReport, RouteReport
-from potluck.client.speculation import Chosen, Drafter, SmallModel, speculate
+from potluck.client.speculation import Chosen, speculate
 from potluck.client.swarm_client import SwarmClient
 from potluck.client.together import Together
 from potluck.errors import CheckpointError, UsageError
@@ -186,6 +188,8 @@ class SwarmModel:
     _checkpoint: Checkpoint
     _cache_name: str  # under which the family takes its cache
     _together: Together
+    _ends: Ends
+    _drafts: Drafting | None = None
 
     @property
     def blocks(self) -> RemoteBlocks:
@@ -250,6 +254,10 @@ class SwarmModel:
     def tell_waits(self, on_wait: OnWait) -> None:
         """Call `on_wait` with the blocks that a generation waits for, and with none when it goes on."""
         self._client.servers.outages.on_wait = on_wait
+
+    def draft_with(self, model: Drafting | None) -> None:
+        """Let a small model draft from the next text on, too, or none."""
+        self._drafts = model
 
     def last_route(self) -> tuple[RouteReport, ...]:
         """Report the servers of the latest session, once for each group of rows with equal padding."""
@@ -334,32 +342,22 @@ class SwarmModel:
         if isinstance(cache, RemoteCache) and not draws_from_both:
             if cache.is_exact or not rolls_back(self._checkpoint.text_config):  # sessions would go back slowly
                 return self._sample(*given, streamer=streamer, **kwargs)  # type: ignore[attr-defined]
-            drafter = self._drafter(input_ids, logits_processor, generation_config, helpers, kwargs)
+            drafter = self._drafter(input_ids, generation_config, helpers)
         if drafter is None:
             return super()._assisted_decoding(*given, streamer=streamer, **helpers, **kwargs)  # type: ignore[misc]
         return speculate(self, drafter, Chosen(*given, streamer), kwargs)
 
-    def _drafter(
-        self, ids: Tensor, processors: Any, config: Any, helpers: dict[str, Any], model_kwargs: dict[str, Any]
-    ) -> Drafter | None:
+    def _drafter(self, ids: Tensor, config: Any, helpers: dict[str, Any]) -> Drafter | None:
         """Return who drafts; None for several rows, and ways of drafting that need more than a swarm gives."""
-        if ids.shape[0] > 1:
+        looks_up = config.prompt_lookup_num_tokens is not None
+        if ids.shape[0] > 1 or not (looks_up or helpers["assistant_model"]) or helpers["assistant_tokenizer"]:
             return None
-        if config.prompt_lookup_num_tokens is not None:
-            return Drafter(self._step_times, config.prompt_lookup_num_tokens, head=self._own_head())
-        candidates = self._get_candidate_generator(  # type: ignore[attr-defined]
-            generation_config=config,
-            input_ids=ids,
-            inputs_tensor=helpers["inputs_tensor"],
-            assistant_model=helpers["assistant_model"],
-            logits_processor=processors,
-            target_tokenizer=helpers["tokenizer"],
-            assistant_tokenizer=helpers["assistant_tokenizer"],
-            model_kwargs=model_kwargs,
-        )
-        if type(candidates) is not AssistedCandidateGenerator:
-            return None
-        return Drafter(self._step_times, MAX_DRAFT, small=SmallModel(candidates, ids.shape[1]))
+        if not looks_up:
+            vocabulary = self.config.get_text_config(decoder=True).vocab_size  # type: ignore[attr-defined]
+            small = DraftModel.of(helpers["assistant_model"], vocabulary=vocabulary)
+            return Drafter(self._step_times, MAX_DRAFT, small=small.text())
+        drafts = None if self._drafts is None else self._drafts.text()
+        return Drafter(self._step_times, config.prompt_lookup_num_tokens, head=self._own_head(), small=drafts)
 
     @cached_property
     def _head(self) -> Head | None:
@@ -385,7 +383,8 @@ def attach(
     blocks.places = remote_places(layers.shown)
     decoder.register_forward_pre_hook(blocks.note_inputs, with_kwargs=True, prepend=True)
     model._cache_name = cache_name(decoder)
-    model._together = Together(weakref.proxy(model), decoder, client, model._cache_name)
+    model._ends = Ends(weakref.proxy(model), decoder, model._cache_name)
+    model._together = Together(model._ends, client)
     weakref.finalize(model, client.close)
     return model
 

@@ -58,8 +58,7 @@ class RemotePlace(NamedTuple):
 
     block: int
     path: str  # in the block
-    parent: nn.Module
-    name: str  # in the parent
+    stand_in: nn.Module  # for the block
 
 
 def remote_places(blocks: list[nn.Module]) -> tuple[RemotePlace, ...]:
@@ -68,8 +67,7 @@ def remote_places(blocks: list[nn.Module]) -> tuple[RemotePlace, ...]:
     for block, module in enumerate(blocks):
         for path, each in module.named_modules():
             if isinstance(each, RemoteLinear):
-                parent, _, name = path.rpartition(".")
-                places.append(RemotePlace(block, path, module.get_submodule(parent), name))
+                places.append(RemotePlace(block, path, module))
     return tuple(places)
 
 
@@ -85,7 +83,7 @@ def gather(
     """
     found = [] if prefix is None else _prefix_of(prefix, span)
     for place in places:
-        module = place.parent._modules[place.name]
+        module = place.stand_in.get_submodule(place.path)
         if type(module) is RemoteLinear or place.block not in span:
             continue
         lora = _active_lora(module, place)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from torch import Tensor
 
 from potluck.blocks.pages import PAGE_TOKENS
-from potluck.client.history import History
+from potluck.client.history import Cursor, History, Piece
 
 _PIECES: Final = 16
 """Of a long step. Over three servers, a perfect pipeline of 16 pieces takes 1.13 times as long as one of endless
@@ -39,26 +39,51 @@ def is_long(tokens: int, rows: int) -> bool:
     return 2 * tokens > 3 * piece_tokens(tokens, rows)
 
 
-Take = Callable[[int, Tensor, bool], None]
-"""Takes a position, the outputs of the tokens from there on, and whether they were pushed on."""
+class Cut(NamedTuple):
+    """Where a piece ends that all servers get alike, and the number under which they push it; None: they do not."""
+
+    end: int
+    number: int | None
+
+
+class Answered(NamedTuple):
+    """What a server answered to a piece.
+
+    Attributes:
+        position: of the first token of `hidden`.
+        hidden: the outputs that still count and are wanted, [rows, tokens, hidden_size]; there may be none.
+        whole: the outputs of the whole piece.
+        was_pushed: they are on their way to the next server.
+    """
+
+    piece: Piece
+    position: int
+    hidden: Tensor
+    whole: Tensor
+    was_pushed: bool
+    compute_s: float
+
+
+Take = Callable[[Answered], None]
 
 
 @dataclass(slots=True, eq=False)
 class Course:
-    """How one server takes part in a step.
+    """How one server takes part in a step, or in the windows of a flight.
 
     Attributes:
         history: the server's inputs.
         rows: of the session.
         start: position of the first token whose output is wanted.
-        end: where the step ends.
+        end: where the step ends; the end of the latest window.
         tokens: of a piece, for each row.
         take: None: outputs are added to `outputs`.
         in_flight: how many pieces may be at the server.
         grows: the history does not reach `end` yet, and more of it comes.
-        is_pushed: the server before pushes the pieces that have numbers.
+        is_open: more windows may come.
+        leader: what the server before has, if it pushes the pieces that have numbers.
         pushes: this server pushes on what it computes of those pieces.
-        numbers: of pushes, by the position of a piece.
+        cuts: pieces that all servers get alike, by their positions.
         pushed: positions of pieces that the server before has pushed.
         outputs: what nobody takes at once.
     """
@@ -71,18 +96,19 @@ class Course:
     take: Take | None = None
     in_flight: int = 1
     grows: bool = False
-    is_pushed: bool = False
+    is_open: bool = False
+    leader: Cursor | None = None
     pushes: bool = False
-    numbers: Mapping[int, int] = field(default_factory=dict)
+    cuts: dict[int, Cut] = field(default_factory=dict)
     pushed: set[int] = field(default_factory=set)
     outputs: list[Tensor] = field(default_factory=list)
     _news: asyncio.Event | None = None
 
-    def bring(self, hidden: Tensor, *, was_pushed: bool) -> None:
+    def bring(self, answered: Answered) -> None:
         """Append hidden states to the inputs of the server, and wake whoever waits for them."""
-        if was_pushed:
-            self.pushed.add(self.history.length)
-        self.history.append(hidden)
+        if answered.was_pushed:
+            self.pushed.add(answered.piece.start)
+        self.history.append(answered.hidden)
         self.wake()
 
     def stop(self) -> None:
@@ -90,16 +116,15 @@ class Course:
         self.grows = False
         self.wake()
 
+    def go_back(self, position: int) -> None:
+        """Follow a rollback of the history."""
+        self.start, self.end = min(self.start, position), min(self.end, position)
+        self.pushed = {at for at in self.pushed if at < position}
+
     @property
     def is_cut_short(self) -> bool:
         """Tell whether the step cannot reach its end any more."""
         return not self.grows and self.history.length < self.end
-
-    async def reaches(self, end: int) -> bool:
-        """Wait until the tokens before `end` are here; return False if they will not come."""
-        if self.history.length < end:
-            await self.until(lambda: self.history.length >= end or not self.grows)
-        return self.history.length >= end
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until `holds`, which is asked again whenever something happened."""

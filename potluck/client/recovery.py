@@ -31,7 +31,7 @@ class Verdict:
     is_unproven: bool = False  # the server or the way to it failed; a new connection tells which
     away_s: float = 0.0  # to avoid the server if it is not at fault
     for_this_session: bool = False  # the server refuses only this session
-    has_left: bool = False  # the server left; it is back when it announces itself again
+    has_left: bool = False  # the server left and may come back
 
 
 _VERDICTS = {
@@ -71,8 +71,7 @@ class _Ban:
     until_s: float = 0.0
     failures: int = 0  # in a row
     fault_until_s: float = 0.0  # the end of a ban for a fault
-    has_left: bool = False
-    is_unproven: bool = False
+    may_recover: bool = False  # before its time is over; a ping tells
 
 
 class Bans:
@@ -85,8 +84,7 @@ class Bans:
     def record(self, peer: PeerId, verdict: Verdict, now: float) -> None:
         """Note a failure. All calls that were on their way when a server failed count as one fault."""
         ban = self._bans.setdefault(peer, _Ban())
-        ban.has_left |= verdict.has_left
-        ban.is_unproven |= verdict.is_unproven
+        ban.may_recover |= verdict.is_fault or verdict.is_unproven or verdict.has_left
         if verdict.is_fault and now >= ban.fault_until_s:
             ban.failures += 1
             ban.until_s = ban.fault_until_s = now + self._config.ban_after(ban.failures)
@@ -106,11 +104,6 @@ class Bans:
     def current(self, now: float) -> frozenset[PeerId]:
         return frozenset(peer for peer, ban in self._bans.items() if ban.until_s > now)
 
-    def left(self) -> frozenset[PeerId]:
-        """Return the servers that left and have not come back."""
-        return frozenset(peer for peer, ban in self._bans.items() if ban.has_left)
-
-    def faulty(self, now: float) -> frozenset[PeerId]:
-        """Return the servers that are banned for a fault, proven or not, and may have recovered."""
-        each = self._bans.items()
-        return frozenset(peer for peer, ban in each if ban.until_s > now and (ban.failures or ban.is_unproven))
+    def recovering(self, now: float) -> frozenset[PeerId]:
+        """Return the servers to avoid that may work again before their time is over: a ping tells."""
+        return frozenset(peer for peer, ban in self._bans.items() if ban.until_s > now and ban.may_recover)

@@ -17,9 +17,9 @@ from transformers import Cache
 
 from potluck.checkpoint.families import CACHE_NAMES, MASKS_ONCE, cache_name
 from potluck.client.cache import RemoteCache
+from potluck.client.ends import JointCache
 from potluck.client.own_adapters import OwnAdapter, RemotePlace, gather
 from potluck.client.rows import RowGroup, group_rows
-from potluck.client.together import JointCache
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 

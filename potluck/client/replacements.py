@@ -108,8 +108,7 @@ class Replacements:
         """Return new hops for the blocks of `lead`, whose history the first one shares."""
         made: list[Hop] = []
         for part in route.hops:
-            first = part.span.start - lead.span.start
-            prompts = None if lead.history.prompts is None else lead.history.prompts[first : first + len(part.span)]
+            prompts = None if lead.history.prompts is None else lead.history.prompts[part.span.within(lead.span)]
             history = History(prompts, made[-1].history) if made else lead.history
             is_last = part is route.hops[-1]
             fed_rounded = lead.is_fed_rounded and not made

@@ -418,7 +418,6 @@ class Servers:
             self._examined.add(peer)
             self._background.start(self._examine(peer))
         if verdict.is_fault:
-            self._measured_at.pop(peer, None)
             self._note_silence(peer)
             self._background.start(self._directory.report(peer))
 
@@ -430,6 +429,7 @@ class Servers:
 
     def _note_silence(self, peer: PeerId) -> None:
         self.failed.add(peer)
+        self._measured_at.pop(peer, None)
         self._attempts.note(peer, time.monotonic(), answered=False)
 
     async def _examine(self, peer: PeerId) -> None:
@@ -444,14 +444,13 @@ class Servers:
             self._examined.discard(peer)
 
     async def _look_again(self, pause_s: float, left_s: float) -> None:
-        """Read the directory, ping servers that failed, and pause."""
-        faulty, left = self._bans.faulty(time.monotonic()), self._bans.left()
-        work = asyncio.gather(self.refresh(thorough=True), *(self._ping(peer) for peer in faulty))
+        """Read the directory, ping servers that failed or left, and pause."""
+        away = self._bans.recovering(time.monotonic())
+        work = asyncio.gather(self.refresh(thorough=True), *(self._ping(peer) for peer in away))
         try:
             async with asyncio.timeout(min(left_s, self._config.refresh_period_s)):
                 _, *answers = await work
-                self._bans.forgive(peer for peer, is_back in zip(faulty, answers, strict=True) if is_back)
-                self._bans.forgive(server.peer_id for server in self._columns.servers if server.peer_id in left)
+                self._bans.forgive(peer for peer, is_back in zip(away, answers, strict=True) if is_back)
         except TimeoutError:
             pass
         await asyncio.sleep(min(pause_s, left_s))
@@ -513,7 +512,6 @@ class Servers:
         try:
             rtt_s = await self._host.ping(peer, timeout_s=self._config.ping_timeout_s)
         except RemoteError:
-            self._measured_at.pop(peer, None)
             self._note_silence(peer)
             return False
         finally:

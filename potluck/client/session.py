@@ -4,9 +4,10 @@ When a server dies, hangs or refuses, another one gets its inputs so far; the ot
 outputs stay the same. All of this follows from one rule of `Hop`: a server is sent whatever it lacks, and its outputs
 are what the next one lacks. A server that announces its leaving is replaced between two steps by its understudy.
 
-A long step passes through all servers at once, piece after piece: each computes one while the next one comes. Where a
-server can push its outputs to the next one (`ring.py`), a step goes around all servers at once, and the client reads
-their answers in order. It keeps the same histories as if it had sent everything itself.
+A long step passes through all servers at once, piece after piece: each computes one while the next one comes. So do
+the windows of a flight (`flight.py`), of which more come while it lasts. Where a server can push its outputs to the
+next one (`ring.py`), a step goes around all servers at once, and the client reads their answers in order. It keeps the
+same histories as if it had sent everything itself.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, zip_longest
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -24,65 +26,57 @@ from torch import Tensor
 from potluck.audit.choices import WINDOW_TOKENS
 from potluck.client.audits import Audits
 from potluck.client.beginnings import fingerprints
-from potluck.client.calls import Calls
-from potluck.client.config import ClientConfig
+from potluck.client.flight import Flight, Outputs, Window
 from potluck.client.history import History
 from potluck.client.hop import Hop, PushDiffers, open_links
 from potluck.client.loop import side_by_side
-from potluck.client.own_adapters import OwnAdapter
 from potluck.client.packing import Load, choose_ways
-from potluck.client.pieces import ANNOUNCED, IN_FLIGHT, Course, piece_tokens
+from potluck.client.pieces import ANNOUNCED, IN_FLIGHT, Answered, Course, Cut, Take, is_long, piece_tokens
 from potluck.client.recovery import Action, judge
 from potluck.client.replacements import Replacements
 from potluck.client.report import RouteReport
 from potluck.client.ring import Ring
-from potluck.client.servers import Failures, RouteRequest, Servers, Wait
+from potluck.client.servers import Failures, RouteRequest, Wait
 from potluck.client.understudy import Overtaken, Understudies
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited
-from potluck.tasks import BackgroundTasks
+from potluck.tasks import BackgroundTasks, cancel_and_wait
 from potluck.wire.packing import pack
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
+_LANDING_S = 1.0  # for void windows to be answered, before a session is closed
 _LEAVING = RemoteError(Code.DRAINING, "the server announced that it is leaving")
 
 
 class InferenceSession:
     """One session of a client. Lives in the client's event loop and takes one step at a time."""
 
-    def __init__(
-        self,
-        servers: Servers,
-        calls: Calls,
-        config: ClientConfig,
-        prefix: str,
-        span: Span,
-        max_length: int,
-        audits: Audits,
-        *,
-        may_grow: bool = False,
-        adapter: OwnAdapter | None = None,
-        sharing: str = "",
-    ) -> None:
+    def __init__(self, others: Replacements, span: Span, audits: Audits | None, *, may_grow: bool = False) -> None:
+        """`others` finds its servers; `audits` is None where nobody else can compute the same."""
         self.route = RouteReport()
         self._may_grow = may_grow
-        self._servers = servers
-        self._config = config
-        self._audits = None if adapter is not None else audits  # nobody else has the adapter
+        self._servers = others.servers
+        self._config = others.config
+        self._audits = audits
         self._span = span
-        self._others = Replacements(servers, calls, config, prefix, max_length, adapter, sharing)
-        self._understudies = Understudies(self._others, self._others.note_failure)
+        self._others = others
+        self._understudies = Understudies(others)
         self._hops: list[Hop] = []
         self._ring = Ring()
         self._number = 0  # of the latest step that was pushed
+        self._delivered = 0  # tokens whose last outputs the caller has
+        self._computed_s: dict[int, float] = {}  # by the servers so far, for the piece that begins there
         self._goodbyes = BackgroundTasks()  # to servers that were replaced
         self._objected = False  # a server has rejected the request since the last answer
         self._reopened: Hop | None = None  # at most once without an answer in between
         self._turn = asyncio.Lock()
         self._stepping: asyncio.Task[object] | None = None
+        self._flight: Flight | None = None  # that is not over, or was the last one
         self._is_closed = False
 
     async def step(
@@ -101,22 +95,41 @@ class InferenceSession:
             RemoteError: a server says that the request itself is wrong.
             UsageError: the session is full or closed, perhaps by somebody else in the middle of the step.
         """
-        async with self._turn:
-            task = self._stepping = asyncio.current_task()
-            try:
-                return await self._step(hidden, position, order, prompts)
-            except asyncio.CancelledError:
-                if not self._is_closed or task is None or task.uncancel():
-                    raise
-                raise UsageError("this session was closed") from None
-            finally:
-                self._stepping = None
+        return await self._in_turn(self._step(hidden, position, order, prompts))
+
+    async def fly(self, flight: Flight) -> None:
+        """Run the windows of a flight through all blocks, until it is over; tell it of what fails, as `step` raises."""
+        self._flight = flight
+        try:
+            await self._in_turn(self._fly(flight))
+        except Exception as error:  # the caller's thread raises it
+            flight.fail(error)
+        except BaseException:
+            flight.fail(UsageError("this session was closed"))
+            raise
+
+    async def _in_turn(self, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            async with self._turn:
+                task = self._stepping = asyncio.current_task()
+                try:
+                    return await work
+                except asyncio.CancelledError:
+                    if not self._is_closed or task is None or task.uncancel():
+                        raise
+                    raise UsageError("this session was closed") from None
+                finally:
+                    self._stepping = None
+        finally:
+            work.close()  # if its turn never came
 
     async def close(self) -> None:
         """End the session everywhere, with the step that runs. Never raises for what a server does."""
         self._is_closed = True
-        if self._stepping is not None:
-            self._stepping.cancel()
+        if (stepping := self._stepping) is not None:
+            if self._flight is not None and self._flight.is_over:
+                await asyncio.wait({stepping}, timeout=_LANDING_S)
+            stepping.cancel()
         async with self._turn:
             hops, self._hops = self._hops, []
         self._end_audits(hops)
@@ -124,6 +137,22 @@ class InferenceSession:
 
     async def _step(self, hidden: Tensor, position: int, order: Tensor | None, prompts: Tensor | None) -> Tensor:
         rows, tokens = hidden.shape[:2]
+        await self._prepare(hidden, position, order, prompts)
+        if not tokens:
+            return hidden
+        await self._announce(position, rows, tokens)
+        done: list[Tensor] = []  # outputs of the last hop
+        self._hops[0].history.append(self._rounded(hidden))
+        self._delivered = position
+        self._computed_s.clear()
+        await self._advance(lambda answered: done.append(answered.hidden))
+        if order is None and not self._understudies.settled <= position < self._understudies.tend_at:
+            self._understudies.tend(self._hops, position)  # reordered rows are so again before one could be ready
+        return done[0] if len(done) == 1 else torch.cat(done, dim=1)
+
+    async def _prepare(self, hidden: Tensor, position: int, order: Tensor | None, prompts: Tensor | None) -> None:
+        """Bring the session to where tokens at `position` may come, and change what is to be changed between steps."""
+        tokens = hidden.shape[1]
         if self._is_closed:
             raise UsageError("this session is closed")
         if position + tokens > self._others.max_length:
@@ -133,21 +162,40 @@ class InferenceSession:
         if self._understudies.are_urgent:
             self._change_over()
         self._rewind(position, order)
-        if not tokens:
-            return hidden
         if position == 0:
             for hop in self._hops:
-                hop.history.restart(_prompts_of(prompts, hop.span, self._span))
+                hop.history.restart(None if prompts is None else prompts[hop.span.within(self._span)])
         if self._servers.distrusted:
             await self._leave_wrong()
-        if self._hops[0].is_fed_rounded:
-            hidden = pack(hidden).values
-        await self._announce(position, rows, tokens)
-        self._hops[0].history.append(hidden)
-        output = await self._advance(position)
-        if order is None and not self._understudies.settled <= position < self._understudies.tend_at:
-            self._understudies.tend(self._hops, position)  # reordered rows are so again before one could be ready
-        return output
+        for hop in self._hops:
+            if hop.cursor.flying:  # of a step that failed
+                hop.abandon()
+
+    def _rounded(self, hidden: Tensor) -> Tensor:
+        return pack(hidden).values if self._hops[0].is_fed_rounded else hidden
+
+    async def _fly(self, flight: Flight) -> None:
+        while True:
+            await flight.news()
+            if flight.is_over:
+                break
+            window = flight.waiting[0]
+            await self._prepare(window.hidden, window.position, None, None)
+            self._delivered = min(self._delivered, window.position)
+            self._computed_s.clear()
+            await self._advance(partial(self._deliver, flight), flight)
+        if self._hops:
+            self._rewind(flight.end, None)
+
+    def _deliver(self, flight: Flight, answered: Answered) -> None:
+        flight.most_windows = self.most_windows
+        flight.slowest_s = max(hop.short_s for hop in self._hops)
+        flight.deliver(Outputs(answered.position, answered.hidden, flight.turn, answered.compute_s))
+
+    @property
+    def most_windows(self) -> int:
+        """Return how many windows may be on their way, beside as many that are void and whose room is not free yet."""
+        return max(min((hop.takes_ahead // 2 - 1 for hop in self._hops), default=1), 1)
 
     async def _open(self, hidden: Tensor, prompts: Tensor | None) -> None:
         rows, tokens = hidden.shape[:2]
@@ -216,12 +264,7 @@ class InferenceSession:
 
     async def _announce(self, position: int, rows: int, tokens: int) -> None:
         """Tell every server that gets its inputs from the server before of the step."""
-        for hop in self._hops:
-            if hop.cursor.flying:  # of a step that failed
-                hop.abandon()
-        for sender, receiver in pairwise(self._hops):
-            if sender.links.receiver is not receiver.links or not sender.links.can_push:
-                self._ring.tell(sender, receiver, time.monotonic())
+        self._tell_links()
         if len(self._hops) == 1 or self._hops[0].lacks_much(position + tokens, rows):
             return  # `_flow` announces piece after piece
         links = open_links(self._hops, position, rows * tokens)
@@ -231,20 +274,28 @@ class InferenceSession:
         for _, receiver in links:
             await receiver.announce(Awaited(self._number, rows, tokens))
 
-    async def _advance(self, position: int) -> Tensor:
-        """Let every hop catch up from first to last, and return the last one's outputs from `position` on."""
+    def _tell_links(self) -> None:
+        for sender, receiver in pairwise(self._hops):
+            if sender.links.receiver is not receiver.links or not sender.links.can_push:
+                self._ring.tell(sender, receiver, time.monotonic())
+
+    async def _advance(self, deliver: Take, flight: Flight | None = None) -> None:
+        """Let every hop catch up from first to last, and deliver the last one's outputs.
+
+        The windows of a flight go on coming until something fails or is to be changed.
+        """
         index, failures = 0, None
-        done: list[Tensor] = []  # outputs of the last hop; a flow may bring some before it fails
         while index < len(self._hops):
             hop = self._hops[index]
             try:
-                if index + 1 < len(self._hops) and hop.lacks_much(hop.history.length, hop.history.batch):
-                    index, error = await self._flow(index, position, done)
+                is_first = index == 0 and flight is not None
+                if is_first or (index + 1 < len(self._hops) and hop.lacks_much(hop.history.length, hop.history.batch)):
+                    index, error = await self._flow(index, deliver, flight if is_first else None)
                     hop = self._hops[index]
                     if error is not None:
                         raise error
                 else:
-                    await self._catch_up(index, position, done)
+                    await self._catch_up(index, deliver)
             except RemoteError as error:
                 if index and isinstance(error, PushDiffers):
                     self._ring.distrust(self._hops[index - 1], hop)
@@ -255,25 +306,44 @@ class InferenceSession:
                 self._servers.note_success(hop.peer_id)
             self._reopened, self._objected = None, False
             if hop.needs_another:
-                self._understudies.tend_at = position
+                self._understudies.tend_at = self._understudies.settled
             if failures is not None:
                 failures.end()
             index += 1
-        return done[0] if len(done) == 1 else torch.cat(done, dim=1)
 
-    async def _catch_up(self, index: int, position: int, done: list[Tensor]) -> None:
+    async def _catch_up(self, index: int, deliver: Take) -> None:
         """Let one hop catch up, and hand on its outputs."""
         hop, leader = self._hops[index], self._hops[index - 1] if index else None
-        follower = self._hops[index + 1].history if index + 1 < len(self._hops) else None
-        start = position + _tokens(done) if follower is None else follower.length
-        output = await hop.catch_up(start, is_pushed=leader is not None and leader.links.was_pushed)
+        take = partial(self._hand_on, index, deliver, None)
+        course = hop.course(self._wanted_from(index), hop.history.length, take)
+        if leader is not None and leader.links.was_pushed:
+            course.pushed.add(hop.cursor.position)
+        await hop.follow(course)
         if leader is not None and hop.links.missed:
             self._ring.note_failure(leader, hop, time.monotonic())
-        self._note_outputs(hop, start, output)
+
+    def _wanted_from(self, index: int) -> int:
+        """Return the position of the first output of a hop that nobody has."""
+        return self._hops[index + 1].history.length if index + 1 < len(self._hops) else self._delivered
+
+    def _hand_on(self, index: int, deliver: Take, follower: Course | None, answered: Answered) -> None:
+        """Give outputs of a hop to the next one, or to the caller."""
+        self._note_outputs(self._hops[index], answered.position, answered.hidden)
+        before_s = self._computed_s.pop(answered.piece.start, 0.0) if index else 0.0  # else of a void piece
+        answered = answered._replace(compute_s=before_s + answered.compute_s)
+        if index + 1 == len(self._hops):
+            self._delivered = answered.position + answered.hidden.shape[1]
+            deliver(answered)
+            return
+        self._computed_s[answered.piece.start] = answered.compute_s
+        after = self._hops[index + 1]
+        for piece in after.cursor.flying:
+            if piece.hidden is None and (piece.start, piece.end) == (answered.piece.start, answered.piece.end):
+                piece.hidden = answered.whole
         if follower is None:
-            done.append(output)
+            after.history.append(answered.hidden)
         else:
-            follower.append(output)
+            follower.bring(answered)
 
     def _note_outputs(self, hop: Hop, start: int, outputs: Tensor) -> None:
         """Keep outputs of the tokens from `start` on, so that windows of them can be audited."""
@@ -285,58 +355,68 @@ class InferenceSession:
         if start // WINDOW_TOKENS != (start + outputs.shape[1]) // WINDOW_TOKENS:
             self._audits.note(hop)
 
-    async def _flow(self, first: int, position: int, done: list[Tensor]) -> tuple[int, RemoteError | None]:
-        """Let all hops from `first` on catch up side by side, and add the last one's outputs to `done`.
+    async def _flow(self, first: int, deliver: Take, flight: Flight | None) -> tuple[int, RemoteError | None]:
+        """Let all hops from `first` on catch up side by side, and deliver the last one's outputs.
 
         What fails ends the flow behind it in good order, so that every other server keeps what it has.
+
+        Args:
+            flight: whose windows go on coming; None: there is only what the history has.
 
         Returns: which hop failed and why, the first one if several did; or the last hop and None.
         """
         hops = self._hops[first:]
         rows, end = hops[0].history.batch, hops[0].history.length
         lacking = end - min(hop.cursor.position for hop in hops)
-        tokens = min(piece_tokens(lacking, rows), *(hop.largest_piece(rows) for hop in hops))
-        links = open_links(hops, position, 0)
-        starts = range(position, end, tokens) if links else range(0)
-        numbers = {at: number for number, at in enumerate(starts, self._number + 1)}
-        self._number += len(numbers)
+        tokens = min(piece_tokens(max(lacking, 1), rows), *(hop.largest_piece(rows) for hop in hops))
+        links = open_links(hops, self._delivered, 0)
         courses: list[Course] = []
-
-        def hand_on(index: int, at: int, output: Tensor, was_pushed: bool) -> None:
-            self._note_outputs(hops[index], at, output)
-            if index + 1 < len(hops):
-                courses[index + 1].bring(output, was_pushed=was_pushed)
-            else:
-                done.append(output)
+        cuts: dict[int, Cut] = {}
+        if links:
+            self._cut(cuts, self._delivered, end, tokens, is_pushed=True)
 
         async def run(index: int) -> RemoteError | None:
             try:
                 await hops[index].follow(courses[index])
             except RemoteError as error:
+                feeding.cancel()
+                for after in hops[index + 1 : index + 2]:
+                    await after.bring_known()
+                for after in hops[index + 1 :]:
+                    await after.take_back()
                 return error
             finally:
-                for after in courses[index + 1 : index + 2]:
-                    after.stop()
+                for course in courses[index + 1 : index + 2]:
+                    course.stop()
             return None
 
         for index, hop in enumerate(hops):
             is_pushed = any(hop is receiver for _, receiver in links)
+            in_flight = ANNOUNCED if is_pushed or hop.cursor.flying else IN_FLIGHT
             courses.append(
                 Course(
                     hop.history,
                     rows,
-                    start=hops[index + 1].history.length if index + 1 < len(hops) else position + _tokens(done),
+                    start=self._wanted_from(first + index),
                     end=end,
                     tokens=tokens,
-                    take=partial(hand_on, index),
-                    in_flight=ANNOUNCED if is_pushed or hop.cursor.flying else IN_FLIGHT,
-                    grows=hop.history.length < end,
-                    is_pushed=is_pushed,
+                    in_flight=max(self.most_windows, 2) if flight is not None else in_flight,
+                    grows=index > 0 if flight is not None else hop.history.length < end,
+                    is_open=flight is not None,
+                    leader=hops[index - 1].cursor if is_pushed else None,
                     pushes=any(hop is sender for sender, _ in links),
-                    numbers=numbers,
+                    cuts=cuts,
                 )
             )
-        errors = await side_by_side([run(index) for index in range(len(hops))])
+        for index, (course, follower) in enumerate(zip_longest(courses, courses[1:])):
+            course.take = partial(self._hand_on, first + index, deliver, follower)
+        feeding = asyncio.create_task(self._feed(flight, courses, cuts, is_pushed=bool(links)))
+        try:
+            errors = await side_by_side([run(index) for index in range(len(hops))])
+        finally:
+            await cancel_and_wait(feeding)
+        if not feeding.cancelled():
+            feeding.result()  # raises what failed here, which nobody else would learn
         for leader, hop in pairwise(hops):
             if hop.links.missed:
                 self._ring.note_failure(leader, hop, time.monotonic())
@@ -348,6 +428,83 @@ class InferenceSession:
             if isinstance(error, Overtaken):  # that hop opens its session again when its turn comes
                 self._understudies.drop(hop)
         return first + failed, errors[failed]
+
+    def _cut(self, cuts: dict[int, Cut], start: int, end: int, tokens: int, *, is_pushed: bool) -> None:
+        """Cut the tokens [start, end) into pieces that all servers get alike."""
+        for at in range(start, end, tokens):
+            self._number += is_pushed
+            cuts[at] = Cut(min(at + tokens, end), self._number if is_pushed else None)
+
+    async def _feed(
+        self, flight: Flight | None, courses: Sequence[Course], cuts: dict[int, Cut], *, is_pushed: bool
+    ) -> None:
+        """Let the windows of a flight leave, until it is over or something is to be changed; then close the courses."""
+        has_begun, num_links = False, self._num_links()
+        try:
+            while flight is not None:
+                await flight.news()
+                if flight.is_over or flight.waiting[0].end > self._others.max_length:  # also after a failure
+                    break
+                if has_begun and self._must_pause(num_links):
+                    break
+                self._leave(flight.waiting.popleft(), flight, courses, cuts, is_pushed=is_pushed)
+                has_begun = True
+            if flight is not None and flight.is_over:
+                self._go_back(flight.end, courses, cuts)
+                for hop in self._hops:
+                    await hop.take_back()
+        finally:
+            for course in courses:
+                course.is_open = False
+                course.wake()
+
+    def _leave(
+        self, window: Window, flight: Flight, courses: Sequence[Course], cuts: dict[int, Cut], *, is_pushed: bool
+    ) -> None:
+        """Append a window to what the first server is sent, and cut it for all of them."""
+        self._go_back(window.position, courses, cuts)
+        flight.turn, rows, tokens = window.turn, courses[0].rows, window.end - window.position
+        for past in [at for at, cut in cuts.items() if cut.end <= self._hops[-1].cursor.position]:
+            del cuts[past]
+        most = min(hop.largest_piece(rows) for hop in self._hops)
+        most = min(piece_tokens(tokens, rows), most) if is_long(tokens, rows) else most
+        self._cut(cuts, window.position, window.end, most, is_pushed=is_pushed)
+        self._tell_links()
+        self._hops[0].history.append(self._rounded(window.hidden))
+        for course in courses:
+            course.in_flight = max(self.most_windows, 2)
+            course.end = window.end
+            course.wake()
+        if any(hop.needs_another for hop in self._hops):
+            self._understudies.tend_at = window.settled
+        if not self._understudies.settled <= window.settled < self._understudies.tend_at:
+            self._understudies.tend(self._hops, window.settled)
+
+    def _go_back(self, position: int, courses: Sequence[Course], cuts: dict[int, Cut]) -> None:
+        """Forget the tokens from `position` on. Pieces that go beyond it and have not left are shortened."""
+        if self._hops[0].history.length <= position:
+            return
+        self._hops[0].history.truncate(position)
+        self._delivered = min(self._delivered, position)
+        for at, cut in list(cuts.items()):
+            if at >= position:
+                del cuts[at]
+            elif cut.end > position:
+                cuts[at] = Cut(position, None)
+        for course in courses:
+            course.go_back(position)
+            course.wake()
+
+    def _num_links(self) -> int:
+        return sum(one.links.receiver is other.links and one.links.can_push for one, other in pairwise(self._hops))
+
+    def _must_pause(self, num_links: int) -> bool:
+        """Tell whether the windows on their way should arrive before the next one leaves."""
+        return (
+            self._num_links() > num_links
+            or any(hop.links.missed or self._understudies.is_ready(hop) for hop in self._hops)
+            or (bool(self._servers.distrusted) and any(self._servers.is_distrusted(hop.peer_id) for hop in self._hops))
+        )
 
     async def _recover(self, hop: Hop, error: RemoteError, failures: Failures) -> None:
         """Replace a hop by one or several servers, or open it again."""
@@ -398,13 +555,5 @@ class InferenceSession:
                 self._audits.end(hop)
 
 
-def _tokens(outputs: list[Tensor]) -> int:
-    return sum(output.shape[1] for output in outputs)
-
-
 def _reason(error: RemoteError) -> str:
     return f"{error.code}: {error.message}"
-
-
-def _prompts_of(prompts: Tensor | None, span: Span, whole: Span) -> Tensor | None:
-    return None if prompts is None else prompts[span.start - whole.start : span.end - whole.start]

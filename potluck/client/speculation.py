@@ -5,6 +5,8 @@
     the model's own choice after each of them, in order  ->  kept up to the first that was drafted wrongly
     the rest   ->  forgotten; the next step tells the servers where it begins
 
+So do several texts that share steps. A text that is alone does not wait for an answer before it goes on (`overlap.py`).
+
 Each token is chosen as in plain decoding: by the same processors, with the same draw, and shown to the same streamer
 before the next one. So greedy tokens are the same, and sampled ones too where the random state is the same.
 """
@@ -12,130 +14,20 @@ before the next one. So greedy tokens are the same, and sampled ones too where t
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from transformers.generation.utils import GenerateDecoderOnlyOutput
 
-from potluck.checkpoint.families import CACHE_NAMES
+from potluck.client import overlap
 from potluck.client.cache import RemoteCache
-from potluck.client.drafts import OF_A_MODEL, Drafted, Lookup, Payoff, StepTimes, guessed
-from potluck.client.head import HeadText
-from potluck.client.together import Decoding, Stepped, faded
+from potluck.client.drafter import Drafter, Drawing
+from potluck.client.drafts import MAX_DRAFT
+from potluck.client.together import Decoding, Stepped, Together
 
-
-class Drafter:
-    """Guesses how a text goes on: what followed its last tokens where they occurred before, or what a model guesses.
-
-    A model is asked as long as that pays.
-    """
-
-    def __init__(
-        self, times: StepTimes, most: int, *, head: HeadText | None = None, small: SmallModel | None = None
-    ) -> None:
-        """Store the settings.
-
-        Args:
-            times: of this model's steps.
-            most: tokens in a draft.
-            head: the model's own, for further tokens.
-            small: another model, which drafts alone.
-        """
-        self._lookup = Lookup()
-        self._payoff = Payoff(times)
-        self._times = times
-        self._most = most
-        self._head = head
-        self._small = small
-        self._guess_s = self._draft_s = 0.0  # that a guess of the head takes, and all those of a draft
-        self._alike = 0  # first tokens of the draft that would have been looked up, too
-        self._asked = False
-        self._drafted: Sequence[Drafted] = ()
-
-    def draft(self, ids: Tensor, most: int) -> Sequence[int]:
-        """Return at most `most` tokens that may follow `ids` [1, tokens]."""
-        most = min(most, self._most, self._times.longest)
-        if self._small is None:
-            self._lookup.extend(ids[0, self._lookup.length :].tolist())
-        has_model = self._head is not None or self._small is not None
-        self._asked = has_model and self._times.knows_plain and self._payoff.asks(self._draft_s)
-        found = self._ask(ids, most) if self._asked else self._lookup.draft(most)
-        self._drafted = self._payoff.worth(found)
-        return [token for token, _ in self._drafted]
-
-    def note(self, ids: Tensor, hidden: Tensor, right: int, seconds: float, compute_s: float) -> None:
-        """Note how many of the drafted tokens were right, and what the step took.
-
-        Args:
-            ids: with the new tokens.
-            hidden: the last block's outputs [1, tokens, hidden_size] for the new tokens but the very last.
-            compute_s: of the step's seconds, what all servers together computed by their reports.
-        """
-        self._see(hidden)
-        drafted = len(self._drafted)
-        self._times.note(drafted, seconds, compute_s)
-        self._payoff.note(self._drafted, right, gained=max(right - self._alike, 0) if self._asked else None)
-        if self._small is not None and drafted:
-            self._small.note(ids, drafted, right)
-
-    def note_prompt(self, hidden: Tensor, tokens: int, compute_s: float) -> None:
-        """Note the last block's outputs for a prompt, and how long all servers together computed its tokens."""
-        self._see(hidden)
-        self._times.note_prompt(tokens, compute_s)
-
-    def _see(self, hidden: Tensor) -> None:
-        if self._head is not None:
-            self._head.note(hidden)
-
-    def _ask(self, ids: Tensor, most: int) -> list[Drafted]:
-        began_s = time.perf_counter()
-        drafted = self._small.draft(ids, most) if self._small is not None else self._guessed(ids, most)
-        if drafted:
-            taken_s = time.perf_counter() - began_s
-            self._draft_s = faded(self._draft_s, taken_s)
-            self._guess_s = faded(self._guess_s, taken_s / len(drafted))
-        return drafted
-
-    def _guessed(self, ids: Tensor, most: int) -> list[Drafted]:
-        """Return a draft whose tokens come from the head or from a match, whichever is more often right."""
-        head = self._head
-        assert head is not None
-        drafted: list[Drafted] = []
-        last, chance = self._lookup.last(), 1.0
-        is_able, self._alike = head.begin(ids), 0
-        while len(drafted) < most and is_able and self._payoff.goes_on(chance, self._guess_s):
-            best = guessed(*head.guess())
-            found = self._lookup.next(last)
-            if found is not None and self._payoff.likely(found) > self._payoff.likely(best):
-                best = found
-            if found is not None and found.token == best.token and self._alike == len(drafted):
-                self._alike += 1
-            drafted.append(best)
-            last.append(best.token)
-            chance *= self._payoff.likely(best)
-            head.follow(best.token)
-        return drafted
-
-
-class SmallModel:
-    """A small model that drafts, within a candidate generator of transformers."""
-
-    def __init__(self, candidates: Any, prompt_tokens: int) -> None:
-        candidates.generation_config.do_sample = False  # the likeliest token is the best guess of a drawn one, too
-        self._candidates = candidates
-        self._prompt_tokens = prompt_tokens
-
-    def draft(self, ids: Tensor, most: int) -> list[Drafted]:
-        given = self._candidates.assistant_kwargs
-        if all(given.get(name) is None for name in CACHE_NAMES):  # later it goes on by itself
-            self._candidates.assistant_kwargs = lengthened(given, ids.shape[1] - self._prompt_tokens)
-        drafted: list[int] = self._candidates.get_candidates(ids)[0][0, ids.shape[1] :].tolist()
-        return [Drafted(token, OF_A_MODEL) for token in drafted[:most]]
-
-    def note(self, ids: Tensor, drafted: int, right: int) -> None:
-        self._candidates.update_candidate_strategy(ids, torch.empty(1, drafted + 1, 0), right)
+_KEPT_NOISE = 2 * MAX_DRAFT  # tokens
 
 
 def speculate(model: Any, drafter: Drafter, chosen: Chosen, model_kwargs: dict[str, Any]) -> Any:
@@ -144,16 +36,37 @@ def speculate(model: Any, drafter: Drafter, chosen: Chosen, model_kwargs: dict[s
     Args:
         model_kwargs: as `generate` gives them to a decoding method.
     """
-    cache = model_kwargs[model._cache_name]
-    computed_s, length = _compute_s(cache), cache.get_seq_length()
-    outputs = model._prefill(chosen.ids, chosen.config, model_kwargs)
-    drafter.note_prompt(cache.output, cache.get_seq_length() - length, max(_compute_s(cache) - computed_s, 0.0))
-    chosen.choose((), outputs.logits[:, -1:])
-    steps = _decode(drafter, chosen, cache)
-    if model._together.takes(cache):
-        model._together.run(steps, cache)
-    else:
-        _decode_alone(model, steps, chosen, cache, model._update_model_kwargs_for_generation(outputs, model_kwargs))
+    cache: RemoteCache = model_kwargs[model._cache_name]
+    together: Together = model._together
+    drafter.drawing = chosen.drawing(model.get_output_embeddings().weight.shape[0])
+    mask, prompt_tokens = model_kwargs.get("attention_mask"), chosen.ids.shape[1]
+
+    def prefill() -> Tensor:
+        nonlocal model_kwargs, prompt_tokens
+        computed_s, length = _compute_s(cache), cache.get_seq_length()
+        outputs = model._prefill(chosen.ids, chosen.config, model_kwargs)
+        compute_s = max(_compute_s(cache) - computed_s, 0.0)
+        drafter.times.note_prompt(cache.get_seq_length() - length, compute_s)
+        chosen.choose((), outputs.logits[:, -1:])
+        model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)
+        prompt_tokens += 1
+        return cache.output
+
+    with together.decoding():
+        if flies(drafter, together, cache, chosen) and (mask is None or bool(mask.all())):  # the prompt, too
+            overlap.fly(model, drafter, chosen, cache)
+        elif together.may_fly(cache) and not drafter.times.is_near:
+            overlap.fly(model, drafter, chosen, cache, prefill)
+        else:
+            drafter.note_hidden(prefill())
+        while not chosen.is_done:
+            if flies(drafter, together, cache, chosen):
+                overlap.fly(model, drafter, chosen, cache)
+            elif together.takes(cache):
+                together.run(_decode(drafter, chosen, cache, lambda: flies(drafter, together, cache, chosen)), cache)
+            else:
+                more = lengthened(model_kwargs, chosen.ids.shape[1] - prompt_tokens)
+                _decode_alone(model, _decode(drafter, chosen, cache), chosen, cache, more)
     if chosen.streamer is not None:
         chosen.streamer.end()
     if not chosen.config.return_dict_in_generate:
@@ -166,9 +79,16 @@ def speculate(model: Any, drafter: Drafter, chosen: Chosen, model_kwargs: dict[s
     )
 
 
-def _decode(drafter: Drafter, chosen: Chosen, cache: RemoteCache) -> Decoding:
-    """Go on with a text until it ends."""
-    while not chosen.is_done:
+def flies(drafter: Drafter, together: Together, cache: RemoteCache, chosen: Chosen) -> bool:
+    """Tell whether windows of a text may leave now while others are on their way."""
+    return overlap.can_fly(drafter, cache, chosen) and together.may_fly(cache)
+
+
+def _decode(
+    drafter: Drafter, chosen: Chosen, cache: RemoteCache, is_enough: Callable[[], bool] = lambda: False
+) -> Decoding:
+    """Go on with a text, step after step, until it ends or `is_enough`."""
+    while not chosen.is_done and not is_enough():
         before = chosen.ids.shape[1]
         drafted = drafter.draft(chosen.ids, chosen.config.max_length - before - 1)
         began_s, computed_s = time.perf_counter(), _compute_s(cache)
@@ -179,7 +99,7 @@ def _decode(drafter: Drafter, chosen: Chosen, cache: RemoteCache) -> Decoding:
         finally:
             cache.crop(min(chosen.ids.shape[1] - 1 - cache.get_seq_length(), 0))
         new = chosen.ids.shape[1] - before
-        drafter.note(chosen.ids, stepped.hidden[:, :new], new - 1, step_s, compute_s)
+        drafter.note(stepped.hidden[:, :new], new - 1, step_s, compute_s)
 
 
 def _decode_alone(
@@ -228,6 +148,12 @@ class Chosen:
         self._is_plain = not (processors or config.do_sample or config.return_dict_in_generate)
         self._criteria = criteria
 
+    def drawing(self, vocabulary: int) -> Drawing | None:
+        """Return how the next tokens are drawn; None if the best ones are chosen."""
+        if self.config.do_sample:
+            return _TorchNoise(self.config.temperature or 1.0, vocabulary, self.ids.shape[1])
+        return next((each for each in self._processors if isinstance(each, Drawing)), None)
+
     def choose(self, drafted: Sequence[int], logits: Tensor, best: Sequence[int] = ()) -> None:
         """Choose a token after each place of `logits` [1, drafted + 1, vocabulary], until one was not drafted.
 
@@ -250,6 +176,30 @@ class Chosen:
         if self.config.return_dict_in_generate:
             self.scores, self.logits = (*self.scores, scores), (*self.logits, raw)
         return torch.multinomial(scores.softmax(-1), 1) if self.config.do_sample else scores.argmax(-1, keepdim=True)
+
+
+class _TorchNoise:
+    """The noise by which `torch.multinomial` draws the next tokens on a processor.
+
+    It takes the token whose probability, divided by exponential noise, is largest. The noise is drawn here from a copy
+    of the random state, so the state itself goes on as without drafts.
+    """
+
+    def __init__(self, temperature: float, vocabulary: int, position: int) -> None:
+        """`position`: of the next token that will be drawn."""
+        self._temperature, self._vocabulary, self._next = temperature, vocabulary, position
+        self._generator = torch.Generator()
+        self._generator.set_state(torch.get_rng_state())
+        self._noise: dict[int, Tensor] = {}  # [vocabulary] by position
+
+    def draw(self, logits: Tensor, position: int) -> int:
+        """As of `Drawing`."""
+        while self._next <= position:
+            self._noise[self._next] = torch.empty(1, self._vocabulary).exponential_(generator=self._generator)[0]
+            self._noise.pop(self._next - _KEPT_NOISE, None)
+            self._next += 1
+        chances = (logits[: self._vocabulary] / self._temperature).softmax(0)
+        return int((chances / self._noise[position][: len(chances)]).argmax())
 
 
 def _inputs(model: Any, ids: Tensor, drafted: Sequence[int], model_kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -112,7 +112,8 @@ class StatelessPasses:
         for piece in pieces:
             own_prompts = None if prompts is None else prompts.detach()[:, _prompt_rows(piece, prompts)]
             part = piece.take(hidden, piece.start, piece.end)
-            passes.append(self._forward(part, own_prompts, span, adapter, is_trained=is_trained))
+            failures = Failures(self._servers, self._config)
+            passes.append(self._forward(part, own_prompts, span, adapter, failures, is_trained=is_trained))
         results = await side_by_side(passes, max_parallel=self._in_flight(num_servers))
         output = put_back([(piece, out, piece.start) for piece, (out, _) in zip(pieces, results, strict=True)], hidden)
         return output, Passed(pieces, [legs for _, legs in results], prompts)
@@ -143,35 +144,33 @@ class StatelessPasses:
         prompts: Tensor | None,
         span: Span,
         adapter: OwnAdapter | None,
+        failures: Failures,
         *,
         is_trained: bool,
         needs: Needs = _NO_NEEDS,
-        lost: Failures | None = None,
     ) -> tuple[Tensor, list[Leg]]:
         """Run a micro-batch through `span`; return the output and the legs that its backward pass needs.
 
         Args:
+            failures: of the whole pass, which may be the backward pass for which these inputs are computed again.
             needs: demands on the servers, such as the same weights as before.
-            lost: the failures of the backward pass for which these inputs are computed again.
         """
         legs: list[Leg] = []
-        failures = Failures(self._servers, self._config)
-        if lost is not None:
-            failures.unwanted = lost.unwanted
+        route: list[RouteHop] = []
         is_own = adapter is not None and adapter.changes(span)
         needs = replace(needs, call_tokens=hidden.shape[0] * hidden.shape[1], brings_adapter=is_own)
-        wait = None if lost is None else lost.wait
-        route = list((await self._servers.find_route(span, needs, unwanted=failures.unwanted, wait=wait)).hops)
-        while route:
+        start = span.start
+        while start < span.end:
+            if not route:
+                rest, unwanted, wait = Span(start, span.end), failures.unwanted, failures.wait
+                route += (await self._servers.find_route(rest, needs, unwanted=unwanted, wait=wait)).hops
             part = route.pop(0)
             packed: tuple[Tensor | None, ...] = ()
             there, back = self._ways(hidden, part.server)
             if there:
                 hidden, data = await asyncio.to_thread(pack, hidden)
                 packed = (data,)
-            own_prompts = (
-                None if prompts is None else prompts[part.span.start - span.start : part.span.end - span.start]
-            )
+            own_prompts = None if prompts is None else prompts[part.span.within(span)]
             leg = Leg(part, hidden, own_prompts, adapter)
             request = ForwardRequest(
                 self._prefix, part.span, hidden, own_prompts, is_trained=is_trained, packed=packed, packs=back
@@ -180,13 +179,11 @@ class StatelessPasses:
                 reply = await self._calls.compute(part, request, leg.own)
             except RemoteError as error:
                 _note(failures, part, error)
-                rest = Span(part.span.start, span.end)
-                again = await self._servers.find_route(rest, needs, unwanted=failures.unwanted, wait=failures.wait)
-                route = list(again.hops)
+                route.clear()
                 continue
             failures.note_success(part)
             legs.append(leg)
-            hidden = reply.tensors[0].to(hidden.dtype)
+            hidden, start = reply.tensors[0].to(hidden.dtype), part.span.end
         return hidden, legs
 
     async def _backward(self, grad: Tensor, legs: list[Leg]) -> tuple[Tensor, Tensor | None, Tensor | None]:
@@ -204,7 +201,7 @@ class StatelessPasses:
             except RemoteError as error:
                 _note(failures, leg.hop, error)
                 given, needs = (leg.hidden, leg.prompts, leg.hop.span, leg.adapter), Needs(pins=leg.hop.pins)
-                todo += (await self._forward(*given, needs=needs, lost=failures, is_trained=True))[1]
+                todo += (await self._forward(*given, failures, needs=needs, is_trained=True))[1]
                 continue
             failures.note_success(leg.hop)
             grad = _times(reply.tensors[0], power, leg.hidden.dtype)

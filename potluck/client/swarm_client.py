@@ -17,12 +17,12 @@ from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.loop import LoopThread
 from potluck.client.own_adapters import OwnAdapter
+from potluck.client.replacements import Replacements
 from potluck.client.servers import Servers
 from potluck.client.session import InferenceSession
 from potluck.client.stateless import StatelessPasses
 from potluck.directory.seal import record_checks
 from potluck.errors import NetworkError, PotluckError
-from potluck.foreign import adapter_for
 from potluck.membership.joined import remember, remember_met
 from potluck.membership.membership import Membership
 from potluck.p2p.config import HostConfig
@@ -72,6 +72,7 @@ class SwarmClient:
         self._rng = rng or np.random.default_rng()
         self._loop = LoopThread()
         self.run = self._loop.run  # work of any thread, which waits for it
+        self.post = self._loop.post  # calls of any thread, soon
         self._background = BackgroundTasks()  # goodbyes
         self._parts = AsyncExitStack()  # that have been started
         self._is_closed = False
@@ -80,10 +81,6 @@ class SwarmClient:
         """Join the swarm. Raises NetworkError if no member answers."""
         self._loop.start()
         self._loop.run(self._start())
-
-    def post(self, function: Callable[[], object]) -> None:
-        """Call `function` in the client's loop soon, from any thread."""
-        self._loop.post(function)
 
     def run_soon(self, make_work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run work in the client's loop without waiting; callable from finalisers, in any thread."""
@@ -108,18 +105,10 @@ class SwarmClient:
             adapter: the caller's own, of this moment.
             sharing: servers share beginnings only among sessions with the same text.
         """
-        return InferenceSession(
-            self.servers,
-            self.calls,
-            config or self.config,
-            self.swarm.prefix,
-            span or Span(0, self.swarm.num_blocks),
-            max_length,
-            self.audits,
-            may_grow=may_grow,
-            adapter=adapter,
-            sharing=sharing,
-        )
+        config, prefix = config or self.config, self.swarm.prefix
+        audits = None if adapter is not None else self.audits  # nobody else has the adapter
+        others = Replacements(self.servers, self.calls, config, prefix, max_length, adapter, sharing)
+        return InferenceSession(others, span or Span(0, self.swarm.num_blocks), audits, may_grow=may_grow)
 
     def close(self) -> None:
         """End all sessions, leave the swarm and stop the thread. Idempotent."""
@@ -143,8 +132,7 @@ class SwarmClient:
         watching.start(self._revive(host))
         self._parts.push_async_callback(watching.cancel)
         self.servers = Servers(host, self.swarm, config, self._rng)
-        foreign = adapter_for(self.swarm)
-        self.calls = Calls(host, self.swarm, config, self.servers.introduce, self._block_parameters, foreign)
+        self.calls = Calls(host, self.swarm, config, self.servers.introduce, self._block_parameters)
         self._parts.push_async_callback(self.calls.close)
         seed = int(self._rng.integers(1 << 63))
         self.passes = StatelessPasses(self.servers, self.calls, config, self.swarm.prefix, seed=seed)

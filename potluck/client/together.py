@@ -6,34 +6,30 @@
     the leader's text ends  ->  another thread leads
 
 A text whose servers answer late doesn't hold up the others: its tokens stay in the packed row, and its answer counts
-once it is there. Whether a family's ends compute each token for itself is found by a trial.
+once it is there. A text that is alone flies instead (`overlap.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
-from functools import cached_property
-from inspect import signature
-from typing import Any, NamedTuple
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
-from transformers import Cache
+from torch import Tensor
 
+from potluck.allowance import cores
 from potluck.client.cache import RemoteCache
+from potluck.client.ends import Ends
 from potluck.client.leaving import ends_with_caller
 from potluck.client.swarm_client import SwarmClient
+from potluck.routing.pace import faded
 from potluck.tasks import cancel_and_wait
 
-_log = logging.getLogger(__name__)
-
-_TOKENS, _POSITIONS = (1, 2, 1), (3, 0, 2)  # of the trial; every model has them
-_TOLERANCE = 1e-2  # of the trial's logits in bfloat16, where only the order of sums differs
-_KEPT = 0.8  # of what is known of a time
+_CORES_OF_A_TEXT = 4  # one that flies has a thread for the ends and one that drafts
 
 
 class Stepped(NamedTuple):
@@ -48,49 +44,14 @@ Decoding = Generator[Sequence[int], Stepped, None]
 """Yields the tokens of each next step, and is sent what the model made of them. Ends with the text."""
 
 
-def faded(known_s: float, latest_s: float) -> float:
-    """Return what is known of a time that varies, with its latest value; `known_s`: 0 if nothing was."""
-    return _KEPT * known_s + (1 - _KEPT) * latest_s if known_s else latest_s
-
-
-class JointCache(Cache):  # type: ignore[misc]
-    """Stands for the caches of all texts in a packed step. `step` takes the place of the blocks.
-
-    Args:
-        step: returns the last block's outputs for inputs [1, tokens, hidden_size]; None: the inputs, for a trial.
-    """
-
-    def __init__(self, length: int = 0, step: Callable[[Tensor], Tensor] | None = None) -> None:
-        super().__init__(layers=[])
-        self._length = length
-        self.step = step or (lambda hidden: hidden)
-
-    def get_seq_length(self, layer_idx: int = 0) -> int:
-        return self._length
-
-    def get_max_length(self, layer_idx: int | None = None) -> int:
-        return -1
-
-    def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
-        return self._length + query_length, 0
-
-    def has_previous_state(self, layer_idx: int | None = None, state_idx: int | None = None) -> bool:
-        return True
-
-    @property
-    def is_initialized(self) -> bool:
-        return True
-
-
 class Together:
     """The texts of one model that are decoded together. Any thread may call `run`."""
 
-    def __init__(self, model: Any, decoder: nn.Module, client: SwarmClient, cache_name: str) -> None:
-        self._model = model
+    def __init__(self, ends: Ends, client: SwarmClient) -> None:
+        self._ends = ends
         self._client = client
-        self._cache_name = cache_name
-        self._takes_positions = "position_ids" in signature(decoder.forward).parameters
         self._changed = threading.Condition()  # a text has ended
+        self._num_decoded = 0  # texts, in whatever way
         self._texts: list[_Text] = []  # that have not ended; the thread of the first one leads
         self._newcomers = asyncio.Event()
         self._step_s = 0.0  # until the first answer of a step
@@ -98,7 +59,28 @@ class Together:
     def takes(self, cache: RemoteCache) -> bool:
         """Tell whether the session of `cache` can go on here: one row without padding, in a family that passes."""
         with self._changed:
-            return cache.is_together and cache.is_one_row and self._packs
+            return cache.is_together and cache.is_one_row and self._ends.packs
+
+    def may_fly(self, cache: RemoteCache) -> bool:
+        """Tell whether a text may go on in windows of its own (`overlap.py`)."""
+        with self._changed:
+            return not (cache.is_together and self.is_crowded) and self._ends.packs
+
+    @contextmanager
+    def decoding(self) -> Iterator[None]:
+        """Count a text within this context."""
+        with self._changed:
+            self._num_decoded += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._num_decoded -= 1
+
+    @property
+    def is_crowded(self) -> bool:
+        """Tell whether so many texts are decoded that their steps of the ends had better be shared."""
+        return self._num_decoded > max(cores() // _CORES_OF_A_TEXT, 1)
 
     def run(self, steps: Decoding, cache: RemoteCache) -> None:
         """Decode a text to its end. Other threads may run its `steps` meanwhile.
@@ -136,11 +118,10 @@ class Together:
             self._changed.notify_all()
 
     def _step(self, texts: Sequence[_Text]) -> None:
-        cache = JointCache(step=lambda hidden: self._through_the_swarm(texts, hidden))
         try:
             tokens = [token for text in texts for token in text.tokens]
             positions = [text.position + index for text in texts for index in range(len(text.tokens))]
-            logits = self._logits(tokens, positions, cache)
+            logits = self._ends.through(tokens, positions, lambda hidden: self._through_the_swarm(texts, hidden))
         except Exception as error:  # each text's own caller raises it
             for text in texts:
                 text.fail(error)
@@ -159,27 +140,6 @@ class Together:
             text.outcome if isinstance(text.outcome, Tensor) else part for text, part in zip(texts, parts, strict=True)
         ]
         return (outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=1)).to(hidden.device)
-
-    def _logits(self, tokens: Sequence[int], positions: Sequence[int], cache: JointCache) -> Tensor:
-        device = self._model.device
-        given: dict[str, Any] = {self._cache_name: cache, "use_cache": True, "return_dict": True}
-        if self._takes_positions:
-            given["position_ids"] = torch.tensor([positions], device=device)
-        logits: Tensor = self._model(input_ids=torch.tensor([tokens], device=device), **given).logits
-        return logits
-
-    @cached_property
-    def _packs(self) -> bool:
-        """Tell whether the ends give packed tokens the same logits as each token alone, with blocks that do nothing."""
-        try:
-            packed = self._logits(_TOKENS, _POSITIONS, JointCache())
-            alone = [self._logits([token], [at], JointCache(at)) for token, at in zip(_TOKENS, _POSITIONS, strict=True)]
-        except Exception as error:  # whatever a family's code raises, its texts are decoded one by one
-            _log.debug("tokens of several texts can't share a step: %s", type(error).__name__)
-            return False
-        expected = torch.cat(alone, dim=1)
-        difference = (packed - expected).float().norm() / expected.float().norm()
-        return bool(difference < _TOLERANCE)
 
     async def _answer(self, texts: Sequence[_Text], inputs: Sequence[Tensor]) -> None:
         """Send what is new, and wait for answers: for the first one, and as long again for those that aren't late."""

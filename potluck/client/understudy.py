@@ -28,18 +28,15 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Final
 
-from torch import Tensor
-
 from potluck.client.hop import Hop
-from potluck.client.pieces import Course
+from potluck.client.pieces import Answered, Course
 from potluck.client.replacements import Replacements
 from potluck.errors import PotluckError
-from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply
 from potluck.tasks import BackgroundTasks, cancel_and_wait
@@ -98,9 +95,8 @@ class _Understudy:
 class Understudies:
     """The understudies of one session, at most one for each of its servers."""
 
-    def __init__(self, replacements: Replacements, note_failure: Callable[[PeerId, RemoteError], None]) -> None:
+    def __init__(self, replacements: Replacements) -> None:
         self._replacements = replacements
-        self._note_failure = note_failure
         self._of: dict[Hop, _Understudy] = {}
         self.settled = 0  # tokens that drafts do not take back
         self.tend_at = 0  # when there are so many, or fewer than now, `tend` has something to do
@@ -135,10 +131,14 @@ class Understudies:
 
     def take_ready(self, lead: Hop) -> list[Hop] | None:
         """Hand over the understudy of a leaving or slow lead if nobody has to wait for it."""
+        return self._hand_over(lead) if self.is_ready(lead) else None
+
+    def is_ready(self, lead: Hop) -> bool:
+        """Tell whether the understudy of a leaving or slow lead can take over, and nobody has to wait for it."""
         each = self._of.get(lead)
         if each is None or not each.hops or each.is_busy or not (lead.is_leaving or each.hurries):
-            return None
-        return None if not each.fed or each.lacks(self.settled, lead) else self._hand_over(lead)
+            return False
+        return each.fed > 0 and not each.lacks(self.settled, lead)
 
     async def take(self, lost: Hop) -> list[Hop] | None:
         """Hand over the understudy of `lost` with what it has; None if there is none."""
@@ -266,7 +266,7 @@ class Understudies:
                 try:
                     await hop.follow(_behind(hop, follower, end))
                 except RemoteError as error:
-                    self._note_failure(hop.peer_id, error)
+                    self._replacements.note_failure(hop.peer_id, error)
                     raise
         except BaseException:
             _abandon(hops)
@@ -287,9 +287,9 @@ class Understudies:
 def _behind(hop: Hop, follower: Hop | None, end: int) -> Course:
     """Return how one server of an understudy gets the first `end` tokens, and the next one its outputs."""
 
-    def take(position: int, output: Tensor, _: bool) -> None:
-        if follower is not None and position == follower.history.length:
-            follower.history.append(output)
+    def take(answered: Answered) -> None:
+        if follower is not None and answered.position == follower.history.length:
+            follower.history.append(answered.hidden)
 
     return hop.course(end - 1 if follower is None else follower.history.length, end, take)
 

@@ -34,6 +34,12 @@ _LOOK_EVERY_S = 60.0
 _PAUSE_S, _MAX_PAUSE_S = 5.0, 300.0
 _HALF_LIFE_S = 120.0
 _MAX_RATIO = 16.0
+_KEPT = 0.8  # of what is known of a time
+
+
+def faded(known_s: float, latest_s: float) -> float:
+    """Return what is known of a time that varies, with its latest value; `known_s`: 0 if nothing was."""
+    return _KEPT * known_s + (1 - _KEPT) * latest_s if known_s else latest_s
 
 
 @dataclass(frozen=True, slots=True)

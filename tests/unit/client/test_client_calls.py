@@ -23,7 +23,7 @@ PART = AdapterPart(
 async def test_an_adapter_is_brought_once_and_by_another_if_the_first_caller_leaves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    calls = Calls(FakeNetwork().start(), make_swarm(4), ClientConfig(), lambda *_: Caller(), (), None)
+    calls = Calls(FakeNetwork().start(), make_swarm(4), ClientConfig(), lambda *_: Caller(), ())
     uploads, is_taken = asyncio.Semaphore(0), asyncio.Event()
 
     async def upload(*_: object) -> None:

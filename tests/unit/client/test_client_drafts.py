@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from potluck.client.drafts import MAX_DRAFT, Drafted, Lookup, Payoff, StepTimes
+from potluck.client.drafts import MAX_DRAFT, OF_A_MODEL, Drafted, Lookup, Payoff, StepTimes
 
 DRAFT = [Drafted(7, 3)] * MAX_DRAFT
 
@@ -15,12 +15,20 @@ def lookup(tokens: str) -> Lookup:
     return made
 
 
+def goes_on(known: Lookup, most: int) -> list[Drafted]:
+    found, last = list[Drafted](), known.last()
+    while len(found) < most and (each := known.next(last)) is not None:
+        found.append(each)
+        last.append(each.token)
+    return found
+
+
 def drafted(tokens: str, most: int) -> str:
-    return "".join(chr(token) for token, _ in lookup(tokens).draft(most))
+    return "".join(chr(token) for token, _ in goes_on(lookup(tokens), most))
 
 
 @pytest.mark.parametrize(
-    ("text", "goes_on"),
+    ("text", "rest"),
     [
         ("abcdef...ab", "cdef"),
         ("_-1abc-def_2abc+def-1abc", "-def"),  # the longest match, though a shorter one is later
@@ -32,15 +40,15 @@ def drafted(tokens: str, most: int) -> str:
         ("aba", "baba"),
     ],
 )
-def test_a_draft_is_what_usually_followed_the_longest_match(text: str, goes_on: str) -> None:
-    assert drafted(text, 4) == goes_on
+def test_a_draft_is_what_usually_followed_the_longest_match(text: str, rest: str) -> None:
+    assert drafted(text, 4) == rest
 
 
 def test_tokens_may_be_added_one_by_one() -> None:
     whole, parts = lookup("abcabcab"), Lookup()
     for letter in "abcabcab":
         parts.extend([ord(letter)])
-    assert parts.draft(4) == whole.draft(4) == [(ord("c"), 5), (ord("a"), 5), (ord("b"), 5), (ord("c"), 5)]
+    assert goes_on(parts, 4) == goes_on(whole, 4) == [(ord("c"), 5), (ord("a"), 5), (ord("b"), 5), (ord("c"), 5)]
 
 
 def test_the_end_of_a_very_long_prompt_is_indexed() -> None:
@@ -116,15 +124,25 @@ def test_one_disturbed_step_does_not_end_all_drafting() -> None:
 
 
 def test_a_drafting_model_is_asked_as_long_as_its_gain_is_worth_its_time() -> None:
-    def asked(gained: int) -> int:
+    def asked(right: int) -> int:
         payoff = Payoff(StepTimes())
         payoff.times.note(0, 0.2)
         count = 0
         for _ in range(100):
-            if payoff.asks(0.02):
+            if payoff.asks(OF_A_MODEL, 1.0, None, 0.02):
                 count += 1
-                payoff.note(DRAFT[:4], gained, gained=gained)
+                payoff.note([Drafted(7, OF_A_MODEL - 3)], right)
+            else:
+                payoff.skip(OF_A_MODEL)
         return count
 
     assert asked(1) == 100
-    assert asked(0) < 25
+    assert asked(0) < 30
+
+
+def test_a_model_is_asked_less_where_the_text_says_what_follows() -> None:
+    payoff = Payoff(StepTimes())
+    payoff.times.note(0, 0.2)
+    assert payoff.asks(OF_A_MODEL, 1.0, None, 0.1)
+    assert not payoff.asks(OF_A_MODEL, 1.0, Drafted(7, 8), 0.1)
+    assert not payoff.asks(OF_A_MODEL, 0.2, None, 0.1)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from potluck.client.history import Cursor, History, Piece
+from potluck.protocol.messages import Awaited
 
 
 def tokens(batch: int, count: int, first: int) -> torch.Tensor:
@@ -78,6 +79,15 @@ def test_a_cursor_says_what_a_server_has_whatever_changes_while_pieces_are_on_th
         if cursor.position and not cursor.flying:
             has = server if cursor.order is None else server[cursor.order]
             assert torch.equal(has[:, : cursor.position], history.between(0, cursor.position))
+
+
+def test_an_announced_piece_is_taken_back_before_its_inputs_are_here() -> None:
+    history, cursor = History(), Cursor(position=3)
+    history.attach(cursor)
+    history.append(tokens(1, 3, 0))
+    cursor.flying.append(Piece(3, 4, None, Awaited(1, 1, 1), 0.0, None, 4))  # its inputs come from the server before
+    history.truncate(3)
+    assert cursor.sent == 3
 
 
 def test_many_small_chunks_are_merged() -> None:

@@ -12,8 +12,8 @@ from transformers import PreTrainedModel
 
 from potluck.client import pieces
 from potluck.client.calls import StepStream
-from potluck.client.history import History
-from potluck.client.pieces import Course, is_long, piece_tokens
+from potluck.client.history import History, Piece
+from potluck.client.pieces import Answered, Course, is_long, piece_tokens
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 
@@ -40,15 +40,20 @@ def test_pieces_are_whole_pages_and_not_too_many() -> None:
 async def test_a_course_says_whether_its_inputs_come() -> None:
     history = History()
     course = Course(history, 1, 0, 5, 2, lambda *_: None, grows=True)
-    course.bring(torch.zeros(1, 2, 4), was_pushed=False)
-    course.bring(torch.zeros(1, 2, 4), was_pushed=True)
-    assert await course.reaches(4)
+    course.bring(answered(0, was_pushed=False))
+    course.bring(answered(2, was_pushed=True))
+    assert history.length == 4
     assert course.pushed == {2}
-    waiting = asyncio.create_task(course.reaches(5))
+    waiting = asyncio.create_task(course.until(lambda: course.is_cut_short))
     await asyncio.sleep(0)
+    assert not waiting.done()
     course.stop()
-    assert not await waiting
-    assert course.is_cut_short
+    await waiting
+
+
+def answered(position: int, *, was_pushed: bool) -> Answered:
+    hidden = torch.zeros(1, 2, 4)
+    return Answered(Piece(position, position + 2, None, None, 0.0, None, 0), position, hidden, hidden, was_pushed, 0.0)
 
 
 def test_every_server_gets_the_prompt_in_pieces(local: PreTrainedModel) -> None:

@@ -123,7 +123,7 @@ def test_a_small_model_may_draft(local: PreTrainedModel, monkeypatch: pytest.Mon
     with world("0:2", "2:4") as there:
         got = there.model.generate(prompt(), max_new_tokens=20, do_sample=False, assistant_model=local)
         assert torch.equal(got, local.generate(prompt(), max_new_tokens=20, do_sample=False))
-        assert len(sent(there)) < 12
+        assert max(tokens for _, tokens in sent(there)[1:]) > 1
         torch.manual_seed(3)
         drawn = {"max_new_tokens": 20, "do_sample": True, "top_k": 3, "temperature": 0.2}
         got = there.model.generate(prompt(), assistant_model=local, **drawn)

@@ -15,9 +15,10 @@ from helpers.client_world import World, prompt, world
 from transformers import PreTrainedModel
 from transformers.generation.streamers import BaseStreamer
 
+from potluck.client.ends import Ends, JointCache
 from potluck.client.leaving import Leaving
 from potluck.client.loop import LoopThread
-from potluck.client.together import Decoding, JointCache, Together
+from potluck.client.together import Decoding, Together
 from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
@@ -120,7 +121,7 @@ class Cache:
         return hidden + 1
 
 
-class Ends(torch.nn.Module):
+class Model(torch.nn.Module):
     """The ends of a model without blocks.
 
     mixes: its tokens see each other.
@@ -148,13 +149,13 @@ def loop() -> Iterator[LoopThread]:
     made.stop()
 
 
-def together(loop: LoopThread, model: Ends) -> Together:
+def together(loop: LoopThread, model: Model) -> Together:
     client = SimpleNamespace(run=loop.run, post=loop.post)
-    return Together(model, model, client, "past_key_values")  # type: ignore[arg-type]
+    return Together(Ends(model, model, "past_key_values"), client)  # type: ignore[arg-type]
 
 
 def test_a_late_answer_holds_nobody_up(loop: LoopThread) -> None:
-    texts, gate = together(loop, Ends()), asyncio.Event()
+    texts, gate = together(loop, Model()), asyncio.Event()
     done: list[str] = []
 
     def steps(name: str, count: int) -> Decoding:
@@ -173,7 +174,7 @@ def test_a_late_answer_holds_nobody_up(loop: LoopThread) -> None:
 
 
 def test_a_text_whose_caller_leaves_ends_and_the_others_go_on(loop: LoopThread) -> None:
-    texts, caller, has_begun = together(loop, Ends()), Leaving(), threading.Event()
+    texts, caller, has_begun = together(loop, Model()), Leaving(), threading.Event()
 
     def unanswered() -> Decoding:
         has_begun.set()
@@ -207,7 +208,7 @@ def test_an_answer_that_comes_within_a_step_counts_in_the_next_one(loop: LoopThr
             for _ in range(20):  # turns of the loop until the answer is there
                 loop.run(asyncio.sleep(0))
 
-    texts = together(loop, Ends(after_blocks=bring_the_late_answer))
+    texts = together(loop, Model(after_blocks=bring_the_late_answer))
 
     def late() -> Decoding:
         stepped = yield [7]
@@ -232,7 +233,7 @@ def test_an_interrupt_in_the_thread_that_leads_sends_no_token_of_others_twice(lo
             was_interrupted = True
             raise KeyboardInterrupt
 
-    texts, caches, made = together(loop, Ends(after_blocks=interrupt)), [Cache(), Cache()], [0, 0]
+    texts, caches, made = together(loop, Model(after_blocks=interrupt)), [Cache(), Cache()], [0, 0]
 
     def steps(index: int) -> Decoding:
         left = 3
@@ -250,8 +251,8 @@ def test_an_interrupt_in_the_thread_that_leads_sends_no_token_of_others_twice(lo
 
 
 def test_families_whose_ends_mix_tokens_decode_each_text_alone(loop: LoopThread) -> None:
-    assert together(loop, Ends()).takes(Cache())  # type: ignore[arg-type]
-    assert not together(loop, Ends(mixes=True)).takes(Cache())  # type: ignore[arg-type]
+    assert together(loop, Model()).takes(Cache())  # type: ignore[arg-type]
+    assert not together(loop, Model(mixes=True)).takes(Cache())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("family", ["gpt2", "bloom", "gemma2"])

@@ -13,7 +13,7 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.routing.route import RouteHop
 
-A, B = PeerId("a"), PeerId("b")
+A, B, C = map(PeerId, "abc")
 BROKEN, SILENT = RemoteError(Code.INTERNAL, "broken"), RemoteError(Code.UNREACHABLE, "silent")
 BUSY = RemoteError(Code.BUSY, "full")
 FAULT, UNPROVEN = judge(BROKEN), judge(SILENT)
@@ -79,9 +79,9 @@ def test_work_that_was_done_ends_the_row_and_forgiving_does_not() -> None:
 def test_a_server_that_could_not_be_reached_is_avoided_but_its_ban_does_not_grow() -> None:
     known = bans()
     known.record(A, UNPROVEN, 0.0)
-    assert known.faulty(1.0) == known.current(1.0) == {A}
+    assert known.recovering(1.0) == known.current(1.0) == {A}
     known.forgive([A])
-    assert known.faulty(2.0) == known.current(2.0) == frozenset()
+    assert known.recovering(2.0) == known.current(2.0) == frozenset()
     known.record(A, UNPROVEN, 3.0)
     known.record(A, FAULT, 3.0)
     assert known.current(12.9) == {A}
@@ -97,16 +97,17 @@ def test_a_shorter_time_never_shortens_a_longer_one() -> None:
     assert B not in known.current(0.0)
 
 
-def test_who_left_and_who_failed_are_told_apart() -> None:
+def test_who_failed_or_left_may_be_back_early_and_who_is_busy_is_left_alone() -> None:
     known = bans()
     known.record(A, judge(RemoteError(Code.DRAINING, "bye")), 0.0)
     known.record(B, FAULT, 0.0)
-    assert (known.left(), known.faulty(1.0), known.faulty(10.0)) == ({A}, {B}, frozenset())
-    assert known.current(29.0) == {A}
+    known.record(C, judge(RemoteError(Code.BUSY, "full", retry_after_s=50.0)), 0.0)
+    assert (known.recovering(1.0), known.recovering(10.0)) == ({A, B}, {A})
+    assert known.current(29.0) == {A, C}
     for forget in (lambda: known.forgive([A]), lambda: known.clear(A)):
         known.record(A, judge(RemoteError(Code.DRAINING, "bye")), 0.0)
         forget()
-        assert (known.left(), known.current(1.0)) == (frozenset(), {B})
+        assert (known.recovering(1.0), known.current(1.0)) == ({B}, {B, C})
 
 
 def test_only_servers_that_fail_with_the_request_end_the_attempts_early() -> None:
