@@ -32,7 +32,7 @@ from potluck.protocol.blocks import Span
 from tests.helpers.internet import CUT, Internet, Link, internet
 
 ROUND_TRIPS_MS = (10, 50, 100)
-_CLIENT = "client"
+CLIENT = "client"
 _NUM_BLOCKS = 6
 _LINKING_STEPS = 8  # by then the servers push
 _TOKENS = 24
@@ -196,9 +196,10 @@ class FarSwarm:
     world: Internet
     places: dict[LocalEngine, str]
     people: Collection[str] = ()  # those at these places are each another person's, the others the founder's
+    runner: Sequence[str] = ()  # the command that runs each server's
 
     def add(self, span: Span, place: str) -> LocalEngine:
-        options, before = ("--host", self.world.address(place)), self.world.command(place)
+        options, before = ("--host", self.world.address(place)), self.world.command(place, *self.runner)
         if place in self.people:
             engine = self.swarm.add_engine_of(place, span, before, options=options)
         else:
@@ -224,19 +225,22 @@ class FarSwarm:
 
 
 @contextlib.contextmanager
-def far_swarm(folder: Path, spans: Sequence[Span], link: Link, *, people: bool = False) -> Iterator[FarSwarm]:
+def far_swarm(
+    folder: Path, spans: Sequence[Span], link: Link, *, people: bool = False, runner: Sequence[str] = ()
+) -> Iterator[FarSwarm]:
     """Start a swarm with one server for each of `spans`; this thread is at the client's place meanwhile.
 
     Args:
         people: every second server is another person's.
+        runner: a command that runs the command of each server.
     """
     names = [f"server{number}" for number in range(len(spans))]
     with (
-        internet((_CLIENT, *names), link) as world,
-        world.inside(_CLIENT),
-        LocalSwarm(folder, (), host=world.address(_CLIENT)) as swarm,
+        internet((CLIENT, *names), link) as world,
+        world.inside(CLIENT),
+        LocalSwarm(folder, (), host=world.address(CLIENT)) as swarm,
     ):
-        far = FarSwarm(swarm, world, {}, names[1::2] if people else ())
+        far = FarSwarm(swarm, world, {}, names[1::2] if people else (), runner)
         for name in far.people:
             swarm.join(name)
         for span, place in zip(spans, names, strict=True):
