@@ -26,8 +26,8 @@ from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from benchmarks.loops import cpu_seconds, generate, prompt, swarm_model
 from benchmarks.models import checkpoint, local_model
 from potluck.client import hop as hop_module
+from potluck.client import session as session_module
 from potluck.client.pieces import piece_tokens
-from potluck.client.ring import Ring
 from potluck.protocol.blocks import Span
 from tests.helpers.internet import CUT, Internet, Link, internet
 
@@ -258,7 +258,7 @@ def _around(model: Any, count: int, round_trip_ms: int, rounds: int) -> dict[str
     trips_ms = (count + 1) * round_trip_ms / 2
     generate(model, _LINKING_STEPS)
     around = sorted(step / (trips_ms + compute) for _ in range(rounds) for step, compute in _steps_ms(model))
-    with mock.patch.object(Ring, "open_links", return_value=[]):
+    with mock.patch.object(session_module, "open_links", return_value=[]):
         star = sorted(step / (trips_ms + compute) for step, compute in _steps_ms(model))
     return {
         "ratio": round(around[len(around) // 4], 3),

@@ -285,7 +285,7 @@ class Hop:
     async def take_back(self) -> None:
         """Tell the server not to wait for what was announced and does not count any more."""
         line, last = self._line, self.cursor.flying[-1] if self.cursor.flying else None
-        if line is not None and last is not None and last.kept < last.end:
+        if line is not None and last is not None and last.kept < last.end and self.takes_ahead:
             with contextlib.suppress(RemoteError):  # seen by whoever reads the answers
                 await line.stream.send(StepRequest(start_from_position=self.cursor.sent), has_reader=True)
 

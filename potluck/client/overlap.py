@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
+_FEWEST = 2  # windows on their way; a server of an older version takes one
 _LEAST_APART = 0.02  # of a ring, between two windows; closer ones cost everybody more than they bring
 _LOOK_S = 0.25  # between two looks whether others want to share steps
 
@@ -51,14 +52,20 @@ def fly(
     try:
         ahead.begin(chosen.ids[0].tolist(), chosen.config.max_length)
         if prefill is not None:
-            outputs = prefill()
-            _settle(ahead, chosen, outputs, 1)
-        if chosen.is_done or not can_fly(drafter, cache, chosen):
-            return
+            _settle(ahead, chosen, prefill(), 1)
+            if chosen.is_done or not can_fly(drafter, cache, chosen):
+                return
         with cache.flying() as flight:
             ahead.wake = flight.wake
             text = _Text(model, ahead, chosen, cache, flight)
-            while not (chosen.is_done or drafter.times.is_near or (cache.is_together and model._together.is_crowded)):
+
+            def lands() -> bool:
+                """Tell whether steps had better wait for each other, now that no prompt is on its way."""
+                is_known = cache.get_seq_length() == chosen.ids.shape[1] - 1
+                is_crowded = cache.is_together and model._together.is_crowded
+                return is_known and (is_crowded or drafter.times.is_near or flight.most_windows < _FEWEST)
+
+            while not (chosen.is_done or lands()):
                 pause_s = text.let_leave()
                 for outputs in model._client.run(flight.heard(pause_s)):
                     text.take(outputs)
@@ -67,8 +74,8 @@ def fly(
 
 
 def can_fly(drafter: Drafter, cache: RemoteCache, chosen: Chosen) -> bool:
-    """Tell whether the session takes windows, and has only tokens of the text, none that came as vectors."""
-    return cache.can_fly and not drafter.times.is_near and cache.get_seq_length() < chosen.ids.shape[1]
+    """Tell whether the session takes windows, and has the text but for its last token and nothing else."""
+    return cache.can_fly and not drafter.times.is_near and cache.get_seq_length() == chosen.ids.shape[1] - 1
 
 
 def _settle(ahead: _Ahead, chosen: Chosen, hidden: Tensor, new: int) -> bool:
@@ -144,8 +151,8 @@ class _Text:
 
     def _note_times(self, outputs: Outputs) -> None:
         end, now, times = outputs.position + outputs.hidden.shape[1], time.perf_counter(), self._ahead.drafter.times
-        if outputs.hidden.shape[1] > MAX_DRAFT:
-            times.note_prompt(outputs.hidden.shape[1], outputs.compute_s)
+        if outputs.hidden.shape[1] > MAX_DRAFT and self._windows:
+            times.note_prompt(outputs.hidden.shape[1], min(outputs.compute_s, now - self._windows[0][1]))
         while self._windows and self._windows[0][0].end <= end:
             window, left_s = self._windows.popleft()
             if (window.position, window.end) == (outputs.position, end) and end - window.position <= MAX_DRAFT:
@@ -196,7 +203,7 @@ class _Ahead:
         with self._changed:
             if right is not None:
                 self.drafter.payoff.note(list(self._line), right)
-            if hidden is not None:
+            if hidden is not None and not self._is_over:
                 self._hidden.append(hidden)
             self._line.clear()
             self._ids, self._room, self._turn = ids, max_length - len(ids) - 1, self._turn + 1
@@ -206,7 +213,8 @@ class _Ahead:
         """Note that the first `count` drafted tokens are right, and go on from the others; arguments as of `begin`."""
         with self._changed:
             self.drafter.payoff.note([self._line.popleft() for _ in range(count)], count)
-            self._hidden.append(hidden)
+            if not self._is_over:
+                self._hidden.append(hidden)
             self._ids, self._room = ids, self._room - count
             self._changed.notify()
 

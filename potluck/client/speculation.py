@@ -43,17 +43,19 @@ def speculate(model: Any, drafter: Drafter, chosen: Chosen, model_kwargs: dict[s
 
     def prefill() -> Tensor:
         nonlocal model_kwargs, prompt_tokens
-        computed_s, length = _compute_s(cache), cache.get_seq_length()
+        computed_s, length, began_s = _compute_s(cache), cache.get_seq_length(), time.perf_counter()
         outputs = model._prefill(chosen.ids, chosen.config, model_kwargs)
-        compute_s = max(_compute_s(cache) - computed_s, 0.0)
+        compute_s = min(max(_compute_s(cache) - computed_s, 0.0), time.perf_counter() - began_s)
         drafter.times.note_prompt(cache.get_seq_length() - length, compute_s)
         chosen.choose((), outputs.logits[:, -1:])
         model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)
         prompt_tokens += 1
         return cache.output
 
+    given = chosen.config._mask_length if mask is None else int(mask.sum())  # tokens, with those of the session
     with together.decoding():
-        if flies(drafter, together, cache, chosen) and (mask is None or bool(mask.all())):  # the prompt, too
+        is_whole = given == prompt_tokens > cache.get_seq_length()
+        if is_whole and cache.can_fly and together.may_fly(cache) and not drafter.times.is_near:  # the prompt, too
             overlap.fly(model, drafter, chosen, cache)
         elif together.may_fly(cache) and not drafter.times.is_near:
             overlap.fly(model, drafter, chosen, cache, prefill)
@@ -87,17 +89,18 @@ def flies(drafter: Drafter, together: Together, cache: RemoteCache, chosen: Chos
 def _decode(
     drafter: Drafter, chosen: Chosen, cache: RemoteCache, is_enough: Callable[[], bool] = lambda: False
 ) -> Decoding:
-    """Go on with a text, step after step, until it ends or `is_enough`."""
+    """Go on with a text, step after step, until it ends or `is_enough`. One whose session has others is not drafted."""
+    others = cache.get_seq_length() + 1 - chosen.ids.shape[1]  # tokens, such as trained ones
     while not chosen.is_done and not is_enough():
         before = chosen.ids.shape[1]
-        drafted = drafter.draft(chosen.ids, chosen.config.max_length - before - 1)
+        drafted = () if others else drafter.draft(chosen.ids, chosen.config.max_length - before - 1)
         began_s, computed_s = time.perf_counter(), _compute_s(cache)
         stepped = yield [int(chosen.ids[0, -1]), *drafted]
         step_s, compute_s = time.perf_counter() - began_s, max(_compute_s(cache) - computed_s, 0.0)
         try:
             chosen.choose(drafted, stepped.logits, stepped.best)
         finally:
-            cache.crop(min(chosen.ids.shape[1] - 1 - cache.get_seq_length(), 0))
+            cache.crop(min(chosen.ids.shape[1] - 1 + others - cache.get_seq_length(), 0))
         new = chosen.ids.shape[1] - before
         drafter.note(stepped.hidden[:, :new], new - 1, step_s, compute_s)
 

@@ -259,10 +259,10 @@ class Draw(LogitsProcessor):  # type: ignore[misc]
         best, tokens = chances.topk(min(_SORTED, size))
         noise = _noise(self._seed, position, torch.cat([tokens, torch.tensor([size, size + 1])]))
         counted = torch.cat([best.double(), (1 - best.double().sum(0, keepdim=True)).clamp(min=0)])
-        place = int((counted / noise[:-1]).argmax())
+        raced, until = counted / noise[:-1], chances.index_fill(0, tokens, 0.0).cumsum(0, dtype=torch.float64)
+        place = int((raced if until[-1] else raced[:-1]).argmax())  # a sum may be rounded below 1
         if place < len(tokens):
             return int(tokens[place])
-        until = chances.index_fill(0, tokens, 0.0).cumsum(0, dtype=torch.float64)
         return int(torch.searchsorted(until, (-noise[-1]).exp() * until[-1], right=True).clamp(max=size - 1))
 
     def _left(self, scores: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor]:

@@ -54,7 +54,6 @@ def far_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StepTimes, "estimate", lambda _: StepCost(1.0, 0.0, 0.001))
     monkeypatch.setattr(StepTimes, "longest", property(lambda _: 32))
     monkeypatch.setattr(overlap, "_LEAST_APART", 0.0)
-    monkeypatch.setattr(overlap, "_LEAST_APART", 0.0)
 
 
 class Engines:
@@ -241,11 +240,23 @@ def test_an_end_token_among_drafted_ones_ends_the_text(local: PreTrainedModel, a
         wait_for_rest(there)
 
 
-def test_a_text_that_begins_with_vectors_does_not_fly_and_is_refused(local: PreTrainedModel) -> None:
-    """Its positions are not those of its tokens."""
+def test_a_text_that_begins_with_vectors_is_that_of_plain_decoding(local: PreTrainedModel) -> None:
     vectors = local.get_input_embeddings()(prompt()).detach()
-    with ringed("0:4") as there, pytest.raises(UsageError, match="position_ids"):
-        there.model.generate(inputs_embeds=vectors, **GREEDY, **DRAFTS)
+    with ringed("0:4") as there:
+        got = there.model.generate(inputs_embeds=vectors, **GREEDY, **DRAFTS)
+    assert torch.equal(got, local.generate(inputs_embeds=vectors, **GREEDY))
+
+
+def test_a_session_that_is_given_only_what_is_new_writes_what_it_writes_without_drafts(local: PreTrainedModel) -> None:
+    first, more = prompt(), prompt(tokens=12, seed=3)
+    whole = torch.ones(1, first.shape[1] + more.shape[1], dtype=torch.int64)
+    with ringed(*ROUTE) as there:
+        made = []
+        for drafts in ({}, DRAFTS):
+            with there.model.session(max_length=80) as session, torch.no_grad():
+                there.model(first, past_key_values=session.cache)
+                made.append(there.model.generate(more, attention_mask=whole, session=session, **GREEDY, **drafts))
+    assert torch.equal(*made)
 
 
 # -- whoever leaves ----------------------------------------------------------------------------------------------------
