@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tokenizers import Tokenizer
 
-from potluck.checkpoint.source import Checkpoint, open_checkpoint
+from potluck.checkpoint.hub import HubFiles
+from potluck.checkpoint.shards import disk_full
+from potluck.checkpoint.source import INDEX_FILE, SINGLE_FILE, Checkpoint, open_checkpoint
 from potluck.errors import CheckpointError
+from potluck.files import free_bytes
 from potluck.manifest import make_manifest
 from potluck.protocol.swarm import LOCAL_REVISION, Draft
-from potluck.sentences import sentence
+from potluck.sentences import Size, sentence
 
+MOST_BYTES = 8 << 30
+"""Of a drafting model's weights; a larger model takes longer on a processor than most ways between servers."""
+
+_KEPT_FREE_BYTES = 1 << 30  # of the disk, for the owner of the computer
 _TOKENIZER_FILE = "tokenizer.json"
 _RARE = 1000  # of so many tokens the small model may lack one: the small Gemma 3 have no row for the token of images
 
 
 def check_pair(model: Checkpoint, draft: Checkpoint) -> None:
-    """Raise CheckpointError unless both models give the same tokens the same ids.
+    """Raise CheckpointError unless both models give the same tokens the same ids, and the second one is small.
 
     Families pad their vocabularies to different sizes, so only tokens below the smaller size are compared.
     """
+    _check_size(draft)
     size = min(int(each.text_config.vocab_size) for each in (model, draft))
     whole = _vocabulary(model)
     tokens, drafted = ({item for item in each if item[1] < size} for each in (whole, _vocabulary(draft)))
@@ -29,17 +39,24 @@ def check_pair(model: Checkpoint, draft: Checkpoint) -> None:
         )
 
 
-def open_draft(draft: Draft, place: str) -> Checkpoint:
-    """Open a swarm's drafting model, with all of its files.
+def open_draft(draft: Draft, place: str, room_bytes: int = MOST_BYTES) -> Checkpoint:
+    """Open a swarm's drafting model, with all of its files. Weights that have no room are not downloaded.
 
     Args:
         place: its folder if it comes with Potluck, else its name.
+        room_bytes: that its weights may take in memory.
 
     Raises:
-        CheckpointError: it cannot be had, or its files are not those that the swarm's leaders chose.
+        CheckpointError: it cannot be had or is too large, or its files are not those that the swarm's leaders chose.
     """
     revision = None if draft.revision == LOCAL_REVISION else draft.revision
     checkpoint = open_checkpoint(place, revision=revision)
+    _check_size(checkpoint)
+    if weight_bytes(checkpoint) > room_bytes:
+        raise CheckpointError("memory is short")
+    missing = [file for file in _weight_files(checkpoint) if not checkpoint.path_of(file).is_file()]
+    if missing and free_bytes(checkpoint.folder) < weight_bytes(checkpoint, missing) + _KEPT_FREE_BYTES:
+        raise disk_full(checkpoint.path_of(missing[0]))
     checkpoint.fetch(checkpoint.weight_map.values())
     if draft.weights and make_manifest(checkpoint.folder).digest.hex() != draft.weights:
         raise CheckpointError(
@@ -47,6 +64,32 @@ def open_draft(draft: Draft, place: str) -> Checkpoint:
             hint=sentence("delete it, and it is downloaded again: potluck models delete {draft}", draft=draft.model),
         )
     return checkpoint
+
+
+def weight_bytes(checkpoint: Checkpoint, files: Iterable[str] = ()) -> int:
+    """Return how large these files of weights are, or all of them, here or at the hub. Raises CheckpointError."""
+    total = 0
+    for file in files or _weight_files(checkpoint):
+        path = checkpoint.path_of(file)
+        if path.is_file():
+            total += path.stat().st_size
+        elif isinstance(checkpoint.files, HubFiles):
+            total += checkpoint.files.size_of(file)
+    return total
+
+
+def _weight_files(checkpoint: Checkpoint) -> list[str]:
+    """Return their names without downloading any."""
+    has_index = checkpoint.path_of(INDEX_FILE).is_file()
+    return sorted(set(checkpoint.weight_map.values())) if has_index else [SINGLE_FILE]
+
+
+def _check_size(draft: Checkpoint) -> None:
+    if (num_bytes := weight_bytes(draft)) > MOST_BYTES:
+        raise CheckpointError(
+            sentence("{draft} is too large to draft: {size}", draft=draft.name, size=Size(num_bytes)),
+            hint=sentence("name a small model of the same family, or none"),
+        )
 
 
 def _vocabulary(checkpoint: Checkpoint) -> set[tuple[str, int]]:

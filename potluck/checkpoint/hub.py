@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,6 +101,14 @@ class HubFiles:
             if not pointer.exists():
                 self._resume(file, pointer)
         return pointer
+
+    def size_of(self, file: str) -> int:
+        """Return the bytes of a file at the hub; what it doesn't tell counts as endless. Raises CheckpointError."""
+        endpoint = _endpoint()
+        with hub_errors(self.name, file):
+            url = hf_hub_url(self.name, file, revision=self.revision, endpoint=endpoint)
+            size = get_hf_file_metadata(url, token=self.token, endpoint=endpoint).size
+        return sys.maxsize if size is None else size
 
     def _resume(self, file: str, pointer: Path) -> None:
         """Download a shard into a partial file of our own, because the library deletes its partial file with the

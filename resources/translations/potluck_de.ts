@@ -3953,6 +3953,10 @@
         <translation>{draft} kann für {model} nichts entwerfen: sein Tokenizer ist ein anderer</translation>
     </message>
     <message>
+        <source>{draft} is too large to draft: {size}</source>
+        <translation>{draft} ist zu groß, um vorzuschlagen: {size}</translation>
+    </message>
+    <message>
         <source>{family} cannot be computed: models of this family are not supported</source>
         <translation>{family} kann nicht berechnet werden: Modelle dieser Familie werden nicht unterstützt</translation>
     </message>

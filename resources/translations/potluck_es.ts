@@ -3953,6 +3953,10 @@
         <translation>{draft} no puede hacer borradores para {model}: su tokenizador es distinto</translation>
     </message>
     <message>
+        <source>{draft} is too large to draft: {size}</source>
+        <translation>{draft} es demasiado grande para proponer: {size}</translation>
+    </message>
+    <message>
         <source>{family} cannot be computed: models of this family are not supported</source>
         <translation>{family} no se puede calcular: los modelos de esta familia no se admiten</translation>
     </message>

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 import torch
+from helpers.hub_server import HubRepo, HubServer
+from huggingface_hub import constants
 from potluck_control.resources import DEMO_DRAFT, DEMO_MODEL, resource
 from safetensors.torch import save_file
 
+from potluck.checkpoint import drafts
 from potluck.checkpoint.drafts import check_pair, open_draft
 from potluck.checkpoint.source import Checkpoint, open_checkpoint
 from potluck.draft_pairs import DRAFT_PAIRS, known_draft
@@ -119,3 +122,23 @@ def test_known_drafting_models_are_names_on_the_hub_that_need_none_themselves() 
 )
 def test_a_family_is_known_by_how_its_names_begin(model: str, draft: str) -> None:
     assert known_draft(model) == draft
+
+
+@pytest.mark.parametrize("limit", ["size", "memory", "disk"])
+def test_weights_that_are_too_large_or_have_no_room_are_not_downloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    small_model(tmp_path / "small")
+    num_bytes = (tmp_path / "small" / "model.safetensors").stat().st_size
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(drafts, "MOST_BYTES", num_bytes - (limit == "size"))
+    monkeypatch.setattr(drafts, "free_bytes", lambda _: (1 << 30) + num_bytes - (limit == "disk"))
+    draft, room_bytes = Draft("owner/small", "1" * 40), num_bytes - (limit == "memory")
+    with HubServer({"owner/small": HubRepo(tmp_path / "small")}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.origin)
+        with pytest.raises(CheckpointError, match=r"too large|memory is short|disk is full"):
+            open_draft(draft, draft.model, room_bytes)
+        if limit == "size":
+            with pytest.raises(CheckpointError, match="too large to draft"):
+                check_pair(open_checkpoint(str(DEMO)), open_checkpoint(draft.model))
+        assert "model.safetensors" not in hub.fetched()
