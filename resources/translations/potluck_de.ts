@@ -3954,7 +3954,7 @@
     </message>
     <message>
         <source>{draft} is too large to draft: {size}</source>
-        <translation>{draft} ist zu groß, um vorzuschlagen: {size}</translation>
+        <translation>{draft} ist als Entwurfsmodell zu groß: {size}</translation>
     </message>
     <message>
         <source>{family} cannot be computed: models of this family are not supported</source>

@@ -3954,7 +3954,7 @@
     </message>
     <message>
         <source>{draft} is too large to draft: {size}</source>
-        <translation>{draft} es demasiado grande para proponer: {size}</translation>
+        <translation>{draft} es demasiado grande como modelo de borrador: {size}</translation>
     </message>
     <message>
         <source>{family} cannot be computed: models of this family are not supported</source>
