@@ -106,8 +106,8 @@ class Drafting:
                 place.not_before_s = now + _AGAIN_S
                 with self._lock:
                     self._give_back(place)
-            elif self._is_allowed and place.draft and place.drafting is None and now >= place.not_before_s:
-                self._load(place, place.draft)
+            elif self._is_allowed and (draft := place.draft) and place.drafting is None and now >= place.not_before_s:
+                self._load(place, draft)
 
     def _run(self) -> None:
         while True:
@@ -130,8 +130,8 @@ class Drafting:
             place.problem = str(error)
         with self._lock:
             place.drafting = loaded
-            if loaded is None:
-                place.not_before_s = time.monotonic() + _AGAIN_S
+            if loaded is None:  # another that was named meanwhile need not wait
+                place.not_before_s = time.monotonic() + _AGAIN_S if place.draft == draft else 0.0
             elif self._is_allowed and place in self._places and place.draft == draft:
                 place.model.draft_with(loaded)
             else:
