@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tokenizers import Tokenizer
 
 from potluck.checkpoint.hub import HubFiles
+from potluck.checkpoint.prepared import usable_bytes
 from potluck.checkpoint.shards import disk_full
 from potluck.checkpoint.source import INDEX_FILE, SINGLE_FILE, Checkpoint, open_checkpoint
 from potluck.errors import CheckpointError
-from potluck.files import free_bytes
 from potluck.manifest import make_manifest
 from potluck.protocol.swarm import LOCAL_REVISION, Draft
 from potluck.sentences import Size, sentence
@@ -18,7 +16,6 @@ from potluck.sentences import Size, sentence
 MOST_BYTES = 8 << 30
 """Of a drafting model's weights; a larger model takes longer on a processor than most ways between servers."""
 
-_KEPT_FREE_BYTES = 1 << 30  # of the disk, for the owner of the computer
 _TOKENIZER_FILE = "tokenizer.json"
 _RARE = 1000  # of so many tokens the small model may lack one: the small Gemma 3 have no row for the token of images
 
@@ -28,7 +25,7 @@ def check_pair(model: Checkpoint, draft: Checkpoint) -> None:
 
     Families pad their vocabularies to different sizes, so only tokens below the smaller size are compared.
     """
-    _check_size(draft)
+    _checked_sizes(draft)
     size = min(int(each.text_config.vocab_size) for each in (model, draft))
     whole = _vocabulary(model)
     tokens, drafted = ({item for item in each if item[1] < size} for each in (whole, _vocabulary(draft)))
@@ -51,12 +48,12 @@ def open_draft(draft: Draft, place: str, room_bytes: int = MOST_BYTES) -> Checkp
     """
     revision = None if draft.revision == LOCAL_REVISION else draft.revision
     checkpoint = open_checkpoint(place, revision=revision)
-    _check_size(checkpoint)
-    if weight_bytes(checkpoint) > room_bytes:
+    sizes = _checked_sizes(checkpoint)
+    if sum(sizes.values()) > room_bytes:
         raise CheckpointError("memory is short")
-    missing = [file for file in _weight_files(checkpoint) if not checkpoint.path_of(file).is_file()]
-    if missing and free_bytes(checkpoint.folder) < weight_bytes(checkpoint, missing) + _KEPT_FREE_BYTES:
-        raise disk_full(checkpoint.path_of(missing[0]))
+    missing = {file: size for file, size in sizes.items() if not checkpoint.path_of(file).is_file()}
+    if missing and usable_bytes(checkpoint.folder) < sum(missing.values()):
+        raise disk_full(checkpoint.path_of(next(iter(missing))))
     checkpoint.fetch(checkpoint.weight_map.values())
     if draft.weights and make_manifest(checkpoint.folder).digest.hex() != draft.weights:
         raise CheckpointError(
@@ -66,30 +63,28 @@ def open_draft(draft: Draft, place: str, room_bytes: int = MOST_BYTES) -> Checkp
     return checkpoint
 
 
-def weight_bytes(checkpoint: Checkpoint, files: Iterable[str] = ()) -> int:
-    """Return how large these files of weights are, or all of them, here or at the hub. Raises CheckpointError."""
-    total = 0
-    for file in files or _weight_files(checkpoint):
+def weight_sizes(checkpoint: Checkpoint) -> dict[str, int]:
+    """Return the files of weights and their bytes, here or at the hub; none is downloaded. Raises CheckpointError."""
+    has_index = checkpoint.path_of(INDEX_FILE).is_file()
+    found: dict[str, int] = {}
+    for file in sorted(set(checkpoint.weight_map.values())) if has_index else [SINGLE_FILE]:
         path = checkpoint.path_of(file)
         if path.is_file():
-            total += path.stat().st_size
+            found[file] = path.stat().st_size
         elif isinstance(checkpoint.files, HubFiles):
-            total += checkpoint.files.size_of(file)
-    return total
+            found[file] = checkpoint.files.size_of(file)
+    return found
 
 
-def _weight_files(checkpoint: Checkpoint) -> list[str]:
-    """Return their names without downloading any."""
-    has_index = checkpoint.path_of(INDEX_FILE).is_file()
-    return sorted(set(checkpoint.weight_map.values())) if has_index else [SINGLE_FILE]
-
-
-def _check_size(draft: Checkpoint) -> None:
-    if (num_bytes := weight_bytes(draft)) > MOST_BYTES:
+def _checked_sizes(draft: Checkpoint) -> dict[str, int]:
+    """Return `weight_sizes` of a model that is small enough to draft. Raises CheckpointError."""
+    sizes = weight_sizes(draft)
+    if (num_bytes := sum(sizes.values())) > MOST_BYTES:
         raise CheckpointError(
             sentence("{draft} is too large to draft: {size}", draft=draft.name, size=Size(num_bytes)),
             hint=sentence("name a small model of the same family, or none"),
         )
+    return sizes
 
 
 def _vocabulary(checkpoint: Checkpoint) -> set[tuple[str, int]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from huggingface_hub import HfApi, constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
+from huggingface_hub import HfApi, HfFileMetadata, constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
 from huggingface_hub.errors import (
     EntryNotFoundError,
     GatedRepoError,
@@ -104,19 +104,22 @@ class HubFiles:
 
     def size_of(self, file: str) -> int:
         """Return the bytes of a file at the hub; what it doesn't tell counts as endless. Raises CheckpointError."""
-        endpoint = _endpoint()
         with hub_errors(self.name, file):
-            url = hf_hub_url(self.name, file, revision=self.revision, endpoint=endpoint)
-            size = get_hf_file_metadata(url, token=self.token, endpoint=endpoint).size
+            size = self._told(file)[1].size
         return sys.maxsize if size is None else size
+
+    def _told(self, file: str) -> tuple[str, HfFileMetadata]:
+        """Return the address of a file at the hub, and what the hub tells of it."""
+        endpoint = _endpoint()
+        url = hf_hub_url(self.name, file, revision=self.revision, endpoint=endpoint)
+        return url, get_hf_file_metadata(url, token=self.token, endpoint=endpoint)
 
     def _resume(self, file: str, pointer: Path) -> None:
         """Download a shard into a partial file of our own, because the library deletes its partial file with the
         process.
         """
-        endpoint, headers = _endpoint(), build_hf_headers(token=self.token)
-        url = hf_hub_url(self.name, file, revision=self.revision, endpoint=endpoint)
-        found = get_hf_file_metadata(url, token=self.token, endpoint=endpoint)
+        headers = build_hf_headers(token=self.token)
+        url, found = self._told(file)
         if not is_revision(found.etag):
             raise CheckpointError(
                 sentence("the hub sends no valid etag for {file}", file=file), hint=sentence("try again later")

@@ -70,12 +70,12 @@ class PreparedBlocks:
         others = sorted(self._folder.glob("*.safetensors"), key=lambda other: other.stat().st_mtime)
         used = sum(other.stat().st_size for other in others)
         for other in others:
-            if used + needed <= self._limit_bytes and _free_bytes(self._folder) >= needed:
+            if used + needed <= self._limit_bytes and usable_bytes(self._folder) >= needed:
                 break
             if other not in self._in_use:
                 used -= other.stat().st_size
                 other.unlink()
-        if _free_bytes(self._folder) < needed:
+        if usable_bytes(self._folder) < needed:
             raise disk_full(path)
         if used + needed > self._limit_bytes:
             raise CheckpointError(
@@ -89,7 +89,8 @@ class PreparedBlocks:
             )
 
 
-def _free_bytes(folder: Path) -> int:
+def usable_bytes(folder: Path) -> int:
+    """Return how much may be written there, beside what stays free for the owner of the computer."""
     return free_bytes(folder) - _KEPT_FREE_BYTES
 
 

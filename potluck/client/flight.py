@@ -116,8 +116,8 @@ class Flight:
         self.outputs.append(outputs)
         self._heard.set()
 
-    def fail(self, error: BaseException | None) -> None:
-        """Tell the caller that the session takes no more windows, and why; None: because it has ended as it should."""
+    def fail(self, error: BaseException) -> None:
+        """Tell the caller that the session takes no more windows, and why."""
         self.error = error
         self._heard.set()
 

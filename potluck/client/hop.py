@@ -309,15 +309,14 @@ class Hop:
             return not course.is_open and (self.cursor.sent >= course.end or course.is_cut_short)
 
         while True:
-            await course.until(
-                lambda: is_over() or self._next(course) is not None or self._unbrought(course.pushed) is not None
-            )
             await self.bring_known(course.pushed)
             if (piece := self._next(course)) is not None:
                 cut = course.cuts.get(piece.start)
                 await self._send(line, piece, None if cut is None else cut.number, course)
             elif is_over():
                 return
+            else:
+                await course.news()
 
     def _next(self, course: Course) -> Piece | None:
         """Return the next piece if it can be sent or announced now."""
@@ -412,19 +411,19 @@ class Hop:
                 raise PushDiffers
         cursor.flying.popleft()
         cursor.position = max(cursor.position, piece.kept)
-        if counts and not reply.is_dropped:
+        if counts:
             self._hand_on(course, piece, reply)
         course.wake()
 
     def _hand_on(self, course: Course, piece: Piece, reply: StepReply) -> None:
         """Hand on what still counts and is wanted of the outputs of a piece."""
         first, whole = max(course.start, piece.start), reply.hidden
+        if piece.kept <= first:
+            return
         if whole.dtype is not self.history.dtype:
             whole = whole.to(self.history.dtype)
         if self.opening.packs and not self.speaks_packed:  # one of another implementation rounds nothing
             whole = pack(whole).values
-        if piece.kept <= first:
-            return
         output = whole
         if output.shape[1] != piece.kept - first:  # slicing costs microseconds
             output = output[:, first - piece.end :][:, : piece.kept - first]

@@ -48,11 +48,11 @@ def fly(
         prefill: chooses a first token, and returns the last block's outputs for the tokens before it, [1, tokens,
             hidden_size]; drafting begins meanwhile.
     """
-    ahead = _Ahead(drafter)
+    ahead = _Ahead(drafter, chosen.ids[0].tolist(), chosen.config.max_length)
     try:
-        ahead.begin(chosen.ids[0].tolist(), chosen.config.max_length)
         if prefill is not None:
-            _settle(ahead, chosen, prefill(), 1)
+            hidden = prefill()
+            ahead.go_on(chosen.ids[0].tolist(), hidden, 1)
             if chosen.is_done or not can_fly(drafter, cache, chosen):
                 return
         with cache.flying() as flight:
@@ -62,8 +62,8 @@ def fly(
             def lands() -> bool:
                 """Tell whether steps had better wait for each other, now that no prompt is on its way."""
                 is_known = cache.get_seq_length() == chosen.ids.shape[1] - 1
-                is_crowded = cache.is_together and model._together.is_crowded
-                return is_known and (is_crowded or drafter.times.is_near or flight.most_windows < _FEWEST)
+                is_better = model._together.may_fly(cache) and not drafter.times.is_near
+                return is_known and not (is_better and flight.most_windows >= _FEWEST)
 
             while not (chosen.is_done or lands()):
                 pause_s = text.let_leave()
@@ -78,22 +78,8 @@ def can_fly(drafter: Drafter, cache: RemoteCache, chosen: Chosen) -> bool:
     return cache.can_fly and not drafter.times.is_near and cache.get_seq_length() == chosen.ids.shape[1] - 1
 
 
-def _settle(ahead: _Ahead, chosen: Chosen, hidden: Tensor, new: int) -> bool:
-    """Compare the draft with the last `new` tokens; return whether all were drafted so.
-
-    Args:
-        hidden: the last block's outputs for tokens of the text that had none, [1, tokens, hidden_size].
-    """
-    ids: list[int] = chosen.ids[0].tolist()
-    if ahead.tokens()[:new] == ids[-new:]:
-        ahead.confirm(ids, hidden, new)
-        return True
-    ahead.begin(ids, chosen.config.max_length, hidden, right=new - 1)
-    return False
-
-
 class _Text:
-    """What is known of the text, and what has left."""
+    """Lets the known and the drafted tokens of a text leave, and chooses the next ones from the outputs."""
 
     def __init__(self, model: Any, ahead: _Ahead, chosen: Chosen, cache: RemoteCache, flight: Flight) -> None:
         self._ends, self._ahead, self._chosen, self._cache, self._flight = model._ends, ahead, chosen, cache, flight
@@ -145,7 +131,7 @@ class _Text:
         self._known_s = time.perf_counter()
         hidden = torch.cat([*self._prompt, hidden[:, : place + new]], dim=1)
         self._prompt.clear()
-        if not _settle(self._ahead, chosen, hidden, new) and self._left >= before + new:
+        if not self._ahead.go_on(chosen.ids[0].tolist(), hidden, new) and self._left >= before + new:
             self._left, self._turn = before + new - 1, self._turn + 1
             self._windows.clear()
 
@@ -166,15 +152,16 @@ class _Ahead:
         wake: called when there is more, or will be no more for now.
     """
 
-    def __init__(self, drafter: Drafter) -> None:
+    def __init__(self, drafter: Drafter, ids: Sequence[int], max_length: int) -> None:
+        """Begin to draft what follows `ids`, up to so many tokens in all."""
         self.drafter = drafter
         self.wake: Callable[[], None] = lambda: None
         self._changed = threading.Condition()
         self._line: deque[Drafted] = deque()  # drafted tokens after the known text
-        self._ids: Sequence[int] = ()
+        self._ids = ids
+        self._max_length = max_length
         self._hidden: list[Tensor] = []  # outputs for the known text that the drafter has not noted
-        self._room = 0  # tokens that may be drafted
-        self._turn = self._begun = 0  # grows with each text to begin from; the one from which it drafts
+        self._turn, self._begun = 1, 0  # grows with each text to begin from; the one from which it drafts
         self._is_stuck = False  # no further token is worth it now
         self._is_over = False
         self._thread = threading.Thread(target=self._run, name="potluck-drafts", daemon=True)
@@ -191,32 +178,25 @@ class _Ahead:
             is_busy = self._begun != self._turn or (not self._is_stuck and self._has_room())
         return is_busy and not self._is_over and 2 * self.drafter.guess_s < seconds
 
-    def begin(
-        self, ids: Sequence[int], max_length: int, hidden: Tensor | None = None, *, right: int | None = None
-    ) -> None:
-        """Draft what follows `ids`, in place of the present draft, of which only the first `right` tokens hold.
+    def go_on(self, ids: Sequence[int], hidden: Tensor, new: int) -> bool:
+        """Go on with a text that has `new` more tokens; return whether all were drafted so. Else drafting begins anew.
 
         Args:
-            hidden: further outputs of the last block [1, tokens, hidden_size]; then there are some for all of `ids`
-                but the last one.
+            hidden: further outputs of the last block [1, tokens, hidden_size]; now there are some for all of `ids` but
+                the last one.
         """
         with self._changed:
-            if right is not None:
-                self.drafter.payoff.note(list(self._line), right)
-            if hidden is not None and not self._is_over:
-                self._hidden.append(hidden)
-            self._line.clear()
-            self._ids, self._room, self._turn = ids, max_length - len(ids) - 1, self._turn + 1
-            self._changed.notify()
-
-    def confirm(self, ids: Sequence[int], hidden: Tensor, count: int) -> None:
-        """Note that the first `count` drafted tokens are right, and go on from the others; arguments as of `begin`."""
-        with self._changed:
-            self.drafter.payoff.note([self._line.popleft() for _ in range(count)], count)
+            drafted = [self._line.popleft() for _ in range(min(new, len(self._line)))]
+            is_right = [token for token, _ in drafted] == ids[-new:]
+            self.drafter.payoff.note(drafted, new if is_right else new - 1)
             if not self._is_over:
                 self._hidden.append(hidden)
-            self._ids, self._room = ids, self._room - count
+            if not is_right:
+                self._line.clear()
+                self._turn += 1
+            self._ids = ids
             self._changed.notify()
+        return is_right
 
     def close(self) -> None:
         """End the thread, after its present guess."""
@@ -283,4 +263,5 @@ class _Ahead:
         return bool(self._hidden) if self._is_stuck else self._has_room()
 
     def _has_room(self) -> bool:
-        return self.drafter.times.knows_plain and len(self._line) < min(self.drafter.most, self._room)
+        room = self._max_length - len(self._ids) - 1
+        return self.drafter.times.knows_plain and len(self._line) < min(self.drafter.most, room)

@@ -51,7 +51,7 @@ class Answered(NamedTuple):
 
     Attributes:
         position: of the first token of `hidden`.
-        hidden: the outputs that still count and are wanted, [rows, tokens, hidden_size]; there may be none.
+        hidden: the outputs that still count and are wanted, [rows, tokens, hidden_size].
         whole: the outputs of the whole piece.
         was_pushed: they are on their way to the next server.
     """
@@ -129,9 +129,13 @@ class Course:
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until `holds`, which is asked again whenever something happened."""
         while not holds():
-            self._news = self._news or asyncio.Event()
-            self._news.clear()
-            await self._news.wait()
+            await self.news()
+
+    async def news(self) -> None:
+        """Wait until something happens."""
+        self._news = self._news or asyncio.Event()
+        self._news.clear()
+        await self._news.wait()
 
     def wake(self) -> None:
         """Say that something happened."""

@@ -379,7 +379,8 @@ class InferenceSession:
             try:
                 await hops[index].follow(courses[index])
             except RemoteError as error:
-                feeding.cancel()
+                if feeding is not None:
+                    feeding.cancel()
                 for after in hops[index + 1 : index + 2]:
                     await after.bring_known()
                 for after in hops[index + 1 :]:
@@ -392,7 +393,6 @@ class InferenceSession:
 
         for index, hop in enumerate(hops):
             is_pushed = any(hop is receiver for _, receiver in links)
-            in_flight = ANNOUNCED if is_pushed or hop.cursor.flying else IN_FLIGHT
             courses.append(
                 Course(
                     hop.history,
@@ -400,7 +400,7 @@ class InferenceSession:
                     start=self._wanted_from(first + index),
                     end=end,
                     tokens=tokens,
-                    in_flight=max(self.most_windows, 2) if flight is not None else in_flight,
+                    in_flight=ANNOUNCED if is_pushed or hop.cursor.flying else IN_FLIGHT,
                     grows=index > 0 if flight is not None else hop.history.length < end,
                     is_open=flight is not None,
                     leader=hops[index - 1].cursor if is_pushed else None,
@@ -410,12 +410,14 @@ class InferenceSession:
             )
         for index, (course, follower) in enumerate(zip_longest(courses, courses[1:])):
             course.take = partial(self._hand_on, first + index, deliver, follower)
-        feeding = asyncio.create_task(self._feed(flight, courses, cuts, is_pushed=bool(links)))
+        feeding: asyncio.Task[None] | None = None
+        if flight is not None:
+            feeding = asyncio.create_task(self._feed(flight, courses, cuts, is_pushed=bool(links)))
         try:
             errors = await side_by_side([run(index) for index in range(len(hops))])
         finally:
             await cancel_and_wait(feeding)
-        if not feeding.cancelled():
+        if feeding is not None and not feeding.cancelled():
             feeding.result()  # raises what failed here, which nobody else would learn
         for leader, hop in pairwise(hops):
             if hop.links.missed:
@@ -435,13 +437,11 @@ class InferenceSession:
             self._number += is_pushed
             cuts[at] = Cut(min(at + tokens, end), self._number if is_pushed else None)
 
-    async def _feed(
-        self, flight: Flight | None, courses: Sequence[Course], cuts: dict[int, Cut], *, is_pushed: bool
-    ) -> None:
+    async def _feed(self, flight: Flight, courses: Sequence[Course], cuts: dict[int, Cut], *, is_pushed: bool) -> None:
         """Let the windows of a flight leave, until it is over or something is to be changed; then close the courses."""
         has_begun, num_links = False, self._num_links()
         try:
-            while flight is not None:
+            while True:
                 await flight.news()
                 if flight.is_over or flight.waiting[0].end > self._others.max_length:  # also after a failure
                     break
@@ -449,7 +449,7 @@ class InferenceSession:
                     break
                 self._leave(flight.waiting.popleft(), flight, courses, cuts, is_pushed=is_pushed)
                 has_begun = True
-            if flight is not None and flight.is_over:
+            if flight.is_over:
                 self._go_back(flight.end, courses, cuts)
                 for hop in self._hops:
                     await hop.take_back()

@@ -54,11 +54,9 @@ def speculate(model: Any, drafter: Drafter, chosen: Chosen, model_kwargs: dict[s
 
     given = chosen.config._mask_length if mask is None else int(mask.sum())  # tokens, with those of the session
     with together.decoding():
-        is_whole = given == prompt_tokens > cache.get_seq_length()
-        if is_whole and cache.can_fly and together.may_fly(cache) and not drafter.times.is_near:  # the prompt, too
-            overlap.fly(model, drafter, chosen, cache)
-        elif together.may_fly(cache) and not drafter.times.is_near:
-            overlap.fly(model, drafter, chosen, cache, prefill)
+        if together.may_fly(cache) and not drafter.times.is_near:
+            with_prompt = cache.can_fly and given == prompt_tokens > cache.get_seq_length()
+            overlap.fly(model, drafter, chosen, cache, None if with_prompt else prefill)
         else:
             drafter.note_hidden(prefill())
         while not chosen.is_done:

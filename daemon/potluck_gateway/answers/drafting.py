@@ -21,7 +21,7 @@ from potluck_control.gateway_messages import GatewaySwarm
 from potluck_control.resources import bundled_checkpoint
 
 from potluck.allowance import spare_bytes
-from potluck.checkpoint.drafts import open_draft, weight_bytes
+from potluck.checkpoint.drafts import open_draft, weight_sizes
 from potluck.client.draft_model import DraftModel, load_draft
 from potluck.errors import PotluckError
 from potluck.protocol.swarm import Draft, Swarm
@@ -120,7 +120,7 @@ class Drafting:
         try:
             folder = str(bundled_checkpoint(draft.model) or draft.model)
             checkpoint = open_draft(draft, folder, self._spare(self._reserve_bytes))
-            if self._spare(self._reserve_bytes) >= weight_bytes(checkpoint):  # downloads take long
+            if self._spare(self._reserve_bytes) >= sum(weight_sizes(checkpoint).values()):  # downloads take long
                 config = place.model.config.get_text_config(decoder=True)
                 loaded = load_draft(checkpoint, vocabulary=config.vocab_size)
         except Exception as error:  # of torch, too: answers don't need what drafts

@@ -13,7 +13,7 @@ from huggingface_hub import constants
 from potluck_control.resources import DEMO_DRAFT, DEMO_MODEL, resource
 from safetensors.torch import save_file
 
-from potluck.checkpoint import drafts
+from potluck.checkpoint import drafts, prepared
 from potluck.checkpoint.drafts import check_pair, open_draft
 from potluck.checkpoint.source import Checkpoint, open_checkpoint
 from potluck.draft_pairs import DRAFT_PAIRS, known_draft
@@ -132,7 +132,7 @@ def test_weights_that_are_too_large_or_have_no_room_are_not_downloaded(
     num_bytes = (tmp_path / "small" / "model.safetensors").stat().st_size
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(drafts, "MOST_BYTES", num_bytes - (limit == "size"))
-    monkeypatch.setattr(drafts, "free_bytes", lambda _: (1 << 30) + num_bytes - (limit == "disk"))
+    monkeypatch.setattr(prepared, "free_bytes", lambda _: (1 << 30) + num_bytes - (limit == "disk"))
     draft, room_bytes = Draft("owner/small", "1" * 40), num_bytes - (limit == "memory")
     with HubServer({"owner/small": HubRepo(tmp_path / "small")}) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.origin)
