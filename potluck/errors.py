@@ -61,6 +61,10 @@ class UsageError(PotluckError):
     """The caller asked for something impossible: a bad option, name or value."""
 
 
+class AmbiguousError(UsageError):
+    """A name stands for several things; the hint lists their ids."""
+
+
 class CheckpointError(PotluckError):
     """A checkpoint is missing, damaged, unsafe to read or impossible to split."""
 

@@ -1,4 +1,4 @@
-"""Sizes, durations and rounded numbers as every part of Potluck shows them to people.
+"""Sizes, durations, layers and rounded numbers as every part of Potluck shows them to people.
 
 Sizes are decimal (1 kB is 1000 B), as disks and networks are sold. The app passes its own `number` to write digits as
 the user's language does. Settings keep the units that their names state.
@@ -6,12 +6,13 @@ the user's language does. Settings keep the units that their names state.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 Number = Callable[[float, int], str]
 """Writes a value with so many digits after the decimal point."""
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
+_MAX_RANGES = 8
 
 
 def plain_number(value: float, digits: int) -> str:
@@ -44,9 +45,25 @@ def duration(seconds: float) -> str:
     return f"{whole // 86400} d {whole % 86400 // 3600} h"
 
 
-def members(number: int) -> str:
-    """Return "1 member" or "2 members"."""
-    return f"{number} member{'' if number == 1 else 's'}"
+def count(number: int, noun: str) -> str:
+    """Return "1 member" or "2,000 members"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def layers(start: int, end: int, dash: str = "-") -> str:
+    """Return blocks [start, end), as code counts them, as layers, which people count from 1: `1-12`, or `5` for one."""
+    return f"{start + 1}{dash}{end}" if end - start > 1 else str(end)
+
+
+def layer_ranges(blocks: Iterable[int], dash: str = "-") -> str:
+    """Return ascending blocks as layers: `layer 5`, `layers 1-4, 9`."""
+    spans: list[tuple[int, int]] = []
+    for block in blocks:
+        start = spans.pop()[0] if spans and spans[-1][1] == block else block
+        spans.append((start, block + 1))
+    said = ", ".join(layers(*span, dash) for span in spans[:_MAX_RANGES])
+    more = f" and {len(spans) - _MAX_RANGES} more" if len(spans) > _MAX_RANGES else ""
+    return f"{'layer' if said.isdecimal() else 'layers'} {said}{more}"
 
 
 def rounded(value: float) -> str:

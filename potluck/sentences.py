@@ -27,13 +27,13 @@ class Size(Struct, frozen=True, tag="size", tag_field="kind"):
 
 
 class Blocks(Struct, frozen=True, tag="blocks", tag_field="kind"):
-    """Blocks [start, end), as an argument of a sentence."""
+    """Blocks [start, end), as an argument of a sentence, which shows layers."""
 
     start: int
     end: int
 
     def __str__(self) -> str:
-        return f"{self.start}:{self.end}"
+        return formatting.layers(self.start, self.end)
 
 
 class Sentence(Struct, frozen=True, tag="sentence", tag_field="kind"):

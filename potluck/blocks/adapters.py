@@ -141,7 +141,7 @@ class Adapters:
             if file.nbytes(self._places, like.itemsize) > self._memory_bytes:
                 raise CheckpointError(
                     f"the adapter {file.id} needs more than the {self._memory_bytes / 1e6:.0f} MB allowed for adapters",
-                    hint="serve fewer blocks, or an adapter with a smaller rank",
+                    hint="serve fewer layers, or an adapter with a smaller rank",
                 )
 
     def load(self, adapter: str) -> Mapping[Place, _Addition]:
@@ -238,7 +238,7 @@ def misfit(layer: nn.Module, place: Place, sizes: tuple[int, int]) -> str | None
     module = dict(layer.named_modules()).get(place.name)
     shape = None if module is None else linear_shape(module.base if isinstance(module, AdaptedLinear) else module)
     found = "no linear layer" if shape is None else list(shape)
-    text = f"changes {place.name} of block {place.block}, which is {found} here, not {list(sizes)}"
+    text = f"changes {place.name} of layer {place.block + 1}, which is {found} here, not {list(sizes)}"
     return None if shape == sizes else text
 
 

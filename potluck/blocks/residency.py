@@ -138,11 +138,11 @@ class Placement:
                 f"has copies of the most used, {self.hot_bytes / 1e6:.0f} MB"
             )
         if not self.streamed:
-            return f"all {len(self.homes)} blocks stay on the device, {self.resident_bytes / 1e6:.0f} MB{split}"
+            return f"all {len(self.homes)} layers stay on the device, {self.resident_bytes / 1e6:.0f} MB{split}"
         kind = "full" if self.num_streamed == len(self.homes) else "partial"
         from_ram = sum(home.is_in_ram for home in self.streamed)
         return (
-            f"{kind} offload: {self.num_streamed} of {len(self.homes)} blocks are streamed, {from_ram} of them from "
+            f"{kind} offload: {self.num_streamed} of {len(self.homes)} layers are streamed, {from_ram} of them from "
             f"RAM, {self.streamed_bytes / 1e6:.0f} MB a pass; {self.device_bytes / 1e6:.0f} MB on the device{split}"
         )
 
@@ -184,7 +184,7 @@ def _resident_or_split(sizes: Sequence[BlockSize], room: Room) -> list[Home]:
         return [replace(home, hot_bytes=max(min(spare, home.ram_experts), 0)) for home in homes]
     slots = NUM_SLOTS * max(whole)
     raise UsageError(
-        f"streaming needs room for {NUM_SLOTS} blocks, {slots / 1e6:.0f} MB; "
+        f"streaming needs room for {NUM_SLOTS} layers, {slots / 1e6:.0f} MB; "
         f"weights may take {room.device_bytes / 1e6:.0f} MB of the device",
         hint="allow more memory, or reserve less of it for sessions",
     )

@@ -274,7 +274,7 @@ def load_span(
     refuse_unsplittable(checkpoint.config)
     stored = stored_format(checkpoint.config)
     if span.end > checkpoint.num_blocks:
-        raise UsageError(f"blocks {span} are beyond the model, which has blocks 0:{checkpoint.num_blocks}")
+        raise UsageError(f"layers {span.layers} are beyond the model, which has layers 1-{checkpoint.num_blocks}")
     refuse_start(checkpoint.text_config, span.start)
     dtype = dtype or checkpoint.dtype
     decoder, layers, stack_name, model_config = build_empty(checkpoint, span, dtype)

@@ -172,7 +172,7 @@ def _pairs(
                 sentence(
                     "{file} contains {what}, which does not belong to a layer of a block", file=name, what=tensor[:200]
                 ),
-                hint=sentence("only plain LoRA of linear layers inside blocks can be served"),
+                hint=sentence("only plain LoRA of linear parts of layers can be served"),
             )
         place, module = Place(int(match["block"]), match["name"]), match["module"]
         if place.block >= num_blocks or not config.changes(module, place.block):

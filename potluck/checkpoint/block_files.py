@@ -86,7 +86,7 @@ def names_by_block(checkpoint: Checkpoint, stack_name: str, span: Span) -> list[
         whole = {prefix: stack for prefix, stack in whole.items() if not _TOWER.search(prefix)}
     if len(whole) != 1:
         raise CheckpointError(
-            sentence("the checkpoint lacks tensors of the blocks {blocks}", blocks=Blocks(span.start, span.end)),
+            sentence("the checkpoint lacks tensors of layers {blocks}", blocks=Blocks(span.start, span.end)),
             hint=sentence("download it again, or ask its author"),
         )
     (stack,) = whole.values()

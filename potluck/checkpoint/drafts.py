@@ -50,7 +50,7 @@ def open_draft(draft: Draft, place: str, room_bytes: int = MOST_BYTES) -> Checkp
     checkpoint = open_checkpoint(place, revision=revision)
     sizes = _checked_sizes(checkpoint)
     if sum(sizes.values()) > room_bytes:
-        raise CheckpointError("memory is short")
+        raise CheckpointError(sentence("memory is short"))
     missing = {file: size for file, size in sizes.items() if not checkpoint.path_of(file).is_file()}
     if missing and usable_bytes(checkpoint.folder) < sum(missing.values()):
         raise disk_full(checkpoint.path_of(next(iter(missing))))

@@ -138,13 +138,13 @@ def refuse_start(text_config: Any, start: int) -> None:
         return
     before = max((index for index in own if index < start), default=own[0])
     after = next((index for index in own if index > start), None)
-    hint = sentence("start at block {number}", number=before)
+    hint = sentence("start at layer {number}", number=before + 1)
     if after is not None:
-        hint = sentence("start at block {number} or {other}", number=before, other=after)
+        hint = sentence("start at layer {number} or {other}", number=before + 1, other=after + 1)
     raise CheckpointError(
         sentence(
-            "no span of this model can start at block {number}, which uses the tokens that the block before it chose",
-            number=start,
+            "no span of this model can start at layer {number}, which uses the tokens that the layer before it chose",
+            number=start + 1,
         ),
         hint=hint,
     )

@@ -11,6 +11,7 @@ from potluck.checkpoint.shards import Shard
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import refuse_packed_ends, stored_format
 from potluck.errors import CheckpointError
+from potluck.sentences import sentence
 
 
 def load_output_head(checkpoint: Checkpoint) -> nn.Linear:
@@ -22,7 +23,7 @@ def load_output_head(checkpoint: Checkpoint) -> nn.Linear:
     model, _, stack_name = build_empty_ends(checkpoint, checkpoint.dtype, None)
     head = model.get_output_embeddings()
     if type(head) is not nn.Linear:
-        raise CheckpointError("the model's output head is no plain matrix")
+        raise CheckpointError(sentence("the model's output head is no plain matrix"))
     names = names_of_ends(checkpoint, model, stack_name)
     places = {module: name for name, module in model.named_modules()}
     for module in (head, model.get_input_embeddings()):
@@ -37,7 +38,7 @@ def load_output_head(checkpoint: Checkpoint) -> nn.Linear:
         filler.fill({wanted[name]: tensor for name, tensor in tensors.items()})
     model.tie_weights(missing_keys=filler.missing, recompute_mapping=False)
     if any(parameter.is_meta for parameter in head.parameters()):
-        raise CheckpointError("the checkpoint has no output head")
+        raise CheckpointError(sentence("the checkpoint has no output head"))
     return head.requires_grad_(False)
 
 

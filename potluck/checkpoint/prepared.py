@@ -80,11 +80,11 @@ class PreparedBlocks:
         if used + needed > self._limit_bytes:
             raise CheckpointError(
                 sentence(
-                    "converted blocks would take more than the {number} MB they may have on disk",
+                    "converted layers would take more than the {number} MB they may have on disk",
                     number=f"{self._limit_bytes / 1000000.0:.0f}",
                 ),
                 hint=sentence(
-                    "serve fewer blocks, or the number format of the checkpoint, which needs no converted files"
+                    "serve fewer layers, or the number format of the checkpoint, which needs no converted files"
                 ),
             )
 

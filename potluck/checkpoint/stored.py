@@ -76,7 +76,7 @@ def refuse_packed_ends(tensors: Mapping[str, Tensor]) -> None:
     for name, tensor in tensors.items():
         if tensor.itemsize < 2 or is_packed_weight(name):
             raise CheckpointError(
-                sentence("{what} is stored quantised, which is supported for blocks alone", what=name), hint=_HINT
+                sentence("{what} is stored quantised, which is supported for layers alone", what=name), hint=_HINT
             )
 
 

@@ -198,7 +198,7 @@ class Audits:
             await self._audit(case)
         except PotluckError as error:
             self.report.unanswered += 1
-            _log.info("an audit of blocks %s was not answered: %s", case.audited.hop.span, error)
+            _log.info("an audit of layers %s was not answered: %s", case.audited.hop.span.layers, error)
 
     async def _choices_of(self, case: _Case) -> Tensor:
         try:
@@ -249,7 +249,7 @@ class Audits:
         try:
             _, honest = await self._both_ways(case, auditor, recomputed)
         except PotluckError as error:
-            _log.info("blocks %s: an auditor did not repeat the steps: %s", case.audited.hop.span, error)
+            _log.info("layers %s: an auditor did not repeat the steps: %s", case.audited.hop.span.layers, error)
         else:
             self._honest.note(kind, auditor.person, honest)
 
@@ -276,11 +276,11 @@ class Audits:
         )
         outsider = settle(found, limit.difference, limit.times)
         if outsider is Outsider.UNKNOWN:
-            _log.warning("blocks %s: three servers computed different results", case.audited.hop.span)
+            _log.warning("layers %s: three servers computed different results", case.audited.hop.span.layers)
             return
         lone = case.claimed if outsider is Outsider.AUDITED else recomputed
         if await self._is_backed(case, asked | {third.person}, lone, limit.difference):
-            _log.warning("blocks %s: four servers are of two opinions", case.audited.hop.span)
+            _log.warning("layers %s: four servers are of two opinions", case.audited.hop.span.layers)
             return
         self.report.undecided -= 1
         wrong, right = case.audited, auditor
@@ -308,7 +308,7 @@ class Audits:
         try:
             prefill, _ = await self._prefill(case, fourth)
         except PotluckError as error:
-            _log.info("blocks %s: a fourth server did not answer: %s", case.audited.hop.span, error)
+            _log.info("layers %s: a fourth server did not answer: %s", case.audited.hop.span.layers, error)
             return False
         return compare(difference(lone, prefill), limit) is Opinion.AGREES
 
@@ -318,9 +318,9 @@ class Audits:
         self.report.wrong.append(wrong.name)
         self.report.wrong_people.append(wrong.person)
         self._config.on_wrong(
-            f"{wrong.name} returned wrong results for blocks {wrong.hop.server.span}: two other people's servers "
-            "agree on another one. That person's servers aren't used any more. Earlier answers may be wrong, so ask "
-            "again."
+            f"{wrong.name} returned wrong results for layers {wrong.hop.server.span.layers}: two other people's "
+            "servers agree on another one. That person's servers aren't used any more. Earlier answers may be wrong, "
+            "so ask again."
         )
 
     def _choose(self, case: _Case, unwanted: Collection[PersonId], form: NumberFormat | None = None) -> _Party | None:

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -118,6 +119,8 @@ class _AutoDistributedModel:
         membership = swarm if isinstance(swarm, Membership) else JoinedSwarms().find(swarm)
         joined = membership.swarm
         revision = revision or (None if joined.revision == LOCAL_REVISION else joined.revision)
+        if model is not None and Path(model).is_dir():  # as Transformers reads it; a swarm's model names no folder
+            model = str(Path(model).absolute())
         checkpoint = open_checkpoint(model or joined.model, revision=revision, token=token, progress=True)
         _check_fits(checkpoint, joined)
         config = config or ClientConfig()

@@ -37,7 +37,7 @@ class Outages:
 
 def wait_text(missing: tuple[Span, ...]) -> Sentence:
     """Return what people read while blocks are missing; they count layers from 1."""
-    named = [f"{span.start + 1}-{span.end}" if len(span) > 1 else str(span.end) for span in missing]
+    named = [span.layers for span in missing]
     if sum(map(len, missing)) == 1:
         return sentence("Layer {number} is gone. Waiting for a server.", number=named[0])
     *others, last = named

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from potluck.errors import PotluckError
 from potluck.membership.identity import public_key_of
 from potluck.p2p.network import Host
-from potluck.protocol.blocks import PeerId, PersonId, Span
+from potluck.protocol.blocks import Booking, PeerId, PersonId, Span
 from potluck.protocol.messages import Settlement, Timing
-from potluck.protocol.receipts import Booking, Receipt, Work, sign_receipt, swarm_id
+from potluck.protocol.receipts import Receipt, Work, sign_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
 from potluck.tasks import BackgroundTasks
 from potluck.wire.message import encode

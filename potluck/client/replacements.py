@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +19,6 @@ from potluck.protocol.codes import RemoteError
 from potluck.protocol.messages import SessionOpening
 from potluck.routing.candidates import UNKNOWN_RTT_S
 from potluck.routing.route import Needs, Route, RouteHop, Variant
-
-_log = logging.getLogger(__name__)
 
 _SOON_TOKENS: Final = 64  # for which servers should reserve memory besides those sent at first
 _WORTH_S: Final = 1.0  # of a replay

@@ -90,7 +90,7 @@ class Reports:
         try:
             await self._calls.compute(hop, request)
         except RemoteError as error:
-            _log.info("a leader's server did not repeat a window of blocks %s: %s", hop.span, error.message)
+            _log.info("a leader's server did not repeat a window of layers %s: %s", hop.span.layers, error.message)
             if error.code in _FOR_NOW:
                 return max(error.retry_after_s or 0.0, _BUSY_S)
         return math.inf

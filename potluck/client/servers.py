@@ -132,14 +132,14 @@ class Failures:
         Raises:
             SwarmError: another attempt is pointless, and `may_end`.
         """
-        _log.info("blocks %s: %s (%s)", part.span, error.message, error.code)
+        _log.info("layers %s: %s (%s)", part.span.layers, error.message, error.code)
         verdict, now = judge(error), time.monotonic()
         self._servers.note_failure(part.peer_id, verdict)
         self.wait.note_failure(error, now)
         self._faults += (verdict.is_fault or verdict.is_unproven) and was_given
         is_enough = self._faults > self._most_faults or self.wait.left_s(now) <= 0
         if may_end and verdict.action is not Action.GIVE_UP and is_enough:
-            raise SwarmError(f"blocks {part.span} failed again and again; last error: {error.message}")
+            raise SwarmError(f"layers {part.span.layers} failed again and again; last error: {error.message}")
         if verdict.for_this_session:
             self.unwanted |= {part.peer_id}
         return verdict
@@ -236,7 +236,8 @@ class Servers:
                     if attempt:  # the directory was read again
                         self._refuse_too_long(span, needs)
                         if wait.is_refused and error.excluded and error.excluded.keys() <= set(unwanted):
-                            raise SwarmError(f"every server of blocks {span} refuses this: {wait.why}") from wait.why
+                            refused = f"every server of layers {span.layers} refuses this: {wait.why}"
+                            raise SwarmError(refused) from wait.why
                     began_s = time.monotonic()
                     left_s = wait.left_s(began_s)
                     if left_s <= 0:
@@ -265,8 +266,8 @@ class Servers:
             if server is not None and most < wanted:
                 record = server.record
                 raise UsageError(
-                    f"{wanted} tokens{where} are too many: the servers of blocks {span} take {most} at most, as "
-                    f"{record.public_name or record.peer_id} does for blocks {record.span}",
+                    f"{wanted} tokens{where} are too many: the servers of layers {span.layers} take {most} at most, as "
+                    f"{record.public_name or record.peer_id} does for layers {record.span.layers}",
                     hint="shorten the text",
                 )
 

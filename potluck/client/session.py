@@ -13,7 +13,6 @@ same histories as if it had sent everything itself.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Coroutine, Iterable, Sequence
 from functools import partial
@@ -47,7 +46,6 @@ from potluck.wire.packing import pack
 
 T = TypeVar("T")
 
-_log = logging.getLogger(__name__)
 
 _LANDING_S = 1.0  # for void windows to be answered, before a session is closed
 _LEAVING = RemoteError(Code.DRAINING, "the server announced that it is leaving")

@@ -165,7 +165,7 @@ class Understudies:
         try:
             await asyncio.wait({answer}, timeout=late_s)
             if not answer.done() and (hops := self._replacements.find_known(lead)) is not None:
-                _log.info("blocks %s: the first answer is late; opening the session elsewhere, too", lead.span)
+                _log.info("layers %s: the first answer is late; opening the session elsewhere, too", lead.span.layers)
                 each = self._of[lead] = _Understudy()
                 each.task = asyncio.create_task(self._open(lead, each, hops))
                 await asyncio.wait({answer, each.task}, return_when=asyncio.FIRST_COMPLETED)
@@ -215,17 +215,17 @@ class Understudies:
         except PotluckError as error:
             self._give_up(lead, each, error.message)
         except Exception:  # the edge of a task: the session goes on without an understudy
-            _log.exception("blocks %s: preparing an understudy failed", lead.span)
+            _log.exception("layers %s: preparing an understudy failed", lead.span.layers)
             self._give_up(lead, each, "it failed")
 
     async def _seek(self, lead: Hop, each: _Understudy) -> None:
         try:
             better = await self._replacements.find_better(lead)
         except PotluckError as error:
-            _log.warning("nobody can take over blocks %s: %s", lead.span, error.message)
+            _log.warning("nobody can take over layers %s: %s", lead.span.layers, error.message)
             better = None
         if better is not None:
-            _log.info("blocks %s: preparing another server", lead.span)
+            _log.info("layers %s: preparing another server", lead.span.layers)
             each.hurries = True
             if [hop.peer_id for hop in better] != [hop.peer_id for hop in each.hops]:
                 _abandon(each.hops)
@@ -252,7 +252,7 @@ class Understudies:
         try:
             await self._pass_on(hops, max(lead.history.prompt_tokens, 1))
         except RemoteError as error:
-            _log.info("blocks %s: no other server answers either: %s", lead.span, error.message)
+            _log.info("layers %s: no other server answers either: %s", lead.span.layers, error.message)
             return
         hops[0].cursor.truncate(0)
         for history, prompts in [(hop.history, hop.history.prompts) for hop in hops[1:]]:
@@ -273,7 +273,7 @@ class Understudies:
             raise
 
     def _give_up(self, lead: Hop, each: _Understudy, why: str) -> None:
-        _log.info("blocks %s: the understudy is given up: %s", lead.span, why)
+        _log.info("layers %s: the understudy is given up: %s", lead.span.layers, why)
         _abandon(each.hops)
         each.hops, each.hurries, each.look_at = [], False, self.settled + _RETRY_TOKENS
 

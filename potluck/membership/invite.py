@@ -37,11 +37,11 @@ from potluck.sentences import sentence
 
 TICKET_LIVES_S = 600
 _VERSION = 4
-_CHECKSUM_BYTES = 4
-_MAX_LETTERS = 16_384
+CHECKSUM_BYTES = 4
+MAX_LETTERS = 16_384
 _INVITE = re.compile(r"potluck(\d{1,4}):([A-Za-z0-9_-]*)")
 _LINK = re.compile(r"potluck:([A-Za-z0-9][A-Za-z0-9_-]{0,39}):([0-9a-f]{64})")
-_PASTE_HINT = "copy the whole line again, from `potluck4:` to its end; `potluck swarm invite` prints it"
+PASTE_HINT = "copy the whole line again, from `potluck4:` to its end; `potluck swarm invite` prints it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,6 @@ class _Body(msgspec.Struct, array_like=True):
     proof: bytes
 
 
-def is_invite(text: str) -> bool:
-    """Return whether a text looks like an invite rather than like a name."""
-    return re.match(r"\s*potluck\d+:", text) is not None
-
-
 def encode_invite(invite: Invite) -> str:
     """Return the invite as one line without spaces. Whoever reads it may apply."""
     body = msgspec.msgpack.encode(_Body(invite.swarm.fields, invite.seed, invite.proof))
@@ -88,15 +83,15 @@ def encode_invite(invite: Invite) -> str:
 
 
 def decode_invite(text: str) -> Invite:
-    """Read an invite; spaces and line breaks that copying put into it do not matter.
+    """Read an invite that stands alone; `pasted.find_invite` finds one in a text.
 
     Raises:
         UsageError: not an invite, a damaged one, or one of another version.
     """
-    compact = "".join(text.split())
-    match = _INVITE.fullmatch(compact) if len(compact) <= _MAX_LETTERS else None
+    text = text.strip()
+    match = _INVITE.fullmatch(text) if len(text) <= MAX_LETTERS else None
     if match is None:
-        raise UsageError(sentence("this is not an invite"), hint=_PASTE_HINT)
+        raise UsageError(sentence("this is not an invite"), hint=PASTE_HINT)
     if int(match[1]) > _VERSION:
         raise UsageError(
             sentence("this invite was made by a newer version"), hint=sentence("update Potluck, then try again")
@@ -112,7 +107,7 @@ def decode_invite(text: str) -> Invite:
         invite = Invite(check_swarm(Swarm(*body.swarm)), body.seed, body.proof)
         _check(invite)
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
-        raise UsageError(sentence("the invite is damaged"), hint=_PASTE_HINT) from error
+        raise UsageError(sentence("the invite is damaged"), hint=PASTE_HINT) from error
     return invite
 
 
@@ -167,10 +162,8 @@ def accept(invite: Invite, name: str, machine: Identity, machine_name: str, now_
     swarm, seed = invite.swarm, invite.seed
     if swarm.founder_key is None or seed is None:
         return Membership(swarm)
-    record, ticket, holder = read_record(invite.proof), invite.ticket, Ed25519PrivateKey.from_private_bytes(seed)
-    expires_s = ticket.expires_s if ticket is not None else record.content.expires_s  # type: ignore[union-attr]
-    if expires_s < now_s:
-        raise UsageError(sentence("this invite has expired"), hint=sentence("ask for another one"))
+    _refuse_expired(invite, now_s)
+    ticket, holder = invite.ticket, Ed25519PrivateKey.from_private_bytes(seed)
     if ticket is not None:
         return Membership(swarm, application=_request(invite, ticket, machine, machine_name))
     person = Ed25519PrivateKey.generate()
@@ -180,11 +173,18 @@ def accept(invite: Invite, name: str, machine: Identity, machine_name: str, now_
     return membership.certified(machine, machine_name)
 
 
-def renewed(membership: Membership, invite: Invite, machine: Identity, machine_name: str) -> Membership:
-    """Return the membership of somebody who was not let in yet, applying with another invite of the same swarm."""
+def renewed(membership: Membership, invite: Invite, machine: Identity, machine_name: str, now_s: float) -> Membership:
+    """Return the membership of somebody who was not let in yet, applying with another invite of the same swarm.
+
+    Raises:
+        UsageError: the invite has expired.
+    """
     person, swarm_key, seed, ticket = membership.person_key, membership.swarm.founder_key, invite.seed, invite.ticket
     if swarm_key is None or seed is None or not membership.application or (person is None) != (ticket is not None):
         return membership
+    if membership.is_confirmed(machine.public_key):
+        return membership
+    _refuse_expired(invite, now_s)
     if ticket is not None:
         return replace(membership, application=_request(invite, ticket, machine, machine_name))
     before = read_record(membership.application).body
@@ -193,6 +193,13 @@ def renewed(membership: Membership, invite: Invite, machine: Identity, machine_n
     holder = Ed25519PrivateKey.from_private_bytes(seed)
     application = sign(swarm_key, Application(before.person, before.name, public_key(seed)), person, holder)
     return replace(membership, application=application.data, invite=invite.proof)
+
+
+def _refuse_expired(invite: Invite, now_s: float) -> None:
+    record, ticket = read_record(invite.proof), invite.ticket
+    expires_s = ticket.expires_s if ticket is not None else record.content.expires_s  # type: ignore[union-attr]
+    if expires_s < now_s:
+        raise UsageError(sentence("this invite has expired"), hint=sentence("ask for another one"))
 
 
 def _request(invite: Invite, ticket: Ticket, machine: Identity, machine_name: str) -> bytes:
@@ -221,10 +228,10 @@ def _body_of(letters: str) -> bytes:
     try:
         raw = base64.b64decode(letters + "=" * (-len(letters) % 4), altchars=b"-_", validate=True)
     except ValueError as error:
-        raise UsageError(sentence("the invite is incomplete"), hint=_PASTE_HINT) from error
-    checksum, body = raw[:_CHECKSUM_BYTES], raw[_CHECKSUM_BYTES:]
+        raise UsageError(sentence("the invite is incomplete"), hint=PASTE_HINT) from error
+    checksum, body = raw[:CHECKSUM_BYTES], raw[CHECKSUM_BYTES:]
     if checksum != _checksum(body) or _letters(raw) != letters:  # the last letter may have bits that say nothing
-        raise UsageError(sentence("the invite is incomplete or has a wrong letter in it"), hint=_PASTE_HINT)
+        raise UsageError(sentence("the invite is incomplete or has a wrong letter in it"), hint=PASTE_HINT)
     return body
 
 
@@ -233,4 +240,4 @@ def _letters(raw: bytes) -> str:
 
 
 def _checksum(body: bytes) -> bytes:
-    return hashlib.sha256(body).digest()[:_CHECKSUM_BYTES]
+    return hashlib.sha256(body).digest()[:CHECKSUM_BYTES]

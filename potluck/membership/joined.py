@@ -7,11 +7,7 @@ in the file before anybody hears of it.
 from __future__ import annotations
 
 import contextlib
-import getpass
 import itertools
-import os
-import re
-import socket
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -24,18 +20,20 @@ from potluck.checked_files import CheckedFile, DamagedError
 from potluck.errors import PotluckError, UsageError
 from potluck.locks import locked
 from potluck.membership.identity import Identity
-from potluck.membership.invite import accept, decode_invite, is_invite, renewed
+from potluck.membership.invite import accept, decode_invite, renewed
 from potluck.membership.leadership import found, tend
 from potluck.membership.membership import Membership, decode_membership, encode_membership
 from potluck.membership.met_peers import MetPeers
-from potluck.membership.records import MAX_NAME_CHARS, Content, Record, read_all
+from potluck.membership.own_names import OwnNames, OwnNamesFile, guessed
+from potluck.membership.pasted import find_invite, is_pasted
+from potluck.membership.records import Content, Record, read_all
 from potluck.protocol.codec import decode, encode
 from potluck.protocol.swarm import MAX_BOOTSTRAP_PEERS, Swarm
 from potluck.sentences import Sentence, sentence
 
 _VERSION = 3
 _APP = "potluck"
-_NOT_IN_NAMES = re.compile(r"[^\w .'-]+")
+_NAMELESS = OwnNames("Somebody")
 
 
 class _Kept(msgspec.Struct):
@@ -55,6 +53,7 @@ class JoinedSwarms:
         self.path = path or platformdirs.user_config_path(_APP) / "swarms.json"
         self._file = CheckedFile(self.path, _decode, _encode)
         self._met = MetPeers(self.path.with_name("members-met.json"))
+        self._names = OwnNamesFile(self.path.with_name("names.json"))
         self._identity = identity or platformdirs.user_state_path(_APP) / "identity.key"
 
     def load(self) -> dict[str, Membership]:
@@ -72,28 +71,34 @@ class JoinedSwarms:
             }
         return memberships
 
-    def join(self, invite: str, *, name: str = "") -> Membership:
-        """Join the swarm of an invite, or return the membership if this user joined it before.
+    def join(self, pasted: str, *, name: str = "", computer: str = "") -> Membership:
+        """Join the swarm of the invite in a text. Whoever is a member already stays one; others apply anew.
 
         Args:
-            name: what others call the user; empty: the user's name on this computer.
+            name, computer: what others call the user and this computer; empty: as chosen before, or a guess.
 
         Raises:
-            UsageError: a broken invite, or one that has ended.
+            UsageError: no invite, a broken one, or one that has ended; or a removed computer would lose a member's key.
         """
-        made = decode_invite(invite)
+        made, names = decode_invite(find_invite(pasted)), self._own(OwnNames(name, computer))
         with self._changing() as memberships:
-            for membership in memberships.values():
-                if membership.swarm.is_same(made.swarm):
-                    peers = dict.fromkeys((*made.swarm.bootstrap_peers, *membership.swarm.bootstrap_peers))
-                    newer = replace(membership.swarm, bootstrap_peers=tuple(peers)[:MAX_BOOTSTRAP_PEERS])
-                    again = renewed(replace(membership, swarm=newer), made, self.machine(), machine_name())
-                    memberships[membership.swarm.name] = again
-                    return again
-            swarm = replace(made.swarm, name=free_name(made.swarm.name, memberships))
-            membership = accept(
-                replace(made, swarm=swarm), name or user_name(), self.machine(), machine_name(), time.time()
-            )
+            known = next((each for each in memberships.values() if each.swarm.is_same(made.swarm)), None)
+            if known is None:
+                swarm = replace(made.swarm, name=free_name(made.swarm.name, memberships))
+            else:
+                peers = dict.fromkeys((*made.swarm.bootstrap_peers, *known.swarm.bootstrap_peers))
+                swarm = replace(known.swarm, bootstrap_peers=tuple(peers)[:MAX_BOOTSTRAP_PEERS])
+            is_out = known is not None and known.remover(self.machine().public_key) is not None
+            if known is not None and is_out and known.person_seed is not None and not known.is_person_out:
+                raise UsageError(
+                    sentence("this computer was removed from {name}, but holds your key there", name=known.swarm.name),
+                    hint=sentence("save it with `potluck members backup`, then leave the swarm and join again"),
+                )
+            if known is None or is_out:
+                applies = replace(made, swarm=swarm)
+                membership = accept(applies, names.person, self.machine(), names.computer, time.time())
+            else:
+                membership = renewed(replace(known, swarm=swarm), made, self.machine(), names.computer, time.time())
             memberships[swarm.name] = membership
         return membership
 
@@ -117,8 +122,9 @@ class JoinedSwarms:
             memberships[swarm.name] = replace(membership, swarm=swarm)
             return memberships[swarm.name]
 
-    def create(self, swarm: Swarm, *, is_open: bool = False, name: str = "") -> Membership:
-        """Found a swarm, or remember an open one. Raises UsageError if one of that name is there."""
+    def create(self, swarm: Swarm, *, is_open: bool = False, name: str = "", computer: str = "") -> Membership:
+        """Found a swarm, or remember an open one; see `join`. Raises UsageError if one of that name is there."""
+        names = self._own(OwnNames(name, computer))
         with self._changing() as memberships:
             if swarm.name in memberships:
                 raise UsageError(
@@ -128,7 +134,7 @@ class JoinedSwarms:
             membership = (
                 Membership(swarm)
                 if is_open
-                else found(swarm, name or user_name(), self.machine(), machine_name(), time.time())
+                else found(swarm, names.person, self.machine(), names.computer, time.time())
             )
             memberships[swarm.name] = membership
         return membership
@@ -170,9 +176,10 @@ class JoinedSwarms:
     def tend(self, name: str) -> tuple[Membership, list[bytes]]:
         """Do what needs nobody's decision, see `leadership.tend`. Return the membership, and what is new for others."""
         new: list[bytes] = []
+        names = self._own(OwnNames())
 
         def write(membership: Membership) -> Membership:
-            changed, records = tend(membership, self.machine(), machine_name(), time.time())
+            changed, records = tend(membership, self.machine(), names.computer, time.time())
             new.extend(records)
             return changed
 
@@ -206,7 +213,7 @@ class JoinedSwarms:
         Raises:
             UsageError: a broken invite, an unknown name, or no single swarm to choose.
         """
-        if name_or_invite is not None and is_invite(name_or_invite):
+        if name_or_invite is not None and is_pasted(name_or_invite):
             return self.join(name_or_invite)
         swarms = self.load()
         if name_or_invite is not None:
@@ -220,6 +227,14 @@ class JoinedSwarms:
             return next(iter(swarms.values()))
         what = sentence("you joined several swarms") if swarms else sentence("you joined no swarm yet")
         raise UsageError(what, hint=_known(swarms))
+
+    def names(self) -> OwnNames:
+        """Return the names that the user chose; empty: not chosen yet."""
+        return self._names.load()
+
+    def _own(self, chosen: OwnNames) -> OwnNames:
+        known = self._names.keep(chosen)
+        return known.or_else(guessed(known.person)).or_else(_NAMELESS)
 
     def machine(self) -> Identity:
         """Return this computer's key, made at the first call."""
@@ -292,24 +307,6 @@ def free_name(wanted: str, taken: Container[str]) -> str:
     """Return `wanted`, or `wanted-2` and so on if that name is taken."""
     names = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
     return next(name for name in names if name not in taken)
-
-
-def user_name() -> str:
-    """Return the name of this user on this computer, as a name of a person in a swarm."""
-    try:
-        name = getpass.getuser()
-    except (OSError, KeyError):
-        name = str(os.getuid())
-    return _clean(name.capitalize(), "Somebody")
-
-
-def machine_name() -> str:
-    """Return the name of this computer, as members see it."""
-    return _clean(socket.gethostname().split(".")[0], "computer")
-
-
-def _clean(name: str, otherwise: str) -> str:
-    return _NOT_IN_NAMES.sub("", name).strip(" .'-_")[:MAX_NAME_CHARS] or otherwise
 
 
 def _encode(swarms: dict[str, Membership]) -> bytes:

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
+from potluck.membership.invite import Invite
 from potluck.membership.members import Members, Person
 from potluck.membership.membership import Membership
 from potluck.membership.records import (
@@ -76,6 +77,44 @@ def seats(now_s: float, *, people: int = DEFAULT_PEOPLE, days: float = DEFAULT_D
     """Return an invite, and the private key that its holders apply with."""
     seed = secrets.token_bytes(32)
     return Seats(public_key(seed), people, int(now_s + days * DAY_S)), seed
+
+
+def offering(membership: Membership, offer: Seats, now_s: float) -> list[Content]:
+    """Return the decision to make an invite. Raises UsageError for members, and for more seats than an admin has."""
+    require_leader(membership)
+    opened = membership.writing([offer], now_s)[0].members().invites
+    if not opened.keys() >= {offer.invite, *membership.members().invites}:
+        hint = sentence("end one of your invites, or ask the founder for more seats")
+        raise UsageError(sentence("your open invites would let in more people than you may invite"), hint=hint)
+    return [offer]
+
+
+def with_seed(membership: Membership, seed: bytes) -> Membership:
+    """Return the membership in which an invite that was made here can be shown again; those that are over are gone."""
+    open_, before = membership.members().invites, membership.invite_seeds
+    return replace(membership, invite_seeds=(*(each for each in before if public_key(each) in open_), seed))
+
+
+def invite_made_before(
+    membership: Membership, now_s: float, *, people: int | None = None, days: float | None = None
+) -> Invite | None:
+    """Return the newest invite that was made here and still lets people in; None: there is none.
+
+    Args:
+        people, days: what it has to be made for, or for up to a day or half of the time less; None: anything.
+    """
+    if not membership.invite_seeds:
+        return None
+    members = membership.members()
+    for seed in reversed(membership.invite_seeds):
+        offer = members.invites.get(public_key(seed))
+        if offer is None or offer.expires_s <= now_s or members.free_seats(offer.invite) <= 0:
+            continue
+        ended_early_s = 0.0 if days is None else now_s + days * DAY_S - offer.expires_s
+        is_as_long = days is None or 0 <= ended_early_s < min(DAY_S, days * DAY_S / 2)
+        if is_as_long and people in (None, offer.people):
+            return Invite(membership.swarm, seed, members.entry_of(offer.invite))
+    return None
 
 
 def public_seats(membership: Membership, now_s: float) -> Seats:
@@ -211,7 +250,7 @@ def remove(membership: Membership, members: Members, person: Person) -> list[Con
         UsageError: only the founder and admins remove people, and only the founder removes leaders.
     """
     if person.is_founder:
-        raise UsageError("nobody can remove the founder", hint="the founder leaves with: potluck leave")
+        raise UsageError(sentence("nobody can remove the founder"), hint="potluck leave")
     if person.may_lead:
         require_founder(membership)
     require_leader(membership)

@@ -45,6 +45,7 @@ from potluck.membership.records import (
     is_signed,
     public_key,
     read_record,
+    ticket_expires_s,
     ticket_of,
 )
 from potluck.protocol.blocks import PeerId, PersonId
@@ -218,7 +219,7 @@ class Members:
     def request_to(self, person: bytes, now_s: float) -> Machine | None:
         """Return the computer that asks to be this person's."""
         record = self._requests.get(person)
-        if record is None or not isinstance(record.body, Request) or _expires_s(record.body) < now_s:
+        if record is None or not isinstance(record.body, Request) or ticket_expires_s(record.body) < now_s:
             return None
         return record.body.machine
 
@@ -411,7 +412,7 @@ class Members:
             return Place.WORTHLESS
         ticket = ticket_of(request)
         is_asked = ticket is not None and record.authors == (ticket.body.key,)  # type: ignore[union-attr]
-        is_asked = is_asked and (not now_s or now_s <= _expires_s(request) <= now_s + _TICKET_S)
+        is_asked = is_asked and (not now_s or now_s <= ticket_expires_s(request) <= now_s + _TICKET_S)
         return Place.NEW if is_asked and self._is_due(request, now_s) else Place.WORTHLESS
 
     def _place_of_report(self, record: Record, report: Report, now_s: float) -> Place:
@@ -676,8 +677,3 @@ def _is_newer(record: Record, before: Record) -> bool:
     assert isinstance(record.body, Machines)
     assert isinstance(before.body, Machines)
     return (-record.body.number, record.hash) < (-before.body.number, before.hash)
-
-
-def _expires_s(request: Request) -> int:
-    ticket = ticket_of(request)
-    return 0 if ticket is None else ticket.body.expires_s  # type: ignore[union-attr]

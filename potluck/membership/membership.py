@@ -56,6 +56,7 @@ class Membership:
         chains: those that this computer writes.
         person_seed: private key of the person; None on a further computer of that person, and in nodes.
         founder_seed: private key of the swarm; None unless this person may act as its founder.
+        invite_seeds: private keys of the invites that were made on this computer, to be shown again; none in nodes.
         machine_seed: private key of this computer, for passes where the person's key is elsewhere; never kept here.
         ticket: in nodes: a pass for a computer that has the person's key and is not listed yet; never kept here.
         met: where members were found lately, the newest first; kept in another file.
@@ -66,12 +67,13 @@ class Membership:
     reports: tuple[bytes, ...] = field(default=(), compare=False)
     heard: tuple[tuple[bytes, int], ...] = field(default=(), compare=False)
     machines: bytes = field(default=b"", compare=False)
-    application: bytes = field(default=b"", compare=False)
+    application: bytes = b""  # another one restarts a node, so that it applies with it
     invite: bytes = field(default=b"", compare=False)
     chains: tuple[bytes, ...] = field(default=(), compare=False)
     person_seed: bytes | None = field(default=None, repr=False)
     founder_seed: bytes | None = field(default=None, repr=False)
     machine_seed: bytes | None = field(default=None, repr=False)
+    invite_seeds: tuple[bytes, ...] = field(default=(), compare=False, repr=False)
     ticket: bytes = field(default=b"", compare=False, repr=False)
     met: tuple[str, ...] = field(default=(), compare=False)
 
@@ -243,11 +245,12 @@ class Membership:
 
         Only clients draft, so another drafting model restarts no node.
         """
-        return replace(self, swarm=replace(self.swarm, draft=None), person_seed=None, founder_seed=None)
+        swarm = replace(self.swarm, draft=None)
+        return replace(self, swarm=swarm, person_seed=None, founder_seed=None, invite_seeds=())
 
     def for_client(self) -> Membership:
         """Return what a client needs, whose key is made for one run and vouched for by the person."""
-        return replace(self, founder_seed=None)
+        return replace(self, founder_seed=None, invite_seeds=())
 
     def is_confirmed(self, machine: bytes) -> bool:
         """Return whether a leader has confirmed this person. True in an open swarm.
@@ -257,6 +260,11 @@ class Membership:
         """
         person = None if self.swarm.is_open else self.person(self.members(), machine)
         return self.swarm.is_open or (person is not None and not person.is_guest)
+
+    @property
+    def is_person_out(self) -> bool:
+        """Tell whether this person was removed, and not a computer of theirs alone."""
+        return not self.swarm.is_open and self.members().remover(self.person_public) is not None
 
     def remover(self, machine: bytes) -> str | None:
         """Return the name of who removed this person or their computer, or None if nobody did.
@@ -289,9 +297,10 @@ class _Kept(msgspec.Struct):
     founder: Seed
     reports: tuple[bytes, ...] = ()  # beside `records`, where versions that do not know them would stumble over them
     draft: tuple[str, ...] | None = None  # None: written by a version that knows no drafting models
+    invite_seeds: tuple[bytes, ...] = ()
 
 
-_SAME = ("records", "heard", "machines", "application", "invite", "chains", "reports")
+_SAME = ("records", "heard", "machines", "application", "invite", "chains", "reports", "invite_seeds")
 
 
 def encode_membership(membership: Membership) -> bytes:

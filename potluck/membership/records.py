@@ -389,15 +389,6 @@ def read_all(data: Sequence[bytes]) -> list[Record]:
     return found
 
 
-def is_name(text: str) -> bool:
-    """Return whether `text` can name a person or a machine: 1 to 40 letters, digits, spaces and .'-_."""
-    try:
-        msgspec.convert(text, Name)
-    except msgspec.ValidationError:
-        return False
-    return True
-
-
 def _sound(content: Content) -> Content:
     """Return the content if what the codec does not check holds as well. Raises RecordError."""
     holds = True
@@ -423,6 +414,12 @@ def ticket_of(request: Request) -> Record | None:
     except RecordError:
         return None
     return record if isinstance(record.body, Ticket) and record.body.person == request.person else None
+
+
+def ticket_expires_s(request: Request) -> int:
+    """Return until when a computer may be let in with the ticket of its request; 0: it has none."""
+    ticket = ticket_of(request)
+    return ticket.body.expires_s if ticket is not None and isinstance(ticket.body, Ticket) else 0
 
 
 def _millionths(error: float) -> int:

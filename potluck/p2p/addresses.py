@@ -41,7 +41,9 @@ def encoded(addr: str) -> bytes:
         try:
             key = base58_decode(peer)
         except ValueError as error:
-            raise NetworkError(f"{addr!r} names a peer in an unknown way", hint=f"use base58: {_EXAMPLE}") from error
+            raise NetworkError(
+                sentence("{addr} names a peer in an unknown way", addr=repr(addr)), hint=f"use base58: {_EXAMPLE}"
+            ) from error
         parts += [_P2P, bytes([len(key)]), key]
         if slash:
             parts.append(Multiaddr(f"/{rest}").to_bytes())

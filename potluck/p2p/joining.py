@@ -6,12 +6,13 @@ Knows nothing of p2pd.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from typing import Any, TypeVar
 
 from potluck.errors import NetworkError
-from potluck.protocol.codes import Code, Denial, RemoteError
+from potluck.protocol.codes import INVITE_OVER, Code, Denial, RemoteError
 from potluck.sentences import Sentence, sentence
 from potluck.tasks import cancel_and_wait
 
@@ -59,7 +60,8 @@ async def patiently(
     """Return what `attempt` returns, trying again after each `TryAgainError`.
 
     Raises:
-        TryAgainError: the last one, if no further attempt fits into `patience_s`. Other errors end it at once.
+        TryAgainError: the last one, if no further attempt fits into `patience_s`, or if only another invite helps, for
+            which somebody with endless patience waits. Other errors end it at once.
     """
     deadline_s = clock() + patience_s
     has_waited = False
@@ -67,7 +69,8 @@ async def patiently(
         try:
             result = await attempt()
         except TryAgainError as error:
-            if clock() + delay_s > deadline_s:
+            is_over = error.denial in INVITE_OVER and deadline_s < math.inf
+            if is_over or clock() + delay_s > deadline_s:
                 raise
             has_waited = True
             on_waiting(error)
@@ -106,6 +109,8 @@ def verdict(failures: Iterable[Exception]) -> NetworkError:
     for failure in failures:
         if isinstance(failure, RemoteError) and failure.code is Code.NOT_A_MEMBER:
             what = sentence("the swarm does not admit this computer: {why}", why=failure.sentence)
+            if failure.denial in INVITE_OVER:
+                return TryAgainError(what, hint=_REFUSED_HINT, denial=failure.denial)
             return NetworkError(what, hint=_REFUSED_HINT)
     for failure in failures:
         if isinstance(failure, RemoteError) and failure.code is Code.BUSY:

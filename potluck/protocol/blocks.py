@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NewType, Protocol
+from typing import Annotated, NewType, Protocol
+
+from msgspec import Meta
+
+from potluck.formatting import layers
 
 PeerId = NewType("PeerId", str)
 """A libp2p peer id in base58 text, authenticated by the transport."""
@@ -64,6 +68,11 @@ class Span:
     def __str__(self) -> str:
         return f"{self.start}:{self.end}"
 
+    @property
+    def layers(self) -> str:
+        """These blocks as people count them: `1-12`."""
+        return layers(self.start, self.end)
+
     @classmethod
     def parse(cls, text: str) -> Span:
         """Read `start:end`; raises ValueError with a readable message."""
@@ -82,3 +91,11 @@ def runs_of(blocks: Iterable[int]) -> tuple[Span, ...]:
         else:
             runs.append(Span(block, block + 1))
     return tuple(runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Booking:
+    """A signed receipt, and the person on the other side: who was served, or whose server it was."""
+
+    receipt: bytes
+    person: Annotated[PersonId, Meta(min_length=1, max_length=64)]

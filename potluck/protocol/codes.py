@@ -44,6 +44,7 @@ class Denial(StrEnum):
     NOT_KNOWN = "not_known"
 
 
+INVITE_OVER = (Denial.INVITE_EXPIRED, Denial.INVITE_USED_UP, Denial.INVITE_ENDED)
 _DENIALS = {
     Denial.REMOVED: sentence("removed from the swarm"),
     Denial.NOBODY_ONLINE: sentence("no member is online who could let you in"),

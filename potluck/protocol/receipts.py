@@ -15,12 +15,10 @@ import os
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Final
-
-from msgspec import Meta
+from typing import Final
 
 from potluck.errors import PotluckError
-from potluck.protocol.blocks import PersonId, Span
+from potluck.protocol.blocks import Span
 from potluck.protocol.signatures import is_by
 from potluck.protocol.swarm import Swarm
 
@@ -76,14 +74,6 @@ class Receipt:
     seq: int
     span: Span
     work: Work
-
-
-@dataclass(frozen=True, slots=True)
-class Booking:
-    """A signed receipt, and the person on the other side: who was served, or whose server it was."""
-
-    receipt: bytes
-    person: Annotated[PersonId, Meta(min_length=1, max_length=64)]
 
 
 def swarm_id(swarm: Swarm) -> bytes:

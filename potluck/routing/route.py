@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from potluck.errors import SwarmError
+from potluck.formatting import layer_ranges
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import UNKNOWN, LiveServer, ServerRecord
 
@@ -102,12 +103,11 @@ class NoRouteError(SwarmError):
     """Some blocks have no usable server: `missing` names them, `excluded` gives the reason for each known server."""
 
     def __init__(self, missing: tuple[Span, ...], excluded: Mapping[PeerId, str]) -> None:
-        blocks = ", ".join(str(span) for span in missing)
-        message = f"nobody serves the blocks {blocks}"
+        message = f"nobody serves {layer_ranges(block for span in missing for block in span)}"
         if excluded:
             named = [f"...{peer[-8:]} {why}" for peer, why in list(excluded.items())[:_MAX_NAMED]]
             more = len(excluded) - len(named)
             message += f" (not used: {', '.join(named)}{f' and {more} more' if more else ''})"
-        super().__init__(message, hint=f"wait, or serve them: `potluck serve --blocks {missing[0]}`")
+        super().__init__(message, hint=f"wait, or serve them: `potluck serve --layers {missing[0].layers}`")
         self.missing = missing
         self.excluded = dict(excluded)

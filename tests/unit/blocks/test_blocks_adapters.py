@@ -256,10 +256,10 @@ def test_another_model_s_adapter_is_refused_when_the_blocks_are_loaded(
 ) -> None:
     base = family_folder("llama")
     file = opened(save_adapter(family_folder("phi3"), tmp_path / "phi3", target_modules=["qkv_proj"]))
-    with pytest.raises(CheckpointError, match=r"changes self_attn.qkv_proj of block \d, which is no linear layer"):
+    with pytest.raises(CheckpointError, match=r"changes self_attn.qkv_proj of layer \d, which is no linear layer"):
         load(base, file)
     renamed(folder, lambda tensors: {k: v.repeat(1, 2) if "lora_A" in k else v for k, v in tensors.items()})
-    with pytest.raises(CheckpointError, match=r"q_proj of block \d, which is \[64, 64\] here, not \[64, 128\]"):
+    with pytest.raises(CheckpointError, match=r"q_proj of layer \d, which is \[64, 64\] here, not \[64, 128\]"):
         load(base, opened(folder))
 
 

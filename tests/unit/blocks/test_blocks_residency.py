@@ -28,7 +28,7 @@ def test_what_fits_stays_and_needs_no_slots() -> None:
     assert residents(placement) == [0, 1, 2, 3]
     assert placement.device_bytes == 40 * MB
     assert not placement.streamed
-    assert str(placement) == "all 4 blocks stay on the device, 40 MB"
+    assert str(placement) == "all 4 layers stay on the device, 40 MB"
 
 
 def test_one_byte_too_little_streams_what_the_slots_displace() -> None:
@@ -41,13 +41,13 @@ def test_one_byte_too_little_streams_what_the_slots_displace() -> None:
 def test_full_offload_where_only_the_slots_fit() -> None:
     placement = place([BlockSize(10 * MB)] * 8, room(10 * NUM_SLOTS))
     assert residents(placement) == []
-    assert str(placement).startswith("full offload: 8 of 8 blocks are streamed, 0 of them from RAM, 80 MB a pass")
+    assert str(placement).startswith("full offload: 8 of 8 layers are streamed, 0 of them from RAM, 80 MB a pass")
 
 
 def test_less_than_the_slots_is_refused_with_the_numbers() -> None:
     with pytest.raises(UsageError) as refused:
         place([BlockSize(10 * MB)] * 8, room(10 * NUM_SLOTS - 1))
-    assert "room for 2 blocks, 20 MB" in refused.value.message
+    assert "room for 2 layers, 20 MB" in refused.value.message
     assert "19 MB" in refused.value.message
 
 
@@ -73,7 +73,7 @@ def test_ram_goes_to_streamed_blocks_first() -> None:
     streamed = [index for index in range(6) if index not in residents(placement)]
     assert from_ram(placement) == streamed[:3]
     assert str(placement).startswith(
-        "partial offload: 4 of 6 blocks are streamed, 3 of them from RAM, 40 MB a pass; 40 MB"
+        "partial offload: 4 of 6 layers are streamed, 3 of them from RAM, 40 MB a pass; 40 MB"
     )
     plenty = place(sizes, room(20 + 20, ram=60))
     assert from_ram(plenty) == list(range(6))
@@ -93,7 +93,7 @@ def test_experts_go_to_ram_before_a_block_streams_and_the_most_used_share_what_i
     assert [home.hot_bytes // MB for home in placement.homes] == [0, 0, *[2] * 6]
     assert (placement.device_bytes, placement.ram_bytes) == (32 * MB, 50 * MB)  # with a copy of one rest
     assert str(placement) == (
-        "all 8 blocks stay on the device, 32 MB; 6 compute their experts in RAM, 48 MB, and the device has copies of "
+        "all 8 layers stay on the device, 32 MB; 6 compute their experts in RAM, 48 MB, and the device has copies of "
         "the most used, 12 MB"
     )
 

@@ -130,7 +130,7 @@ def test_a_failed_call_leaves_no_input_behind_and_no_span_goes_beyond_the_model(
     with pytest.raises(RuntimeError):
         blocks.forward(torch.zeros(1, 2, 63))
     assert blocks.forward(hidden_of(2)).shape == (2, 2, 64)
-    with pytest.raises(UsageError, match="0:6"):
+    with pytest.raises(UsageError, match="layers 1-6"):
         blocks_of(family_folder("llama"), Span(4, 7))
 
 

@@ -99,7 +99,7 @@ def test_a_tensor_missing_from_its_shard_or_from_the_index_is_named(folder: Path
 
 def test_a_block_missing_altogether_is_told(folder: Path) -> None:
     edit_config(folder, num_hidden_layers=9)
-    with pytest.raises(CheckpointError, match="lacks tensors of the blocks 5:9"):
+    with pytest.raises(CheckpointError, match="lacks tensors of layers 6-9"):
         load_span(open_checkpoint(str(folder)), Span(5, 9))
 
 

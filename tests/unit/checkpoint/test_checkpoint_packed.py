@@ -162,5 +162,5 @@ def test_layouts_that_are_not_known_are_refused_by_name(said: dict[str, Any]) ->
 
 
 def test_a_packed_head_is_refused() -> None:
-    with pytest.raises(CheckpointError, match=r"lm_head.qweight is stored quantised, which is supported for blocks"):
+    with pytest.raises(CheckpointError, match=r"lm_head.qweight is stored quantised, which is supported for layers"):
         refuse_packed_ends({"lm_head.qweight": torch.zeros((8, 8), dtype=torch.int32)})

@@ -87,7 +87,7 @@ def test_files_in_use_are_never_removed_and_the_limit_is_named(tmp_path: Path) -
     limited = store(tmp_path, limit_bytes=2 * size)
     limited.keep("a" * 16, tensors())
     limited.keep("b" * 16, tensors())
-    with pytest.raises(CheckpointError, match="converted blocks would take more") as refused:
+    with pytest.raises(CheckpointError, match="converted layers would take more") as refused:
         limited.keep("c" * 16, tensors())
     assert refused.value.hint is not None
     assert [path.name[0] for path in files(tmp_path)] == ["a", "b"]

@@ -93,7 +93,7 @@ def test_a_quantised_head_is_refused(tmp_path: Path) -> None:
 
     folder = rewrite(save_random("llama", tmp_path), FP8, change)
     with pytest.raises(
-        CheckpointError, match=r"lm_head.weight is stored quantised, which is supported for blocks alone"
+        CheckpointError, match=r"lm_head.weight is stored quantised, which is supported for layers alone"
     ):
         load_ends(open_checkpoint(str(folder)), nn.Identity())
 

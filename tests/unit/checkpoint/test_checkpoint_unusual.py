@@ -51,8 +51,8 @@ def test_a_span_cannot_start_at_a_block_that_uses_anothers_choice() -> None:
     config = AutoConfig.for_model("glm_moe_dsa", num_hidden_layers=6, indexer_types=kinds)
     for start in (0, 1, 4):
         refuse_start(config, start)
-    for start, hint in ((2, "start at block 1 or 4"), (3, "start at block 1 or 4"), (5, "start at block 4")):
-        with pytest.raises(CheckpointError, match=f"block {start}") as raised:
+    for start, hint in ((2, "start at layer 2 or 5"), (3, "start at layer 2 or 5"), (5, "start at layer 5")):
+        with pytest.raises(CheckpointError, match=f"layer {start + 1}") as raised:
             refuse_start(config, start)
         assert raised.value.hint == hint
 

@@ -102,7 +102,7 @@ def test_text_that_no_server_takes_is_refused_with_the_limit() -> None:
     with world("0:2", max_length=64) as there:
         there.add_server(there.servers[0].blocks.span)
         there.add_server(type(there.servers[0].blocks.span)(2, 4), max_length=32)
-        with pytest.raises(UsageError, match=r"40 tokens are too many: the servers of blocks 0:4 take 32 at most"):
+        with pytest.raises(UsageError, match=r"40 tokens are too many: the servers of layers 1-4 take 32 at most"):
             there.model.generate(prompt(tokens=20), max_new_tokens=20, pad_token_id=0)
 
 

@@ -84,7 +84,7 @@ def test_a_server_that_computes_wrongly_is_left_and_named() -> None:
             ids = audited(there, torch.cat([ids, prompt(tokens=30)], 1), session=session)
             assert len(said) == 1
             assert there.model.audits().wrong_people == [liar.peer_id]
-            assert f"...{liar.peer_id[-8:]} returned wrong results for blocks 2:4" in said[0]
+            assert f"...{liar.peer_id[-8:]} returned wrong results for layers 3-4" in said[0]
             there.model.generate(ids, session=session, **SHORT)
             assert serving(there, 3) is not liar
             (route,) = session.route()

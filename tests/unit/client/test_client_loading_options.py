@@ -1,11 +1,15 @@
 """The options of `from_pretrained` that people know from transformers work as there, or are refused with a reason."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from potluck.client import AutoDistributedModelForCausalLM
 from potluck.client.model import _dtype, _refuse_options
-from potluck.errors import UsageError
+from potluck.errors import CheckpointError, UsageError
+from potluck.membership.membership import Membership
+from potluck.protocol.swarm import new_swarm
 
 
 @pytest.mark.parametrize(
@@ -55,3 +59,11 @@ def test_options_that_ask_for_nothing_special_are_taken() -> None:
 def test_an_unknown_option_is_a_mistake() -> None:
     with pytest.raises(TypeError, match="no_such_option"):
         AutoDistributedModelForCausalLM.from_pretrained(swarm="no such swarm", no_such_option=1)
+
+
+def test_a_folder_needs_no_dot_before_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "owner" / "model").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    friends = Membership(new_swarm("friends", "owner/model", 6))
+    with pytest.raises(CheckpointError, match=rf"{tmp_path}/owner/model"):
+        AutoDistributedModelForCausalLM.from_pretrained("owner/model", swarm=friends)

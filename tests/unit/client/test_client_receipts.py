@@ -11,10 +11,10 @@ from potluck.client import receipts as module
 from potluck.client.receipts import RECEIPT_TOKENS, Signer, Tab
 from potluck.errors import PotluckError
 from potluck.membership.identity import Identity
-from potluck.protocol.blocks import PeerId, PersonId, Span
+from potluck.protocol.blocks import Booking, PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Settlement, Timing
-from potluck.protocol.receipts import Booking, Receipt, new_tab, read_receipt, swarm_id
+from potluck.protocol.receipts import Receipt, new_tab, read_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
 from potluck.wire.message import decode_request
 from potluck.wire.protocols import SETTLE

@@ -140,7 +140,7 @@ def test_two_servers_that_call_the_request_wrong_are_believed_and_so_is_the_only
 
 
 def test_blocks_that_nobody_serves_are_named_within_the_time_limit() -> None:
-    with world("0:1", "2:3", config=HASTY) as there, pytest.raises(SwarmError, match=r"1:2.*3:4"):
+    with world("0:1", "2:3", config=HASTY) as there, pytest.raises(SwarmError, match="layers 2, 4"):
         there.model.generate(prompt(), **GREEDY)
 
 
@@ -148,7 +148,7 @@ def test_a_session_may_be_less_patient_than_its_model() -> None:
     with (
         world("0:2") as there,
         there.model.session(max_length=40, max_wait_s=0.1) as session,
-        pytest.raises(SwarmError, match="2:4"),
+        pytest.raises(SwarmError, match="layers 3-4"),
     ):
         there.model.generate(prompt(), session=session, **GREEDY)
 

@@ -73,7 +73,7 @@ def test_a_server_lost_amid_a_pipeline_is_replaced_and_counts_as_one_failure(loc
 def test_a_row_longer_than_some_servers_take_goes_to_one_that_takes_it(local: PreTrainedModel) -> None:
     with world("0:2", "2:4", "2:4", max_batch_tokens=8) as there:
         with pytest.raises(
-            UsageError, match=r"9 tokens in one row .* blocks 0:4 take 8 at most, as .* does for blocks"
+            UsageError, match=r"9 tokens in one row .* layers 1-4 take 8 at most, as .* does for layers"
         ):
             loss_and_gradient(there.model, prompt(batch=2, tokens=9))
         large = [there.add_server(Span.parse(span), max_batch_tokens=10) for span in ("0:2", "2:4")]
@@ -118,7 +118,7 @@ def test_a_backward_that_a_server_refuses_is_not_asked_of_it_again() -> None:
 
     with world("0:4") as there:
         there.servers[0].on_call = too_long
-        with pytest.raises(SwarmError, match="every server of blocks 0:4 refuses this: too long"):
+        with pytest.raises(SwarmError, match="every server of layers 1-4 refuses this: too long"):
             loss_and_gradient(there.model, prompt())
         assert len(there.servers[0].backwards) == 1
 
@@ -126,7 +126,7 @@ def test_a_backward_that_a_server_refuses_is_not_asked_of_it_again() -> None:
 def test_a_backward_that_nobody_can_do_ends_with_an_error() -> None:
     with world("0:2", "2:4", config=HASTY) as there:
         there.servers[1].on_call = Once(kill, when=lambda server, request: isinstance(request, BackwardRequest))
-        with pytest.raises(SwarmError, match="2:4"):
+        with pytest.raises(SwarmError, match="layers 3-4"):
             loss_and_gradient(there.model, prompt())
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from helpers.members import NOW_S, decided, founded, invited, joined
+from helpers.members import NOW_S, decided, enrolled, founded, invited, joined
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
@@ -23,8 +23,9 @@ from potluck.membership.invite import (
     read_link,
     renewed,
 )
-from potluck.membership.leadership import public_seats
-from potluck.membership.records import read_all
+from potluck.membership.leadership import invite_made_before, public_seats, with_seed
+from potluck.membership.membership import decode_membership, encode_membership
+from potluck.membership.records import EndInvite, public_key, read_all
 from potluck.protocol.swarm import new_swarm
 
 PEER = "/ip4/192.0.2.7/tcp/31330/p2p/12D3KooWPjceQrSwdWXPyLLeABRXmuqt69Rg3sBYbU1Nft9HyQ6X"
@@ -51,11 +52,6 @@ def fields(**changes: object) -> list[object]:
 @pytest.mark.parametrize("invite", [PRIVATE, OPEN], ids=["private", "open"])
 def test_an_invite_holds_the_whole_swarm(invite: Invite) -> None:
     assert decode_invite(encode_invite(invite)) == invite
-
-
-def test_an_invite_survives_line_breaks_and_spaces() -> None:
-    copied = "  " + "\n ".join(TEXT[start : start + 30] for start in range(0, len(TEXT), 30)) + "\n"
-    assert decode_invite(copied) == PRIVATE
 
 
 def test_every_truncated_or_mistyped_invite_is_refused_with_a_hint() -> None:
@@ -127,11 +123,35 @@ def test_an_invite_for_one_machine_and_a_public_one_are_told_apart() -> None:
 
 def test_somebody_whose_invite_ended_applies_with_another_one_and_stays_the_same_person() -> None:
     bob, (_, other) = joined(MADE, "Bob", BOB), invited(FOUNDER)
-    again = renewed(bob, other, Identity.generate(), "laptop")
+    again = renewed(bob, other, Identity.generate(), "laptop", NOW_S)
     assert again.person_public == bob.person_public
     assert (again.invite, bob.invite) == (other.proof, MADE.proof)
-    assert renewed(FOUNDER, other, Identity.generate(), "laptop") == FOUNDER
+    assert again != bob, "so that its node starts anew and applies"
+    with pytest.raises(UsageError, match="expired"):
+        renewed(bob, other, BOB, "laptop", NOW_S + 15 * 86_400)
+    assert renewed(FOUNDER, other, Identity.generate(), "laptop", NOW_S) == FOUNDER
     assert FOUNDER.with_records(read_all([again.application]), NOW_S).members().guests == {}, "it needs that invite"
+
+
+def test_the_newest_open_invite_that_was_made_here_is_shown_again_unless_it_is_over_or_made_for_other_numbers() -> None:
+    leader = with_seed(FOUNDER, MADE.seed or b"")
+    assert invite_made_before(leader, NOW_S) == MADE
+    assert decode_membership(encode_membership(leader)).invite_seeds == leader.invite_seeds
+    assert (leader.for_node().invite_seeds, leader.for_client().invite_seeds) == ((), ())
+    second, other = invited(leader, people=1, days=2)
+    second = with_seed(second, other.seed or b"")
+    assert invite_made_before(second, NOW_S) == replace(other, swarm=second.swarm)
+    for numbers, found in (
+        ({"people": 10}, MADE.seed), ({"people": 1}, other.seed), ({"days": 14}, MADE.seed), ({"people": 3}, None),
+        ({"people": 10, "days": 2}, None), ({"people": 1, "days": 1.5}, None), ({"days": 0.1}, None),
+    ):  # fmt: skip
+        again = invite_made_before(second, NOW_S + 3600, **numbers)
+        assert (again and again.seed) == found
+    full, _ = enrolled(second, other, "Bob", BOB)
+    ended = decided(full, EndInvite(public_key(MADE.seed or b"")))
+    expired = 15 * 86_400
+    assert [invite_made_before(each, NOW_S + late) for each, late in ((ended, 0), (full, expired))] == [None, None]
+    assert with_seed(ended, b"3" * 32).invite_seeds == (other.seed, b"3" * 32), "those that are over are forgotten"
 
 
 def test_a_link_names_the_swarm_and_its_public_key_only() -> None:
@@ -154,7 +174,7 @@ def test_a_computer_that_waits_asks_anew_with_another_invite_for_one_machine() -
     machine = Identity.generate()
     waiting = accept(machine_invite(FOUNDER, NOW_S), "", machine, "Laptop", NOW_S)
     other = machine_invite(FOUNDER, NOW_S + 900)
-    again = renewed(waiting, other, machine, "Laptop")
+    again = renewed(waiting, other, machine, "Laptop", NOW_S + 900)
     founder = FOUNDER.with_records(read_all([again.application]), NOW_S + 900)
     asking = founder.members().request_to(FOUNDER.person_public, NOW_S + 900)
     assert asking is not None

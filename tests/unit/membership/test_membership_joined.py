@@ -13,7 +13,7 @@ from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import JoinedSwarms, chosen_swarm
 from potluck.membership.leadership import seats
 from potluck.membership.membership import Membership
-from potluck.membership.records import Confirm, Seats, read_all
+from potluck.membership.records import Confirm, Remove, Seats, read_all
 from potluck.protocol.swarm import new_swarm
 
 _SPAWN = multiprocessing.get_context("spawn")
@@ -58,6 +58,27 @@ def test_what_a_leader_decides_is_in_the_file_before_anybody_hears_of_it(tmp_pat
         ana.lead("work", lambda membership: [])
     bob.learn("home", [record.data for record in ana.load()["home"].members()])
     assert bob.load()["home"].is_confirmed(bob.machine().public_key)
+
+
+def test_a_removed_person_applies_anew_and_a_removed_computer_keeps_its_persons_key(tmp_path: Path) -> None:
+    ana, bob = at(tmp_path), at(tmp_path, "bob")
+    ana.create(new_swarm("home", "model", 4), name="Ana")
+    before = bob.join(inviting(ana), name="Bob")
+    ana.learn("home", [before.application, before.machines])
+    ana.tend("home")
+    person = before.person_public
+
+    def remove(*what: bytes) -> None:
+        ana.lead("home", lambda membership: [Remove(*what)])
+        bob.learn("home", [record.data for record in ana.load()["home"].members()])
+
+    remove(person, bob.machine().public_key)
+    with pytest.raises(UsageError, match="was removed from home, but holds your key") as refused:
+        bob.join(inviting(ana))
+    assert "members backup" in str(refused.value.hint)
+    assert bob.load()["home"].person_public == person
+    remove(person)
+    assert bob.join(inviting(ana), name="Bob").person_public != person
 
 
 def test_two_processes_write_one_chain_without_a_fork(tmp_path: Path) -> None:

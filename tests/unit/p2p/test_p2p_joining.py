@@ -95,7 +95,8 @@ async def test_one_peer_that_answers_is_enough_beside_a_frozen_and_a_dead_one_an
     assert caught.value.__cause__.exceptions == (DEAD, DEAD)
 
 
-REFUSED = RemoteError(Code.NOT_A_MEMBER, Denial.INVITE_EXPIRED)
+REFUSED = RemoteError(Code.NOT_A_MEMBER, Denial.REMOVED)
+OVER = RemoteError(Code.NOT_A_MEMBER, Denial.INVITE_EXPIRED)
 ALONE = RemoteError(Code.BUSY, Denial.NOBODY_ONLINE)
 DEAD = NetworkError("connection refused")
 
@@ -103,7 +104,8 @@ DEAD = NetworkError("connection refused")
 @pytest.mark.parametrize(
     ("failures", "text", "is_hopeful"),
     [
-        ([DEAD, ALONE, REFUSED], "does not admit this computer: the invite has expired", False),
+        ([DEAD, ALONE, REFUSED], "does not admit this computer: removed from the swarm", False),
+        ([DEAD, ALONE, OVER], "does not admit this computer: the invite has expired", True),
         ([DEAD, SILENT, ALONE], "no member is online", True),
         ([DEAD, SILENT], "silent", True),
         ([DEAD, DEAD, DEAD], "3 tried", True),

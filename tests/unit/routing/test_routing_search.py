@@ -81,8 +81,8 @@ def test_a_missing_route_names_the_blocks_and_the_reasons() -> None:
     error = caught.value
     assert error.missing == (Span(3, 8),)
     assert set(error.excluded) == {"b", "c", "d"}
-    assert "3:8" in error.message
-    assert "--blocks 3:8" in str(error.hint)
+    assert "layers 4-8" in error.message
+    assert "--layers 4-8" in str(error.hint)
 
 
 def test_a_server_must_take_sessions_of_the_wanted_length() -> None:
