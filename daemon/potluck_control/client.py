@@ -14,13 +14,13 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from msgspec import Raw
 
-from potluck.errors import PotluckError, UsageError
+from potluck.errors import AmbiguousError, PotluckError, UsageError
+from potluck.own_version import own_version
 from potluck.protocol.codec import CodecError, decode, encode
 from potluck.sentences import Sentence, sentence
 from potluck_control import lines, older_daemon, schema
@@ -81,7 +81,7 @@ class ControlClient:
         Raises:
             ControlError: the daemon speaks another version.
         """
-        ours = version("potluck")
+        ours = own_version()
         hello = self.call(schema.HELLO, schema.HelloParams(client=client, version=ours))
         agreement = agree(hello, ours)
         if not agreement.is_usable:
@@ -188,7 +188,7 @@ def _read(connection: io.BufferedRWPair) -> lines.Told | None:
 
 
 def _result(told: lines.Told) -> Raw:
-    """Return the result in an answer. Raises ControlError for an error."""
+    """Return the result in an answer. Raises ControlError for an error, and AmbiguousError."""
     failure = told.error
     if failure is None:
         return told.result
@@ -196,7 +196,8 @@ def _result(told: lines.Told) -> Raw:
         text = sentence("the daemon does not know this yet ({what})", what=failure.message)
         hint = sentence("an older version of it still runs: potluck drain, then potluck start")
         raise ControlError(text, hint=hint)
-    raise ControlError(failure.message, hint=failure.hint)
+    kind = AmbiguousError if failure.code == lines.AMBIGUOUS else ControlError
+    raise kind(failure.message, hint=failure.hint)
 
 
 def _understood(kind: type[R], data: Raw) -> R:

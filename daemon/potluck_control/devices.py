@@ -19,7 +19,7 @@ def check_devices(devices: Sequence[str]) -> tuple[str, ...]:
     kinds = {device.partition(":")[0] for device in devices}
     if len(devices) > 1 and kinds not in ({"cpu"}, {"cuda"}):
         raise UsageError(
-            f"blocks cannot be spread over {' and '.join(devices)}",
+            f"layers cannot be spread over {' and '.join(devices)}",
             hint="name several CUDA devices, such as cuda:0,cuda:1",
         )
     for device in devices:

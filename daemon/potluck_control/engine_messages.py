@@ -20,7 +20,7 @@ from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.methods.members import SeenServer
 from potluck_control.network_report import NetworkCaps, NetworkReport
-from potluck_control.schema import SwarmOutlook
+from potluck_control.schema import OneMore
 
 PIPE_VERSION = 6
 REPORT_INTERVAL_S = 1.0
@@ -270,14 +270,15 @@ class EngineReport(Said, frozen=True):
     """State of the engine, sent every `REPORT_INTERVAL_S`."""
 
     sessions: int = 0
-    total_tokens: int = 0  # tokens through the span since the process started
+    total_tokens: int = 0  # of the work for others since the process started
     memory_used_bytes: int = 0  # on the device that computes
     memory_limit_bytes: int = 0  # 0: not limited
     memory_total_bytes: int = 0
     gpu_percent: float | None = None  # None: the engine computes elsewhere, or the driver does not say
     coverage: tuple[int, ...] = ()  # live replicas of each block; empty: not known yet
     coverage_age_s: float = 0.0
-    outlook: SwarmOutlook | None = None  # as old as the coverage
+    one_more: OneMore | None = None  # as old as the coverage, like the next
+    expected_tps: float = 0.0  # tokens a second of one answer; 0: some blocks have no server
     metrics: EngineMetrics = EngineMetrics()
     fetched_bytes: int = 0  # of the files that are being downloaded
     fetch_total_bytes: int = 0  # 0: nothing is downloaded

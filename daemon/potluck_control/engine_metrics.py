@@ -42,7 +42,3 @@ class EngineMetrics(Struct, frozen=True):
     streamed_bytes: int = 0  # now; in a pass
     fetch_seconds: float = 0.0  # now; what fetching them takes at least, which larger steps share
     pages: PageCounts = PageCounts()  # now
-
-    @property
-    def done_tokens(self) -> int:
-        return self.decode_tokens + self.prefill_tokens + self.forward_tokens + self.backward_tokens

@@ -58,7 +58,8 @@ class GatewayReport(Struct, frozen=True):
     """A line from the gateway: the step it is at, its `url` once it is ready, that somebody asked, or why it ends.
 
     `audits`: what this process found so far, None if there is nothing new. `found`: a server that computed wrongly.
-    An answer has the hash of the key it was for, and the tokens of prompt and answer.
+    An answer has the hash of the key it was for, the tokens of prompt and answer, and how long the prefix of a swarm's
+    model took for how many of the answer's tokens after the first.
     """
 
     step: Sentence = NOTHING
@@ -67,6 +68,9 @@ class GatewayReport(Struct, frozen=True):
     asked: bool = False
     key_hash: str = ""
     tokens: int = 0
+    swarm: str = ""
+    timed_tokens: int = 0
+    answer_s: float = 0.0
     problem: Sentence = NOTHING
     audits: AuditStatus | None = None
     found: Sentence = NOTHING

@@ -26,6 +26,7 @@ BAD_REQUEST = "bad_request"  # no request: not JSON, or without a method; too lo
 UNKNOWN_METHOD = "unknown_method"
 BAD_PARAMS = "bad_params"
 REFUSED = "refused"  # the daemon can't do it now; message and hint are for people
+AMBIGUOUS = "ambiguous"  # a name stands for several things, whose ids the hint lists
 INTERNAL = "internal"  # a fault of the daemon
 BUSY = "busy"  # too many connections or subscribers
 NOT_YOURS = "not_yours"  # the daemon belongs to another user

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from potluck.locks import open_locked
-from potluck.protocol.blocks import PersonId
-from potluck.protocol.receipts import Booking
+from potluck.protocol.blocks import Booking, PersonId
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from potluck.protocol.receipts import Booking
+from potluck.protocol.blocks import Booking
 from potluck_control.client import ControlClient
 from potluck_control.methods import earnings
 from potluck_control.places import find_socket

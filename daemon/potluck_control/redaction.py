@@ -6,7 +6,7 @@ import ipaddress
 import logging
 import re
 
-_INVITE = re.compile(r"potluck\d+:[A-Za-z0-9_\-+/=]*")
+_INVITE = re.compile(r"(?i:potluck)\d+:[A-Za-z0-9_\-+/=]*")
 _PEER = re.compile(r"\b(?:12D3Koo[1-9A-HJ-NP-Za-km-z]{30,}|Qm[1-9A-HJ-NP-Za-km-z]{38,})\b")
 _KEY = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{40,}={0,2}(?![A-Za-z0-9+/_=-])")
 _DNS = re.compile(r"(/dns(?:4|6|addr)?/)[^/\s'\",]+")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from potluck.errors import PotluckError
+from potluck.sentences import sentence
 
 DEMO_MODEL = "demo-model"
 DEMO_DRAFT = "demo-draft"
@@ -25,4 +26,4 @@ def resource(name: str) -> Path:
     for folder in (here / "resources", here.parents[1] / "resources"):
         if (folder / name).exists():
             return folder / name
-    raise PotluckError(f"this installation lacks {name}", hint="install Potluck again")
+    raise PotluckError(sentence("this installation lacks {name}", name=name), hint=sentence("install Potluck again"))

@@ -40,17 +40,22 @@ class EngineStatus(Struct, frozen=True):
     slow_why: Sentence = NOTHING  # why they run without the fast kernels that are expected; nothing: they don't
 
 
-class SwarmOutlook(Struct, frozen=True):
-    """The capacity of the swarm, and what one more typical server would add."""
+class SpeedForYou(Struct, frozen=True):
+    """How fast an answer comes to the people of this computer."""
 
-    tokens_per_s: float  # through all blocks; 0: a block is not served
-    bottlenecks: tuple[tuple[int, int], ...]  # blocks [start, end) that limit the capacity
-    one_more_tokens_per_s: float
-    one_more_span: tuple[int, int]  # the blocks that the server would take
+    tokens_per_s: float
+    is_measured: bool  # by their last answers; False: expected, from what the servers of the best route measured
+
+
+class OneMore(Struct, frozen=True):
+    """What one more server like the median one would bring."""
+
+    span: tuple[int, int]  # the blocks [start, end) that it would take
+    gain: float  # how much more all people together would get at once: 0.5 is half as much again; 0: it is a spare
 
 
 class SwarmStatus(Struct, frozen=True):
-    """The swarm that this machine serves, as the engine last reported it."""
+    """The swarm that this machine serves, as its engine last reported it."""
 
     name: str
     model: str
@@ -58,8 +63,10 @@ class SwarmStatus(Struct, frozen=True):
     span: tuple[int, int] | None = None  # blocks [start, end) served here now
     coverage: tuple[int, ...] = ()  # live replicas of each block, this machine included; empty: not known yet
     coverage_at: float | None = None  # when the coverage was read
+    is_live: bool = False  # the engine that runs now read it
     peer_id: str | None = None
-    outlook: SwarmOutlook | None = None  # None: not known
+    one_more: OneMore | None = None  # None: not known
+    speed_for_you: SpeedForYou | None = None  # None: not known, or some blocks have no server
     prefix: str = ""  # names the swarm and its model: another swarm, or model, has another one
     draft: str = ""  # the small model that drafts for it; empty: none
 
@@ -130,9 +137,9 @@ class Status(Struct, frozen=True):
     engine: EngineStatus = EngineStatus()
     swarm: SwarmStatus | None = None
     load: LoadStatus = LoadStatus()
-    tokens_per_s: float = 0.0
+    tokens_per_s: float = 0.0  # of the work for others, in the last seconds
     sessions: int = 0
-    tokens_today: int = 0
+    tokens_today: int = 0  # that others signed for, as in `earnings`
     ends: Sentence = NOTHING  # when this state ends; nothing: it is the normal state
     app: str = ""  # the program that it gives way to, for `programs.place`; empty if that would not help
     app_title: str = ""  # that program, by the name that people know
@@ -214,27 +221,31 @@ class PresenceParams(Struct, frozen=True):
 
 
 class JoinParams(Confidential, frozen=True):
-    """`moves`: this computer serves the swarm from now on, even if it serves another one."""
+    """An invite, or any text with one in it, see `pasted.find_invite`. Whoever reads it may apply.
 
-    invite: str  # lets its reader apply
+    `moves`: this computer serves the swarm from now on, even if it serves another one. `person`, `computer`: what
+    others call the user and this computer; empty: as in the other swarms, or a guess.
+    """
+
+    invite: Annotated[str, Meta(min_length=1, max_length=1 << 18)]
     moves: bool = False
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.invite) <= 16384:
-            raise ValueError("an invite has between 1 and 16384 characters")
+    person: Name = ""
+    computer: Name = ""
 
 
 class CreateParams(Struct, frozen=True):
     """A new swarm that is found through this machine.
 
     `name` empty: home, home-2 and so on. `model`: a checkpoint's folder or a name on the hub; empty: the demo model.
-    `is_public`: anybody may join it without being invited. `moves`: as in JoinParams.
+    `is_public`: anybody may join it without being invited. `moves`, `person`, `computer`: as in JoinParams.
     """
 
     name: Name = ""
     model: ModelName = ""
     is_public: bool = False
     moves: bool = False
+    person: Name = ""
+    computer: Name = ""
 
 
 class Joined(Struct, frozen=True):
@@ -245,7 +256,8 @@ class Joined(Struct, frozen=True):
 class SwarmInvite(Confidential, frozen=True):
     """An invite to the served swarm: whoever has it may join until `expires_at`, up to `people` of them.
 
-    That of an open or public swarm is no secret. `link` names the swarm and its key, and lets nobody in.
+    `used`: how many of them have joined. That of an open or public swarm is no secret. `link` names the swarm and its
+    key, and lets nobody in.
     """
 
     name: str
@@ -253,17 +265,21 @@ class SwarmInvite(Confidential, frozen=True):
     expires_at: float = 0.0  # 0: of an open or public swarm
     people: int = 0
     link: str = ""  # empty: of an open swarm
+    used: int = 0
 
 
-class InviteParams(Struct, frozen=True):
-    """Says how many people may join with an invite, and for how many days.
+class InviteParams(Struct, frozen=True, omit_defaults=True):  # an older daemon takes no null
+    """Asks for the invite that this computer made last and that still lets people in, or for a new one.
 
-    `is_public`: anybody may join from now on, another 10,000 people.
+    `people`, `days`: how many may join with it, and for how long; an open invite with other numbers won't do. null:
+    as they are, or the usual ones. `is_new`: make another one in any case. `is_public`: anybody may join from now on,
+    another 10,000 people.
     """
 
-    people: Annotated[int, Meta(ge=1, le=10_000)] = 10
-    days: Annotated[float, Meta(gt=0, le=3650)] = 14.0
+    people: Annotated[int, Meta(ge=1, le=10_000)] | None = None
+    days: Annotated[float, Meta(gt=0, le=3650)] | None = None
     is_public: bool = False
+    is_new: bool = False
 
 
 class HistoryParams(Struct, frozen=True):

@@ -40,6 +40,7 @@ class Option:
 
     Attributes:
         name: without dashes; empty: that of the setting.
+        alias: another name; empty: none.
         metavar: stands for the value in the help text; empty: the unit, or the setting's name.
         default: where it differs from the daemon's.
         group: options of one group exclude each other; empty: it goes with all.
@@ -49,6 +50,7 @@ class Option:
     metavar: str = ""
     default: Any = None
     group: str = ""
+    alias: str = ""
 
 
 def _setting(default: Any, help: str, **more: Any) -> Any:
@@ -95,18 +97,21 @@ _serve_setting = partial(_engine_setting, option=Option())
 class ServeSettings:
     """The blocks to serve, and how to serve them."""
 
-    enabled: bool = _setting(True, "serve blocks whenever a swarm is joined and nothing else needs the computer")
     swarm: str = _launch_setting(
         "", "name of the swarm to serve; empty: the one served last, or joined last", is_private=True
     )
     blocks: str = _engine_setting(
         "",
-        "blocks to serve, START:END, counted from 0; empty: those that the swarm lacks most",
+        "layers to serve, counted from 0: 0:12 are layers 1-12; empty: those that the swarm lacks most",
         check=_check_blocks,
-        option=Option(metavar="START:END", group="blocks"),
+        option=Option(metavar="START:END", group="blocks"),  # `potluck serve` adds --layers, which counts from 1
     )
     num_blocks: int = _engine_setting(
-        0, "how many blocks to serve; 0: as many as fit", low=0, high=10_000, option=Option(metavar="N", group="blocks")
+        0,
+        "how many layers to serve; 0: as many as fit",
+        low=0,
+        high=10_000,
+        option=Option("num_layers", metavar="N", group="blocks", alias="num_blocks"),
     )
     checkpoint: str = _launch_setting(
         "", "folder of the checkpoint; empty: the swarm's model, downloaded into the cache", is_folder_or_name=True
@@ -119,7 +124,7 @@ class ServeSettings:
     )
     devices: tuple[str, ...] = _engine_setting(
         (),
-        "devices that share the blocks: cuda:0,cuda:1; empty: one device",
+        "devices that share the layers: cuda:0,cuda:1; empty: one device",
         check=check_devices,
         option=Option(metavar="DEVICE,...", group="device"),
     )
@@ -156,7 +161,7 @@ class ServeSettings:
     )
     max_memory: str = _engine_setting(
         "",
-        "memory of each device, e.g. cuda:0=10GiB,cpu=20GiB; blocks beyond it are streamed; empty: what fits",
+        "memory of each device, e.g. cuda:0=10GiB,cpu=20GiB; layers beyond it are streamed; empty: what fits",
         check=parse_max_memory,
         option=Option(metavar="DEVICE=SIZE,..."),
     )

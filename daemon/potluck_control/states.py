@@ -18,7 +18,7 @@ class OpenEnum(StrEnum):
 
 
 class State(OpenEnum):
-    IDLE = "idle"  # nothing to serve: no swarm joined, or serving switched off
+    IDLE = "idle"  # nothing to serve: no swarm joined, or outside the hours that the user chose
     STARTING = "starting"  # the engine starts and reads the checkpoint
     JOINING = "joining"  # the engine has reached the swarm and loads its blocks
     SERVING = "serving"
@@ -51,7 +51,7 @@ class Reason(OpenEnum):
     NO_SWARM = "no_swarm"
     REMOVED = "removed"  # from the swarm, by its founder or an admin
     NOT_ADMITTED = "not_admitted"  # no member has been online who could let this computer in
-    SWITCHED_OFF = "switched_off"  # `serve.enabled = false` in the settings
+    INVITE_OVER = "invite_over"  # it expired, ended or was used up before anybody let this computer in
     NO_ENGINE = "no_engine"  # the engine's environment is not there yet
     USER = "user"  # paused until resumed
     TIMER = "timer"  # paused until a time

@@ -1,4 +1,7 @@
-"""What serving amounts to: tokens, time, traffic and energy, today and in the contribution book."""
+"""What serving amounts to: its speed, and time, traffic and energy, today and in the contribution book.
+
+Tokens and points are the ledger's.
+"""
 
 from __future__ import annotations
 
@@ -24,33 +27,28 @@ class ServingAccount:
 
     def __init__(self, file: Path, environment: Mapping[str, str], reader: NvmlReader, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
-        self._counters = Counters(0.0, False, 0, DayUse())
+        self._counters = Counters(0.0, False, DayUse())
         self.counts = TokenCounts()
         self.budget = Budget(environment, reader)
         self.book = ContributionBook(file)
 
     def open(self, state: RememberedState) -> None:
         """Go on from what was remembered."""
-        self.counts = TokenCounts(state.tokens_day, state.tokens)
         self.budget.use = state.use
-        self._counters = Counters(time.monotonic(), False, 0, state.use)
+        self._counters = Counters(time.monotonic(), False, state.use)
         self.book.open()
-
-    @property
-    def tokens_today(self) -> int:
-        return self.counts.today if self.counts.day == _today() else 0
 
     def count_tokens(self) -> None:
         """Count what the engine last reported."""
         facts = self._supervisor.facts
         if facts.reported_at > self.counts.last_at:
-            self.counts = count(self.counts, facts.report.total_tokens, facts.reported_at, _today())
+            self.counts = count(self.counts, facts.report.total_tokens, facts.reported_at)
         if self._supervisor.pid is None:
             self.counts = stopped(self.counts)
 
     def book_contribution(self, *, is_serving: bool) -> None:
         """Enter what was given since the last call. `is_serving`: whether the daemon has served since then."""
-        now = Counters(time.monotonic(), is_serving, self.counts.served, self.budget.use)
+        now = Counters(time.monotonic(), is_serving, self.budget.use)
         self.book.add(time.time(), given(self._counters, now))
         self._counters = now
 
@@ -63,8 +61,4 @@ class ServingAccount:
 
     def remember(self, state: RememberedState) -> RememberedState:
         """Return `state` with today's sums."""
-        return replace(state, tokens_day=self.counts.day, tokens=self.counts.today, use=self.budget.use)
-
-
-def _today() -> str:
-    return time.strftime("%Y-%m-%d")
+        return replace(state, use=self.budget.use)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -24,6 +25,7 @@ from potluck.errors import PotluckError, UsageError
 from potluck.membership.joined import JoinedSwarms, chosen_swarm
 from potluck.membership.membership import Membership
 from potluck.membership.presentation import write_pass
+from potluck.membership.records import Request, read_record, ticket_expires_s
 from potluck.model_folder import downloaded
 from potluck.p2p.ports import is_loopback
 from potluck.protocol.swarm import Swarm
@@ -31,7 +33,7 @@ from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
 from potluck_daemon.settings.launch import chosen_checkpoint, launch_of, stamps
-from potluck_daemon.settings.state import LessMemory, StateFile
+from potluck_daemon.settings.state import LessMemory, Pause, StateFile
 from potluck_daemon.settings.store import Loaded, SettingsStore
 from potluck_daemon.swarms.contact import free_port, no_network, peers_to_ask
 
@@ -39,6 +41,7 @@ log = logging.getLogger(__name__)
 
 _LESS_MEMORY_S = 24 * 3600.0
 _LESS_MEMORY = sentence("Memory ran out, so the engine takes less for a day. To choose how much: serve.memory_limit_mb")
+_WAS_OFF = sentence("The setting serve.enabled is gone. It was off, so Potluck is paused until you resume")
 
 
 class Configuration:
@@ -61,14 +64,20 @@ class Configuration:
         self.remover: str | None = None  # who removed this person or computer from the served swarm
         self.is_applicant = False  # nobody in that swarm has let this person or computer in yet
         self.is_confirmed = True  # and a leader has confirmed the person
+        self.ticket_ends_at = math.inf  # until when this person's other computer can let this one in
         self._is_unlisted = False  # the person's key is here, and others do not know this computer, as after a restore
         self._stamps = stamps(places)
+        self._was_off = False  # by a setting that became a pause
 
     def start(self) -> None:
         """Choose a port if none is remembered, and read the files."""
         if not self._memory.state.port:
             self._memory.keep(port=free_port())
         self.reload()
+        if self._store.drop_old_switch():
+            self._memory.keep(pause=Pause(time.time()))
+            self._was_off = True
+            self.reload()
 
     def reload(self) -> None:
         """Read settings and swarms again. An engine that was launched with other ones is outdated after that."""
@@ -103,6 +112,8 @@ class Configuration:
         self.remover = membership.remover(machine)
         person = membership.person(membership.members(), machine)
         self.is_applicant, self.is_confirmed = person is None, person is not None and not person.is_guest
+        asks = read_record(membership.application).body if membership.application else None
+        self.ticket_ends_at = ticket_expires_s(asks) if isinstance(asks, Request) else math.inf
         self._is_unlisted = membership.person_seed is not None and not membership.has_machine(machine)
 
     def reload_if_changed(self) -> None:
@@ -183,7 +194,8 @@ class Configuration:
     def notices(self) -> tuple[Sentence, ...]:
         """Return what is wrong with the files, and which of them were damaged lately."""
         less = NOTHING if self._memory_percent == 100 else _LESS_MEMORY
-        return tuple(filter(None, (*self._wrong, *self._damaged, less)))
+        paused = _WAS_OFF if self._was_off and self._memory.state.pause is not None else NOTHING
+        return tuple(filter(None, (*self._wrong, *self._damaged, less, paused)))
 
     @property
     def engine_python(self) -> str:

@@ -31,6 +31,7 @@ from potluck_daemon.policy.questions import follow
 from potluck_daemon.policy.standing_by import ENOUGH, is_worth_a_start, stands_by
 from potluck_daemon.policy.terms import network_caps
 from potluck_daemon.presence.watch import Level
+from potluck_daemon.reporting.counters import QUIET_S
 from potluck_daemon.settings.state import Pause, StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
 
@@ -38,6 +39,7 @@ log = logging.getLogger(__name__)
 
 MEMORY_LOOK_S = 2.0  # while a game runs beside an engine that has not ended
 _FREED_S = 1.0  # most engines end in a tenth of a second; those with open sessions go on while others are told
+_SETTLING_S = 0.05  # between looks at whether each probe has looked once, which takes `SETTLE_S` at most
 _LONGEST_WAIT_S = 60.0  # the clock of timers stands still while the computer sleeps, and a pause may end meanwhile
 
 
@@ -128,8 +130,10 @@ class ServingLoop:
         self._step_now()
         self._confirm()
 
-    def resume(self) -> None:
+    async def resume(self) -> None:
         """End a pause, a drain, the wait after a failure and the quiet time after a game that has ended.
+
+        Return once the probes have looked, so that the state tells what holds it back now.
 
         Raises:
             PotluckError: it serves again, but that is not on the disk.
@@ -138,6 +142,9 @@ class ServingLoop:
         self._set_pause(None)
         self._supervisor.forgive()
         self.look_again()
+        while self.decision.state is State.STARTING and not self._lookout.watch.is_settled:
+            await asyncio.sleep(_SETTLING_S)
+            self.step()
         self._confirm()
 
     def _confirm(self) -> None:
@@ -189,7 +196,9 @@ class ServingLoop:
         self._ask(decision)
         self._show(decision)
         is_climbing_down = bool(watch.presence.evidence) and supervisor.pid is not None
+        has_speed = self._account.counts.tokens_per_s(time.monotonic()) > 0  # which ends although nothing happens
         wait_s = _LONGEST_WAIT_S if decision.wake_in_s is None else max(decision.wake_in_s, 0.0)
+        wait_s = min(wait_s, QUIET_S) if has_speed else wait_s
         return min(wait_s, MEMORY_LOOK_S if is_climbing_down else _LONGEST_WAIT_S)
 
     def _inputs(self, python: str) -> Inputs:
@@ -205,11 +214,11 @@ class ServingLoop:
             is_paused=pause is not None,
             pause_left_s=max(pause.until - time.time(), 0.0) if pause and pause.until is not None else None,
             is_pause_of_game=pause is not None and pause.until_game_ends,
-            is_enabled=settings.serve.enabled,
             has_swarm=swarm is not None,
             swarm_name=swarm.name if swarm is not None else "",
             remover=self._configuration.remover,
             is_applicant=self._configuration.is_applicant,
+            is_ticket_over=time.time() >= self._configuration.ticket_ends_at,
             has_engine=self._supervisor.pid is not None or has_torch(python),
             is_memory_short=bool(presence.evidence) and spare_bytes(settings.yield_.reserve_mb << 20) < 0,
             is_settled=self._lookout.watch.is_settled,
@@ -219,7 +228,7 @@ class ServingLoop:
         pause = self._memory.state.pause
         if pause is None:
             return
-        has_game_ended = pause.until_game_ends and not self._lookout.has_game
+        has_game_ended = pause.until_game_ends and self._lookout.watch.is_settled and not self._lookout.has_game
         if has_game_ended or (pause.until is not None and pause.until <= time.time()):
             self._set_pause(None)
 
@@ -250,15 +259,7 @@ class ServingLoop:
 
 _ASLEEP = frozenset(
     {
-        *(
-            Reason.USER,
-            Reason.TIMER,
-            Reason.NO_SWARM,
-            Reason.REMOVED,
-            Reason.SWITCHED_OFF,
-            Reason.SCHEDULE,
-            Reason.DISK,
-        ),
+        *(Reason.USER, Reason.TIMER, Reason.NO_SWARM, Reason.REMOVED, Reason.SCHEDULE, Reason.DISK),
         *(Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP, Reason.NO_ENGINE),
     }
 )

@@ -29,6 +29,7 @@ from potluck_daemon.lookout import Lookout
 from potluck_daemon.loop import ServingLoop
 from potluck_daemon.metering.load import CpuMeter
 from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.reporting.answer_speed import TimedAnswer, with_answer
 from potluck_daemon.reporting.display import (
     changed_files,
     download,
@@ -73,7 +74,8 @@ class Parts:
             on_transition=self.announce,
             on_step=self.publish_status,
         )
-        self.gateway = Gateway(GatewayKeys(places.gateway_keys_file), self.configuration, self._keep_in_history)
+        keys = GatewayKeys(places.gateway_keys_file)
+        self.gateway = Gateway(keys, self.configuration, self._keep_in_history, self._remember_answer)
         self.page = MetricsPage(lambda: (self.status(), self.supervisor.facts.report.metrics))
         self.topic_notices: Callable[[], Iterable[Sentence]] = tuple
         self.state_notice = NOTHING
@@ -114,9 +116,9 @@ class Parts:
             engine=self.supervisor.status(),
             swarm=self.swarm(),
             load=load_status(self._meter.sample(self.supervisor.pid), report),
-            tokens_per_s=round(self.account.counts.tokens_per_s, 2),
+            tokens_per_s=round(self.account.counts.tokens_per_s(time.monotonic()), 2),
             sessions=report.sessions,
-            tokens_today=self.account.tokens_today,
+            tokens_today=self.clerk.tokens_today(time.time()),
             ends=decision.ends,
             app=decision.app,
             app_title=decision.app_title,
@@ -139,7 +141,7 @@ class Parts:
         swarm = self.configuration.swarm
         facts = self.supervisor.facts_of(swarm)
         age_s = time.monotonic() - facts.reported_at
-        return swarm_status(swarm, facts, self.memory.state.swarm, age_s, time.time())
+        return swarm_status(swarm, facts, self.memory.state, time.time(), age_s=age_s)
 
     def served(self) -> Served | None:
         """Return what this machine serves, and how."""
@@ -178,6 +180,9 @@ class Parts:
         self._turning_page = start_task(self.page.apply(self.configuration.settings.metrics))
         self.lookout.apply(self.configuration.settings)
         self.wake()
+
+    def _remember_answer(self, answer: TimedAnswer) -> None:
+        self.memory.state = replace(self.memory.state, answers=with_answer(self.memory.state.answers, answer))
 
     def _keep_in_history(self, text: Sentence) -> None:
         """Write down something that happened, while the state stays as it is."""

@@ -59,4 +59,4 @@ class BlockFetching:
             await self.fetch([block])
             await self._announcements.tell()
         except PotluckError as error:
-            log.info("block %d is not fetched in advance: %s", block, error.message)
+            log.info("layer %d is not fetched in advance: %s", block + 1, error.message)

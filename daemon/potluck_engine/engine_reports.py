@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from potluck_control.engine_messages import MAX_SERVERS, EngineReport, Servers
-from potluck_control.schema import SwarmOutlook
+from potluck_control.schema import OneMore
 
 from potluck.blocks.accelerators import memory_of
 from potluck.checkpoint.fetching import FETCHING
@@ -18,8 +18,9 @@ from potluck.errors import PotluckError
 from potluck.protocol.records import ServerState
 from potluck.sentences import verbatim
 from potluck.tasks import failing
+from potluck_engine.answer_speed import expected_tps
 from potluck_engine.fitting import total_limit_bytes
-from potluck_engine.placement.swarm_outlook import seen_servers, swarm_outlook
+from potluck_engine.placement.swarm_outlook import one_more, seen_servers
 from potluck_engine.server import Engine
 
 _COVERAGE_INTERVAL_S = 10.0
@@ -46,7 +47,8 @@ class EngineReporter:
         self._limit_bytes = total_limit_bytes(engine.spec)
         self._coverage: tuple[int, ...] = ()
         self._coverage_at = 0.0
-        self._outlook: SwarmOutlook | None = None
+        self._one_more: OneMore | None = None
+        self._expected_tps = 0.0
 
     def report(self) -> EngineReport:
         engine, spec = self._engine, self._engine.spec
@@ -58,7 +60,7 @@ class EngineReporter:
         fetched, fetch_total = FETCHING.progress() or (0, 0)
         return EngineReport(
             sessions=metrics.sessions,
-            total_tokens=metrics.done_tokens,
+            total_tokens=engine.tabs.total_tokens,
             memory_used_bytes=memory.used * max(len(spec.serve.devices), 1),  # ranks are alike
             memory_limit_bytes=self._limit_bytes,
             memory_total_bytes=memory.total,
@@ -67,7 +69,8 @@ class EngineReporter:
             fetched_bytes=fetched,
             fetch_total_bytes=fetch_total,
             coverage=self._coverage,
-            outlook=self._outlook,
+            one_more=self._one_more,
+            expected_tps=self._expected_tps,
             network=engine.node.report(),
             coverage_age_s=round(time.monotonic() - self._coverage_at, 1) if self._coverage else 0.0,
             gpu=_gpu_address(spec.serve.device) if len(spec.serve.devices) < 2 else "",
@@ -95,7 +98,8 @@ class EngineReporter:
         num_blocks = self._engine.spec.swarm.num_blocks
         self._coverage = tuple(sum(block in span for span in online) for block in range(num_blocks))
         self._coverage_at = time.monotonic()
-        self._outlook = swarm_outlook(servers, num_blocks)
+        self._one_more = one_more(servers, num_blocks)
+        self._expected_tps = expected_tps(servers, num_blocks, self._engine.node.peer_id)
         self._on_servers(Servers(seen_servers(servers, self._engine.node.peer_id)[:MAX_SERVERS]))
 
 

@@ -82,11 +82,11 @@ async def serve_session(state: Service, pushes: Pushes, stream: Stream, peer: Pe
         held.callback(state.sessions.remove, session)
         is_news = state.admission.budgets.may_log(peer, asyncio.get_running_loop().time())
         level = logging.INFO if is_news else logging.DEBUG
-        log.log(level, "a session over blocks %s, %d rows", memory.span, memory.rows)
+        log.log(level, "a session over layers %s, %d rows", memory.span.layers, memory.rows)
         try:
             await session.run()
         finally:
-            log.log(level, "a session over blocks %s ended after %d tokens", memory.span, session.position)
+            log.log(level, "a session over layers %s ended after %d tokens", memory.span.layers, session.position)
 
 
 def _memory_of(

@@ -43,7 +43,7 @@ async def grow(service: Service, block: int, load: LoadBlocks) -> None:
     finally:
         if service.blocks.span != span:
             await asyncio.to_thread(new.free)
-    log.info("block %d is served, all together %s", block, span)
+    log.info("layer %d is served, all together %s", block + 1, span.layers)
 
 
 async def shrink(service: Service, kept: Span, tell: Callable[[], Awaitable[None]], *, patience_s: float) -> None:
@@ -61,7 +61,7 @@ async def shrink(service: Service, kept: Span, tell: Callable[[], Awaitable[None
         await _exchange(service, whole)
     finally:
         service.admission.kept = service.blocks.span
-    log.info("blocks %s are served, of %s", kept, old.span)
+    log.info("layers %s are served, of %s", kept.layers, old.span.layers)
 
 
 async def _exchange(service: Service, whole: BlockSpan) -> None:

@@ -133,7 +133,7 @@ class LoadedBlocks:
             self.whole.weights.restore()
         except torch.OutOfMemoryError as error:
             self.whole.free()
-            raise UsageError("the device has no room for the blocks any more", hint="see what took it") from error
+            raise UsageError("the device has no room for the layers any more", hint="see what took it") from error
         except CheckpointError:
             self.whole.free()
             raise

@@ -51,11 +51,11 @@ def open_for_swarm(config: LaunchSpec, members: MemberSource | None = None) -> C
         checkpoint = open_checkpoint(str(config.checkpoint), revision=revision)
     if checkpoint.num_blocks != swarm.num_blocks:
         raise CheckpointError(
-            f"{config.checkpoint} has {checkpoint.num_blocks} blocks, the swarm's model {swarm.num_blocks}",
+            f"{config.checkpoint} has {checkpoint.num_blocks} layers, the swarm's model {swarm.num_blocks}",
             hint=f"serve the checkpoint of {swarm.model}",
         )
     if config.span is not None and config.span.end > checkpoint.num_blocks:
-        raise UsageError(f"blocks {config.span} do not exist: the model has blocks 0:{checkpoint.num_blocks}")
+        raise UsageError(f"layers {config.span.layers} do not exist: the model has layers 1-{checkpoint.num_blocks}")
     return checkpoint
 
 
@@ -140,5 +140,5 @@ def check(blocks: BlockSpan) -> None:
         output = blocks.forward(token, blocks.new_cache())
         if not bool(torch.isfinite(output).all()):
             raise CheckpointError(
-                "the blocks do not compute finite numbers", hint=sentence("download the checkpoint again")
+                "the layers do not compute finite numbers", hint=sentence("download the checkpoint again")
             )

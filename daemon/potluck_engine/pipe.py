@@ -8,8 +8,7 @@ import gc
 from potluck_control import engine_messages as messages
 from potluck_control.engine_messages import MIN_DUTY
 
-from potluck.protocol.blocks import PersonId
-from potluck.protocol.receipts import Booking
+from potluck.protocol.blocks import Booking, PersonId
 from potluck.tasks import first_of, keep_running
 from potluck_engine.daemon_pipe import DaemonPipe, end_at_once, end_by_force
 from potluck_engine.engine_reports import EngineReporter, prepared_report

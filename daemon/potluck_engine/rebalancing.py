@@ -162,7 +162,7 @@ class Rebalancer:
             try:
                 has_moved = await self._look()
             except Exception as error:  # a fetch, a load, a directory: whatever fails, serving goes on
-                log.warning("this server stays with blocks %s: %s", self.span, error, exc_info=True)
+                log.warning("this server stays with layers %s: %s", self.span.layers, error, exc_info=True)
                 has_moved = False
                 await self._stay()
             pause_s = AGAIN_S if has_moved or self._is_urgent else CHECK_S
@@ -215,7 +215,7 @@ class Rebalancer:
 
     async def _reach(self, target: Span, order: Sequence[int], why: Sentence) -> None:
         """Move to `target`. Raises PotluckError and others; what is served then is whole."""
-        log.info("moving from blocks %s to %s: %s", self.span, target, why)
+        log.info("moving from layers %s to %s: %s", self.span.layers, target.layers, why)
         self._on_event(Moving(self.span, target, why))
         while (step := next_span(self.span, target, self.announcements.window, order)) != self.span:
             missing = [block for block in order if block not in self.span]
@@ -224,11 +224,11 @@ class Rebalancer:
             try:
                 await self._take(step, new)
             except NotReshapableError as error:
-                log.info("blocks %s are loaded anew, all together: %s", target, error.message)
+                log.info("layers %s are loaded anew, all together: %s", target.layers, error.message)
                 await self._fetching.fetch(missing)
                 await self._reload(target, self._first_of(target, order), self._patience_s)
             except torch.OutOfMemoryError:
-                log.warning("there is no room for more than %d blocks", len(self.span))
+                log.warning("there is no room for more than %d layers", len(self.span))
                 self.announcements.window = len(self.span)
                 raise
         self._on_event(Settled(self.span))
@@ -239,7 +239,7 @@ class Rebalancer:
         async with self._changing:
             try:
                 if step is None:
-                    raise NotReshapableError("none of the blocks that are served stays")
+                    raise NotReshapableError("none of the layers that are served stays")
                 if new:
                     await grow(self.service, new[0], self._load)
                 else:
@@ -269,5 +269,5 @@ def _why(swarm_map: SwarmMap, target: Span, live: Span) -> Sentence:
     new = [block for block in target if block not in live]
     empty = [block for block in new if coverage[block] == 0]
     if empty:
-        return sentence("blocks {blocks} were served by nobody", blocks=Blocks(empty[0], empty[-1] + 1))
-    return sentence("blocks {blocks} are served by few", blocks=Blocks(new[0], new[-1] + 1))
+        return sentence("layers {blocks} were served by nobody", blocks=Blocks(empty[0], empty[-1] + 1))
+    return sentence("layers {blocks} are served by few", blocks=Blocks(new[0], new[-1] + 1))

@@ -21,10 +21,9 @@ from potluck_control.outbox import Outbox
 
 from potluck.membership.identity import public_key_of
 from potluck.p2p.network import Host
-from potluck.protocol.blocks import PeerId, PersonId, Span
+from potluck.protocol.blocks import Booking, PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.receipts import (
-    Booking,
     Receipt,
     ReceiptError,
     Work,
@@ -85,6 +84,7 @@ class Tabs:
         self._outbox: Outbox | None = None
         self._tabs: OrderedDict[bytes, ServerTab] = OrderedDict()
         self._calls: OrderedDict[tuple[PeerId, Span], ServerTab] = OrderedDict()
+        self._forgotten_tokens = 0
         self._own_person: PersonId | None = None
         self._worth: Mapping[PersonId, int] = {}  # replaced, never changed, because other threads read it
 
@@ -110,6 +110,11 @@ class Tabs:
 
     # --- work --------------------------------------------------------------------------------------------------------
 
+    @property
+    def total_tokens(self) -> int:
+        """Return the tokens of all work for others, whether they signed for it or not."""
+        return self._forgotten_tokens + sum(tab.work.tokens for tab in self._tabs.values())
+
     def open(self, client: PeerId, span: Span) -> ServerTab:
         """Begin a tab; `NO_TAB` before `begin`, and for strangers and clients of this computer's own person."""
         if self._outbox is None:
@@ -121,7 +126,7 @@ class Tabs:
         tab = ServerTab(new_tab(time.time()), client, person, span, sum(self._parameters[span.start : span.end]))
         self._tabs[tab.name] = tab
         if len(self._tabs) > _MAX_TABS:
-            self._tabs.popitem(last=False)
+            self._forget(next(iter(self._tabs)))
         return tab
 
     def tab_of_calls(self, client: PeerId, span: Span, receipt: bytes | None) -> ServerTab:
@@ -191,7 +196,10 @@ class Tabs:
         now = time.monotonic()
         for name, tab in list(self._tabs.items()):
             if tab.closed_at is not None and now - tab.closed_at > _SETTLE_S:
-                del self._tabs[name]
+                self._forget(name)
+
+    def _forget(self, name: bytes) -> None:
+        self._forgotten_tokens += self._tabs.pop(name).work.tokens
 
     # --- shares ------------------------------------------------------------------------------------------------------
 

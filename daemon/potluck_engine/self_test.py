@@ -78,7 +78,7 @@ def check_block(device: torch.device) -> None:
         output = blocks.forward(block_input(*expected.shape).to(device)).cpu()
     error = float((output - expected).norm() / expected.norm())
     if not error < _TOLERANCE:
-        raise PotluckError(f"{device} computes a block wrongly: {error:.1e} away from what it should be")
+        raise PotluckError(f"{device} computes a layer wrongly: {error:.1e} away from what it should be")
 
 
 def block_input(batch: int, tokens: int, hidden_size: int) -> torch.Tensor:

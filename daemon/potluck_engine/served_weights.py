@@ -41,10 +41,10 @@ class ServedWeights:
         known = self._read(file)
         before = known.pop(key, {})
         now = {str(block): digest for block, digest in zip(span, digests, strict=True)}
-        changed = [block for block, digest in now.items() if before.get(block, digest) != digest]
+        changed = [str(int(block) + 1) for block, digest in now.items() if before.get(block, digest) != digest]
         if changed:
             raise CheckpointError(
-                sentence("the files of block {number} have changed since they were served", number=", ".join(changed)),
+                sentence("the files of layer {number} have changed since they were served", number=", ".join(changed)),
                 hint=sentence(
                     "put the right files back; if the new ones are right, delete {path} and {file}",
                     path=self.path,

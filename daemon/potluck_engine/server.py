@@ -323,7 +323,7 @@ class Engine:
                     announcements,
                     load=self.loader.tried_out,
                     reload=self._reload,
-                    on_event=self._on_event,
+                    on_event=self._tell_move,
                     changing=self._changing,
                 )
                 await opening
@@ -382,7 +382,7 @@ class Engine:
         self.node.measure(self._peers_to_measure)
         self.node.watch_reach(self._wait_idle, self._announcements.tell)
         span, seconds = service.blocks.span, time.monotonic() - begin
-        log.info("online with blocks %s after %.2f s", span, seconds)
+        log.info("online with layers %s after %.2f s", span.layers, seconds)
         self._on_event(events.Online(self.node.peer_id, await self.node.host.addresses(), span, seconds))
         if self._mover is not None:
             self._mover.start(service)
@@ -414,10 +414,15 @@ class Engine:
         self._announcements.join(target)
         await self._bring_up(self.loader.run(take), begin)
 
+    def _tell_move(self, event: events.EngineEvent) -> None:
+        self._on_event(event)
+        if isinstance(event, events.Settled):  # a move loads and frees blocks one by one
+            self._tell_loaded(self._served.blocks.whole)
+
     def _tell_loaded(self, blocks: BlockSpan) -> None:
         num_bytes = sum(parameter.nbytes for parameter in blocks.decoder.parameters())
         placement, spec = blocks.weights.placement, self.spec
-        log.info("loaded blocks %s, %.1f MB; weights: %s", blocks.span, num_bytes / 1e6, placement)
+        log.info("loaded layers %s, %.1f MB; weights: %s", blocks.span.layers, num_bytes / 1e6, placement)
         num_resident = len(placement.homes) - placement.num_streamed
         self._on_event(
             events.Placed(
@@ -467,7 +472,9 @@ class Engine:
             try:
                 await self._bring_up_again(target, partial(self.loader.load, first))
             except PotluckError as error:
-                log.error("blocks %s cannot be served: %s; going back to %s", target, error.message, before)
+                log.error(
+                    "layers %s cannot be served: %s; going back to %s", target.layers, error.message, before.layers
+                )
                 with self._ending_if_it_fails():
                     await self._bring_up_again(before, partial(self.loader.load, before))
                 raise  # so that the caller doesn't try it again at once
@@ -552,7 +559,7 @@ class Engine:
         elif stream is not None and await _is_unreadable(stream, is_suspect=is_news and file != ""):
             if not service.admission.leaving:
                 file = file or "a file of converted weights"
-                log.error("%s changed on disk, and blocks are read from it; waiting for the right file", file)
+                log.error("%s changed on disk, and layers are read from it; waiting for the right file", file)
                 with self._ending_if_it_fails():
                     await self._stop_moving()
                     await self._give_up(service)
@@ -560,7 +567,7 @@ class Engine:
         elif is_news:
             self._changed_file = file
             if file:
-                log.warning("%s changed on disk; the blocks that were loaded from it are served from memory", file)
+                log.warning("%s changed on disk; the layers that were loaded from it are served from memory", file)
             else:
                 log.info("the files on disk are again those that were loaded")
             self._on_event(events.FilesChanged(file, is_served=True))

@@ -106,9 +106,9 @@ class Rechecks:
                     self._tried.pop(next(iter(self._tried)))
                 await self._compare(record, request, form)
         except (PotluckError, TimeoutError) as error:
-            log.info("a report about blocks %s could not be confirmed: %s", request.span, error)
+            log.info("a report about layers %s could not be confirmed: %s", request.span.layers, error)
         except Exception:  # such as no memory left
-            log.exception("a report about blocks %s could not be confirmed", request.span)
+            log.exception("a report about layers %s could not be confirmed", request.span.layers)
         finally:
             self._is_busy = False
 
@@ -137,7 +137,7 @@ class Rechecks:
             return
         bar = max(limit.difference, _SHAKES * difference(own, shaken))
         if compare(difference(own, claimed), bar) is Opinion.DISAGREES:
-            log.warning("...%s returns wrong results for blocks %s, as was reported", accused[-8:], request.span)
+            log.warning("...%s returns wrong results for layers %s, as was reported", accused[-8:], request.span.layers)
             self._on_confirmed(report)
 
     async def _ask(self, peer: PeerId, request: ForwardRequest) -> Tensor:

@@ -24,7 +24,7 @@ from potluck.protocol.blocks import PersonId
 from potluck.protocol.codec import decode, encode
 from potluck.sentences import sentence, verbatim
 from potluck_gateway.answers.models import LoadedModel, Models
-from potluck_gateway.server import GatewayServer
+from potluck_gateway.server import Answered, GatewayServer
 
 if TYPE_CHECKING:  # it imports torch
     from potluck.client.near_head import NearHead
@@ -37,7 +37,7 @@ def main() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    _tell(GatewayReport(step=sentence("Importing")))
+    _tell(GatewayReport(step=sentence("Loading programs")))
     import potluck_gateway.answers.model  # noqa: F401 (takes seconds, in which the daemon may be waiting for the engine)
 
     _tell(GatewayReport(step=sentence("Starting the engine")))
@@ -131,6 +131,18 @@ class _Offer:
         """Return how often this computer's engine computed the output head of a loaded model."""
         return sum(near.num_near for near in self._near)
 
+    def tell_answer(self, answered: Answered) -> None:
+        _tell(
+            GatewayReport(
+                asked=True,
+                key_hash=key_hash(answered.key),
+                tokens=answered.tokens,
+                swarm=self.models.prefix_of(answered.model),
+                timed_tokens=answered.timed_tokens,
+                answer_s=answered.answer_s,
+            )
+        )
+
     def _tell_wrong(self, text: str) -> None:
         people = tuple(person for model in self._loaded for person in model.audits().wrong_people)
         _tell(GatewayReport(audits=self.audits(), found=verbatim(text), distrusted=people))
@@ -149,7 +161,7 @@ def _serve(wanted: GatewayOpening) -> None:
     limit_threads()
     offer = _Offer(wanted)
     threading.Thread(target=offer.follow_daemon, daemon=True).start()
-    _tell(GatewayReport(step=sentence("Loading embeddings and head")))
+    _tell(GatewayReport(step=sentence("Loading the model's first and last parts")))
     offer.models.load(None).result()
     server = GatewayServer(
         offer.models,
@@ -158,7 +170,7 @@ def _serve(wanted: GatewayOpening) -> None:
         wanted.settings.gateway,
         max_tokens=wanted.settings.chat.max_tokens,
         num_near=offer.num_near,
-        on_answered=lambda key, tokens: _tell(GatewayReport(asked=True, key_hash=key_hash(key), tokens=tokens)),
+        on_answered=offer.tell_answer,
     )
     _tell(GatewayReport(url=server.url))
     server.run()

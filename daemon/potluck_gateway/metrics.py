@@ -28,6 +28,8 @@ class GatewayMetrics:
         )
         text = "Tokens of prompts and answers, and of embedded texts."
         self._tokens = Counter("potluck_gateway_tokens", text, ("kind",), registry=self._registry)
+        text = "Time of all answers, each from its first token on. Answered tokens over it: the speed of an answer."
+        self._answer_s = Counter("potluck_gateway_answer_seconds", text, registry=self._registry)
         text = "Requests being answered, those that wait among them."
         Gauge("potluck_gateway_open", text, registry=self._registry).set_function(num_open)
         text = "Answers that wait for others to end."
@@ -38,6 +40,9 @@ class GatewayMetrics:
     def note_tokens(self, **counts: int) -> None:
         for kind, count in counts.items():
             self._tokens.labels(kind).inc(count)
+
+    def note_answer_s(self, seconds: float) -> None:
+        self._answer_s.inc(seconds)
 
     def page(self) -> bytes:
         return generate_latest(self._registry)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import re
 import socket
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
@@ -50,6 +51,17 @@ _OWNER_BYTES = 16
 _UNFIT = re.compile("[^ -~]")  # for a header
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """All choices of a request. `tokens`: of prompt and answers; `timed_tokens`: those that took `answer_s`."""
+
+    key: str
+    model: str
+    tokens: int
+    timed_tokens: int  # all but the first of each answer, for which the prompt is computed
+    answer_s: float
+
+
 class GatewayServer:
     """The gateway's server. It calls `on_asked` every few seconds while it answers a request."""
 
@@ -62,14 +74,14 @@ class GatewayServer:
         *,
         max_tokens: int,
         num_near: Callable[[], float] = lambda: 0.0,
-        on_answered: Callable[[str, int], None] = lambda key, tokens: None,
+        on_answered: Callable[[Answered], None] = lambda answered: None,
     ) -> None:
         """Open the port. Raises UsageError if that cannot be listened on.
 
         Args:
             is_key: whether a text is a key that lets a request in.
             num_near: steps whose logits this computer's engine computed.
-            on_answered: called after each answer with the key and the tokens of prompt and answer.
+            on_answered: called after each answer.
             settings: where to listen, who may ask, and how many at once.
             max_tokens: of an answer whose request names no limit; a header tells it.
         """
@@ -210,8 +222,10 @@ class GatewayServer:
         answers = await self._answering.answer(name, asked, tell)
         prompt_tokens = sum(answer.prompt_tokens for answer in answers[:: asked.num_choices])
         answer_tokens = sum(answer.answer_tokens for answer in answers)
+        timed_tokens, answer_s = answer_tokens - len(answers), sum(answer.answer_s for answer in answers)
         self._metrics.note_tokens(prompt=prompt_tokens, answer=answer_tokens)
-        self._on_answered(request.scope["key"], prompt_tokens + answer_tokens)
+        self._metrics.note_answer_s(answer_s)
+        self._on_answered(Answered(request.scope["key"], name, prompt_tokens + answer_tokens, timed_tokens, answer_s))
         return answers
 
     async def _embed(self, is_ollama: bool, _: Request, body: bytes) -> Response:
@@ -255,7 +269,12 @@ def _listening(address: str, port: int) -> socket.socket:
     try:
         return socket.create_server((address, port), family=family, dualstack_ipv6=is_any)
     except OSError as error:
-        text = sentence("gateway.address {address} cannot be listened on: {why}", address=address, why=error.strerror)
+        if error.errno == errno.EADDRINUSE:
+            text = sentence("another program uses port {port}", port=port)
+            hint = sentence("choose another one: potluck config set gateway.port {other}", other=port + 1)
+            raise UsageError(text, hint=hint) from error
+        why = os.strerror(error.errno or 0)  # the error's own text repeats the address
+        text = sentence("gateway.address {address} cannot be listened on: {why}", address=address, why=why)
         raise UsageError(text) from error
 
 

@@ -1,4 +1,4 @@
-"""`contribution.*`: the time, tokens and energy that this machine gave. Points are in `earnings`.
+"""`contribution.*`: the time and energy that this machine gave. Points and tokens are those of `earnings`.
 
 `sources` says where each watt comes from, so an estimate is always called one. The only money is the cost of
 electricity at the user's price (limits.price_kwh).
@@ -19,7 +19,7 @@ class Contribution(Struct, frozen=True):
     start: float
     end: float
     served_s: float = 0.0  # time in which blocks were served
-    tokens: int = 0  # that went through this machine's span
+    tokens: int = 0  # that others signed for, as in `earnings`
     energy_wh: float = 0.0  # used by serving, not by the whole computer
     cost: float | None = None  # of that energy at today's price, in its currency; None: no price is set
     sent_bytes: int = 0
@@ -33,7 +33,7 @@ class EnergySource(Struct, frozen=True):
     kind: str
     name: Sentence
     is_used: bool
-    watts: float = 0.0  # of serving, lately
+    watts: float = 0.0  # of serving, lately; 0: less than can be measured
     problem: Sentence = NOTHING  # why it cannot be used, and what to do about it
 
 
@@ -43,7 +43,7 @@ class ContributionNow(Struct, frozen=True):
     streak_days: int  # days in a row, up to today or yesterday, with at least a minute served
     longest_streak_days: int
     swarm_share: float | None  # of the model's work that falls on this machine now, 0 to 1; None: nothing served
-    watts: float  # of serving, lately
+    watts: float  # of serving, lately; 0: less than can be measured
     sources: tuple[EnergySource, ...]
 
 

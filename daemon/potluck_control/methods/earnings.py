@@ -11,7 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from potluck.protocol.receipts import Booking
+from potluck.protocol.blocks import Booking
 from potluck.sentences import Sentence
 from potluck_control.method import Empty, Limit, Method, ModelName
 from potluck_control.methods.periods import Period, SeriesParams

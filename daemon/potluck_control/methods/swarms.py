@@ -26,6 +26,14 @@ class Swarms(Struct, frozen=True):
     swarms: tuple[JoinedSwarm, ...]
 
 
+class UserNames(Struct, frozen=True):
+    """What others call the user and this computer. `is_chosen`: the user chose both; otherwise they are guesses."""
+
+    person: str
+    computer: str
+    is_chosen: bool = False
+
+
 class LeaveParams(Struct, frozen=True):
     """`is_sure`: also if the founder's key would be lost."""
 
@@ -87,6 +95,7 @@ class ModelChange(Struct, frozen=True):
 
 
 LIST = Method("swarms.list", Empty, Swarms)
+OWN_NAMES = Method("swarms.own_names", Empty, UserNames)
 LEAVE = Method("swarms.leave", LeaveParams, Left)
 CHOOSE_MODEL = Method("swarms.choose_model", ChooseModelParams, ModelChange)  # goes on in the background
 MODEL_CHANGE = Method("swarms.model_change", Empty, ModelChange)

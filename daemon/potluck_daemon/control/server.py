@@ -18,7 +18,7 @@ from potluck_control import lines, schema
 from potluck_control.all_methods import METHODS
 from potluck_control.client import require_short
 
-from potluck.errors import PotluckError, explained
+from potluck.errors import AmbiguousError, PotluckError, explained
 from potluck.protocol.codec import CodecError, decode, encode
 from potluck.sentences import sentence, verbatim
 from potluck.tasks import cancel_and_wait
@@ -181,7 +181,8 @@ class ControlServer:
         except Exception as error:
             refused = error if isinstance(error, PotluckError) else explained(error)
             if refused is not None:
-                raise LineError(lines.REFUSED, refused.sentence, hint=refused.advice) from error
+                code = lines.AMBIGUOUS if isinstance(refused, AmbiguousError) else lines.REFUSED
+                raise LineError(code, refused.sentence, hint=refused.advice) from error
             log.exception("control method %s failed", method.name)
             message = sentence("{method} failed inside the daemon", method=method.name)
             raise LineError(lines.INTERNAL, message, hint=sentence("`potluck logs` has the details")) from error

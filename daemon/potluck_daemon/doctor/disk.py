@@ -44,11 +44,9 @@ def judge(facts: DiskFacts) -> list[Finding]:
         advice = sentence("as root if the daemon is the system's; else: chown it to yourself")
         found.append(Finding(NAME, Severity.ERROR, sentence("{path} cannot be written", path=facts.state), advice))
     if facts.state_free_bytes < STATE_BYTES:
-        text = sentence("only {free} are free at {path}", free=Size(facts.state_free_bytes), path=facts.state)
+        text = sentence("only {free} free at {path}", free=Size(facts.state_free_bytes), path=facts.state)
         found.append(Finding(NAME, Severity.ERROR, text, sentence("make room: settings and history cannot be kept")))
-    text = sentence(
-        "{free} are free for downloaded checkpoints at {path}", free=Size(facts.cache_free_bytes), path=facts.cache
-    )
+    text = sentence("{free} free for models at {path}", free=Size(facts.cache_free_bytes), path=facts.cache)
     if facts.needs_cache and facts.cache_free_bytes < CACHE_BYTES:
         advice = sentence("make room, or use another disk: potluck models move DIR")
         found.append(Finding(NAME, Severity.WARNING, text, advice))

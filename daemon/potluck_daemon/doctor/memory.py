@@ -26,7 +26,7 @@ def gather(scene: Scene) -> MemoryFacts:
 
 
 def judge(facts: MemoryFacts) -> list[Finding]:
-    text = sentence("{free} of {all} are available", free=Size(facts.available_bytes), all=Size(facts.total_bytes))
+    text = sentence("{free} of {all} available", free=Size(facts.available_bytes), all=Size(facts.total_bytes))
     if facts.total_bytes < ENGINE_BYTES:
         return [
             Finding(NAME, Severity.ERROR, text, sentence("an engine needs 2 GB; this machine can only use a swarm"))
@@ -34,7 +34,7 @@ def judge(facts: MemoryFacts) -> list[Finding]:
     if facts.available_bytes < ENGINE_BYTES and not facts.is_engine_running:
         return [
             Finding(
-                NAME, Severity.WARNING, text, sentence("close other programs, or serve fewer blocks: serve.num_blocks")
+                NAME, Severity.WARNING, text, sentence("close other programs, or serve fewer layers: serve.num_blocks")
             )
         ]
     return [Finding(NAME, Severity.OK, text)]

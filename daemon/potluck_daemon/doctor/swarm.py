@@ -43,7 +43,7 @@ def judge(facts: SwarmFacts) -> list[Finding]:
         ]
     found = [_of_peers(facts, facts.name)]
     if facts.gaps:
-        text = sentence("nobody serves {number} blocks of {name}", number=facts.gaps, name=facts.name)
+        text = sentence("nobody serves {number} layers of {name}", number=facts.gaps, name=facts.name)
         found.append(Finding(NAME, Severity.WARNING, text, sentence("invite more members: potluck swarm invite")))
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from potluck.errors import PotluckError
+from potluck.sentences import sentence
 from potluck_daemon.host.instance import EXIT_ALREADY_RUNNING
 
 
@@ -25,7 +26,9 @@ class StartedDaemon:
             return
         said = self._last_words()
         if code != EXIT_ALREADY_RUNNING:
-            raise PotluckError(f"the daemon does not start: {said or code}", hint="potluck doctor")
+            raise PotluckError(
+                sentence("the daemon does not start: {why}", why=str(said or code)), hint="potluck doctor"
+            )
         self._process = subprocess.Popen(
             self._command,
             env=self._environment,

@@ -78,7 +78,7 @@ def _there(places: Places) -> tuple[bytes, bytes]:
                 source.backup(target)
         except sqlite3.Error as error:
             raise LedgerError(
-                sentence("the ledger cannot be read: {why}", why=str(error)), hint="see: potluck ledger check"
+                sentence("the ledger cannot be read: {why}", why=str(error)), hint="potluck ledger check"
             ) from error
         return copy.read_bytes(), identity.to_bytes()
 

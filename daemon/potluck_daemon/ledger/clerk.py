@@ -21,15 +21,17 @@ from pathlib import Path
 from typing import TypeVar
 
 from potluck_control import engine_messages as messages
+from potluck_control.methods.earnings import Earned
 from potluck_control.outbox import empty_outbox
 
 from potluck.errors import PotluckError
 from potluck.membership.identity import Identity
-from potluck.protocol.blocks import PersonId
-from potluck.protocol.receipts import Booking, swarm_id
+from potluck.protocol.blocks import Booking, PersonId
+from potluck.protocol.receipts import swarm_id
 from potluck.protocol.swarm import Swarm
 from potluck.sentences import NOTHING, sentence
 from potluck.tasks import BackgroundTasks, keep_running
+from potluck_daemon.ledger.history import midnight
 from potluck_daemon.ledger.ledger import Ledger
 from potluck_daemon.ledger.tables import LedgerError
 
@@ -38,6 +40,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BATCH_S = 0.2  # between transactions, each of which waits for the disk
+TODAY_S = 5.0  # between two looks at the sum of a day, which may have hundreds of thousands of entries
 WORTH_S = 5.0  # between two messages about what people's work is worth
 UPKEEP_S = 600.0  # between two looks at the outbox and copies of the file while somebody earns
 _RETRY_S = 30.0  # after a full disk
@@ -57,9 +60,10 @@ class Clerk:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         self._ledger: Ledger | None = None
         self._waiting: list[Booking] = []
-        self._has_work, self._is_worth_due = asyncio.Event(), asyncio.Event()
+        self._has_work, self._is_worth_due, self._is_today_due = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._is_outbox_due = False
         self._background = BackgroundTasks()
+        self._today = Earned(0.0, 0.0)
         self.notice = NOTHING  # why nothing is booked; nothing: all is well
 
     async def start(self) -> None:
@@ -73,6 +77,7 @@ class Clerk:
             return
         for what, work in (
             ("booking receipts", self._keep_booking),
+            ("counting today's tokens", self._keep_counting),
             ("telling the engine what people's work is worth", self._keep_telling),
             ("adding up old receipts", self._keep_in_order),
         ):
@@ -103,6 +108,10 @@ class Clerk:
         if self._ledger is not None:
             self._background.start(self.ask(lambda ledger: ledger.name_model(swarm_id(swarm), swarm.model)))
 
+    def tokens_today(self, now: float) -> int:
+        """Return the tokens that others have signed for since midnight, as of a few seconds ago."""
+        return self._today.tokens if self._today.start == midnight(now) else 0
+
     async def ask(self, question: Callable[[Ledger], T]) -> T:
         """Run `question` in the ledger's thread. Raises LedgerError if there is no ledger, or it cannot be read."""
         ledger = self._ledger
@@ -112,7 +121,7 @@ class Clerk:
             return await self._run(lambda: question(ledger))
         except sqlite3.Error as error:
             raise LedgerError(
-                sentence("the ledger cannot be read: {why}", why=str(error)), hint="see: potluck ledger check"
+                sentence("the ledger cannot be read: {why}", why=str(error)), hint="potluck ledger check"
             ) from error
 
     async def record(self, bookings: Sequence[Booking], model: str) -> None:
@@ -155,6 +164,15 @@ class Clerk:
             raise
         del self._waiting[: len(batch)]
         self.notice = NOTHING
+        self._is_today_due.set()
+
+    async def _keep_counting(self) -> None:
+        while True:
+            await self._is_today_due.wait()
+            self._is_today_due.clear()
+            with contextlib.suppress(LedgerError):
+                self._today = await self.ask(lambda ledger: ledger.history.today(time.time()))
+            await asyncio.sleep(TODAY_S)
 
     async def _keep_telling(self) -> None:
         while True:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import sqlite3
-import time
 from itertools import pairwise
 
 from potluck_control.methods.earnings import (
@@ -19,7 +18,6 @@ from potluck_control.methods.earnings import (
 )
 from potluck_control.methods.periods import Period
 
-_DAY_S = 86400
 _SUMS = """
     COALESCE(SUM(points) FILTER (WHERE is_earned), 0),
     COALESCE(SUM(points) FILTER (WHERE NOT is_earned), 0),
@@ -35,10 +33,13 @@ class LedgerHistory:
         self._database = database
 
     def summary(self, now: float) -> Earnings:
-        midnight = _midnight(now)
-        starts = (midnight, midnight - 6 * _DAY_S, midnight - 29 * _DAY_S, 0)
+        days = period_starts(Period.DAY, 30, now)
+        starts = (days[-2], days[-8], days[0], 0)
         today, week, month, total = (self._sums(start, now) for start in starts)
         return Earnings(today, week, month, total)
+
+    def today(self, now: float) -> Earned:
+        return self._sums(midnight(now), now)
 
     def series(self, period: Period, count: int, now: float) -> EarningsSeries:
         bounds = period_starts(period, count, now)
@@ -73,7 +74,7 @@ class LedgerHistory:
         return Earned(float(start), float(end), *row)
 
     def _groups(self, key: str, days: int, limit: int, now: float) -> EarningsGroups:
-        start = _midnight(now) - (days - 1) * _DAY_S if days else 0
+        start = period_starts(Period.DAY, days, now)[0] if days else 0
         rows = self._database.execute(
             f"SELECT {key} AS name, {_SUMS} FROM entry WHERE at >= :start GROUP BY name"
             " ORDER BY SUM(points) DESC, name LIMIT :limit",
@@ -100,5 +101,5 @@ def period_starts(period: Period, count: int, now: float) -> list[float]:
     return [(start + datetime.timedelta(days=step * index)).timestamp() for index in range(1 - count, 2)]
 
 
-def _midnight(now: float) -> float:
-    return time.mktime((*time.localtime(now)[:3], 0, 0, 0, 0, 0, -1))
+def midnight(now: float) -> float:
+    return period_starts(Period.DAY, 1, now)[0]

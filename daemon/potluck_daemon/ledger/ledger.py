@@ -17,7 +17,8 @@ from potluck_control.methods.earnings import LedgerCheck
 
 from potluck.checked_files import DamagedError
 from potluck.membership.identity import Identity
-from potluck.protocol.receipts import Booking, Receipt, ReceiptError, Work, opened_at, parse_receipt, read_receipt
+from potluck.protocol.blocks import Booking
+from potluck.protocol.receipts import Receipt, ReceiptError, Work, opened_at, parse_receipt, read_receipt
 from potluck.sentences import sentence
 from potluck_daemon.checked_database import close_checked, open_checked, settle, settle_if_large
 from potluck_daemon.ledger.history import LedgerHistory

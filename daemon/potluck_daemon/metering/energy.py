@@ -17,6 +17,7 @@ from potluck_control.settings import LimitSettings
 from potluck.sentences import NOTHING, Sentence, sentence
 
 _ROOT = Path("/sys/class/powercap")
+LEAST_W = 0.5  # less is within the error of any meter or estimate, and counts as nothing
 _ALLOW = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj"
 
 
@@ -42,15 +43,16 @@ def power_of_serving(reading: Reading, limits: LimitSettings, *, is_running: boo
     is_given = limits.serving_w > 0
     share = min(reading.engine_cores / reading.all_cores, 1.0) if reading.all_cores > 0 else 0.0
     has_meter = reading.processor_w is not None
-    metered_w = (reading.processor_w or 0.0) * share
-    estimated_w = reading.engine_cores * limits.cpu_core_w
+    gpu_w = _measurable(reading.gpu_w or 0.0)
+    metered_w = _measurable((reading.processor_w or 0.0) * share)
+    estimated_w = _measurable(reading.engine_cores * limits.cpu_core_w)
     no_wattage = NOTHING if is_given else sentence("limits.serving_w is 0")
     no_gpu = NOTHING if reading.gpu_w is not None else sentence("the engine uses no GPU that reports its power")
     estimate = sentence("{number} W a busy core", number=f"{limits.cpu_core_w:g}")
     no_meter = NOTHING if has_meter else sentence("used because the processor does not report its power")
     sources = (
         EnergySource("given", sentence("given wattage"), is_given, limits.serving_w, no_wattage),
-        EnergySource("nvml", sentence("GPU"), not is_given and reading.gpu_w is not None, reading.gpu_w or 0.0, no_gpu),
+        EnergySource("nvml", sentence("GPU"), not is_given and reading.gpu_w is not None, gpu_w, no_gpu),
         EnergySource("rapl", sentence("processor"), not is_given and has_meter, metered_w, reading.processor_problem),
         EnergySource("estimate", estimate, not is_given and not has_meter, estimated_w, no_meter),
     )
@@ -89,6 +91,10 @@ class ProcessorMeter:
             joules += ((now - before) if now >= before else (now - before + ceiling)) / 1e6
         self.problem = NOTHING if self._packages else self.problem
         return joules / seconds if self._packages and seconds > 0 else None
+
+
+def _measurable(watts: float) -> float:
+    return watts if watts >= LEAST_W else 0.0
 
 
 def _name(zone: Path) -> str:

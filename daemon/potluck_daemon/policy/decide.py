@@ -6,7 +6,7 @@ The first row that applies wins. The rung says how far down the ladder the engin
     the daemon is ending                     draining   shutdown                     ended
     asked to finish open sessions and end   draining   shutdown                     finishing
     paused by the user                       paused     user, timer                  ended
-    no swarm joined / serving switched off   idle       no_swarm, switched_off       ended
+    no swarm joined                          idle       no_swarm                     ended
     removed from the swarm by somebody       idle       removed                      ended
     no environment for the engine            idle       no_engine                    ended
     the computer is about to sleep           yielded    sleep                        ended
@@ -16,6 +16,7 @@ The first row that applies wins. The rung says how far down the ladder the engin
     "only when idle" while somebody is there yielded    user_active                  offloaded, later ended
     that ended less than a quiet time ago    yielded    quiet_time                   as it stands, then prepared
     nobody has let this computer in yet      joining    not_admitted                 online
+    its invite is over before that           error      invite_over                  online
     the engine failed and waits              error      engine_failed                ended
     the probes have not looked yet           starting   none                         as it stands
     a file of the weights changed on disk    error      files                        online
@@ -37,7 +38,7 @@ from potluck_control.engine_messages import MIN_DUTY, Waiting
 from potluck_control.settings import Settings, YieldSettings
 from potluck_control.states import Certainty, Reason, State
 
-from potluck.protocol.codes import Denial
+from potluck.protocol.codes import INVITE_OVER, Denial
 from potluck.sentences import NOTHING, Sentence, sentence
 
 CHECK_INTERVAL_S = 30.0  # between looks at an obstacle whose end is not known
@@ -148,11 +149,11 @@ class Inputs:
     is_paused: bool = False
     pause_left_s: float | None = None  # None: until resumed, or until the game ends
     is_pause_of_game: bool = False  # the pause lasts as long as the game
-    is_enabled: bool = True
     has_swarm: bool = True
     swarm_name: str = ""
     remover: str | None = None  # who removed this person or computer from the swarm; None: nobody
     is_applicant: bool = False  # nobody has let this computer in yet
+    is_ticket_over: bool = False  # and the person's other computer cannot any more
     has_engine: bool = True  # there is an environment to start it in
     is_memory_short: bool = False
     is_settled: bool = True  # every probe has had time for its first look
@@ -185,11 +186,9 @@ _NEEDS_DEVICE = frozenset(
 )
 _NOT_NOW = frozenset({Reason.BATTERY, Reason.METERED, Reason.HEAT})
 _SPARED = frozenset({Reason.HEAT, Reason.POWER})
-_ADMISSION = {
-    Denial.NOBODY_ONLINE: sentence("Waiting until a member is online who lets this computer in"),
-    Denial.UNCONFIRMED: sentence("Waiting for you to confirm this computer on your other one"),
-}
-_RESTED = sentence("when keyboard and mouse have rested for a while")
+_ADMISSION = (Denial.NOBODY_ONLINE, Denial.UNCONFIRMED, *INVITE_OVER)
+_ANOTHER_INVITE = sentence("when you enter another invite")
+_RESTED = sentence("when you've been away for a while")
 _BEFORE_START = (Phase.ENDED, Phase.PREPARING, Phase.STARTING, Phase.JOINING, Phase.STOPPING)
 
 
@@ -220,7 +219,7 @@ def has_game(presence: Presence) -> bool:
 
 def _wish(inputs: Inputs, now: float) -> Decision:
     return (
-        _switched_off(inputs)
+        _as_asked(inputs)
         or _without_engine(inputs)
         or _asleep(inputs.presence.evidence)
         or _climbing_down(inputs, now, _NEEDS_DEVICE)
@@ -233,7 +232,7 @@ def _wish(inputs: Inputs, now: float) -> Decision:
     )
 
 
-def _switched_off(inputs: Inputs) -> Decision | None:
+def _as_asked(inputs: Inputs) -> Decision | None:
     """Follow what the user asked for."""
     if inputs.is_ending:
         return Decision(
@@ -261,12 +260,7 @@ def _switched_off(inputs: Inputs) -> Decision | None:
         text = sentence(
             "{name} removed this computer from the swarm {what}", name=inputs.remover, what=inputs.swarm_name
         )
-        return Decision(
-            State.IDLE, Reason.REMOVED, text, Rung.ENDED, sentence("when you leave it and join with a new invite")
-        )
-    if not inputs.is_enabled:
-        text = sentence("Serving is switched off in the settings")
-        return Decision(State.IDLE, Reason.SWITCHED_OFF, text, Rung.ENDED, sentence("when you switch serve.enabled on"))
+        return Decision(State.IDLE, Reason.REMOVED, text, Rung.ENDED, sentence("when you join with a new invite"))
     return None
 
 
@@ -275,7 +269,8 @@ def _paused(inputs: Inputs) -> Decision:
         text = sentence("Paused by you until the game ends")
         return Decision(State.PAUSED, Reason.USER, text, Rung.ENDED, sentence("when the game ends, or when you resume"))
     if inputs.pause_left_s is None:
-        return Decision(State.PAUSED, Reason.USER, sentence("Paused by you"), Rung.ENDED, sentence("when you resume"))
+        text = sentence("Paused by you until you resume")
+        return Decision(State.PAUSED, Reason.USER, text, Rung.ENDED, sentence("when you resume"))
     ends = sentence("when the time is over, or when you resume")
     return Decision(State.PAUSED, Reason.TIMER, sentence("Paused by you"), Rung.ENDED, ends, left_s=inputs.pause_left_s)
 
@@ -459,11 +454,11 @@ def _working(inputs: Inputs, now: float) -> Decision:
             text = sentence("Not serving: somebody stopped the engine's process")
             return Decision(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ONLINE, sentence("when you resume"))
         case Phase.ONLINE if inputs.is_applicant:
-            return Decision(State.JOINING, Reason.NOT_ADMITTED, _ADMISSION[Denial.NOBODY_ONLINE], Rung.ONLINE)
+            return _unadmitted(inputs, Denial.NOBODY_ONLINE)
         case Phase.ONLINE:
             return _serving(inputs)
         case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting.denial in _ADMISSION:
-            return Decision(State.JOINING, Reason.NOT_ADMITTED, _ADMISSION[engine.waiting.denial], Rung.ONLINE)
+            return _unadmitted(inputs, engine.waiting.denial)
         case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting.why:
             text = sentence("Can't join the swarm yet: {why}", why=engine.waiting.why)
             return Decision(State.JOINING, Reason.NONE, text, Rung.ONLINE)
@@ -473,7 +468,28 @@ def _working(inputs: Inputs, now: float) -> Decision:
             text = sentence("Not serving: {file} changed on disk", file=engine.lacking)
             return Decision(State.ERROR, Reason.FILES, text, Rung.ONLINE, sentence("when the right file is back"))
         case _:
-            return Decision(State.JOINING, Reason.NONE, sentence("Loading blocks"), Rung.ONLINE)
+            return Decision(State.JOINING, Reason.NONE, sentence("Loading layers"), Rung.ONLINE)
+
+
+def _unadmitted(inputs: Inputs, denial: Denial) -> Decision:
+    """Say what somebody waits for who was not let in yet, or that only another invite helps."""
+    name = inputs.swarm_name
+    if denial is Denial.UNCONFIRMED and inputs.is_ticket_over:
+        denial = Denial.INVITE_EXPIRED
+    match denial:
+        case Denial.UNCONFIRMED:
+            text = sentence("Waiting for you to confirm this computer on your other one")
+        case Denial.INVITE_EXPIRED:
+            text = sentence("Your invite to {name} has expired", name=name)
+        case Denial.INVITE_USED_UP:
+            text = sentence("Your invite to {name} is used up", name=name)
+        case Denial.INVITE_ENDED:
+            text = sentence("Your invite to {name} was ended", name=name)
+        case _:
+            text = sentence("Waiting for a member of {name} to let you in", name=name)
+    if denial in INVITE_OVER:
+        return Decision(State.ERROR, Reason.INVITE_OVER, text, Rung.ONLINE, _ANOTHER_INVITE)
+    return Decision(State.JOINING, Reason.NOT_ADMITTED, text, Rung.ONLINE)
 
 
 def _serving(inputs: Inputs) -> Decision:

@@ -10,7 +10,7 @@ ENOUGH = 2  # times the reserve of memory, before a node that left because of me
 
 _AWAY = frozenset(
     {
-        *(Reason.SHUTDOWN, Reason.SLEEP, Reason.NO_SWARM, Reason.NO_ENGINE, Reason.SWITCHED_OFF),
+        *(Reason.SHUTDOWN, Reason.SLEEP, Reason.NO_SWARM, Reason.NO_ENGINE),
         *(Reason.METERED, Reason.BATTERY, Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP),
     }
 )

@@ -67,18 +67,10 @@ def _caps(limits: LimitSettings, before: DayUse, now: datetime) -> Iterator[Obst
     midnight = datetime.combine(now.date() + timedelta(days=1), datetime.min.time())
     ends, left_s = sentence("at midnight"), (midnight - now.replace(tzinfo=None)).total_seconds()
     if 0 < limits.upload_mb_day * _MIB <= use.sent_bytes:
-        text = sentence(
-            "Today's upload limit is reached: {used} of {all}",
-            used=Size(use.sent_bytes),
-            all=Size(limits.upload_mb_day * _MIB),
-        )
+        text = sentence("Today's upload of {all} is used up", all=Size(limits.upload_mb_day * _MIB))
         yield Obstacle(Reason.UPLOAD_CAP, text, ends, left_s)
     if 0 < limits.download_mb_day * _MIB <= use.received_bytes:
-        text = sentence(
-            "Today's download limit is reached: {used} of {all}",
-            used=Size(use.received_bytes),
-            all=Size(limits.download_mb_day * _MIB),
-        )
+        text = sentence("Today's download of {all} is used up", all=Size(limits.download_mb_day * _MIB))
         yield Obstacle(Reason.DOWNLOAD_CAP, text, ends, left_s)
     if 0 < limits.cost_day <= cost(limits, use):
         text = sentence(
@@ -94,18 +86,10 @@ def _month_caps(limits: LimitSettings, use: DayUse, now: datetime) -> Iterator[O
     ends, left_s = sentence("when the next month begins"), (first - now.replace(tzinfo=None)).total_seconds()
     sent, received = use.month_sent_bytes, use.month_received_bytes
     if 0 < limits.upload_mb_month * _MIB <= sent:
-        text = sentence(
-            "This month's upload limit is reached: {used} of {all}",
-            used=Size(sent),
-            all=Size(limits.upload_mb_month * _MIB),
-        )
+        text = sentence("This month's upload of {all} is used up", all=Size(limits.upload_mb_month * _MIB))
         yield Obstacle(Reason.UPLOAD_CAP, text, ends, left_s)
     if 0 < limits.download_mb_month * _MIB <= received:
-        text = sentence(
-            "This month's download limit is reached: {used} of {all}",
-            used=Size(received),
-            all=Size(limits.download_mb_month * _MIB),
-        )
+        text = sentence("This month's download of {all} is used up", all=Size(limits.download_mb_month * _MIB))
         yield Obstacle(Reason.DOWNLOAD_CAP, text, ends, left_s)
 
 
@@ -123,9 +107,7 @@ def _disk(limits: LimitSettings, disk: Disk) -> Iterator[Obstacle]:
             only_before_start=True,
         )
     if disk.taken_bytes is not None and 0 < limits.disk_mb * _MIB < disk.taken_bytes:
-        text = sentence(
-            "Downloaded checkpoints take {used} of {all}", used=Size(disk.taken_bytes), all=Size(limits.disk_mb * _MIB)
-        )
+        text = sentence("Models fill their {all} on the disk", all=Size(limits.disk_mb * _MIB))
         yield Obstacle(
             Reason.DISK,
             text,

@@ -22,6 +22,7 @@ from potluck_control.schema import Status
 from potluck_control.settings import entries, value_of
 
 from potluck.errors import PotluckError
+from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.codec import encode, readable
 from potluck.sentences import sentence
 from potluck_daemon.doctor.checks import examine
@@ -93,8 +94,8 @@ def _public(status: Status) -> Status:
 
 def _private_words(scene: Scene) -> list[str]:
     words = [scene.swarm.name] if scene.swarm is not None else []
-    serve = scene.loaded.settings.serve
-    return [*words, *filter(None, (serve.swarm, serve.name))]
+    serve, chosen = scene.loaded.settings.serve, JoinedSwarms(scene.places.swarms_file).names()
+    return [*words, *filter(None, (serve.swarm, serve.name, chosen.person, chosen.computer))]
 
 
 def _versions() -> dict[str, str]:

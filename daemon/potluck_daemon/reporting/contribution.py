@@ -1,7 +1,8 @@
 """Records what this machine contributed, by the hour and across restarts, in a small SQLite file.
 
 It counts in memory and writes once a minute in one transaction, so a crash loses at most a minute and never the file.
-Hours follow the local clock, so that days, weeks and months are sums of them.
+Hours follow the local clock, so that days, weeks and months are sums of them. Tokens are the ledger's; their column is
+one that earlier versions filled.
 """
 
 from __future__ import annotations
@@ -36,14 +37,13 @@ _TABLE = """
     ) STRICT
 """
 _ADD = """
-    INSERT INTO hour VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (start) DO UPDATE SET
-        served_s = served_s + excluded.served_s, tokens = tokens + excluded.tokens,
-        energy_wh = energy_wh + excluded.energy_wh, sent_bytes = sent_bytes + excluded.sent_bytes,
-        received_bytes = received_bytes + excluded.received_bytes
+    INSERT INTO hour VALUES (?, ?, 0, ?, ?, ?) ON CONFLICT (start) DO UPDATE SET
+        served_s = served_s + excluded.served_s, energy_wh = energy_wh + excluded.energy_wh,
+        sent_bytes = sent_bytes + excluded.sent_bytes, received_bytes = received_bytes + excluded.received_bytes
 """
 _SUMS = """
-    SELECT COALESCE(SUM(served_s), 0.0), COALESCE(SUM(tokens), 0), COALESCE(SUM(energy_wh), 0.0),
-        COALESCE(SUM(sent_bytes), 0), COALESCE(SUM(received_bytes), 0)
+    SELECT COALESCE(SUM(served_s), 0.0), COALESCE(SUM(energy_wh), 0.0), COALESCE(SUM(sent_bytes), 0),
+        COALESCE(SUM(received_bytes), 0)
     FROM hour WHERE start >= ? AND start < ?
 """
 
@@ -51,7 +51,6 @@ _SUMS = """
 @dataclass(frozen=True, slots=True)
 class Amounts:
     served_s: float = 0.0
-    tokens: int = 0
     energy_wh: float = 0.0
     sent_bytes: int = 0
     received_bytes: int = 0
@@ -66,7 +65,6 @@ class Counters:
 
     at: float
     is_serving: bool  # since the counters before these
-    tokens: int
     use: DayUse
 
 
@@ -75,7 +73,6 @@ def given(before: Counters, now: Counters) -> Amounts:
     use = before.use if before.use.day == now.use.day else DayUse()
     return Amounts(
         served_s=now.at - before.at if now.is_serving else 0.0,
-        tokens=now.tokens - before.tokens,
         energy_wh=max(now.use.energy_wh - use.energy_wh, 0.0),
         sent_bytes=max(now.use.sent_bytes - use.sent_bytes, 0),
         received_bytes=max(now.use.received_bytes - use.received_bytes, 0),
@@ -163,9 +160,9 @@ class ContributionBook:
         return streaks(days, today)
 
     def _sums(self, start: float, end: float) -> Contribution:
-        row = self._database.execute(_SUMS, (start, end)).fetchone() if self._database else (0.0, 0, 0.0, 0, 0)
-        served_s, tokens, energy_wh, sent, received = row
-        return Contribution(start, end, round(served_s, 1), tokens, round(energy_wh, 4), None, sent, received)
+        row = self._database.execute(_SUMS, (start, end)).fetchone() if self._database else (0.0, 0.0, 0, 0)
+        served_s, energy_wh, sent, received = row
+        return Contribution(start, end, round(served_s, 1), 0, round(energy_wh, 4), None, sent, received)
 
 
 def streaks(days: Iterable[date], today: date) -> tuple[int, int]:

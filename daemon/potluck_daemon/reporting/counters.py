@@ -1,39 +1,46 @@
-"""Derives tokens a second and tokens today from the growing count that an engine reports. Pure.
+"""Derives the speed of the work for others from the growing count of tokens that an engine reports. Pure.
 
-An engine counts from 0, so a count below the last one means a new engine.
+An engine counts from 0, so a count below the last one means a new engine. Times are monotonic seconds.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-SPEED_WINDOW_S = 5.0  # time constant of the moving average: steady enough to read, quick enough to believe
+WINDOW_S = 6.0  # the speed is that of so long: steady enough to read, quick enough to believe
+QUIET_S = 3.0  # without a new token there is no speed; an engine reports every second
 
 
 @dataclass(frozen=True, slots=True)
 class TokenCounts:
-    day: str = ""  # the local date of `today`
-    today: int = 0
-    tokens_per_s: float = 0.0
-    last_total: int = 0
-    last_at: float = 0.0  # monotonic
+    """`grew`: when tokens came lately, and how many had been served by then; first when they began to."""
+
     served: int = 0  # by all engines since the daemon started
+    last_total: int = 0
+    last_at: float = 0.0
+    grew: tuple[tuple[float, int], ...] = ()
+
+    def tokens_per_s(self, now: float) -> float:
+        """Return the speed of the last seconds. It doesn't fade: after the last token it stays, then it is 0."""
+        if len(self.grew) < 2:
+            return 0.0
+        (began, before), (ended, served) = self.grew[0], self.grew[-1]
+        return (served - before) / (ended - began) if now - ended < QUIET_S else 0.0
 
 
-def count(before: TokenCounts, total: int, now: float, day: str) -> TokenCounts:
+def count(before: TokenCounts, total: int, now: float) -> TokenCounts:
     """Return the counts after an engine reported `total` tokens at `now`."""
     new = total - before.last_total if total >= before.last_total else total
-    elapsed_s = now - before.last_at
-    if before.last_at == 0.0 or elapsed_s <= 0:
-        speed = before.tokens_per_s
-    else:
-        weight = 1.0 - math.exp(-elapsed_s / SPEED_WINDOW_S)
-        speed = before.tokens_per_s + weight * (new / elapsed_s - before.tokens_per_s)
-    today = before.today + new if day == before.day else new
-    return TokenCounts(day, today, speed if speed > 0.01 else 0.0, total, now, before.served + new)
+    served = before.served + new
+    if not new:
+        return TokenCounts(served, total, now, before.grew)
+    recent = tuple(each for each in before.grew if now - each[0] < WINDOW_S)
+    if not recent or before.last_at - recent[-1][0] >= QUIET_S:
+        is_next = now - before.last_at < QUIET_S  # and not the first report of another engine
+        recent = ((before.last_at, before.served),) if is_next else ()
+    return TokenCounts(served, total, now, (*recent, (now, served)))
 
 
 def stopped(before: TokenCounts) -> TokenCounts:
     """Return the counts while no engine runs; the next engine counts from 0 again."""
-    return TokenCounts(before.day, before.today, last_at=before.last_at, served=before.served)
+    return TokenCounts(before.served, last_at=before.last_at)

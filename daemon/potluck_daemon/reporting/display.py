@@ -14,34 +14,55 @@ from potluck.protocol.swarm import Swarm
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck.tasks import failing
 from potluck_daemon.metering.load import CpuLoad
+from potluck_daemon.reporting.answer_speed import speed_for_you
+from potluck_daemon.settings.state import RememberedState
 from potluck_daemon.supervisor.supervisor import EngineFacts
 
 
 def swarm_status(
-    swarm: Swarm | None, facts: EngineFacts, remembered: SwarmStatus | None, age_s: float, now: float
+    swarm: Swarm | None,
+    facts: EngineFacts,
+    remembered: RememberedState,
+    now: float,
+    *,
+    age_s: float,
 ) -> SwarmStatus | None:
     """Return what the engine, or an earlier one, last reported of the swarm.
 
     Args:
         facts: of the engine about this swarm, see `Supervisor.facts_of`.
-        remembered: what was shown last, before the daemon started perhaps, and of another swarm perhaps.
-        age_s: of the engine's last report.
+        remembered: with what was shown last, before the daemon started perhaps, and of another swarm perhaps.
         now: Unix seconds.
+        age_s: of the engine's last report.
     """
     if swarm is None:
         return None
     known = SwarmStatus(swarm.name, swarm.model, swarm.num_blocks, prefix=swarm.prefix, draft=swarm.draft_name)
-    if remembered is not None and remembered.prefix == swarm.prefix:
-        known = structs.replace(remembered, name=swarm.name, span=None, draft=swarm.draft_name)
+    shown = remembered.swarm
+    if shown is not None and shown.prefix == swarm.prefix:
+        counts = shown.coverage if facts.span is not None else _of_others(shown)
+        known = structs.replace(
+            shown, name=swarm.name, span=None, coverage=counts, one_more=None, draft=swarm.draft_name
+        )
     if facts.span is not None:
         known = structs.replace(known, span=(facts.span.start, facts.span.end))
     if facts.peer_id is not None:
         known = structs.replace(known, peer_id=facts.peer_id)
-    if facts.report.coverage:
-        read_at = now - age_s - facts.report.coverage_age_s
-        report = facts.report
-        known = structs.replace(known, coverage=report.coverage, coverage_at=round(read_at), outlook=report.outlook)
-    return known
+    report = facts.report
+    is_live = facts.is_live and bool(report.coverage)
+    if is_live:
+        read_at = round(now - age_s - report.coverage_age_s)
+        known = structs.replace(known, coverage=report.coverage, coverage_at=read_at)
+    last_seen = 0.0 if 0 in known.coverage else None  # some blocks had no server when somebody last looked
+    speed = speed_for_you(remembered.answers, swarm.prefix, report.expected_tps if is_live else last_seen, now)
+    more = report.one_more if is_live else None
+    return structs.replace(known, is_live=is_live, one_more=more, speed_for_you=speed)
+
+
+def _of_others(shown: SwarmStatus) -> tuple[int, ...]:
+    """Return how many other computers served each block when this one, which has stopped, last looked."""
+    own = range(*shown.span) if shown.span is not None else ()
+    return tuple(max(count - (block in own), 0) for block, count in enumerate(shown.coverage))
 
 
 def download(facts: EngineFacts) -> Progress | None:

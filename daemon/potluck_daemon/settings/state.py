@@ -1,4 +1,4 @@
-"""Remembers across restarts: a pause, today's tokens, the last swarm, a port. The file is not for editing."""
+"""Remembers across restarts: a pause, the last swarm and answers, a port. The file is not for editing."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from potluck.checked_files import state_file
 from potluck.errors import PotluckError, explained
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.metering.usage import DayUse
+from potluck_daemon.reporting.answer_speed import TimedAnswer
 
 log = logging.getLogger(__name__)
 
@@ -62,8 +63,7 @@ class LessMemory:
 class RememberedState:
     version: int = STATE_VERSION
     pause: Pause | None = None
-    tokens_day: str = ""  # local date of the count
-    tokens: int = 0
+    answers: tuple[TimedAnswer, ...] = ()  # the last ones of the gateway
     use: DayUse = field(default_factory=DayUse)
     swarm: SwarmStatus | None = None
     port: int = 0  # the engine's, chosen once so that invites stay good; 0: not chosen yet

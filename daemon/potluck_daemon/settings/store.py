@@ -16,18 +16,18 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from potluck_control.places import Places
 from potluck_control.settings import SETTINGS_VERSION, SettingEntry, Settings, entries, value_of, with_value
 
 from potluck.checked_files import read_copy, repair, write_copy
-from potluck.errors import UsageError
+from potluck.errors import PotluckError, UsageError
 from potluck.files import write_atomically
 from potluck.locks import alone
 from potluck.sentences import Sentence, sentence
 from potluck_daemon.settings.owner import files_as_owner, owner_of
-from potluck_daemon.settings.values import convert, entry_of, similar
+from potluck_daemon.settings.values import FALSE, convert, entry_of, similar
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -112,6 +112,26 @@ class SettingsStore:
                 _put(document, entry, value)
             self._write(document.as_string().encode())
         return {entry.key: value_of(found, entry) if entry.key in there else None for entry, _ in wanted}
+
+    def drop_old_switch(self) -> bool:
+        """Take `serve.enabled`, whose place a pause took, out of the file. Return whether it was off.
+
+        A file that has mistakes or cannot be written keeps it, and the daemon pauses at its next start again.
+        """
+        in_file = load(self._path, {})
+        data = in_file.data if in_file.is_valid else read_copy(self._backup) or b""
+        switch = _table(data, self._path.name).get("serve.enabled")
+        if switch is not None and in_file.is_valid:
+            import tomlkit
+
+            document = tomlkit.parse(data.decode(_ENCODING))
+            cast("dict[str, Any]", document["serve"]).pop("enabled")
+            try:
+                self.replace(document.as_string().encode())
+            except (OSError, PotluckError) as error:
+                log.warning("serve.enabled stays in %s: %s", self._path, error)
+        chosen = self._environment.get("POTLUCK_SERVE_ENABLED", switch)
+        return str(chosen).lower() in FALSE
 
     def replace(self, data: bytes) -> None:
         """Replace the file by an edited one. Raises OSError if it cannot be written; it is unchanged then."""
@@ -222,6 +242,9 @@ def parse(data: bytes, name: str, environment: Mapping[str, str]) -> Loaded:
 
 
 def _unknown(place: str, key: str) -> Sentence:
+    if key == "serve.enabled":
+        advice = sentence("to stop serving: potluck pause until I resume")
+        return sentence("{place}: {key} is gone; {advice}", place=place, key=key, advice=advice)
     alike = similar(key)
     if not alike:
         return sentence("{place}: there is no setting {key}", place=place, key=key)

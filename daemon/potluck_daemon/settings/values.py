@@ -14,7 +14,7 @@ from potluck.sentences import sentence
 
 _DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})(?!\d)")  # three digits could be thousands
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kMGT])(i?)B", re.IGNORECASE)
-_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+_TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 def entry_of(key: str) -> SettingEntry:
@@ -22,6 +22,10 @@ def entry_of(key: str) -> SettingEntry:
     for entry in entries():
         if entry.key == key:
             return entry
+    if key == "serve.enabled":
+        raise UsageError(
+            sentence("{name} is gone", name=repr(key)), hint=sentence("to stop serving: potluck pause until I resume")
+        )
     alike = similar(key)
     hint = sentence("did you mean {other}?", other=alike) if alike else "potluck config list names them all"
     raise UsageError(sentence("there is no setting {name}", name=repr(key)), hint=hint)
@@ -79,7 +83,7 @@ def shown(value: object) -> str:
 def _bool(value: object) -> bool:
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.lower() in _TRUE + _FALSE:
+    if isinstance(value, str) and value.lower() in _TRUE + FALSE:
         return value.lower() in _TRUE
     raise ValueError(f"expected true or false, not {value!r}")
 

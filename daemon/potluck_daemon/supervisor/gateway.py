@@ -28,6 +28,7 @@ from potluck.tasks import cancel_and_wait, start_task
 from potluck_daemon.child import Child, started
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.gateway_keys import GatewayKeys
+from potluck_daemon.reporting.answer_speed import TimedAnswer
 from potluck_daemon.supervisor.diagnosis import signal_name
 
 log = logging.getLogger(__name__)
@@ -43,11 +44,18 @@ Opening = Callable[[], Awaitable[GatewayOpening]]
 class Gateway:
     """Holds at most one gateway process. Times are Unix seconds, because people see them."""
 
-    def __init__(self, keys: GatewayKeys, configuration: Configuration, on_found: Callable[[Sentence], None]) -> None:
-        """`keys` lets programs in. `on_found` hears of servers that computed wrongly."""
+    def __init__(
+        self,
+        keys: GatewayKeys,
+        configuration: Configuration,
+        on_found: Callable[[Sentence], None],
+        on_answer: Callable[[TimedAnswer], None],
+    ) -> None:
+        """`keys` lets programs in. `on_found` hears of servers that computed wrongly, `on_answer` of each answer."""
         self.keys = keys
         self._configuration = configuration
         self._on_found = on_found
+        self._on_answer = on_answer
         self.found = NOTHING  # what `on_found` heard last
         self._swarm = ""  # prefix of the swarm that is used, or was used last
         self._audits = self._earlier_audits = AuditStatus()  # of the process that runs, and of those before
@@ -233,6 +241,7 @@ class Gateway:
             )
         elif report.key_hash:
             self.keys.note_answer(report.key_hash, report.tokens)
+            self._on_answer(TimedAnswer(report.swarm, time.time(), report.timed_tokens, report.answer_s))
         elif report.problem:
             self._status = structs.replace(self._status, problem=report.problem)
         elif report.step:

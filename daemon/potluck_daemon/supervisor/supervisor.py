@@ -69,6 +69,7 @@ class EngineFacts:
     swarm: Swarm | None = None  # with the model that it had
     report: messages.EngineReport = field(default_factory=messages.EngineReport)
     reported_at: float = 0.0  # monotonic
+    is_live: bool = False  # the engine that runs now made that report
     peer_id: str | None = None
     span: Span | None = None
     addresses: tuple[str, ...] = ()
@@ -175,7 +176,7 @@ class Supervisor:
         if moving is not None and span != moving.target:  # the first span, to keep the history short
             serving = _on_the_move(moving, model)
         elif span is not None:
-            serving = sentence("blocks {blocks} of {model}", blocks=Blocks(span.start, span.end), model=model)
+            serving = _served(span, model)
         else:
             serving = verbatim(model)
         is_same = python == self._python
@@ -341,7 +342,7 @@ class Supervisor:
         quiet = structs.replace(
             self.facts.report, sessions=0, memory_used_bytes=0, fetched_bytes=0, fetch_total_bytes=0
         )
-        gone = replace(self.facts, placed=None, moving=None, nearby=None, changed_file=None)
+        gone = replace(self.facts, is_live=False, placed=None, moving=None, nearby=None, changed_file=None)
         self.facts = replace(gone, report=quiet, fetch_bytes_per_s=0.0, waiting=messages.Waiting())
         if was_told:
             log.info("engine ended")
@@ -488,12 +489,18 @@ async def _after(seconds: float, act: Callable[[], None]) -> None:
     act()
 
 
+def _served(span: Span, model: str) -> Sentence:
+    blocks = Blocks(span.start, span.end)
+    if len(span) == 1:
+        return sentence("layer {block} of {model}", block=blocks, model=model)
+    return sentence("layers {blocks} of {model}", blocks=blocks, model=model)
+
+
 def _on_the_move(moving: messages.Moving, model: str) -> Sentence:
-    blocks = Blocks(moving.span.start, moving.span.end)
-    target = Blocks(moving.target.start, moving.target.end)
+    served, target = _served(moving.span, model), Blocks(moving.target.start, moving.target.end)
     if moving.target.covers(moving.span):
-        return sentence("blocks {blocks} of {model} while loading {target}", blocks=blocks, model=model, target=target)
-    return sentence("blocks {blocks} of {model} before moving to {target}", blocks=blocks, model=model, target=target)
+        return sentence("{served} (loading {target})", served=served, target=target)
+    return sentence("{served} (moving to {target})", served=served, target=target)
 
 
 def reported(facts: EngineFacts, report: messages.EngineReport, now: float) -> EngineFacts:
@@ -502,7 +509,7 @@ def reported(facts: EngineFacts, report: messages.EngineReport, now: float) -> E
     new_bytes = report.fetched_bytes - facts.report.fetched_bytes
     rate = new_bytes / elapsed_s if report.fetch_total_bytes and elapsed_s > 0 and new_bytes >= 0 else 0.0
     smooth = facts.fetch_bytes_per_s + 0.3 * (rate - facts.fetch_bytes_per_s) if rate else 0.0
-    return replace(facts, report=report, reported_at=now, fetch_bytes_per_s=smooth)
+    return replace(facts, report=report, reported_at=now, is_live=True, fetch_bytes_per_s=smooth)
 
 
 def _matter(report: messages.EngineReport) -> tuple[object, ...]:

@@ -139,4 +139,6 @@ def num_blocks_of(folder: Path) -> int:
         found = next(config[name] for name in _NUM_BLOCKS if name in config)
         return int(found) if isinstance(found, int) else len(found)
     except (OSError, ValueError, AttributeError, StopIteration, TypeError) as error:
-        raise CheckpointError(f"{folder} is not a local checkpoint of a decoder") from error
+        raise CheckpointError(
+            sentence("{folder} is not a local checkpoint of a decoder", folder=str(folder))
+        ) from error

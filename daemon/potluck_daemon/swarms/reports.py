@@ -7,7 +7,7 @@ after thirty days all is forgotten.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from potluck_control.engine_messages import Confirmed, Examined
@@ -16,12 +16,12 @@ from potluck_control.methods.members import WrongResults
 from potluck.membership.identity import peer_id_of, public_key_of
 from potluck.membership.members import REPORT_LIVES_S, Members, Person
 from potluck.membership.membership import Membership
-from potluck.membership.records import Machine, Report
+from potluck.membership.records import Report
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.settings.state import Examination, Since, StateFile
+from potluck_daemon.swarms.names import machine_names, person_names, short_ids
 
-ID_LETTERS = 8  # of a person's id that are shown
 _MAX_KEPT = 2000  # reports that were confirmed, or dismissed, here
 
 
@@ -68,10 +68,11 @@ class ReportBook:
         by_machine: dict[bytes, list[Report]] = {}
         for report in self._shown(members):
             by_machine.setdefault(report.machine, []).append(report)
+        names = person_names(members)
         for key, reports in by_machine.items():
             owner = members.owner_of_key(key)
             if owner is not None and (may_lead or owner == you):
-                yield self._wrong_results(membership.swarm.prefix, owner, _machine(owner, key), reports, members)
+                yield self._wrong_results(membership.swarm.prefix, owner, key, reports, names)
 
     def _shown(self, members: Members) -> Iterable[Report]:
         dismissed = {each.what for each in _recent(self._memory.state.dismissed)}
@@ -80,21 +81,21 @@ class ReportBook:
         return [each for each in reports if each.at_s > oldest and _who_and_what(each) not in dismissed]
 
     def _wrong_results(
-        self, swarm: str, owner: Person, machine: Machine, reports: Sequence[Report], members: Members
+        self, swarm: str, owner: Person, machine: bytes, reports: Sequence[Report], names: Mapping[bytes, str]
     ) -> WrongResults:
         state = self._memory.state
         confirmed = {each.what for each in _recent(state.confirmed)}
-        is_here = machine.key == self._own_key()
+        is_here = machine == self._own_key()
         examination = state.examination if is_here else None
         if examination is not None:
             is_older = examination.at < min(report.at_s for report in reports)
             examination = None if is_older or examination.swarm != swarm else examination  # it was about others
         return WrongResults(
-            owner.id[:ID_LETTERS],
-            owner.name,
-            machine.name,
-            peer_id_of(machine.key),
-            found_by=tuple(sorted(members.people[report.person].name for report in reports)),
+            short_ids(names)[owner.key],
+            names[owner.key],
+            machine_names(owner)[machine],
+            peer_id_of(machine),
+            found_by=tuple(sorted(names[report.person] for report in reports)),
             is_confirmed=any(_who_and_what(report) in confirmed for report in reports),
             is_here=is_here,
             checked_at=None if examination is None else examination.at,
@@ -108,10 +109,6 @@ def _who_and_what(report: Report) -> str:
 
 def _about_others(kept: Iterable[Since], machine: bytes) -> tuple[Since, ...]:
     return tuple(each for each in kept if not each.what.endswith(machine.hex()))
-
-
-def _machine(owner: Person, key: bytes) -> Machine:
-    return next(machine for machine in owner.machines if machine.key == key)
 
 
 def _recent(kept: Iterable[Since]) -> Iterable[Since]:

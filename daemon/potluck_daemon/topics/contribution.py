@@ -23,14 +23,14 @@ class ContributionTopic(Topic):
     async def _now(self, _: Empty) -> contribution.ContributionNow:
         now = await self._count()
         book, power = self._parts.account.book, self._parts.account.budget.power
-        people = await self._people(lambda history: (history.summary(now).today, history.summary(now).total))
+        earned = await self._earned(lambda history: (history.summary(now).today, history.summary(now).total))
         today, total = book.series(Period.DAY, 1, now).periods[0], book.total(now)
         streak, longest = book.streaks(datetime.fromtimestamp(now).date())
         swarm = self._parts.swarm() if self._parts.loop.is_serving else None
-        people_today, people_ever = people or (None, None)
+        earned_today, earned_ever = earned or (None, None)
         return contribution.ContributionNow(
-            today=self._with_cost(today, people_today),
-            total=self._with_cost(total, people_ever),
+            today=self._with_cost(today, earned_today),
+            total=self._with_cost(total, earned_ever),
             streak_days=streak,
             longest_streak_days=longest,
             swarm_share=swarm_share(swarm.span, swarm.coverage) if swarm is not None else None,
@@ -42,9 +42,9 @@ class ContributionTopic(Topic):
     async def _series(self, params: SeriesParams) -> contribution.ContributionSeries:
         now = await self._count()
         found = self._parts.account.book.series(params.period, params.count, now)
-        people = await self._people(lambda history: history.series(params.period, params.count, now).periods)
-        numbers = people or (None,) * len(found.periods)
-        periods = tuple(self._with_cost(item, number) for item, number in zip(found.periods, numbers, strict=True))
+        earned = await self._earned(lambda history: history.series(params.period, params.count, now).periods)
+        sums = earned or (None,) * len(found.periods)
+        periods = tuple(self._with_cost(*each) for each in zip(found.periods, sums, strict=True))
         return structs.replace(found, periods=periods)
 
     async def _count(self) -> float:
@@ -53,18 +53,19 @@ class ContributionTopic(Topic):
         self._parts.account.book_contribution(is_serving=self._parts.loop.is_serving)
         return time.time()
 
-    async def _people(self, question: Callable[[LedgerHistory], Sequence[Earned]]) -> tuple[int, ...] | None:
-        """Ask the ledger how many people signed for work; None while it cannot be read."""
+    async def _earned(self, question: Callable[[LedgerHistory], Sequence[Earned]]) -> Sequence[Earned] | None:
+        """Ask the ledger what others signed for; None while it cannot be read."""
         try:
-            sums = await self._parts.clerk.ask(lambda ledger: question(ledger.history))
+            return await self._parts.clerk.ask(lambda ledger: question(ledger.history))
         except PotluckError:
             return None
-        return tuple(item.people for item in sums)
 
-    def _with_cost(self, item: Contribution, people: int | None) -> Contribution:
+    def _with_cost(self, item: Contribution, earned: Earned | None) -> Contribution:
         price = self._configuration.settings.limits.price_kwh
         cost = round(item.energy_wh / 1000 * price, 6) if price else None
-        return structs.replace(item, cost=cost, people=people)
+        if earned is None:
+            return structs.replace(item, cost=cost)
+        return structs.replace(item, cost=cost, tokens=earned.tokens, people=earned.people)
 
 
 def swarm_share(span: tuple[int, int] | None, coverage: Sequence[int]) -> float | None:

@@ -31,7 +31,16 @@ from potluck.membership.records import Choose, Confirm, Content, EndInvite, Mach
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.parts import Parts
 from potluck_daemon.swarms.keeping import what_matters
-from potluck_daemon.swarms.reports import ID_LETTERS, ReportBook
+from potluck_daemon.swarms.names import (
+    ID_LETTERS,
+    find_invite,
+    find_machine,
+    find_person,
+    machine_names,
+    person_names,
+    short_ids,
+)
+from potluck_daemon.swarms.reports import ReportBook
 from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
@@ -87,18 +96,20 @@ class MembersTopic(Topic):
         if not params.machine and is_you:
             raise UsageError(sentence("this is you"), hint=f"potluck leave {membership.swarm.name}")
         if not params.machine:
-            done = f"removed {person.name}{_ways_back(members, person)}"
+            done = f"removed {person_names(members)[person.key]}{_ways_back(members, person)}"
             return await self._lead(params.swarm, lambda own, all_: remove(own, all_, person), done)
-        machine = _find_machine(person, params.machine)
-        done = f"removed {machine.name} of {person.name}"
+        machine = find_machine(person, params.machine)
+        if machine.key == self._configuration.swarms.machine().public_key:  # also in a line of somebody who left
+            raise UsageError(
+                sentence("this is the computer that you are using"), hint=f"potluck leave {membership.swarm.name}"
+            )
+        done = f"removed {machine_names(person)[machine.key]} of {person_names(members)[person.key]}"
         if is_you:
             return await self._remove_own(membership.swarm.name, machine, done)
         return await self._lead(params.swarm, lambda own, _: remove_machine(own, person, machine.key), done)
 
     async def _remove_own(self, swarm: str, machine: Machine, done: str) -> methods.MembersChanged:
         swarms = self._configuration.swarms
-        if machine.key == swarms.machine().public_key:
-            raise UsageError(sentence("this is the computer that you are using"), hint=f"potluck leave {swarm}")
         changed = await asyncio.to_thread(swarms.change, swarm, lambda own: own.without_machine(machine.key))
         return methods.MembersChanged(swarm, done, self._parts.members.publish(swarm, [changed.machines]))
 
@@ -108,7 +119,7 @@ class MembersTopic(Topic):
         membership = self._configuration.find(params.swarm, has_members=True)
         members = membership.members()
         person = find_person(members, params.name)
-        machines = [_find_machine(person, params.machine)] if params.machine else person.machines
+        machines = [find_machine(person, params.machine)] if params.machine else person.machines
         found = [self._parts.reports.dismiss(members, machine.key) for machine in machines]
         if not any(found):
             raise UsageError(
@@ -154,7 +165,8 @@ class MembersTopic(Topic):
             changed = methods.MembersChanged(membership.swarm.name, "", is_known=False)
         else:
             changed = await self._lead(params.swarm, decide, f"{params.name} is {_RANKS[rank]} now")
-        lost, returned = (tuple(person.name for person in people) for people in found)
+        names = person_names(self._configuration.find(params.swarm, has_members=True).members())
+        lost, returned = (tuple(names.get(person.key, person.name) for person in people) for people in found)
         return structs.replace(changed, lost=lost, returned=returned)
 
     @answers(methods.DECISIONS)
@@ -163,6 +175,7 @@ class MembersTopic(Topic):
         members = membership.members()
         person = find_person(members, params.name)
         names = {each.content.person: each.content.name for each in members if isinstance(each.content, Confirm)}
+        names |= person_names(members)
         decided = tuple(_decision(record, names) for record in decisions(members, person))
         return methods.Decisions(membership.swarm.name, person.name, decided)
 
@@ -170,12 +183,7 @@ class MembersTopic(Topic):
     async def _end_invite(self, params: methods.EndInviteParams) -> methods.MembersChanged:
         def decide(membership: Membership, members: Members) -> Sequence[Content]:
             require_leader(membership)
-            found = [invite for invite in members.invites if invite.hex().startswith(params.invite)]
-            if not params.invite or len(found) != 1:
-                raise UsageError(
-                    sentence("there is no invite {what}", what=params.invite), hint="potluck members shows the invites"
-                )
-            return [EndInvite(found[0])]
+            return [EndInvite(find_invite(members, params.invite))]
 
         return await self._lead(params.swarm, decide, "ended the invite")
 
@@ -213,43 +221,6 @@ class MembersTopic(Topic):
         return methods.MembersChanged(name, done, is_known)
 
 
-def find_person(members: Members, name: str) -> Person:
-    """Return the member or guest of a name or of an id's beginning. Raises UsageError for none and for several."""
-    people = (*members.people.values(), *members.guests.values())
-    by_id = [person for person in people if len(name) >= 4 and person.id.startswith(name.lower())]
-    by_name = [person for person in people if person.name.casefold() == name.casefold()]
-    # Nobody is mistaken for another person by taking that person's id as a name.
-    found = by_id if len(name) >= ID_LETTERS and by_id else by_name or by_id
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise UsageError(
-            sentence("nobody in the swarm is called {name}", name=name), hint="potluck members shows who is"
-        )
-    ids = ", ".join(person.id[:ID_LETTERS] for person in found)
-    raise UsageError(
-        sentence("several people are called {name}", name=name), hint=sentence("use one of their ids: {what}", what=ids)
-    )
-
-
-def _find_machine(person: Person, wanted: str) -> Machine:
-    """Return a person's computer by name or peer id. Raises UsageError for none and for several."""
-    found = [each for each in person.machines if wanted in (each.name, peer_id_of(each.key))]
-    if not found:
-        known = ", ".join(each.name for each in person.machines) or "none"
-        raise UsageError(
-            sentence("{name} has no computer named {what}", name=person.name, what=wanted),
-            hint=sentence("there are: {what}", what=known),
-        )
-    if len(found) > 1:
-        ids = ", ".join(peer_id_of(each.key) for each in found)
-        raise UsageError(
-            sentence("{name} has several computers named {what}", name=person.name, what=wanted),
-            hint=sentence("use a peer id: {what}", what=ids),
-        )
-    return found[0]
-
-
 def _notice(membership: Membership, book: ReportBook) -> Sentence:
     """Return what the status page says of reports: about this computer first."""
     if membership.swarm.is_open or not membership.reports:
@@ -275,20 +246,19 @@ def _notice(membership: Membership, book: ReportBook) -> Sentence:
 def _ways_back(members: Members, person: Person) -> str:
     """Return what to do about open invites with which somebody who was removed could apply anew."""
     known = [key for key in members.invites if key == person.invite or members.inviters[key] == person.key]
-    ids = [key.hex()[:ID_LETTERS] for key in known if members.free_seats(key) > 0 and not members.is_public(key)]
-    return f", who can apply again until you end the invite {' and '.join(ids)}" if ids else ""
+    ids = short_ids(members.invites)
+    open_ones = [ids[key] for key in known if members.free_seats(key) > 0 and not members.is_public(key)]
+    return f", who can apply again until you end the invite {' and '.join(open_ones)}" if open_ones else ""
 
 
 def _list_of(membership: Membership, book: ReportBook) -> methods.MembersList:
     members = membership.members()
     you = membership.person(members)
-    _, waiting = guests_to_confirm(membership, members)
-    people = (*members.people.values(), *members.guests.values())
     has_key = membership.person_seed is not None
     asking = members.request_to(membership.person_public, time.time()) if has_key else None
     return methods.MembersList(
         swarm=membership.swarm.name,
-        members=tuple(_member(each, members, is_you=each == you, waits=each in waiting) for each in people),
+        members=tuple(_people(membership, members, you)),
         invites=tuple(_invites(members)),
         may_lead=membership.founder_seed is not None or (has_key and you is not None and you.may_lead),
         is_founder=membership.founder_seed is not None,
@@ -298,29 +268,33 @@ def _list_of(membership: Membership, book: ReportBook) -> methods.MembersList:
     )
 
 
-def _member(person: Person, members: Members, *, is_you: bool, waits: bool) -> methods.Member:
-    rank = "founder" if person.is_founder else "guest" if person.is_guest else str(person.rank)
-    author = members.inviters.get(person.invite, b"")
-    inviter = members.founder if author == members.swarm_key else members.person(author)
-    return methods.Member(
-        person.name,
-        person.id[:ID_LETTERS],
-        rank,
-        float(members.heard.get(person.key, 0)),
-        "" if person.is_founder else person.invite.hex()[:ID_LETTERS],
-        is_you,
-        members.is_on_probation(person, time.time()),
-        tuple(methods.MemberMachine(machine.name, peer_id_of(machine.key)) for machine in person.machines),
-        inviter.name if inviter is not None else "",
-        waits,
-    )
+def _people(membership: Membership, members: Members, you: Person | None) -> Iterable[methods.Member]:
+    _, waiting = guests_to_confirm(membership, members)
+    names, invites = person_names(members), short_ids(members.invites)
+    ids = short_ids(names)
+    for person in (*members.people.values(), *members.guests.values()):
+        author = members.inviters.get(person.invite, b"")
+        inviter = members.founder if author == members.swarm_key else members.person(author)
+        machines = machine_names(person)
+        yield methods.Member(
+            names[person.key],
+            ids[person.key],
+            "founder" if person.is_founder else "guest" if person.is_guest else str(person.rank),
+            float(members.heard.get(person.key, 0)),
+            "" if person.is_founder else invites.get(person.invite, person.invite.hex()[:ID_LETTERS]),
+            person == you,
+            members.is_on_probation(person, time.time()),
+            tuple(methods.MemberMachine(machines[each.key], peer_id_of(each.key)) for each in person.machines),
+            names.get(inviter.key, inviter.name) if inviter is not None else "",
+            person in waiting,
+        )
 
 
 def _invites(members: Members) -> Iterable[methods.OpenInvite]:
+    ids = short_ids(members.invites)
     for key, seats in sorted(members.invites.items(), key=lambda each: (each[1].expires_s, each[0])):
         used = seats.people - members.free_seats(key)
-        is_public = members.is_public(key)
-        yield methods.OpenInvite(key.hex()[:ID_LETTERS], float(seats.expires_s), seats.people, used, is_public)
+        yield methods.OpenInvite(ids[key], float(seats.expires_s), seats.people, used, members.is_public(key))
 
 
 def _decision(record: Record, names: dict[bytes, str]) -> methods.Decision:

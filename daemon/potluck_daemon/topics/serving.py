@@ -35,7 +35,7 @@ class ServingTopic(Topic):
 
     @answers(schema.RESUME)
     async def _resume(self, _: schema.Empty) -> Status:
-        self._parts.loop.resume()
+        await self._parts.loop.resume()
         return self._parts.status()
 
     @answers(schema.PRESENCE)

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
@@ -16,23 +15,29 @@ from potluck_control.methods import swarms
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import Manifests
-from potluck.membership.invite import Invite, encode_invite, link_of, public_invite
+from potluck.membership.invite import Invite
 from potluck.membership.joined import free_name
 from potluck.membership.leadership import (
+    DEFAULT_DAYS,
+    DEFAULT_PEOPLE,
     choose_draft,
     choose_model,
+    invite_made_before,
+    offering,
     public_seats,
     require_leader,
     require_other_leader,
     seats,
+    with_seed,
 )
 from potluck.membership.membership import Membership
-from potluck.membership.records import Content
+from potluck.membership.own_names import guessed
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm, new_swarm
 from potluck.sentences import sentence
 from potluck_daemon.metering.meters import taken_bytes
 from potluck_daemon.parts import Parts
 from potluck_daemon.swarms.contact import reach
+from potluck_daemon.swarms.inviting import invite_for_all, shown
 from potluck_daemon.swarms.new_model import NewModel, find_draft, find_model
 from potluck_daemon.topics.topic import Topic, answers
 
@@ -45,10 +50,19 @@ class SwarmsTopic(Topic):
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
         self._change = swarms.ModelChange()
+        self._inviting = asyncio.Lock()  # those who ask at once get the same invite
 
     @answers(schema.JOIN)
     async def _join(self, params: schema.JoinParams) -> schema.Joined:
-        return await self._joined(self._configuration.swarms.join(params.invite), moves=params.moves)
+        joining = self._configuration.swarms
+        membership = joining.join(params.invite, name=params.person, computer=params.computer)
+        return await self._joined(membership, moves=params.moves)
+
+    @answers(swarms.OWN_NAMES)
+    async def _own_names(self, _: Empty) -> swarms.UserNames:
+        chosen, guess = self._configuration.swarms.names(), guessed()
+        names = chosen.or_else(guess)
+        return swarms.UserNames(names.person, names.computer, bool(chosen.person and chosen.computer))
 
     @answers(schema.CREATE)
     async def _create(self, params: schema.CreateParams) -> schema.Joined:
@@ -64,7 +78,7 @@ class SwarmsTopic(Topic):
         is_to_be_served = params.moves or configuration.swarm is None
         if is_to_be_served and model.folder != configuration.settings.serve.checkpoint:
             await configuration.change({"serve.checkpoint": model.folder or None})
-        membership = configuration.swarms.create(swarm)
+        membership = configuration.swarms.create(swarm, name=params.person, computer=params.computer)
         if taken_bytes(Path(model.files)) <= _PINNED_AT_ONCE_BYTES:
             with contextlib.suppress(CheckpointError):  # some files are elsewhere, so members need copies of their own
                 membership = await self._pin(membership, model)
@@ -176,27 +190,22 @@ class SwarmsTopic(Topic):
         configuration, now_s = self._configuration, time.time()
         addresses = self._supervisor.facts_of(configuration.swarm).addresses
         swarm = configuration.invited_swarm(addresses, for_others=True)
-        joined = configuration.swarms.find(swarm.name)
-        if params.is_public:
-            joined, _, _ = await self._parts.members.lead(swarm.name, lambda own: [public_seats(own, now_s)])
-        if swarm.is_open:
-            return schema.SwarmInvite(swarm.name, encode_invite(Invite(swarm)))
-        public = public_invite(joined)
-        if public is not None:
-            return schema.SwarmInvite(swarm.name, encode_invite(replace(public, swarm=swarm)), link=link_of(swarm))
-        offer, seed = seats(now_s, people=params.people, days=params.days)
+        async with self._inviting:
+            joined = configuration.swarms.find(swarm.name)
+            if params.is_public:
+                joined, _, _ = await self._parts.members.lead(swarm.name, lambda own: [public_seats(own, now_s)])
+            made = invite_for_all(joined)
+            if made is None and not params.is_new:
+                made = invite_made_before(joined, now_s, people=params.people, days=params.days)
+            if made is None:
+                made = await self._new_invite(swarm.name, params, now_s)
+        return shown(made, configuration.swarms.find(swarm.name), swarm)
 
-        def decide(membership: Membership) -> list[Content]:
-            require_leader(membership)
-            opened = membership.writing([offer], now_s)[0].members().invites
-            if not opened.keys() >= {offer.invite, *membership.members().invites}:
-                hint = sentence("end one of your invites, or ask the founder for more seats")
-                raise UsageError(sentence("your open invites would let in more people than you may invite"), hint=hint)
-            return [offer]
-
-        _, new, _ = await self._parts.members.lead(swarm.name, decide)
-        encoded = encode_invite(Invite(swarm, seed, new[-1].data))
-        return schema.SwarmInvite(swarm.name, encoded, offer.expires_s, params.people, link_of(swarm))
+    async def _new_invite(self, name: str, params: schema.InviteParams, now_s: float) -> Invite:
+        offer, seed = seats(now_s, people=params.people or DEFAULT_PEOPLE, days=params.days or DEFAULT_DAYS)
+        _, new, _ = await self._parts.members.lead(name, lambda own: offering(own, offer, now_s))
+        joined = self._configuration.swarms.change(name, lambda own: with_seed(own, seed))
+        return Invite(joined.swarm, seed, new[-1].data)
 
     @answers(swarms.CONTACT)
     async def _contact(self, _: Empty) -> swarms.Contact:

@@ -123,7 +123,7 @@ def switch(version: str, versions: Versions, successor: Successor, on_progress: 
             why=error.sentence if isinstance(error, PotluckError) else str(error),
             number=versions.current(),
         )
-        raise PotluckError(text, hint="see: potluck status, potluck logs") from error
+        raise PotluckError(text, hint="potluck logs") from error
     versions.end_trial()
 
 

@@ -1,18 +1,19 @@
-"""Computes what the swarm can do and what it lacks, for people: `potluck swarm show` and the app's status. Pure."""
+"""Tells people who serves the swarm, and what one more server would bring. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
 
-import numpy as np
 from potluck_control.methods.members import SeenServer
-from potluck_control.schema import SwarmOutlook
+from potluck_control.schema import OneMore
 
-from potluck.protocol.blocks import PeerId, runs_of
+from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import LiveServer, ServerState
 from potluck_engine.placement.choose import choose_span
 from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
+
+_MOST_GAIN = 100.0  # a server may claim any speed, and what follows has to fit into a message
 
 
 def seen_servers(servers: Sequence[LiveServer], own: PeerId | None = None) -> tuple[SeenServer, ...]:
@@ -39,8 +40,8 @@ def seen_servers(servers: Sequence[LiveServer], own: PeerId | None = None) -> tu
     )
 
 
-def swarm_outlook(servers: Sequence[LiveServer], num_blocks: int) -> SwarmOutlook | None:
-    """Return the outlook with one more server like the median one; None if no server is online."""
+def one_more(servers: Sequence[LiveServer], num_blocks: int) -> OneMore | None:
+    """Return what one more server like the median one would bring; None if no server is online."""
     online = [server for server in servers if server.heartbeat.state is ServerState.ONLINE]
     if not online:
         return None
@@ -48,20 +49,14 @@ def swarm_outlook(servers: Sequence[LiveServer], num_blocks: int) -> SwarmOutloo
     throughput_tps = median(server.record.throughput_tps for server in online)
     # The sizes of files and hidden states are not known here, so fetching and measured links don't count.
     size = ModelSize(num_blocks, block_bytes=1.0, token_bits=1.0)
-    return outlook(SwarmMap.of(online, size, OwnServer(PeerId(""), window, throughput_tps)))
+    return brought(SwarmMap.of(online, size, OwnServer(PeerId(""), window, throughput_tps)))
 
 
-def outlook(swarm_map: SwarmMap) -> SwarmOutlook:
-    """Return the outlook of the live servers; the map's own server is the additional one and must serve nothing yet."""
+def brought(swarm_map: SwarmMap) -> OneMore:
+    """Return what the map's own server, which must serve nothing yet, would bring to the live ones."""
     coverage = swarm_map.coverage(swarm_map.live)
-    lowest = float(coverage.min())
-    thin = np.flatnonzero(coverage <= lowest * (1 + 1e-9))
+    before = float(coverage.min())
     span = choose_span(swarm_map)
-    with_it = coverage.copy()
-    with_it[span.start : span.end] += swarm_map.servers.throughput_tps[swarm_map.me]
-    return SwarmOutlook(
-        tokens_per_s=round(lowest, 3),
-        bottlenecks=tuple((run.start, run.end) for run in runs_of(thin.tolist())),
-        one_more_tokens_per_s=round(float(with_it.min()), 3),
-        one_more_span=(span.start, span.end),
-    )
+    coverage[span.start : span.end] += swarm_map.servers.throughput_tps[swarm_map.me]
+    gain = min(float(coverage.min()) / before - 1, _MOST_GAIN) if before > 0 else 0.0
+    return OneMore((span.start, span.end), round(gain, 3))

@@ -58,6 +58,11 @@ class Models:
             raise BadRequestError(f"the model here is {' or '.join(names)}, not {wanted}", 404, "model_not_found")
         return wanted or names[0]
 
+    def prefix_of(self, name: str) -> str:
+        """Return the prefix of the swarm that has a model; empty if it was left."""
+        offered = self._swarms.get(name)
+        return "" if offered is None else offered.membership.swarm.prefix
+
     def facts(self, name: str) -> ModelFacts | None:
         """Return what is known of a model; None while it is not loaded."""
         swarm = self._swarms.get(name)

@@ -5,6 +5,8 @@ from potluck_control.agreement import Difference, agree
 from potluck_control.all_methods import METHODS
 from potluck_control.schema import API_VERSION, DaemonHello
 
+from potluck.protocol.codec import encode
+
 ALL = tuple(METHODS)
 
 
@@ -32,3 +34,8 @@ def test_a_page_whose_methods_an_older_daemon_lacks_is_known() -> None:
 
 def test_a_daemon_that_does_not_list_its_methods_is_tried() -> None:
     assert agree(DaemonHello(API_VERSION, "0.1.0", 1, 0.0), "1.2.0").has(schema.DRAIN)
+
+
+def test_an_older_daemon_that_wants_numbers_gets_no_null() -> None:
+    assert encode(schema.InviteParams()) == b"{}"
+    assert encode(schema.InviteParams(people=3)) == b'{"people":3}'

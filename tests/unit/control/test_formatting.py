@@ -1,6 +1,6 @@
 """Sizes, durations and estimates as people read them."""
 
-from potluck.formatting import duration, part_size, rounded, size
+from potluck.formatting import duration, layer_ranges, part_size, rounded, size
 
 
 def test_a_size_has_one_unit_and_a_digit_where_it_matters() -> None:
@@ -24,6 +24,12 @@ def test_durations_have_at_most_two_units() -> None:
         *("0 s", "5 s", "59 s", "1 min", "12 min", "59 min", "1 h 0 min", "3 h 5 min", "23 h 59 min"),
         *("1 d 0 h", "2 d 4 h"),
     ]
+
+
+def test_layers_count_from_one_and_neighbours_are_joined() -> None:
+    for blocks, text in (([3], "layer 4"), ([0, 1, 2], "layers 1-3"), ([0, 2, 3, 7], "layers 1, 3-4, 8")):
+        assert layer_ranges(blocks) == text
+    assert layer_ranges(range(0, 40, 2), "–").endswith("13, 15 and 12 more")
 
 
 def test_estimates_have_two_significant_digits() -> None:

@@ -107,24 +107,19 @@ def test_a_folder_that_cannot_be_used_is_named(
     assert capsys.readouterr().err == f"potluckd: cannot use {tmp_path}/state/potluck: Not a directory\n"
 
 
-def test_tokens_are_counted_across_engines_and_days() -> None:
-    counts = count(TokenCounts(), 10, 1.0, "monday")
-    counts = count(counts, 30, 2.0, "monday")
-    assert (counts.today, counts.tokens_per_s > 0) == (30, True)
-    counts = count(counts, 5, 3.0, "monday")  # a new engine begins from 0
-    assert counts.today == 35
-    counts = count(counts, 8, 4.0, "tuesday")
-    assert counts.today == 3
+def test_tokens_are_counted_across_engines() -> None:
+    counts = count(count(TokenCounts(), 10, 1.0), 30, 2.0)
+    counts = count(counts, 5, 3.0)  # a new engine begins from 0
+    assert counts.served == 35
     counts = stopped(counts)
-    assert counts == TokenCounts("tuesday", 3, last_at=4.0, served=38)  # its last report is known, and never new again
-    assert count(counts, 7, 5.0, "tuesday").today == 10
+    assert counts == TokenCounts(35, last_at=3.0)  # its last report is known, and never new again
+    assert count(counts, 7, 5.0).served == 42
+    assert count(counts, 7, 50.0).tokens_per_s(50.0) == 0, "nobody knows how long they took"
 
 
-def test_speed_approaches_the_rate_and_returns_to_zero() -> None:
-    counts = TokenCounts()
-    for second in range(1, 60):
-        counts = count(counts, second * 20, float(second), "d")
-    assert counts.tokens_per_s == pytest.approx(20, rel=0.01)
-    for second in range(60, 120):
-        counts = count(counts, 59 * 20, float(second), "d")
-    assert counts.tokens_per_s == 0
+def test_speed_is_right_from_the_first_tokens_and_neither_fades_nor_counts_pauses() -> None:
+    counts, speeds = TokenCounts(), []
+    for second, total in enumerate([0, 0, 20, 40, 60, 60, 60, 60, 60, 60, 60, 60, 80, 100], 1):
+        counts = count(counts, total, float(second))
+        speeds.append(counts.tokens_per_s(float(second)))
+    assert speeds == [0, 0, 20, 20, 20, 20, 20, 0, 0, 0, 0, 0, 20, 20]

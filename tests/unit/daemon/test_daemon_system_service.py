@@ -65,7 +65,7 @@ def test_join_as_root_has_the_service_start_with_the_machine_and_says_so(
     monkeypatch.setattr(join, "lacks_engine", lambda places: False)
     monkeypatch.setattr(join, "daemon", Daemon)
     monkeypatch.setattr(join, "_follow", joined_at_once)
-    join.run(argparse.Namespace(json=False, code=False))
+    join.run(argparse.Namespace(json=False, code=False, person="Ana", computer="desk"))
     assert ENABLE in calls
     assert STARTS_WITH_MACHINE in capsys.readouterr().out
 
@@ -73,7 +73,7 @@ def test_join_as_root_has_the_service_start_with_the_machine_and_says_so(
 def test_the_installation_of_the_system_service_says_so_too(
     calls: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.run(argparse.Namespace(system=True, json=False, action="install"))
+    service.ACTIONS["install"].run(argparse.Namespace(system=True, json=False, action="install"))
     assert ENABLE in calls
     assert STARTS_WITH_MACHINE in capsys.readouterr().out
 

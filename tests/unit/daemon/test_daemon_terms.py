@@ -54,8 +54,8 @@ LENIENT = LimitSettings(
 
 def test_a_cap_forbids_when_it_is_reached_and_until_the_day_or_month_is_over() -> None:
     for limits, reached, reason, left_s, text in (
-        (LimitSettings(upload_mb_day=2), SENT, Reason.UPLOAD_CAP, UNTIL_MIDNIGHT_S, "2.1 MB of 2.1 MB"),
-        (LimitSettings(download_mb_day=2), RECEIVED, Reason.DOWNLOAD_CAP, UNTIL_MIDNIGHT_S, "2.1 MB of 2.1 MB"),
+        (LimitSettings(upload_mb_day=2), SENT, Reason.UPLOAD_CAP, UNTIL_MIDNIGHT_S, "2.1 MB is used up"),
+        (LimitSettings(download_mb_day=2), RECEIVED, Reason.DOWNLOAD_CAP, UNTIL_MIDNIGHT_S, "2.1 MB is used up"),
         (LimitSettings(upload_mb_month=2), MONTH_SENT, Reason.UPLOAD_CAP, UNTIL_DECEMBER_S, "This month's"),
         (LimitSettings(download_mb_month=2), MONTH_RECEIVED, Reason.DOWNLOAD_CAP, UNTIL_DECEMBER_S, "This month's"),
         (LimitSettings(cost_day=0.5, price_kwh=0.25), COSTLY, Reason.COST_CAP, UNTIL_MIDNIGHT_S, ""),
@@ -78,7 +78,7 @@ def test_the_cap_of_december_ends_with_the_year() -> None:
 def test_a_full_disk_forbids_a_start_and_nothing_that_runs() -> None:
     for limits, disk, words in (
         (LimitSettings(disk_free_mb=100), Disk(99 * MIB), "104 MB are free, 105 MB must stay free"),
-        (LimitSettings(disk_mb=100), Disk(1 << 40, 101 * MIB), "106 MB of 105 MB"),
+        (LimitSettings(disk_mb=100), Disk(1 << 40, 101 * MIB), "105 MB"),
     ):
         (obstacle,) = obstacles(WhenSettings(), limits, DayUse(), disk, NOW)
         assert (obstacle.reason, obstacle.only_before_start) == (Reason.DISK, True)

@@ -15,7 +15,7 @@ import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, is_close, local_steps, opening
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.launches import changed, launch_of
-from potluck_control.engine_messages import EngineEvent, Moving, Online, Reshaped, Settled
+from potluck_control.engine_messages import EngineEvent, Moving, Online, Placed, Reshaped, Settled
 from potluck_control.launch_spec import LaunchSpec
 from potluck_engine import neighbours, rebalancing
 from potluck_engine.block_fetching import BlockFetching
@@ -136,6 +136,8 @@ async def test_the_first_block_answers_before_the_others_are_loaded(swarm: Swarm
         await told.until(lambda event: isinstance(event, Settled))
         spans = [event.span for event in told.events if isinstance(event, Reshaped)]
         assert [len(span) for span in spans] == [2, 3, 4]
+        placed = [event.resident_blocks for event in told.events if isinstance(event, Placed)]
+        assert (placed[0], placed[-1]) == (1, 4), "what is loaded is told again when all is"
         assert min(await swarm.coverage()) == 1
 
 
@@ -161,7 +163,7 @@ async def test_when_a_server_dies_another_slides_there_and_sessions_over_what_st
         at = len(replies)
         replies.append(await session.step(StepRequest(x[:, at : at + 1])))
         (why,) = {event.why for event in mover.events if isinstance(event, Moving) and event.target == Span(2, 4)}
-    assert str(why) == "blocks 3:4 were served by nobody"
+    assert str(why) == "layers 4 were served by nobody"
     assert not any(reply.timing.is_leaving for reply in replies)
     expected = local_steps(x[:, : len(replies)], span=kept)
     assert is_close(torch.cat([reply.hidden for reply in replies], 1), *expected)

@@ -9,13 +9,14 @@ import pytest
 from helpers.engine_peers import Client, hidden_states, opening, refused_with, serve
 from helpers.fake_network import FakeNetwork
 from potluck_control.outbox import Outbox, empty_outbox
+from potluck_engine import receipts
 from potluck_engine.receipts import NO_TAB, ServerTab, Tabs
 
 from potluck.membership.identity import Identity
-from potluck.protocol.blocks import PeerId, PersonId, Span
+from potluck.protocol.blocks import Booking, PeerId, PersonId, Span
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import Awaited, StepRequest
-from potluck.protocol.receipts import POINT, Booking, Receipt, Work, sign_receipt, swarm_id
+from potluck.protocol.receipts import POINT, Receipt, Work, sign_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
 
 SWARM = Swarm(name="s", model="m", num_blocks=4, prefix="s")
@@ -169,6 +170,20 @@ def test_calls_of_one_client_through_one_span_share_a_tab(bench: Bench) -> None:
     assert bench.tabs.tab_of_calls(client, SPAN, bench.sign(bench.receipt(first, 1, 10))) is first
     assert len(bench.told) == 1
     assert bench.tabs.tab_of_calls(client, Span(0, 1), None) is not first
+
+
+def test_work_for_others_is_counted_and_stays_counted_when_its_tab_is_forgotten(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tab, before = bench.opened(), bench.tabs.total_tokens
+    tab.forward_tokens += 10
+    bench.people[bench.client.peer_id] = ANA  # now it is a computer of one's own
+    bench.tabs.open(bench.client.peer_id, SPAN).forward_tokens += 100
+    assert bench.tabs.total_tokens == before + 10
+    bench.tabs.close_tab(tab)
+    monkeypatch.setattr(receipts, "_SETTLE_S", -1.0)
+    bench.tabs.forget_old()
+    assert bench.tabs.total_tokens == before + 10
 
 
 def test_people_have_shares_by_their_work_and_the_own_person_as_much_as_all_others(bench: Bench) -> None:

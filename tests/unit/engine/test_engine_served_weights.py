@@ -13,7 +13,7 @@ def test_weights_that_changed_between_two_runs_are_refused(tmp_path: Path) -> No
     ServedWeights(tmp_path / "served.json").confirm("model", Span(2, 4), ("aa", "bb"))
     again = ServedWeights(tmp_path / "served.json")
     again.confirm("model", Span(3, 5), ("bb", "cc"))
-    with pytest.raises(CheckpointError, match="block 3, 4 have changed") as caught:
+    with pytest.raises(CheckpointError, match="layer 4, 5 have changed") as caught:
         again.confirm("model", Span(2, 5), ("aa", "xx", "yy"))
     assert str(tmp_path / "served.json") in (caught.value.hint or "")
     again.confirm("model", Span(2, 5), ("aa", "bb", "cc"))

@@ -21,7 +21,7 @@ from potluck_gateway import door
 from potluck_gateway.answers.answer import Answer, Embeddings, Part
 from potluck_gateway.client import ask, complete
 from potluck_gateway.requests import ChatMessage, ContextLengthError, Prompt
-from potluck_gateway.server import GatewayServer
+from potluck_gateway.server import Answered, GatewayServer
 
 from potluck.client.leaving import ends_with_caller
 from potluck.errors import PotluckError, SwarmError, UsageError
@@ -104,14 +104,14 @@ def test_all_parts_of_an_answer_carry_its_id_and_no_other_answer_does(server: Ga
 
 
 def test_each_whole_answer_is_counted_for_its_key(model: Words) -> None:
-    answered: list[tuple[str, int]] = []
-    made = server_of(model, on_answered=lambda key, tokens: answered.append((key, tokens)))
+    answered: list[Answered] = []
+    made = server_of(model, on_answered=answered.append)
     with running(made, model) as server:
         send(server, HELLO)
         streamed(server)
         send(server, {"prompt": "Hello", "stream": False}, path=f"/{TOKEN}/api/generate", Authorization="")
         send(server, {"messages": "nonsense"})
-    assert answered == [(TOKEN, 4)] * 3
+    assert [(each.key, each.model, each.tokens) for each in answered] == [(TOKEN, "words", 4)] * 3
 
 
 def test_models_are_listed(server: GatewayServer) -> None:
@@ -466,8 +466,14 @@ def test_it_listens_where_it_is_told_and_says_how_this_computer_reaches_it(
 
 
 def test_an_address_of_another_machine_is_refused_with_the_setting(model: Words) -> None:
-    with pytest.raises(UsageError, match="cannot be listened on"):
+    with pytest.raises(UsageError, match=r"gateway.address 192.0.2.7 cannot be listened on: [^()]*$"):
         server_of(model, address="192.0.2.7")
+
+
+def test_a_port_of_another_program_is_refused_with_the_setting(model: Words) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(UsageError, match="uses port") as refused:
+        server_of(model, port=other.getsockname()[1])
+    assert "gateway.port" in (refused.value.hint or "")
 
 
 def test_as_many_requests_wait_in_order_as_are_answered_and_more_are_refused(model: Words) -> None:

@@ -49,6 +49,12 @@ def _of_daemon(status: Status) -> Iterable[Metric]:
         start, end = status.swarm.span
         blocks.add_metric((status.swarm.name, status.swarm.model, str(start), str(end)), end - start)
     yield blocks
+    if status.swarm is not None and (speed := status.swarm.speed_for_you) is not None:
+        text = "Speed of an answer here: of the last ones, or as the servers' times promise."
+        source = "answers" if speed.is_measured else "servers"
+        yield _gauges("potluck_answer_tokens_per_second", text, "source", {source: speed.tokens_per_s})
+    text = "Tokens that others signed for today, as `potluck earnings` counts them."
+    yield GaugeMetricFamily("potluck_tokens_today", text, status.tokens_today)
     text = "Memory of the device: used by the engine, its limit, all."
     yield _gauges("potluck_memory_bytes", text, "kind", memory)
     yield GaugeMetricFamily("potluck_engine_cpu_percent", "Of the whole machine.", load.engine_cpu_percent)
@@ -67,7 +73,7 @@ def _of_work(engine: EngineMetrics) -> Iterable[Metric]:
     refusals = {"busy": engine.refused_busy, "memory": engine.refused_memory}
     bounds = [*map(str, STEP_TIME_BOUNDS_S), "+Inf"]
     times = list(zip(bounds, accumulate(engine.step_times), strict=True))
-    text = "Tokens through the blocks; shared ones were known."
+    text = "Tokens through the blocks, own requests included; shared ones were known."
     yield _counters("potluck_tokens", text, "kind", tokens)
     yield HistogramMetricFamily("potluck_step_seconds", "Time of a step.", times, engine.step_seconds)
     text = "Rows of all steps; over their count: rows a step."

@@ -137,7 +137,7 @@ def test_each_verdict_and_what_to_do() -> None:
         (swarm.judge, swarm.SwarmFacts("s"), [NOTE], "this machine to be found"),
         (swarm.judge, swarm.SwarmFacts("s", 2, 1), [OK], "1 of 2"),
         (swarm.judge, swarm.SwarmFacts("s", 2, 0), [ERROR], "0 of 2"),
-        (swarm.judge, swarm.SwarmFacts("s", 2, 2, gaps=3), [OK, WARNING], "3 blocks"),
+        (swarm.judge, swarm.SwarmFacts("s", 2, 2, gaps=3), [OK, WARNING], "3 layers"),
         (service.judge, service.ServiceFacts("1", "1"), [OK], "version 1 runs"),
         (service.judge, service.ServiceFacts("1", ""), [WARNING], "not running"),
         (

@@ -12,10 +12,10 @@ from potluck_control.engine_messages import SignedReceipt, Worth
 from potluck_control.outbox import Outbox, empty_outbox
 from potluck_daemon.ledger import clerk as module
 from potluck_daemon.ledger.clerk import Clerk
+from potluck_daemon.ledger.history import LedgerHistory
 
 from potluck.membership.identity import Identity
-from potluck.protocol.blocks import PersonId
-from potluck.protocol.receipts import Booking
+from potluck.protocol.blocks import Booking, PersonId
 
 NOW = time.time()
 
@@ -87,6 +87,20 @@ async def test_the_engine_is_told_what_work_is_worth_when_it_begins_and_when_tha
     received = Session(Identity.generate(), person=ana, opened=NOW).booking(10)
     await desk.clerk.record([received], "a-model")
     assert await desk.hear() == Worth(((ana, 10),))
+
+
+async def test_the_sum_of_today_is_not_read_for_each_receipt(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = asyncio.Event()
+    monkeypatch.setattr(module, "TODAY_S", 3600.0)
+    read = LedgerHistory.today
+    monkeypatch.setattr(LedgerHistory, "today", lambda self, now: looks.set() or read(self, now))
+    desk.clerk.hear(signed(Session(desk.identity, opened=NOW), 5))
+    async with asyncio.timeout(60):
+        await looks.wait()
+    looks.clear()
+    desk.clerk.hear(signed(Session(desk.identity, opened=NOW), 5))
+    await desk.clerk.book_all()
+    assert not looks.is_set()
 
 
 async def test_a_ledger_that_cannot_be_opened_stops_nothing(tmp_path: Path) -> None:

@@ -56,7 +56,12 @@ def changed_model(phase: Phase, sessions: int = 0) -> Inputs:
 
 LACKING = Inputs(SETTINGS, EngineView(Phase.JOINING, lacking="model.safetensors"))
 
-ALONE = Inputs(SETTINGS, EngineView(Phase.JOINING, waiting=Waiting(denial=Denial.NOBODY_ONLINE)), is_applicant=True)
+
+def unadmitted(denial: Denial) -> Inputs:
+    return Inputs(SETTINGS, EngineView(Phase.JOINING, waiting=Waiting(denial=denial)), is_applicant=True)
+
+
+ALONE, OVER, OWN = map(unadmitted, (Denial.NOBODY_ONLINE, Denial.INVITE_ENDED, Denial.UNCONFIRMED))
 
 
 def test_each_row_of_the_table() -> None:
@@ -88,7 +93,9 @@ def test_each_row_of_the_table() -> None:
         (inputs(Phase.ENDED, remover="Ana", is_applicant=True), State.IDLE, Reason.REMOVED, EngineOrder.NOTHING),
         (inputs(is_applicant=True), State.JOINING, Reason.NOT_ADMITTED, EngineOrder.NOTHING),
         (ALONE, State.JOINING, Reason.NOT_ADMITTED, EngineOrder.NOTHING),
-        (inputs(Phase.ENDED, is_enabled=False), State.IDLE, Reason.SWITCHED_OFF, EngineOrder.NOTHING),
+        (OVER, State.ERROR, Reason.INVITE_OVER, EngineOrder.NOTHING),
+        (replace(OWN, is_ticket_over=True), State.ERROR, Reason.INVITE_OVER, EngineOrder.NOTHING),
+        (OWN, State.JOINING, Reason.NOT_ADMITTED, EngineOrder.NOTHING),
         (inputs(Phase.ENDED, has_engine=False), State.IDLE, Reason.NO_ENGINE, EngineOrder.NOTHING),
         (inputs(presence=PLAYING), State.DRAINING, Reason.GAME, EngineOrder.OFFLOAD),
         (inputs(Phase.OFFLOADING, presence=PLAYING), State.DRAINING, Reason.GAME, EngineOrder.NOTHING),
@@ -150,7 +157,7 @@ def test_what_has_ended_is_named_while_it_may_come_back() -> None:
         (GAME, f"{GAME.who} has ended; waiting a moment"),  # game
         (Evidence(Reason.RAM_PRESSURE, "it"), "There is enough memory again; waiting a moment"),  # memory
         (Evidence(Reason.HEAT, "it", level=1.0), "It has cooled down; waiting a moment"),  # too hot
-        (Evidence(Reason.HEAT, "it", level=0.9), "Loading blocks"),  # warm
+        (Evidence(Reason.HEAT, "it", level=0.9), "Loading layers"),  # warm
     ):
         assert (
             str(decide(inputs(Phase.OFFLOADED, presence=Presence(over=(Over(evidence, 200.0),))), 201.0).text) == text
@@ -178,7 +185,7 @@ def test_a_failed_engine_waits_for_its_retry_and_says_why() -> None:
     assert decide(Inputs(settings=SETTINGS, engine=engine), NOW + 8).order is EngineOrder.START
 
 
-FLAGS = ("is_ending", "is_paused", "has_swarm", "is_enabled", "is_memory_short")
+FLAGS = ("is_ending", "is_paused", "has_swarm", "is_memory_short")
 ALL = [
     inputs(phase, presence=presence, **dict(zip(FLAGS, flags, strict=True)))
     for phase in Phase
@@ -189,7 +196,7 @@ ALL = [
 
 def test_nothing_is_started_or_restored_while_anything_speaks_against_it() -> None:
     for given in ALL:
-        free = not given.is_ending and not given.is_paused and given.has_swarm and given.is_enabled
+        free = not given.is_ending and not given.is_paused and given.has_swarm
         calm = not given.presence.evidence and not given.presence.over
         if decide(given, NOW).order in (EngineOrder.START, EngineOrder.RESTORE):
             assert free
@@ -232,6 +239,7 @@ def test_who_was_told_to_finish_ends_as_soon_as_nothing_is_left_to_wait_for() ->
 def test_a_pause_says_how_long_it_lasts() -> None:
     decision = decide(inputs(is_paused=True, pause_left_s=60.0), NOW)
     assert (decision.reason, str(decision.text), decision.left_s) == (Reason.TIMER, "Paused by you", 60.0)
+    assert str(decide(inputs(is_paused=True), NOW).text) == "Paused by you until you resume"
     assert "until the game ends" in str(decide(inputs(Phase.ENDED, is_paused=True, is_pause_of_game=True), NOW).text)
 
 
@@ -440,7 +448,7 @@ def test_a_member_who_pauses_or_plays_stays_in_the_swarm() -> None:
 
 
 def test_nobody_stays_whose_computer_leaves_or_whose_bytes_cost_something() -> None:
-    for reason in (Reason.SHUTDOWN, Reason.SLEEP, Reason.SWITCHED_OFF, Reason.METERED, Reason.BATTERY):
+    for reason in (Reason.SHUTDOWN, Reason.SLEEP, Reason.METERED, Reason.BATTERY):
         assert not stands_by(decided(reason), is_memory_short=False)
 
 

@@ -27,9 +27,9 @@ def test_the_settings_before_a_mistake_stay_in_force_also_at_the_next_start(tmp_
     for number, (mistake, said) in enumerate(
         (
             ("[serve", "before this mistake"),
-            ("[serve]\nenabled = 7\n", "before this mistake"),
+            ("[serve]\nfind_nearby = 7\n", "before this mistake"),
             ("version = 1\n", "before this mistake"),
-            ("[serve]\nenabled = false\nthreads = 1", "breaks off"),
+            ("[serve]\nfind_nearby = false\nthreads = 1", "breaks off"),
             ("", "is empty or missing"),
             (" \n\n", "is empty or missing"),
             (None, "is empty or missing"),
@@ -37,7 +37,7 @@ def test_the_settings_before_a_mistake_stay_in_force_also_at_the_next_start(tmp_
     ):
         path = tmp_path / str(number) / "settings.toml"
         path.parent.mkdir()
-        path.write_text("[serve]\nenabled = false\nthreads = 12\n")
+        path.write_text("[serve]\nfind_nearby = false\nthreads = 12\n")
         file = accepted(path)
         before = file.read().settings
         path.unlink()
@@ -50,9 +50,9 @@ def test_the_settings_before_a_mistake_stay_in_force_also_at_the_next_start(tmp_
 
 def test_without_earlier_settings_the_defaults_hold_where_the_file_cannot_be_obeyed(path: Path) -> None:
     assert accepted(path).read().settings == Settings()
-    path.write_text("[serve]\nenabled = 7\nthreads = 2\n")
+    path.write_text("[serve]\nfind_nearby = 7\nthreads = 2\n")
     loaded = accepted(path).read()
-    assert loaded.settings.serve.enabled is Settings().serve.enabled
+    assert loaded.settings.serve.find_nearby is Settings().serve.find_nearby
     assert loaded.settings.serve.threads == 2
     assert "defaults hold" in str(loaded.problems[-1])
     for content in ("", "", "\n"):
@@ -62,12 +62,12 @@ def test_without_earlier_settings_the_defaults_hold_where_the_file_cannot_be_obe
 
 
 def test_a_change_of_an_empty_file_begins_with_the_settings_in_force(path: Path) -> None:
-    path.write_text("[serve]\nenabled = false\n")
+    path.write_text("[serve]\nfind_nearby = false\n")
     accepted(path).read()
     path.write_text("")
     accepted(path).change({"serve.threads": 3})
     settings = accepted(path).read().settings.serve
-    assert (settings.enabled, settings.threads) == (False, 3)
+    assert (settings.find_nearby, settings.threads) == (False, 3)
 
 
 def test_a_file_that_is_mended_or_emptied_on_purpose_is_obeyed(path: Path) -> None:
@@ -106,13 +106,13 @@ def test_content_that_nobody_wrote_is_repaired_and_an_edit_is_obeyed(path: Path)
 
 
 def test_a_file_that_lost_its_last_lines_is_obeyed_and_named(path: Path) -> None:
-    path.write_text("[serve]\nthreads = 2\nenabled = false\n")
+    path.write_text("[serve]\nthreads = 2\nfind_nearby = false\n")
     accepted(path).read()
     path.write_text("[serve]\nthreads = 2\n")
     file = accepted(path)
     for _ in range(2):
         (notice,) = file.read().notices
-        assert "serve.enabled" in str(notice)
+        assert "serve.find_nearby" in str(notice)
     assert accepted(path).read().notices == ()
 
 
@@ -120,9 +120,9 @@ def test_a_setting_that_was_taken_back_on_purpose_is_no_loss(path: Path) -> None
     file = accepted(path)
     accepted(path).change({"serve.threads": 2})
     file.read()
-    accepted(path).change({"serve.enabled": False})
+    accepted(path).change({"serve.find_nearby": False})
     file.read()
-    accepted(path).change({"serve.enabled": None})
+    accepted(path).change({"serve.find_nearby": None})
     assert file.read().notices == ()
 
 
@@ -141,7 +141,7 @@ version = 3
 [serve]
 label = "attic"  # version 3 calls the name so
 num_blocks = 3
-enabled = false
+find_nearby = false
 dtype = "float4"
 """
 
@@ -151,15 +151,15 @@ def test_after_a_downgrade_what_is_known_stays_in_force_and_the_rest_stays_in_th
     loaded = accepted(path).read()
     assert loaded.is_valid
     serve = loaded.settings.serve
-    assert (serve.num_blocks, serve.enabled, serve.dtype) == (3, False, Settings().serve.dtype)
+    assert (serve.num_blocks, serve.find_nearby, serve.dtype) == (3, False, Settings().serve.dtype)
     assert len(loaded.notices) == 3
     for notice, said in zip(loaded.notices, ("of a newer Potluck", "serve.label", "float4"), strict=True):
         assert said in str(notice)
     accepted(path).change({"serve.num_blocks": 4})
-    assert path.read_text() == NEWER.replace("= 3\nenabled", "= 4\nenabled")
+    assert path.read_text() == NEWER.replace("= 3\nfind_nearby", "= 4\nfind_nearby")
     path.write_text("[serve")
     serve = accepted(path).read().settings.serve
-    assert (serve.num_blocks, serve.enabled) == (4, False)
+    assert (serve.num_blocks, serve.find_nearby) == (4, False)
 
 
 def test_a_mistake_does_not_overwrite_the_backup(path: Path) -> None:
@@ -173,3 +173,20 @@ def test_a_mistake_does_not_overwrite_the_backup(path: Path) -> None:
     path.unlink()
     serve = accepted(path).read().settings.serve
     assert (serve.threads, serve.num_blocks) == (2, 0)
+
+
+def test_the_switch_of_earlier_versions_counts_until_it_is_out_of_the_file(path: Path) -> None:
+    path.write_text("[serve]\nenabled = false\n")
+    accepted(path).read()
+    path.write_text("[serve]\nenabled = true\nthreads = many\n")  # the file before this mistake counts
+    for _ in range(2):
+        assert accepted(path).drop_old_switch()
+    for text, is_off in (("enabled = false\n", True), ("", False), ("enabled = true\n", False)):
+        path.write_text(f"[serve]\n{text}threads = 2\n")
+        assert accepted(path).drop_old_switch() is is_off
+        assert path.read_text() == "[serve]\nthreads = 2\n"
+    places = Places(path.parent, path.parent, path.parent, path.parent)
+    assert SettingsStore(places, {"POTLUCK_SERVE_ENABLED": "Off"}).drop_old_switch()
+    with pytest.raises(UsageError) as refused:
+        accepted(path).change({"serve.enabled": False})
+    assert "potluck pause until I resume" in str(refused.value.hint)

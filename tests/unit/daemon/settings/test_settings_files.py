@@ -43,7 +43,7 @@ def test_a_file_is_private_and_a_failed_write_leaves_the_old_one_and_no_litter(
 def test_state_survives_a_restart(tmp_path: Path) -> None:
     file = StateFile(tmp_path / "state.json")
     swarm = SwarmStatus("s", "m", 4, (0, 2), (1, 1, 0, 0), 5.0)
-    file.state = replace(file.state, pause=Pause(1.0, 2.0), tokens_day="2026-01-01", tokens=7, swarm=swarm)
+    file.state = replace(file.state, pause=Pause(1.0, 2.0), port=7, swarm=swarm)
     file.save()
     again = StateFile(tmp_path / "state.json")
     assert again.load() == NOTHING
@@ -52,7 +52,7 @@ def test_state_survives_a_restart(tmp_path: Path) -> None:
 
 def test_a_damaged_state_without_a_copy_is_kept_aside(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
-    for data in (b"", b"{", b'{"pause": 3}', b"\xff", b'{"tokens": "many"}'):
+    for data in (b"", b"{", b'{"pause": 3}', b"\xff", b'{"port": "many"}'):
         path.write_bytes(data)
         file = StateFile(path)
         assert file.load() == NOTHING
@@ -78,14 +78,14 @@ def test_a_state_that_could_not_be_written_is_written_by_the_next_call(tmp_path:
 def test_counters_alone_are_written_once_a_minute(tmp_path: Path) -> None:
     now = 1000.0
     file = StateFile(tmp_path / "state.json", clock=lambda: now)
-    file.state = replace(file.state, tokens=1)
+    file.state = replace(file.state, port=1)
     file.save()
-    file.state = replace(file.state, tokens=2)
+    file.state = replace(file.state, port=2)
     file.save_if_due()
-    assert b'"tokens":1' in (tmp_path / "state.json").read_bytes()
+    assert b'"port":1' in (tmp_path / "state.json").read_bytes()
     now += 61
     file.save_if_due()
-    assert b'"tokens":2' in (tmp_path / "state.json").read_bytes()
+    assert b'"port":2' in (tmp_path / "state.json").read_bytes()
 
 
 def test_places_follow_the_platform_and_systemd(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

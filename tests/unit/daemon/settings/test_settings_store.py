@@ -90,7 +90,7 @@ def test_a_mistake_is_named_with_its_line_and_has_its_default(path: Path) -> Non
         ("serve", 'num_blocks = "many"'),
         ("serve", "num_blocks = 1.5"),
         ("serve", "num_blocks = true"),
-        ("serve", "enabled = 3"),
+        ("serve", "find_nearby = 3"),
         ("serve", "device = 3"),
         ("serve", "listen = [1]"),
         ("serve", 'models_folder = "models"'),
@@ -106,12 +106,13 @@ def test_a_mistake_is_named_with_its_line_and_has_its_default(path: Path) -> Non
 
 
 def test_an_unknown_setting_is_named_with_what_may_have_been_meant(path: Path) -> None:
-    path.write_text("[serve]\nnum_block = 3\n[other]\nx = 1\n")
+    path.write_text("[serve]\nnum_block = 3\nenabled = false\n[other]\nx = 1\n")
     loaded = load(path, {})
     assert loaded.is_valid
     assert tuple(map(str, loaded.notices)) == (
         "settings.toml line 2: there is no setting serve.num_block; did you mean serve.num_blocks?",
-        "settings.toml line 4: there is no setting other.x",
+        "settings.toml line 3: serve.enabled is gone; to stop serving: potluck pause until I resume",
+        "settings.toml line 5: there is no setting other.x",
     )
 
 

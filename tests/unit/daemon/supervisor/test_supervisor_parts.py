@@ -17,17 +17,18 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_control.methods.members import SeenServer
 from potluck_control.network_report import NetworkReport
 from potluck_control.places import Places
-from potluck_control.schema import SwarmStatus
+from potluck_control.schema import OneMore, SpeedForYou, SwarmStatus
 from potluck_control.settings import ServeSettings, Settings
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.policy.decide import Phase
+from potluck_daemon.reporting.answer_speed import TimedAnswer
 from potluck_daemon.reporting.display import changed_files, failures, swarm_status
-from potluck_daemon.settings.state import StateFile
+from potluck_daemon.settings.state import RememberedState, StateFile
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
 from potluck_daemon.supervisor.diagnosis import MAX_LETTERS, Exit, diagnose
 from potluck_daemon.supervisor.process import EngineProcess
-from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
+from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor, reported
 
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
@@ -113,11 +114,11 @@ def test_what_it_serves_is_said_once_a_move_and_not_once_a_block_and_what_it_wai
     loading = messages.Moving(Span(0, 1), Span(0, 4), verbatim("nobody serves them"))
     leaving = messages.Moving(Span(0, 4), Span(4, 8), verbatim("they lack servers"))
     for end, moving, said in (
-        (1, loading, "blocks 0:1 of m while loading 0:4"),
-        (2, loading, "blocks 0:1 of m while loading 0:4"),
-        (4, loading, "blocks 0:4 of m"),
-        (4, None, "blocks 0:4 of m"),
-        (4, leaving, "blocks 0:4 of m before moving to 4:8"),
+        (1, loading, "layer 1 of m (loading 1-4)"),
+        (2, loading, "layer 1 of m (loading 1-4)"),
+        (4, loading, "layers 1-4 of m"),
+        (4, None, "layers 1-4 of m"),
+        (4, leaving, "layers 1-4 of m (moving to 5-8)"),
     ):
         supervisor.facts = EngineFacts(span=Span(0, end), moving=moving)
         assert str(supervisor.view(LAUNCH, "").serving) == said
@@ -166,14 +167,28 @@ async def test_what_is_known_of_a_swarm_is_not_taken_for_another_one_or_another_
 
 
 def test_what_was_remembered_of_a_swarm_is_shown_for_that_one_and_its_model_alone() -> None:
-    known = swarm_status(SWARM, EngineFacts(report=messages.EngineReport(coverage=(1, 1, 1, 1))), None, 0.0, 100.0)
-    assert known is not None
-    assert swarm_status(replace(SWARM, name="mine"), EngineFacts(), known, 0.0, 200.0) == structs.replace(
-        known, name="mine"
-    )
+    report = messages.EngineReport(coverage=(1, 1, 1, 1), one_more=OneMore((0, 2), 0.5), expected_tps=7.0)
+    facts = reported(EngineFacts(span=Span(0, 2)), report, 1.0)
+
+    def shown(swarm: Swarm, facts: EngineFacts, state: RememberedState) -> SwarmStatus:
+        found = swarm_status(swarm, facts, state, 200.0, age_s=0.0)
+        assert found is not None
+        return found
+
+    known = shown(SWARM, facts, RememberedState())
+    assert (known.is_live, known.span, known.speed_for_you) == (True, (0, 2), SpeedForYou(7.0, is_measured=False))
+    later = RememberedState(swarm=known)
+    old = structs.replace(known, name="mine", is_live=False, span=None, one_more=None, speed_for_you=None)
+    old = structs.replace(old, coverage=(0, 0, 1, 1))  # without this computer
+    for earlier in (EngineFacts(), replace(facts, span=None, is_live=False)):  # before the daemon started, and since
+        assert shown(replace(SWARM, name="mine"), earlier, later) == old
+    mine = RememberedState(swarm=known, answers=(TimedAnswer(SWARM.prefix, 199.0, 10, 1.0),))
+    assert shown(SWARM, EngineFacts(), mine).speed_for_you is None, "nobody else serves the first blocks"
+    whole = replace(mine, swarm=structs.replace(known, coverage=(2, 2, 1, 1)))
+    assert shown(SWARM, EngineFacts(), whole).speed_for_you == SpeedForYou(10.0, is_measured=True)
     for other in (replace(SWARM, prefix="s-2"), replace(SWARM, prefix="s-3", model="n")):
         fresh = SwarmStatus("s", other.model, 4, prefix=other.prefix)
-        assert swarm_status(other, EngineFacts(), known, 0.0, 200.0) == fresh
+        assert shown(other, EngineFacts(), later) == fresh
 
 
 async def test_a_report_of_an_engine_that_serves_wakes_nobody_unless_it_matters() -> None:
@@ -191,6 +206,9 @@ async def test_a_report_of_an_engine_that_serves_wakes_nobody_unless_it_matters(
         supervisor._heard(report)
         assert supervisor.facts.report == report
         assert len(wakes) == num_wakes
+    assert supervisor.facts.is_live
+    supervisor._ended(Exit(0))
+    assert not supervisor.facts.is_live, "the next engine has to look first"
 
 
 async def test_an_engine_for_which_memory_ran_out_takes_less_until_it_is_set_otherwise_or_a_day_has_passed(

@@ -7,14 +7,15 @@ import pytest
 import pytest_asyncio
 from helpers.own_daemon import Ask, asking, own_daemon
 from potluck_control.places import Places
+from potluck_daemon import loop
 from potluck_daemon.daemon import Daemon
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """What the daemon finds in its environment: it serves nothing. A test may add to it."""
-    folders = {"HF_HUB_CACHE": str(tmp_path / "hub"), "XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}
-    return folders | {"POTLUCK_SERVE_ENABLED": "off"}
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What the daemon finds in its environment. It has no engine, so it serves nothing. A test may add to it."""
+    monkeypatch.setattr(loop, "has_torch", lambda _python: False)
+    return {"HF_HUB_CACHE": str(tmp_path / "hub"), "XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}
 
 
 @pytest_asyncio.fixture()

@@ -19,7 +19,7 @@ from potluck_daemon.metering.usage import DayUse
 from potluck_daemon.reporting.contribution import Amounts, ContributionBook, Counters, given, streaks
 from potluck_daemon.topics.contribution import swarm_share
 
-HOUR = Amounts(served_s=3600.0, tokens=10, energy_wh=100.0, sent_bytes=5, received_bytes=7)
+HOUR = Amounts(served_s=3600.0, energy_wh=100.0, sent_bytes=5, received_bytes=7)
 
 
 def at(*moment: int) -> float:
@@ -39,11 +39,11 @@ def test_days_and_months_are_sums_of_local_hours_in_which_something_was_given(bo
         book.add(at(*moment) + 1800, HOUR)
     now = at(2026, 11, 21, 12)
     days = book.series(Period.DAY, 2, now).periods
-    assert [(item.tokens, item.served_s, item.energy_wh) for item in days] == [(20, 7200, 200), (10, 3600, 100)]
-    assert [item.tokens for item in book.series(Period.MONTH, 2, now).periods] == [10, 30]
-    assert [item.tokens for item in book.series(Period.HOUR, 14, now).periods] == [10, 10, *[0] * 12]
+    assert [(item.sent_bytes, item.served_s, item.energy_wh) for item in days] == [(10, 7200, 200), (5, 3600, 100)]
+    assert [item.sent_bytes for item in book.series(Period.MONTH, 2, now).periods] == [5, 15]
+    assert [item.sent_bytes for item in book.series(Period.HOUR, 14, now).periods] == [5, 5, *[0] * 12]
     total = book.total(now)
-    assert (total.tokens, total.start) == (40, at(2026, 10, 31, 23))
+    assert (total.sent_bytes, total.start) == (20, at(2026, 10, 31, 23))
 
 
 def test_what_was_saved_is_on_the_disk_once_though_nothing_closed_the_file(
@@ -56,7 +56,7 @@ def test_what_was_saved_is_on_the_disk_once_though_nothing_closed_the_file(
     book.add(1e9, HOUR)
     again = ContributionBook(tmp_path / "contribution.sqlite")
     again.open()
-    assert again.total(2e9).tokens == 20
+    assert again.total(2e9).sent_bytes == 10
 
 
 def test_a_damaged_file_is_kept_aside_and_a_folder_in_its_place_stops_nothing(tmp_path: Path) -> None:
@@ -67,17 +67,17 @@ def test_a_damaged_file_is_kept_aside_and_a_folder_in_its_place_stops_nothing(tm
         book = ContributionBook(tmp_path / name)
         book.open()
         book.add(1e9, HOUR)
-        assert book.total(2e9).tokens == (10 if damage else 0)
+        assert book.total(2e9).sent_bytes == (5 if damage else 0)
         assert [aside.read_bytes() for aside in tmp_path.glob(f"{name}.broken-*")] == [damage] * bool(damage)
         book.close()
 
 
 def test_counters_become_amounts_over_midnight_too() -> None:
-    before = Counters(10.0, False, 5, DayUse("monday", 100, 200, 3.0))
-    same = replace(before, at=12.0, is_serving=True, tokens=9, use=DayUse("monday", 110, 250, 3.5))
-    assert given(before, same) == Amounts(2.0, 4, 0.5, 10, 50)
+    before = Counters(10.0, False, DayUse("monday", 100, 200, 3.0))
+    same = replace(before, at=12.0, is_serving=True, use=DayUse("monday", 110, 250, 3.5))
+    assert given(before, same) == Amounts(2.0, 0.5, 10, 50)
     assert given(before, replace(same, is_serving=False)).served_s == 0.0
-    assert given(before, replace(same, use=DayUse("tuesday", 1, 2, 0.1))) == Amounts(2.0, 4, 0.1, 1, 2)
+    assert given(before, replace(same, use=DayUse("tuesday", 1, 2, 0.1))) == Amounts(2.0, 0.1, 1, 2)
 
 
 def test_streaks(book: ContributionBook) -> None:
@@ -114,6 +114,12 @@ def test_power_is_metered_where_it_can_be_and_never_twice() -> None:
     assert used(replace(BUSY, gpu_w=None), limits) == (30.0, {"rapl"})
     assert used(BUSY, replace(limits, serving_w=123)) == (123.0, {"given"})
     assert power_of_serving(BUSY, limits, is_running=False).watts == 0.0
+
+
+def test_what_is_less_than_a_meter_can_tell_counts_as_nothing() -> None:
+    quiet = Reading(engine_cores=0.02, all_cores=0.2, gpu_w=0.3, processor_w=1.0)
+    assert used(quiet, LimitSettings(cpu_core_w=10))[0] == 0.0
+    assert used(replace(quiet, processor_w=None), LimitSettings(cpu_core_w=10))[0] == 0.0
 
 
 def rapl(root: Path, microjoules: int) -> None:
@@ -170,7 +176,7 @@ async def test_sums_are_told_with_the_cost_at_the_users_price_and_written_at_the
         daemon.parts.account.book.add(time.time(), HOUR)
         now = await ask(contribution.NOW)
         assert (now.today.people, now.total.people) == (0, 0)
-        assert (now.today.tokens, now.today.cost, now.streak_days, now.swarm_share) == (10, None, 1, None)
+        assert (now.today.served_s, now.today.cost, now.streak_days, now.swarm_share) == (3600, None, 1, None)
         assert (now.watts, {source.kind for source in now.sources}) == (0.0, {"given", "nvml", "rapl", "estimate"})
         await ask(settings.SET, SetParams((Change("limits.price_kwh", 0.5),)))
         series = await ask(contribution.SERIES, SeriesParams(Period.DAY, 7))
@@ -178,4 +184,4 @@ async def test_sums_are_told_with_the_cost_at_the_users_price_and_written_at_the
         assert (await ask(contribution.NOW)).total.cost == 0.05
     async with own_daemon(places, environment) as again:
         again.parts.account.book.add(time.time(), HOUR)
-        assert again.parts.account.book.total(time.time()).tokens == 20
+        assert again.parts.account.book.total(time.time()).served_s == 7200

@@ -185,7 +185,7 @@ async def test_it_ends_when_a_game_starts_unless_it_stays(ask: Ask, daemon: Daem
 
 async def test_one_that_is_started_during_a_game_goes_on(ask: Ask, daemon: Daemon, script: Path) -> None:
     daemon.parts.configuration.reload()
-    await ask_until(ask, schema.STATUS, lambda now: now.reason is Reason.SWITCHED_OFF)  # which would end the game
+    await ask_until(ask, schema.STATUS, lambda now: now.reason is Reason.NO_ENGINE)  # which would end the game
     daemon.parts.announce(transition(State.YIELDED, Reason.GAME))
     await started(ask, script, READY, "sleep 600")
     daemon.parts.announce(transition(State.YIELDED, Reason.FULL_SCREEN))

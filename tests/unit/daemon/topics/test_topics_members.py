@@ -27,15 +27,17 @@ from potluck_control.methods.swarms import LeaveParams
 from potluck_control.schema import InviteParams
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.settings.state import StateFile
+from potluck_daemon.swarms.names import find_machine, find_person, machine_names, short_ids
 from potluck_daemon.swarms.reports import ReportBook
-from potluck_daemon.topics.members import MembersTopic, find_person
+from potluck_daemon.topics.members import MembersTopic
 
-from potluck.errors import UsageError
+from potluck.errors import AmbiguousError
 from potluck.membership.identity import Identity, peer_id_of
 from potluck.membership.invite import Invite, accept
 from potluck.membership.leadership import DAY_S, confirm, seats
+from potluck.membership.members import Members, Person
 from potluck.membership.membership import Membership
-from potluck.membership.records import NOTHING, Record, WrongResults, read_all, write_report
+from potluck.membership.records import NOTHING, Machine, Record, WrongResults, read_all, write_report
 from potluck.protocol.swarm import new_swarm
 
 ADDRESS = "/ip4/192.0.2.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
@@ -51,17 +53,19 @@ async def bob(ask: Ask, daemon: Daemon) -> Bob:
     return enrol(daemon, "Bob")
 
 
-def apply_for(daemon: Daemon, name: str, *, at_s: float = 0.0) -> tuple[Membership, str]:
+def apply_for(
+    daemon: Daemon, name: str, *, at_s: float = 0.0, machine: Identity | None = None
+) -> tuple[Membership, str]:
     """Return somebody who has an invite of the founder, made at `at_s`, and of whom the daemon has not heard."""
     at_s = at_s or time.time()
     offer, seed = seats(at_s)
     founder, new = daemon.parts.configuration.swarms.lead("home", lambda own: [offer])
     invite = Invite(founder.swarm, seed, new[-1].data)
-    return accept(invite, name, Identity.generate(), f"{name}'s laptop", at_s), offer.invite.hex()
+    return accept(invite, name, machine or Identity.generate(), f"{name}'s laptop", at_s), offer.invite.hex()
 
 
-def enrol(daemon: Daemon, name: str) -> Bob:
-    newcomer, invite = apply_for(daemon, name)
+def enrol(daemon: Daemon, name: str, machine: Identity | None = None) -> Bob:
+    newcomer, invite = apply_for(daemon, name, machine=machine)
     joined = daemon.parts.configuration.swarms
     joined.learn("home", [newcomer.application, newcomer.machines])
     founder, _ = joined.lead("home", lambda own: [confirm(guest) for guest in own.members().guests.values()])
@@ -131,6 +135,15 @@ async def test_a_computer_is_removed_by_its_peer_id_and_a_person_by_name(ask: As
         await ask(members.REMOVE, MemberParams(you.name))
     with pytest.raises(ControlError, match="that you are using"):
         await ask(members.REMOVE, MemberParams(you.name, you.machines[0].peer_id))
+
+
+async def test_the_computer_in_use_is_not_removed_from_the_line_of_somebody_who_left(
+    ask: Ask, daemon: Daemon, bob: Bob
+) -> None:
+    enrol(daemon, "Earlier", daemon.parts.configuration.swarms.machine())
+    (machine,) = (await member(ask, "Earlier")).machines
+    with pytest.raises(ControlError, match="that you are using"):
+        await ask(members.REMOVE, MemberParams("Earlier", machine.peer_id))
 
 
 def report(reporter: Membership, machine: bytes, now_s: float | None = None) -> Record:
@@ -326,15 +339,49 @@ async def test_an_open_swarm_has_no_members(ask: Ask, daemon: Daemon) -> None:
 
 
 async def test_a_name_like_an_id_is_not_taken_for_its_person(daemon: Daemon, bob: Bob) -> None:
-    def known() -> Membership:
-        return daemon.parts.configuration.swarms.find("home")
+    def known() -> Members:
+        return daemon.parts.configuration.swarms.find("home").members()
 
-    victim = find_person(known().members(), "bob")
+    victim = find_person(known(), "bob")
     enrol(daemon, victim.id[:8])
-    assert find_person(known().members(), victim.id[:8]) == victim
+    assert find_person(known(), victim.id[:8]) == victim
+    enrol(daemon, victim.id[:4])
+    with pytest.raises(AmbiguousError, match="several are called"):
+        find_person(known(), victim.id[:4])
+
+
+async def test_people_who_are_called_alike_are_shown_and_removed_one_by_one(ask: Ask, daemon: Daemon, bob: Bob) -> None:
     enrol(daemon, "bob")
-    with pytest.raises(UsageError, match="several people"):
-        find_person(known().members(), "Bob")
+    enrol(daemon, "Eve")
+    listed = {each.name: each for each in (await ask(members.LIST)).members if not each.is_you}
+    first, second = (each for name, each in listed.items() if name != "Eve")
+    assert {first.name, second.name} == {f"Bob ({first.id[:4]})", f"bob ({second.id[:4]})"}
+    with pytest.raises(AmbiguousError, match="several are called Bob") as refused:
+        await ask(members.REMOVE, MemberParams("Bob"))
+    assert refused.value.hint == f"use one of their ids: {first.id} (Bob's laptop), {second.id} (bob's laptop)"
+    await ask(members.REMOVE, MemberParams(second.name))
+    assert {each.name for each in (await ask(members.LIST)).members} >= {"Bob", "Eve"}
+
+
+def test_names_that_look_alike_differ_whatever_their_owners_do() -> None:
+    keys = [bytes([number]) * 32 for number in (1, 2, 3)]
+    twin = keys[0][:16] + keys[1][:16]
+    assert short_ids([*keys, twin]) == {
+        keys[0]: keys[0].hex(),
+        keys[1]: "02020202",
+        keys[2]: "03030303",
+        twin: twin.hex(),
+    }
+    vm = [Machine(key, "vm", b"") for key in keys]
+    unseen = Machine(twin, "V\u3164m ", b"")
+    person = Person(keys[0], "Root", b"", machines=(*vm, unseen, Machine(bytes(32), "pc", b"")))
+    names = machine_names(person)
+    assert len(set(names.values())) == len(names)
+    assert names[bytes(32)] == "pc"
+    assert [find_machine(person, names[machine.key]) for machine in person.machines] == list(person.machines)
+    assert find_machine(person, peer_id_of(keys[1])) == vm[1]
+    with pytest.raises(AmbiguousError, match="several are called vm"):
+        find_machine(person, "vm")
 
 
 async def test_what_is_decided_before_the_node_has_met_others_goes_into_a_chain_of_its_own(

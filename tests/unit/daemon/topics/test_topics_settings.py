@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.own_daemon import Ask
+from helpers.own_daemon import Ask, asking, own_daemon
 from potluck_control import schema
 from potluck_control.client import ControlError
 from potluck_control.methods import programs, settings
 from potluck_control.methods.programs import PlaceParams, ProgramPlace
 from potluck_control.methods.settings import Change, Setting, SettingKind, SettingsPage
+from potluck_control.places import Places
 from potluck_control.schema import ProgramQuestion
 from potluck_control.settings import Settings, entries, value_of
 from potluck_control.states import Reason, State
@@ -70,7 +71,7 @@ async def test_a_mistake_changes_nothing_and_says_what_is_meant(ask: Ask, daemon
         (Change("limits.disk_mb", -1), "limits.disk_mb: expected a whole number from 0 to"),
         (Change("serve.quantization", "int3"), "none of none, int8, int4"),
         (Change("when.hours", ("moon",)), "when.hours"),
-        (Change("serve.enabled", 3), "serve.enabled: expected true or false"),
+        (Change("serve.find_nearby", 3), "serve.find_nearby: expected true or false"),
     ):
         with pytest.raises(ControlError) as refused:
             await ask(settings.SET, settings.SetParams((Change("serve.threads", 3), change)))
@@ -168,3 +169,20 @@ async def test_a_question_stands_in_the_status_until_a_list_answers_it(ask: Ask,
     await ask(programs.PLACE, PlaceParams("game", ProgramPlace.NONE))
     daemon.parts.loop._ask(unsure)
     assert (await ask(schema.STATUS)).questions == ()
+
+
+async def test_the_switch_of_earlier_versions_becomes_a_pause_that_outlives_restarts(
+    places: Places, environment: dict[str, str]
+) -> None:
+    places.config.mkdir(parents=True, exist_ok=True)
+    places.settings_file.write_text("[serve]\nthreads = 3\nenabled = false\n")
+    for is_first in (True, False):
+        async with own_daemon(places, environment) as daemon:
+            status = await asking(daemon)(schema.STATUS)
+        assert (status.state, status.reason, status.until) == (State.PAUSED, Reason.USER, None)
+        assert any("serve.enabled is gone" in str(notice) for notice in status.notices) is is_first
+        assert places.settings_file.read_text() == "[serve]\nthreads = 3\n"
+    async with own_daemon(places, environment) as daemon:
+        assert (await asking(daemon)(schema.RESUME)).state is not State.PAUSED
+    async with own_daemon(places, environment) as daemon:
+        assert (await asking(daemon)(schema.STATUS)).state is not State.PAUSED

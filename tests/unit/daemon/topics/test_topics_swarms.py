@@ -1,10 +1,12 @@
 """Swarms, pauses and history over a real socket."""
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.members import founded, invited
 from helpers.own_daemon import Ask, ask_until
 from potluck_control import schema
 from potluck_control.client import ControlError
@@ -21,6 +23,7 @@ from potluck_daemon.swarms.new_model import NewModel
 from potluck_daemon.topics import swarms as swarms_topic
 
 from potluck.errors import UsageError
+from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite, decode_invite, encode_invite
 from potluck.protocol.swarm import Draft, Swarm, new_swarm
 from potluck.sentences import NOTHING, verbatim
@@ -94,6 +97,21 @@ async def test_a_computer_stays_in_the_swarm_that_it_serves_unless_it_is_told_to
     assert served() == ("fourth", "")
 
 
+async def test_another_invite_of_the_same_swarm_starts_a_new_engine_that_applies_with_it(
+    ask: Ask, daemon: Daemon
+) -> None:
+    founder, first = invited(founded(Identity.generate()))
+    configuration = daemon.parts.configuration
+    await ask(schema.JOIN, JoinParams(f"Hi, use <{encode_invite(first)}>.", person="Eve", computer="attic"))
+    before = configuration.launch
+    await ask(schema.JOIN, JoinParams(encode_invite(first)))
+    assert configuration.launch == before
+    await ask(schema.JOIN, JoinParams(encode_invite(invited(founder)[1])))
+    assert configuration.launch != before
+    assert [swarm.name for swarm in (await ask(swarms.LIST)).swarms] == ["home"]
+    assert await ask(swarms.OWN_NAMES) == swarms.UserNames("Eve", "attic", is_chosen=True)
+
+
 async def test_a_swarm_changes_its_model_in_the_background(ask: Ask, daemon: Daemon, tiny: Path) -> None:
     await ask(schema.CREATE)
     assert daemon.parts.configuration.swarm is not None
@@ -163,7 +181,9 @@ async def test_a_public_swarm_is_created_and_a_private_one_becomes_public(ask: A
     assert daemon.parts.configuration.swarms.find("everybody").members().public_invite is not None
     await ask(schema.CREATE, CreateParams(name="friends", moves=True))
     daemon.parts.configuration.remember_met(daemon.parts.configuration.swarms.find("friends").swarm, [ADDRESS])
-    assert not decode_invite((await ask(schema.INVITE)).invite).is_public
+    first, second = await asyncio.gather(ask(schema.INVITE), ask(schema.INVITE))
+    assert first == second, "two presses of a button make one invite"
+    assert not decode_invite(first.invite).is_public
     made = await ask(schema.INVITE, InviteParams(is_public=True))
     assert (made.name, made.people, decode_invite(made.invite).is_public) == ("friends", 0, True)
 

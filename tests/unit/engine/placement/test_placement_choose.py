@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 from placement_swarms import MODEL, own, server, swarm_map
+from potluck_control.schema import OneMore
 from potluck_engine.placement.choose import (
     PlannedMove,
     choose_span,
@@ -18,7 +19,7 @@ from potluck_engine.placement.choose import (
     waits_for_others,
 )
 from potluck_engine.placement.swarm_map import SwarmMap
-from potluck_engine.placement.swarm_outlook import outlook
+from potluck_engine.placement.swarm_outlook import brought
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import ServerState
@@ -208,26 +209,21 @@ def test_a_model_of_one_block_can_be_served():
     assert choose_span(swarm_map(me=own(5), model=replace(MODEL, num_blocks=1))) == Span(0, 1)
 
 
-def test_the_thinnest_blocks_set_the_speed_and_one_more_server_helps_there():
-    seen = outlook(swarm_map(server("a", 0, 12, tps=2.0), server("b", 0, 9, tps=3.0), me=own(3, tps=2.5)))
-    assert seen.tokens_per_s == pytest.approx(2.0)
-    assert seen.bottlenecks == ((9, 12),)
-    assert seen.one_more_span == (9, 12)
-    assert seen.one_more_tokens_per_s == pytest.approx(4.5)
+def test_one_more_server_helps_where_blocks_are_thinnest():
+    more = brought(swarm_map(server("a", 0, 12, tps=2.0), server("b", 0, 9, tps=3.0), me=own(3, tps=2.5)))
+    assert more == OneMore((9, 12), 1.25)
 
 
-def test_a_hole_means_that_nothing_passes():
-    seen = outlook(swarm_map(server("a", 0, 4), server("b", 8, 12), me=own(4, tps=1.0)))
-    assert seen.tokens_per_s == 0
-    assert seen.bottlenecks == ((4, 8),)
-    assert seen.one_more_tokens_per_s == pytest.approx(1.0)
+@pytest.mark.parametrize("others", [[], [("a", 0, 4), ("b", 8, 12)]])
+def test_one_more_server_adds_nothing_to_a_swarm_that_cannot_run(others):
+    assert brought(swarm_map(*(server(*other) for other in others), me=own(4, tps=5.0))).gain == 0
 
 
-def test_what_is_only_promised_does_not_count_as_speed():
+def test_what_one_more_server_brings_is_a_number_whatever_others_claim():
+    slow, fast = server("a", 0, 12, tps=1e-300), own(12, tps=1e15)
+    assert brought(swarm_map(slow, me=fast)).gain <= 100
+
+
+def test_what_is_only_promised_is_not_there_yet():
     loading = server("a", 0, 12, state=ServerState.JOINING)
-    assert outlook(swarm_map(loading, me=own(4))).tokens_per_s == 0
-
-
-def test_one_more_server_may_not_be_enough():
-    seen = outlook(swarm_map(me=own(4, tps=5.0)))
-    assert seen.one_more_tokens_per_s == 0
+    assert brought(swarm_map(loading, me=own(4))).gain == 0

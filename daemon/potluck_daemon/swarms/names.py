@@ -1,0 +1,114 @@
+"""What the people of a swarm, their computers and its invites are called here, and whom a name stands for.
+
+People choose their names, so several may be called alike. Such names get the beginning of an id in brackets, which no
+chosen name can have. Every list and every question shows these names, and every request takes them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from potluck.errors import AmbiguousError, UsageError
+from potluck.membership.identity import peer_id_of
+from potluck.membership.members import Members, Person
+from potluck.membership.records import Machine
+from potluck.sentences import sentence
+
+Key = TypeVar("Key")
+ID_LETTERS = 8  # of an id that are shown
+_UNSEEN = re.compile("[\u115f\u1160]")  # fillers of Hangul syllables, which count as letters
+_MARK_LETTERS = 4  # of an id that are shown beside a name, and that are enough to ask for it
+
+
+def short_ids(keys: Iterable[bytes]) -> dict[bytes, str]:
+    """Return the beginning of each key; the whole of one whose owner searched for a key that begins like another."""
+    known = [(key, key.hex()) for key in keys]
+    alike = Counter(letters[:ID_LETTERS] for _, letters in known)
+    return {key: letters if alike[letters[:ID_LETTERS]] > 1 else letters[:ID_LETTERS] for key, letters in known}
+
+
+def person_names(members: Members) -> dict[bytes, str]:
+    """Return what each member and guest is called, by key."""
+    names = {key: person.name for key, person in (*members.people.items(), *members.guests.items())}
+    ids = short_ids(names)
+    return _told_apart(names, {key: letters[:_MARK_LETTERS] for key, letters in ids.items()}, ids)
+
+
+def machine_names(person: Person) -> dict[bytes, str]:
+    """Return what each of a person's computers is called, by key."""
+    names = {machine.key: machine.name for machine in person.machines}
+    ids = {key: str(peer_id_of(key)) for key in names}
+    return _told_apart(names, {key: letters[-_MARK_LETTERS:] for key, letters in ids.items()}, ids)  # all begin alike
+
+
+def find_person(members: Members, wanted: str) -> Person:
+    """Return the member or guest of a name, or of an id's beginning. Raises UsageError for none and for several."""
+    people, names = (*members.people.values(), *members.guests.values()), person_names(members)
+    by_id = [each for each in people if len(wanted) >= _MARK_LETTERS and each.id.startswith(wanted.lower())]
+    by_name = [each for each in people if _look(wanted) in (_look(each.name), _look(names[each.key]))]
+    # Nobody is mistaken for another person by taking that person's id, or the part that is shown, as a name.
+    found = by_id if len(wanted) >= ID_LETTERS and by_id else list(dict.fromkeys((*by_name, *by_id)))
+    if not found:
+        raise UsageError(
+            sentence("nobody in the swarm is called {name}", name=wanted), hint="potluck members shows who is"
+        )
+    ids = short_ids(each.key for each in people)
+    return _only(found, wanted, lambda each: f"{ids[each.key]} ({', '.join(machine_names(each).values()) or '-'})")
+
+
+def find_machine(person: Person, wanted: str) -> Machine:
+    """Return a person's computer by name, peer id or its end. Raises UsageError for none and for several."""
+    names = machine_names(person)
+
+    def is_meant(machine: Machine) -> bool:
+        ends = len(wanted) >= _MARK_LETTERS and peer_id_of(machine.key).endswith(wanted)
+        return ends or wanted in (machine.name, names[machine.key])
+
+    found = [each for each in person.machines if is_meant(each)]
+    if not found:
+        raise UsageError(
+            sentence("{name} has no computer named {what}", name=person.name, what=wanted),
+            hint=sentence("there are: {what}", what=", ".join(names.values()) or "none"),
+        )
+    return _only(found, wanted, lambda each: peer_id_of(each.key))
+
+
+def find_invite(members: Members, wanted: str) -> bytes:
+    """Return the invite of an id's beginning. Raises UsageError for none and for several."""
+    found = [key for key in members.invites if wanted and key.hex().startswith(wanted.lower())]
+    if not found:
+        raise UsageError(sentence("there is no invite {what}", what=wanted), hint="potluck members shows the invites")
+    return _only(found, wanted, bytes.hex)
+
+
+def _only(found: list[Key], wanted: str, described: Callable[[Key], str]) -> Key:
+    """Return the only one. Raises AmbiguousError, which names the ids of all."""
+    if len(found) > 1:
+        ids = ", ".join(map(described, found))
+        raise AmbiguousError(
+            sentence("several are called {name}", name=wanted),
+            hint=sentence("use one of their ids: {what}", what=ids),
+        )
+    return found[0]
+
+
+def _told_apart(names: Mapping[bytes, str], marks: Mapping[bytes, str], ids: Mapping[bytes, str]) -> dict[bytes, str]:
+    """Return the names by key; those that look alike with a part of their id, or all of it if that is alike as well."""
+    alike = Counter(map(_look, names.values()))
+    marked = Counter((_look(name), marks[key]) for key, name in names.items())
+
+    def told(key: bytes, name: str) -> str:
+        if alike[_look(name)] == 1:
+            return name
+        return f"{name} ({marks[key] if marked[_look(name), marks[key]] == 1 else ids[key]})"
+
+    return {key: told(key, name) for key, name in names.items()}
+
+
+def _look(name: str) -> str:
+    """Return the same for names that differ in case, width, spaces or letters without a shape alone."""
+    return " ".join(_UNSEEN.sub("", unicodedata.normalize("NFKC", name)).casefold().split())
