@@ -135,8 +135,10 @@ def result_of(words: list[str]) -> typing.Any:
     """Return what `--json` of a command prints: a class, or several; None if it has no `--json`."""
     if len(words) == 1:
         return None
-    result = getattr(main.load(words[1]), "RESULT", None)
-    return result.get(words[-1]) if isinstance(result, dict) else result
+    command = main.load(words[1])
+    if hasattr(command, "ACTIONS"):
+        return command.ACTIONS[words[2]].result if len(words) > 2 else None
+    return getattr(command, "RESULT", None)
 
 
 def _with_inner(shapes: list[type]) -> Iterator[type]:

@@ -1,4 +1,13 @@
-"""`potluck agent`: sets another program up to use the swarm's model, with a key of its own."""
+"""`potluck agent`: sets another program up to use the swarm's model, with a key of its own.
+
+Print the few lines with which a program uses the swarm's model, or write them into its configuration. The program gets
+a key of its own, named after it; an earlier key of that name ends. Without NAME, list the programs. A file that is
+changed keeps everything else, and its copy lies beside it.
+
+  potluck agent
+  potluck agent claude
+  potluck agent codex --write
+"""
 
 from __future__ import annotations
 
@@ -23,15 +32,6 @@ from potluck_cli.connect import daemon, own_settings
 from potluck_cli.foreign_files import merged
 from potluck_cli.options import answer
 from potluck_cli.terminal import Terminal
-
-DESCRIPTION = """\
-Print the few lines with which a program uses the swarm's model, or write them into its configuration. The program gets
-a key of its own, named after it; an earlier key of that name ends. Without NAME, list the programs. A file that is
-changed keeps everything else, and its copy lies beside it."""
-EXAMPLES = """\
-  potluck agent
-  potluck agent claude
-  potluck agent codex --write"""
 
 
 @dataclass(frozen=True, slots=True)

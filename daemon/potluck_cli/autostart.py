@@ -1,4 +1,13 @@
-"""`potluck autostart`: chooses what starts when you log in."""
+"""`potluck autostart`: chooses what starts when you log in.
+
+Choose whether the desktop starts the tray app and systemd starts the daemon when you log in. Both are off until you
+choose. Without options, show what the system will do, whoever arranged it. For a machine that nobody plays on, use
+`potluck service install --system`.
+
+  potluck autostart
+  potluck autostart --daemon on
+  potluck autostart --daemon on --app on
+"""
 
 from __future__ import annotations
 
@@ -11,14 +20,6 @@ from potluck.sentences import Sentence
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer
 
-DESCRIPTION = """\
-Choose whether the desktop starts the tray app and systemd starts the daemon when you log in. Both are off until you
-choose. Without options, show what the system will do, whoever arranged it. For a machine that nobody plays on, use
-`potluck service install --system`."""
-EXAMPLES = """\
-  potluck autostart
-  potluck autostart --daemon on
-  potluck autostart --daemon on --app on"""
 RESULT = LoginStart
 
 

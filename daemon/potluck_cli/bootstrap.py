@@ -1,4 +1,15 @@
-"""`potluck bootstrap`: runs a DHT node that serves nothing, in the foreground."""
+"""`potluck bootstrap`: runs a DHT node that serves nothing, in the foreground.
+
+Run a meeting point, through which members of a swarm find each other. It holds the directory of who serves what, never
+a model, prompt or key. Its address is printed once it can be reached, and stays the same across restarts. With the link
+of a swarm it refuses everybody who is not a member, and passes on who joined and who was removed. It cannot check what
+members write into the directory; they check that themselves when they read it.
+
+  potluck bootstrap
+  potluck bootstrap --port 31337 --announce /ip4/203.0.113.7/tcp/31337
+  potluck swarm create friends ./model --bootstrap ADDRESS    (with an address that it printed)
+  potluck bootstrap --swarm LINK    (once the swarm is there; `potluck swarm show` prints the link)
+"""
 
 from __future__ import annotations
 
@@ -22,16 +33,6 @@ from potluck_cli.terminal import Wait
 
 log = logging.getLogger(__name__)
 
-DESCRIPTION = """\
-Run a meeting point, through which members of a swarm find each other. It holds the directory of who serves what, never
-a model, prompt or key. Its address is printed once it can be reached, and stays the same across restarts. With the link
-of a swarm it refuses everybody who is not a member, and passes on who joined and who was removed. It cannot check what
-members write into the directory; they check that themselves when they read it."""
-EXAMPLES = """\
-  potluck bootstrap
-  potluck bootstrap --port 31337 --announce /ip4/203.0.113.7/tcp/31337
-  potluck swarm create friends ./model --bootstrap ADDRESS    (with an address that it printed)
-  potluck bootstrap --swarm LINK    (once the swarm is there; `potluck swarm show` prints the link)"""
 
 DEFAULT_PORT = 31337
 

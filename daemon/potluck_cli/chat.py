@@ -1,4 +1,13 @@
-"""`potluck chat`: lets you talk to a swarm's model in the terminal."""
+"""`potluck chat`: lets you talk to a swarm's model in the terminal.
+
+Talk to a swarm's model. Starts the gateway if needed. The servers you use can read what you write, so never send
+secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D, Ctrl-C stops an
+answer, and /new starts another conversation.
+
+  potluck chat
+  potluck chat "Write a haiku about autumn."
+  echo "Once upon a time" | potluck chat -
+"""
 
 from __future__ import annotations
 
@@ -6,12 +15,14 @@ import argparse
 import math
 import sys
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from potluck_control.client import ControlClient
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartParams
-from potluck_gateway.client import ask
+from potluck_gateway.client import ask as ask_gateway
 from potluck_gateway.requests import ChatMessage
 
 from potluck.errors import NetworkError, PotluckError, UsageError
@@ -19,15 +30,6 @@ from potluck_cli.connect import daemon, follow, wait_until_found
 from potluck_cli.durations import parse_duration
 from potluck_cli.options import add_max_wait, positive, print_json, show_wait
 from potluck_cli.terminal import Terminal, Wait, say
-
-DESCRIPTION = """\
-Talk to a swarm's model. Starts the gateway if needed. The servers you use can read what you write, so never send
-secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D, Ctrl-C stops an
-answer, and /new starts another conversation."""
-EXAMPLES = """\
-  potluck chat
-  potluck chat "Write a haiku about autumn."
-  echo "Once upon a time" | potluck chat -"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +43,8 @@ class Answered:
 RESULT = Answered
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerLimits:
-    """The limits of one answer.
-
-    Attributes:
-        max_tokens: None takes the gateway's.
-        max_wait_s: for a member that answers, and for layers that nobody serves.
-    """
-
-    max_tokens: int | None
-    max_wait_s: float
+Ask = Callable[[tuple[ChatMessage, ...]], Iterator[str]]
+"""Yields the parts of the answer to a conversation as they arrive."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,17 +58,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.json and args.message is None:
         raise UsageError("--json needs a MESSAGE", hint='potluck chat --json "Hello"')
-    limits = AnswerLimits(args.max_tokens, parse_duration(args.max_wait))
-    ready = wait_until_ready(daemon(), args.swarm, max_wait_s=limits.max_wait_s)
+    max_wait_s = parse_duration(args.max_wait)
+    ready = wait_until_ready(daemon(), args.swarm, max_wait_s=max_wait_s)
+    ask = partial(ask_gateway, ready, max_tokens=args.max_tokens, max_wait_s=max_wait_s, on_wait=show_wait)
     start = (ChatMessage("system", args.system),) if args.system else ()
-    if args.message is not None:
-        text = sys.stdin.read() if args.message == "-" else args.message
-        parts: list[str] = []
-        _answer(ready, (*start, ChatMessage("user", text)), limits, parts, shows=not args.json)
-        if args.json:
-            print_json(Answered(text, "".join(parts)))
+    if args.message is None:
+        _talk(f"{ready.model} in {ready.swarm}", ask, start)
         return 0
-    _talk(ready, start, limits)
+    text = sys.stdin.read() if args.message == "-" else args.message
+    parts: list[str] = []
+    _answer(ask, (*start, ChatMessage("user", text)), parts, shows=not args.json)
+    if args.json:
+        print_json(Answered(text, "".join(parts)))
     return 0
 
 
@@ -111,10 +105,10 @@ def wait_until_ready(
     return status
 
 
-def _talk(ready: GatewayStatus, start: tuple[ChatMessage, ...], limits: AnswerLimits) -> None:
+def _talk(whom: str, ask: Ask, start: tuple[ChatMessage, ...]) -> None:
     terminal = Terminal()
     keys = "/new starts another conversation, Ctrl-C stops an answer, Ctrl-D ends."
-    terminal.line(terminal.faint(f"{ready.model} in {ready.swarm}. {keys}"))
+    terminal.line(terminal.faint(f"{whom}. {keys}"))
     messages = start
     while True:
         try:
@@ -125,16 +119,14 @@ def _talk(ready: GatewayStatus, start: tuple[ChatMessage, ...], limits: AnswerLi
         if text == "/new":
             messages = start
         elif text:
-            messages = _continued(ready, (*messages, ChatMessage("user", text)), limits)
+            messages = _continued(ask, (*messages, ChatMessage("user", text)))
 
 
-def _continued(
-    ready: GatewayStatus, messages: tuple[ChatMessage, ...], limits: AnswerLimits
-) -> tuple[ChatMessage, ...]:
+def _continued(ask: Ask, messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
     """Show the answer and return the conversation with it, or with as much of it as came before Ctrl-C."""
     parts: list[str] = []
     try:
-        _answer(ready, messages, limits, parts, shows=True)
+        _answer(ask, messages, parts, shows=True)
     except KeyboardInterrupt:  # it closed the connection, so the gateway stops, too
         say()
         if not parts:
@@ -142,15 +134,14 @@ def _continued(
     return (*messages, ChatMessage("assistant", "".join(parts)))
 
 
-def _answer(
-    ready: GatewayStatus, messages: tuple[ChatMessage, ...], limits: AnswerLimits, parts: list[str], *, shows: bool
-) -> None:
+def _answer(ask: Ask, messages: tuple[ChatMessage, ...], parts: list[str], *, shows: bool) -> None:
     """Add the parts of the answer to `parts` as they come. Raises PotluckError."""
     with Wait("Waiting for the answer") as wait:
-        for part in ask(ready, messages, max_tokens=limits.max_tokens, max_wait_s=limits.max_wait_s, on_wait=show_wait):
+        for part in ask(messages):
             parts.append(part)
             if shows:
                 wait.close()
-                say(part, end="", flush=True)
+                is_start = not "".join(parts[:-1]).strip()  # many models begin with a space
+                say(part.lstrip() if is_start else part, end="", flush=True)
     if shows:
         say()

@@ -1,7 +1,11 @@
 """`potluck completions`: a script that lets a shell complete commands, options and names, and the names it asks for.
 
-`installer.manual` generates the scripts. A shell may expand the names that it gets, and people choose their own, so no
-name is printed that is more than letters, digits and a few signs.
+Print a script that lets your shell complete commands, options and the names of settings, swarms, models and people.
+Save it where the shell looks for it. It calls `potluck completions swarms`, `models` and `people` for their names.
+
+  potluck completions bash > ~/.local/share/bash-completion/completions/potluck
+  potluck completions zsh > ~/.zfunc/_potluck         (with fpath+=~/.zfunc before compinit in ~/.zshrc)
+  potluck completions fish > ~/.config/fish/completions/potluck.fish
 """
 
 from __future__ import annotations
@@ -16,14 +20,6 @@ from potluck_control.resources import resource
 from potluck.errors import PotluckError
 from potluck_cli.connect import daemon
 from potluck_cli.invites import known_swarms
-
-DESCRIPTION = """\
-Print a script that lets your shell complete commands, options and the names of settings, swarms, models and people.
-Save it where the shell looks for it. It calls `potluck completions swarms`, `models` and `people` for their names."""
-EXAMPLES = """\
-  potluck completions bash > ~/.local/share/bash-completion/completions/potluck
-  potluck completions zsh > ~/.zfunc/_potluck         (with fpath+=~/.zfunc before compinit in ~/.zshrc)
-  potluck completions fish > ~/.config/fish/completions/potluck.fish"""
 
 _SIGNS = frozenset("-_.+@/")
 
@@ -41,7 +37,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def names(kind: str) -> list[str]:
-    """Return the names of a kind that a shell may offer; none if the daemon that knows them is away."""
+    """Return the names of a kind that a shell may offer; none if the daemon that knows them is away.
+
+    A shell may expand them, and people choose their own, so none is more than letters, digits and a few signs.
+    """
     try:
         return sorted({name for name in _NAMES[kind]() if is_plain(name)})
     except PotluckError:

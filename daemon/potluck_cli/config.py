@@ -1,4 +1,16 @@
-"""`potluck config`: shows and changes the settings."""
+"""`potluck config`: shows and changes the settings.
+
+Show and change the settings: what to serve, and when to step aside. A running daemon applies changes at once. You may
+also edit the file by hand; while it has a mistake, the previous settings stay in force and `potluck status` names the
+mistake. An environment variable POTLUCK_SECTION_NAME of the daemon overrides the file.
+
+  potluck config list
+  potluck config get serve.num_blocks
+  potluck config set serve.num_blocks 8
+  potluck config set yield.always blender,Game.exe
+  potluck config unset serve.num_blocks
+  potluck config edit
+"""
 
 from __future__ import annotations
 
@@ -22,20 +34,9 @@ from potluck.errors import UsageError
 from potluck.sentences import Sentence
 from potluck_cli.connect import daemon, hello_or_none
 from potluck_cli.options import answer
+from potluck_cli.parser import Action, argument
 from potluck_cli.setting_options import look_for
 from potluck_cli.terminal import Terminal, say
-
-DESCRIPTION = """\
-Show and change the settings: what to serve, and when to step aside. A running daemon applies changes at once. You may
-also edit the file by hand; while it has a mistake, the previous settings stay in force and `potluck status` names the
-mistake. An environment variable POTLUCK_SECTION_NAME of the daemon overrides the file."""
-EXAMPLES = """\
-  potluck config list
-  potluck config get serve.num_blocks
-  potluck config set serve.num_blocks 8
-  potluck config set yield.always blender,Game.exe
-  potluck config unset serve.num_blocks
-  potluck config edit"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +59,7 @@ class ConfigPage:
     problems: tuple[Sentence, ...]
 
 
-RESULT = ConfigPage
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for name, summary in (
-        ("list", "list all settings with their values"),
-        ("get", "print the value of one setting"),
-        ("set", "change one setting"),
-        ("unset", "return one setting to its default"),
-        ("edit", "open the file in your editor; it is checked before it is used"),
-    ):
-        action = actions.add_parser(name, help=summary)
-        if name not in ("list", "edit"):
-            action.add_argument("key", metavar="KEY", help="such as serve.num_blocks")
-        if name == "set":
-            several = "separate several texts by commas; numbers may have a unit: 6GB, 80 °C, 20 Mbit/s"
-            action.add_argument("value", metavar="VALUE", nargs="+", help=several)
-
-
-def run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     path = find_places().settings_file
     if args.action == "edit":
         _edit(path)
@@ -177,3 +158,19 @@ def _typed(key: str, words: list[str]) -> str:
             f"{key} takes one value", hint="separate several texts by commas, and put quotes around spaces"
         )
     return " ".join(words)
+
+
+_KEY = argument("key", metavar="KEY", help="such as serve.num_blocks")
+_VALUE = argument(
+    "value",
+    metavar="VALUE",
+    nargs="+",
+    help="separate several texts by commas; numbers may have a unit: 6GB, 80 °C, 20 Mbit/s",
+)
+ACTIONS = {
+    "list": Action(_run, ConfigPage, help="list all settings with their values"),
+    "get": Action(_run, ConfigPage, _KEY, help="print the value of one setting"),
+    "set": Action(_run, ConfigPage, _KEY, _VALUE, help="change one setting"),
+    "unset": Action(_run, ConfigPage, _KEY, help="return one setting to its default"),
+    "edit": Action(_run, ConfigPage, help="open the file in your editor; it is checked before it is used"),
+}

@@ -257,11 +257,12 @@ def start_daemon() -> DaemonHello:
     command = python_command(sys.executable, "-m", "potluck_cli.daemon")
     started, lock = StartedDaemon(command, child_environment()), find_places().lock_file
     deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline:
-        if (hello := hello_or_none()) is not None:
-            started.leave(hello.pid)
-            return hello
-        if not is_locked(lock):  # or another one starts, which answers soon, or ends
-            started.keep()
-        time.sleep(_POLL_S)
+    with Wait("Starting the daemon", 3):
+        while time.monotonic() < deadline:
+            if (hello := hello_or_none()) is not None:
+                started.leave(hello.pid)
+                return hello
+            if not is_locked(lock):  # or another one starts, which answers soon, or ends
+                started.keep()
+            time.sleep(_POLL_S)
     raise PotluckError("the daemon started but does not answer", hint="potluck logs")

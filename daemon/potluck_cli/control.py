@@ -1,4 +1,12 @@
-"""`potluck control`: connects input and output to the daemon's socket, for an app in another system."""
+"""`potluck control`: connects input and output to the daemon's socket, for an app in another system.
+
+Connect standard input and output to the daemon's control socket, until the input ends. This is how the app on Windows
+reaches the daemon in WSL2. Whoever can run this command as the daemon's user can control the daemon.
+
+  wsl.exe -d Potluck --exec potluck control     what the app on Windows runs
+  ssh host potluck control                      the same for another machine
+  echo '{"method":"status"}' | potluck control  asks for the status, as one line of JSON
+"""
 
 from __future__ import annotations
 
@@ -15,14 +23,6 @@ from potluck_control.places import find_socket
 
 from potluck.errors import UsageError
 from potluck.sentences import sentence
-
-DESCRIPTION = """\
-Connect standard input and output to the daemon's control socket, until the input ends. This is how the app on Windows
-reaches the daemon in WSL2. Whoever can run this command as the daemon's user can control the daemon."""
-EXAMPLES = """\
-  wsl.exe -d Potluck --exec potluck control     what the app on Windows runs
-  ssh host potluck control                      the same for another machine
-  echo '{"method":"status"}' | potluck control  asks for the status, as one line of JSON"""
 
 _WAIT_S = 20.0  # a system that was just started still starts its daemon
 _LOOK_S = 0.2

@@ -1,4 +1,12 @@
-"""`potluck diag`: writes one file that helps others to help you, without private data."""
+"""`potluck diag`: writes one file that helps others to help you, without private data.
+
+Write one file with versions, the findings of `potluck doctor`, settings, status, history and the end of the log. Keys,
+invites, addresses, home folders and the names of people, machines and swarms are removed. Prompts are never in it. The
+history names programs that Potluck stepped aside for. Check the file before you send it.
+
+  potluck diag
+  potluck diag --output report.zip
+"""
 
 from __future__ import annotations
 
@@ -15,14 +23,6 @@ from potluck_daemon.settings.owner import drop_root
 from potluck_cli.connect import status_or_reason
 from potluck_cli.options import answer
 from potluck_cli.terminal import Wait
-
-DESCRIPTION = """\
-Write one file with versions, the findings of `potluck doctor`, settings, status, history and the end of the log. Keys,
-invites, addresses, home folders and the names of people, machines and swarms are removed. Prompts are never in it. The
-history names programs that Potluck stepped aside for. Check the file before you send it."""
-EXAMPLES = """\
-  potluck diag
-  potluck diag --output report.zip"""
 
 RESULT = Bundle
 

@@ -1,4 +1,12 @@
-"""`potluck doctor`: finds what stands in the way, and what to do about it."""
+"""`potluck doctor`: finds what stands in the way, and what to do about it.
+
+Check this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says
+what to do. The exit code is 1 if something does not work, else 0. Nothing is changed, and only the addresses in your
+invite are contacted.
+
+  potluck doctor
+  potluck doctor --json | jq '.findings[] | select(.severity == "error")'
+"""
 
 from __future__ import annotations
 
@@ -12,14 +20,6 @@ from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_cli.connect import status_or_reason
 from potluck_cli.options import answer
 from potluck_cli.terminal import Style, Terminal, Wait
-
-DESCRIPTION = """\
-Check this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says
-what to do. The exit code is 1 if something does not work, else 0. Nothing is changed, and only the addresses in your
-invite are contacted."""
-EXAMPLES = """\
-  potluck doctor
-  potluck doctor --json | jq '.findings[] | select(.severity == "error")'"""
 
 _MARKS = {
     Severity.OK: ("✓", Style.GREEN),

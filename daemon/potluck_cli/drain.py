@@ -1,4 +1,13 @@
-"""`potluck drain`: finishes open sessions, then ends the daemon."""
+"""`potluck drain`: finishes open sessions, then ends the daemon.
+
+Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off.
+Sessions still open when the time is up continue on other servers. The command waits until the daemon has ended; Ctrl-C
+ends only the waiting, and `potluck resume` cancels the drain.
+
+  potluck drain
+  potluck drain --within 1h
+  potluck drain --within 0s             like `potluck stop`
+"""
 
 from __future__ import annotations
 
@@ -12,21 +21,12 @@ from potluck_control.client import ControlClient, DaemonAwayError
 from potluck_control.schema import Status
 
 from potluck.errors import UsageError
-from potluck.formatting import duration
+from potluck.formatting import count, duration
 from potluck_cli.connect import daemon, hello_or_none, wait_until_ended
 from potluck_cli.durations import parse_duration
 from potluck_cli.options import answer
 from potluck_cli.stop import ENDED, NOT_RUNNING
 from potluck_cli.terminal import Wait
-
-DESCRIPTION = """\
-Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off.
-Sessions still open when the time is up continue on other servers. The command waits until the daemon has ended; Ctrl-C
-ends only the waiting, and `potluck resume` cancels the drain."""
-EXAMPLES = """\
-  potluck drain
-  potluck drain --within 1h
-  potluck drain --within 0s             like `potluck stop`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         client.call(schema.DRAIN, params)
         left = _wait(client)
         wait_until_ended()
-    cut = f" {_sessions(left)} continued on other servers." if left else ""
+    cut = f" {count(left, 'session')} continued on other servers." if left else ""
     drained = Drained(is_running, left, round(time.monotonic() - began, 1))
     return answer(args, drained, [f"{ENDED}{cut}" if is_running else NOT_RUNNING])
 
@@ -71,9 +71,5 @@ def _wait(client: ControlClient) -> int:
             if isinstance(event, Status):
                 sessions = event.sessions if event.engine.pid is not None else sessions
                 at_most = f", at most {duration(event.until - time.time())} more" if event.until else ""
-                wait.doing = f"{_sessions(sessions)} open{at_most}"
+                wait.doing = f"{count(sessions, 'session')} open{at_most}"
     return sessions
-
-
-def _sessions(count: int) -> str:
-    return f"{count} session{'' if count == 1 else 's'}"

@@ -13,9 +13,10 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds of `90s`, `30m`, `1h30m`, `2d`. Raises UsageError."""
-    parts = _PART.findall(text.strip().lower())
-    if not parts or "".join(number + unit for number, unit in parts) != text.strip().lower():
+    """Return the seconds of `90s`, `30m`, `1h30m`, `2 d`. Raises UsageError."""
+    written = "".join(text.lower().split())
+    parts = _PART.findall(written)
+    if not parts or "".join(number + unit for number, unit in parts) != written:
         raise UsageError(f"expected a time such as 30m, 1h or 2d, not {text!r}", hint="1h30m is an hour and a half")
     return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
 

@@ -1,6 +1,14 @@
 """`potluck estimate`: tells what a token costs on this machine alone and through the swarm, and which to use.
 
-Measures this machine and the way to the servers, each for some seconds; `potluck_engine.token_cost` does the sums.
+Tell what a token of a swarm's model costs on this machine alone, where weights that do not fit into memory are read
+from RAM or disk for each token, and through the swarm, where hidden states travel. Both are measured now, for some
+seconds each: nothing of the model is downloaded, and the swarm computes nothing. Embeddings and the head run here
+either way and are left out, and so are drafts, which help both.
+
+  potluck estimate owner/model
+  potluck estimate ./llama-70b --quantization int4 --rows 32
+  potluck estimate owner/model --max-memory cpu=8GiB --folder /mnt/fast
+  potluck estimate owner/model --json | jq .speedup
 """
 
 from __future__ import annotations
@@ -14,7 +22,7 @@ from potluck_control.places import find_places
 from potluck_daemon.settings.values import entry_of
 
 from potluck.errors import UsageError
-from potluck.formatting import size
+from potluck.formatting import count, rounded, size
 from potluck.membership.membership import Membership
 from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.connect import with_own_daemon
@@ -30,17 +38,6 @@ if TYPE_CHECKING:
     from potluck_engine.token_cost import SwarmCost
 
     from potluck.routing.route import Route
-
-DESCRIPTION = """\
-Tell what a token of a swarm's model costs on this machine alone, where weights that do not fit into memory are read
-from RAM or disk for each token, and through the swarm, where hidden states travel. Both are measured now, for some
-seconds each: nothing of the model is downloaded, and the swarm computes nothing. Embeddings and the head run here
-either way and are left out, and so are drafts, which help both."""
-EXAMPLES = """\
-  potluck estimate owner/model
-  potluck estimate ./llama-70b --quantization int4 --rows 32
-  potluck estimate owner/model --max-memory cpu=8GiB --folder /mnt/fast
-  potluck estimate owner/model --json | jq .speedup"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
     max_wait_s = parse_duration(args.max_wait)
     with ending_at_once(), Wait("Measuring this machine and the swarm", 20):
         estimate = _estimate(args, membership, name, max_wait_s)
-    return answer(args, estimate, _page(estimate))
+    return answer(args, estimate, _page)
 
 
 def _swarm_with(args: argparse.Namespace) -> Membership:
@@ -161,38 +158,25 @@ def _swarm_with(args: argparse.Namespace) -> Membership:
 def _estimate(args: argparse.Namespace, membership: Membership, name: str, max_wait_s: float) -> Estimate:
     from potluck_engine.token_cost import break_even_round_trip_s
 
-    swarm, rows = membership.swarm, args.rows
-    here = _here(args, name, swarm.revision)
-    route, cost = _through_swarm(membership, rows, max_wait_s)
+    here = _here(args, name, membership.swarm.revision)
+    route, cost = _through_swarm(membership, args.rows, max_wait_s)
+    even_s = break_even_round_trip_s(here.step_s, cost)
+    names = [hop.server.record.public_name or short_id(hop.peer_id) for hop in route.hops]
     hops = tuple(
-        EstimatedHop(
-            hop.peer_id,
-            hop.server.record.public_name or short_id(hop.peer_id),
-            str(hop.span),
-            round(each.delay_s, 5),
-            round(each.transfer_s, 5),
-            round(each.compute_s, 5),
-        )
-        for hop, each in zip(route.hops, cost.hops, strict=True)
-    )
-    step_s, even_s = cost.step_s, break_even_round_trip_s(here.step_s, cost)
-    through = SwarmEstimate(
-        hops,
-        round(cost.delay_s, 5),
-        round(cost.transfer_s, 5),
-        round(cost.compute_s, 5),
-        round(step_s, 5),
-        round(rows / step_s, 3),
+        EstimatedHop(hop.peer_id, name, str(hop.span), each.delay_s, each.transfer_s, each.compute_s)
+        for hop, name, each in zip(route.hops, names, cost.hops, strict=True)
     )
     return Estimate(
-        model=swarm.model,
-        swarm=swarm.name,
-        rows=rows,
+        model=membership.swarm.model,
+        swarm=membership.swarm.name,
+        rows=args.rows,
         here=here,
-        through_swarm=through,
-        speedup=round(here.step_s / step_s, 3),
-        break_even_round_trip_ms=None if even_s is None else round(1000 * even_s, 2),
-        use="swarm" if step_s < here.step_s else "here",
+        through_swarm=SwarmEstimate(
+            hops, cost.delay_s, cost.transfer_s, cost.compute_s, cost.step_s, args.rows / cost.step_s
+        ),
+        speedup=here.step_s / cost.step_s,
+        break_even_round_trip_ms=None if even_s is None else 1000 * even_s,
+        use="swarm" if cost.step_s < here.step_s else "here",
     )
 
 
@@ -229,14 +213,14 @@ def _here(args: argparse.Namespace, name: str, revision: str) -> HereEstimate:
         from_ram_bytes=placement.streamed_bytes - placement.disk_bytes,
         from_disk_bytes=placement.disk_bytes,
         ram_experts_bytes=placement.ram_experts,
-        active_share=round(mixture.active_share(args.rows), 4),
-        resident_bps=round(rates.resident_bps),
-        ram_bps=round(rates.ram_bps),
-        disk_bps=round(rates.disk_bps),
-        processor_bps=round(rates.processor_bps),
+        active_share=mixture.active_share(args.rows),
+        resident_bps=rates.resident_bps,
+        ram_bps=rates.ram_bps,
+        disk_bps=rates.disk_bps,
+        processor_bps=rates.processor_bps,
         disk_is_real=rates.is_disk_real,
-        step_s=round(step_s, 5),
-        tokens_per_s=round(args.rows / step_s, 3),
+        step_s=step_s,
+        tokens_per_s=args.rows / step_s,
     )
 
 
@@ -263,38 +247,32 @@ def _through_swarm(membership: Membership, rows: int, max_wait_s: float) -> tupl
 def _page(found: Estimate) -> list[str]:
     here, swarm = found.here, found.through_swarm
     held = size(here.weights_bytes - here.from_ram_bytes - here.from_disk_bytes - here.ram_experts_bytes)
-    experts = (
-        f"{size(here.ram_experts_bytes)} of experts in RAM, {here.active_share:.0%} of them computed for each step"
-    )
-    read = [experts] if here.ram_experts_bytes else []
-    read += [
-        f"{size(num_bytes)} read from {place} for each token"
-        for place, num_bytes in (("RAM", here.from_ram_bytes), ("disk", here.from_disk_bytes))
-        if num_bytes
-    ]
-    lines = [
+    parts = [f"{held} kept on {here.device}"]
+    if here.ram_experts_bytes:
+        computed = f"{here.active_share:.0%} of them computed for each step"
+        parts.append(f"{size(here.ram_experts_bytes)} of experts in RAM, {computed}")
+    for place, num_bytes in (("RAM", here.from_ram_bytes), ("disk", here.from_disk_bytes)):
+        if num_bytes:
+            parts.append(f"{size(num_bytes)} read from {place} for each token")
+    factor = found.speedup if found.use == "swarm" else 1 / found.speedup
+    even = f"Both cost the same at round trips of {found.break_even_round_trip_ms or 0:.0f} ms between all."
+    if found.break_even_round_trip_ms is None:
+        even = "The swarm would be slower at any distance: its servers compute for longer."
+    doubt = "The disk's rate may be that of a cache: the system does not tell, or read less than was asked for."
+    return [
         f"{found.model}: {size(here.weights_bytes)} of weights; texts at once: {found.rows}",
         "",
         f"Here alone:         {_pace(here.tokens_per_s, here.step_s)}",
-        f"                    {', '.join([f'{held} kept on {here.device}', *read])}",
+        f"                    {', '.join(parts)}",
         f"Through the swarm:  {_pace(swarm.tokens_per_s, swarm.step_s)}",
-        f"                    {len(swarm.route)} servers: {1000 * swarm.delay_s:.0f} ms on the way, "
-        f"{1000 * swarm.transfer_s:.0f} ms of bytes, {1000 * swarm.compute_s:.0f} ms of computing",
+        f"                    {count(len(swarm.route), 'server')}: {rounded(1000 * swarm.delay_s)} ms on the way, "
+        f"{rounded(1000 * swarm.transfer_s)} ms to send the bytes, {rounded(1000 * swarm.compute_s)} ms to compute",
         "",
+        f"{'The swarm' if found.use == 'swarm' else 'This machine alone'} is {factor:.1f} times as fast.",
+        even,
+        *([doubt] if here.from_disk_bytes and not here.disk_is_real else []),
     ]
-    factor = found.speedup if found.use == "swarm" else 1 / found.speedup
-    faster = {"swarm": "The swarm", "here": "This machine alone"}[found.use]
-    lines.append(f"{faster} is {factor:.1f} times as fast.")
-    if found.break_even_round_trip_ms is None:
-        lines.append("The swarm would be slower at any distance: its servers compute for longer.")
-    else:
-        lines.append(f"Both cost the same at round trips of {found.break_even_round_trip_ms:.0f} ms between all.")
-    if here.from_disk_bytes and not here.disk_is_real:
-        lines.append(
-            "The disk's rate may be that of a cache: the system does not tell, or read less than was asked for."
-        )
-    return lines
 
 
 def _pace(tokens_per_s: float, step_s: float) -> str:
-    return f"{tokens_per_s:.3g} tokens/s, {step_s:.3g} s a step"
+    return f"{rounded(tokens_per_s)} tokens/s, {rounded(1000 * step_s)} ms a step"

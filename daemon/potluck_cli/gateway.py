@@ -1,4 +1,17 @@
-"""`potluck gateway`: runs an OpenAI-compatible server for other programs on this computer."""
+"""`potluck gateway`: runs an OpenAI-compatible server for other programs on this computer.
+
+Let other programs on this computer use the swarm through OpenAI's, Anthropic's and Ollama's APIs. The gateway listens
+on loopback only, at gateway.port, unless gateway.address says otherwise. Each program needs a key, and whoever has one
+asks in your name. The gateway ends after chat.end_after_s seconds without a request. With --stay it runs until
+`potluck gateway stop`, and returns at its address and with its token after a crash, an update or a restart of this
+computer: it sets gateway.start_with_daemon, gateway.swarm and gateway.port.
+
+  potluck gateway key webui
+  potluck gateway start --stay
+  potluck gateway keys
+  potluck gateway revoke webui
+  potluck gateway stop
+"""
 
 from __future__ import annotations
 
@@ -11,66 +24,44 @@ from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyList
 from potluck_cli.chat import wait_until_ready
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer
+from potluck_cli.parser import Action, argument
 from potluck_cli.terminal import Terminal
 
-DESCRIPTION = """\
-Let other programs on this computer use the swarm through OpenAI's, Anthropic's and Ollama's APIs. The gateway listens
-on loopback only, at gateway.port, unless gateway.address says otherwise. Each program needs a key, and whoever has one
-asks in your name. The gateway ends after chat.end_after_s seconds without a request. With --stay it runs until
-`potluck gateway stop`, and returns at its address and with its token after a crash, an update or a restart of this
-computer: it sets gateway.start_with_daemon, gateway.swarm and gateway.port."""
-EXAMPLES = """\
-  potluck gateway key webui
-  potluck gateway start --stay
-  potluck gateway keys
-  potluck gateway revoke webui
-  potluck gateway stop"""
 _AFTER_RESTART = "Potluck doesn't start by itself after a restart of this computer: potluck autostart --daemon on"
-RESULT = {
-    "start": GatewayStatus,
-    "status": GatewayStatus,
-    "stop": GatewayStatus,
-    "key": MadeKey,
-    "keys": KeyList,
-    "revoke": KeyList,
-}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    start = actions.add_parser("start", help="start it, wait until it is ready, and print its address")
-    start.add_argument("--swarm", default="", metavar="SWARM", help="a swarm you joined (default: gateway.swarm)")
-    start.add_argument("--stay", action="store_true", help="keep it running, from now on always")
-    actions.add_parser("status", help="whether it runs, at which address and with which token")
-    actions.add_parser("stop", help="end it and its token; it no longer stays")
-    key = actions.add_parser("key", help="make a key for a program, and show it this once")
-    key.add_argument("name", metavar="NAME", help="what you call it, such as the name of the program")
-    actions.add_parser("keys", help="list the names of the keys")
-    revoke = actions.add_parser("revoke", help="refuse a key from now on")
-    revoke.add_argument("name", metavar="NAME", help="which one")
+def _start(args: argparse.Namespace) -> int:
+    """Start it, wait until it is ready, and print its address."""
+    status = wait_until_ready(client := daemon(), args.swarm, stays=args.stay)
+    returns = not args.stay or (login := client.call(machine.LOGIN)).daemon or login.app
+    return answer(args, status, _lines(status) if returns else [*_lines(status), _AFTER_RESTART])
 
 
-def run(args: argparse.Namespace) -> int:
-    client = daemon()
-    match args.action:
-        case "start":
-            status = wait_until_ready(client, args.swarm, stays=args.stay)
-            if args.stay and not ((login := client.call(machine.LOGIN)).daemon or login.app):
-                return answer(args, status, [*_lines(status), _AFTER_RESTART])
-        case "stop":
-            status = client.call(gateway.STOP)
-        case "key":
-            made = client.call(gateway.MAKE_KEY, KeyName(args.name))
-            return answer(args, made, [made.key])
-        case "keys":
-            keys = client.call(gateway.KEYS)
-            return answer(args, keys, _key_lines(keys))
-        case "revoke":
-            keys = client.call(gateway.REVOKE_KEY, KeyName(args.name))
-            return answer(args, keys, [f"{args.name} is revoked."])
-        case _:
-            status = client.call(gateway.STATUS)
-    return answer(args, status, _lines(status))
+def _status(args: argparse.Namespace) -> int:
+    """Whether it runs, at which address and with which token."""
+    return answer(args, daemon().call(gateway.STATUS), _lines)
+
+
+def _stop(args: argparse.Namespace) -> int:
+    """End it and its token; it no longer stays."""
+    return answer(args, daemon().call(gateway.STOP), _lines)
+
+
+def _key(args: argparse.Namespace) -> int:
+    """Make a key for a program, and show it this once."""
+    made = daemon().call(gateway.MAKE_KEY, KeyName(args.name))
+    return answer(args, made, [made.key])
+
+
+def _keys(args: argparse.Namespace) -> int:
+    """List the names of the keys."""
+    return answer(args, daemon().call(gateway.KEYS), _key_lines)
+
+
+def _revoke(args: argparse.Namespace) -> int:
+    """Refuse a key from now on."""
+    keys = daemon().call(gateway.REVOKE_KEY, KeyName(args.name))
+    return answer(args, keys, [f"{args.name} is revoked."])
 
 
 def _key_lines(found: KeyList) -> list[str]:
@@ -95,3 +86,20 @@ def _lines(status: GatewayStatus) -> list[str]:
             return [f"The gateway failed: {status.problem}"]
         case _:
             return ["The gateway is not running."]
+
+
+ACTIONS = {
+    "start": Action(
+        _start,
+        GatewayStatus,
+        argument("--swarm", default="", metavar="SWARM", help="a swarm you joined (default: gateway.swarm)"),
+        argument("--stay", action="store_true", help="keep it running, from now on always"),
+    ),
+    "status": Action(_status, GatewayStatus),
+    "stop": Action(_stop, GatewayStatus),
+    "key": Action(
+        _key, MadeKey, argument("name", metavar="NAME", help="what you call it, such as the name of the program")
+    ),
+    "keys": Action(_keys, KeyList),
+    "revoke": Action(_revoke, KeyList, argument("name", metavar="NAME", help="which one")),
+}

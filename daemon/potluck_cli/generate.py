@@ -1,7 +1,14 @@
 """`potluck generate`: lets a swarm complete a prompt.
 
-The daemon's gateway, which keeps a client warm, does it wherever it can. Options that the gateway does not have, and a
-swarm that the daemon does not know, need a client in this process, which takes many seconds to start.
+Let a swarm complete a prompt. The model's embeddings and head run here, its layers in the swarm. A running daemon keeps
+them ready for chat.end_after_s seconds, so that the next prompt is answered at once. The servers you use can read what
+you write, so never send secrets through people you do not trust.
+
+  potluck generate --swarm friends "Once upon a time"
+  potluck generate --swarm friends --model ./llama-70b --temperature 0.8 --max-new-tokens 200 "Dear diary,"
+  potluck generate --json "1, 2, 3," | jq -r .completion
+  potluck generate -- "-1 is less than"                     (a prompt that starts with a dash)
+  potluck generate - < prompt.txt
 """
 
 from __future__ import annotations
@@ -29,17 +36,6 @@ from potluck_cli.invites import add_swarm, brings_invite, is_service_user, swarm
 from potluck_cli.options import add_max_wait, model_of, positive, print_json, show_wait
 from potluck_cli.overview import short_id
 from potluck_cli.terminal import Wait, say
-
-DESCRIPTION = """\
-Let a swarm complete a prompt. The model's embeddings and head run here, its blocks in the swarm. A running daemon keeps
-them ready for chat.end_after_s seconds, so that the next prompt is answered at once. The servers you use can read what
-you write, so never send secrets through people you do not trust."""
-EXAMPLES = """\
-  potluck generate --swarm friends "Once upon a time"
-  potluck generate --swarm friends --model ./llama-70b --temperature 0.8 --max-new-tokens 200 "Dear diary,"
-  potluck generate --json "1, 2, 3," | jq -r .completion
-  potluck generate -- "-1 is less than"                     (a prompt that starts with a dash)
-  potluck generate - < prompt.txt"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +82,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    max_wait_s = parse_duration(args.max_wait)
+    args.max_wait_s = parse_duration(args.max_wait)
     membership = swarm_of(args)
-    prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
-    if not prompt:
+    args.prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
+    if not args.prompt:
         raise UsageError("the prompt is empty")
-    show = _Shown(is_live=args.stream and not args.json)
+    shown = _Shown(is_live=args.stream and not args.json)
     client = _daemon_for(args, membership)
     if client is None:
-        generated = _by_own_client(args, membership, prompt, max_wait_s, show)
+        generated = _by_own_client(args, membership, shown)
     else:
-        generated = _by_gateway(client, args, membership, prompt, max_wait_s, show)
+        generated = _by_gateway(client, args, membership, shown)
     if args.json:
         print_json(generated)
     else:
-        say(generated.completion[len(show.text) if show.is_live else 0 :])
+        say(generated.completion[len(shown.text) if shown.is_live else 0 :])
     return 0
 
 
@@ -120,7 +116,10 @@ class _Shown:
 
 
 def _daemon_for(args: argparse.Namespace, membership: Membership) -> ControlClient | None:
-    """Return the running daemon if its gateway can do what is asked without leaving another swarm."""
+    """Return the running daemon if its gateway, which keeps a client warm, can do this without leaving another swarm.
+
+    Other options and swarms need a client in this process, which takes many seconds to start.
+    """
     if args.model or args.adapter or args.quantization or brings_invite(args):
         return None
     if find_places().is_system and not is_service_user():  # the service has swarms of its own
@@ -133,37 +132,24 @@ def _daemon_for(args: argparse.Namespace, membership: Membership) -> ControlClie
     return None if is_elsewhere else client
 
 
-def _by_gateway(
-    client: ControlClient,
-    args: argparse.Namespace,
-    membership: Membership,
-    prompt: str,
-    max_wait_s: float,
-    shown: _Shown,
-) -> Generated:
-    ready = wait_until_ready(client, membership.swarm.name, max_wait_s=max_wait_s)
+def _by_gateway(client: ControlClient, args: argparse.Namespace, membership: Membership, shown: _Shown) -> Generated:
+    ready = wait_until_ready(client, membership.swarm.name, max_wait_s=args.max_wait_s)
     with shown.wait:
         details = complete_by_gateway(
             ready,
-            prompt,
+            args.prompt,
             max_tokens=args.max_new_tokens,
             temperature=args.temperature,
             seed=args.seed,
-            max_wait_s=max_wait_s,
+            max_wait_s=args.max_wait_s,
             on_text=shown,
             on_wait=show_wait,
         )
     hops = [GeneratedHop(**{**hop, "name": hop["name"] or short_id(hop["peer_id"])}) for hop in details["route"]]
-    return Generated(prompt, shown.text, tuple(details["tokens"]), details["tokens_per_s"], tuple(hops))
+    return Generated(args.prompt, shown.text, tuple(details["tokens"]), details["tokens_per_s"], tuple(hops))
 
 
-def _by_own_client(
-    args: argparse.Namespace,
-    membership: Membership,
-    prompt: str,
-    max_wait_s: float,
-    shown: _Shown,
-) -> Generated:
+def _by_own_client(args: argparse.Namespace, membership: Membership, shown: _Shown) -> Generated:
     name = model_of(args.model, membership.swarm)
     membership = with_own_daemon(membership)
     with ending_at_once(), Wait(f"Joining {membership.swarm.name}", 10):
@@ -179,12 +165,12 @@ def _by_own_client(
         limit_threads()
         checkpoint = open_checkpoint(name, revision=membership.swarm.revision, progress=True)
         text = Text(checkpoint.folder)
-        tokens = text.encode(prompt)
+        tokens = text.encode(args.prompt)
         check_length(tokens, checkpoint.config)  # before anything starts that would have to be waited for
         demands = {"adapter": args.adapter, "quantization": args.quantization}
         settings = own_settings()
         config = ClientConfig(
-            max_wait_s=max_wait_s,
+            max_wait_s=args.max_wait_s,
             on_waiting=_show_joining,
             finds_nearby=settings.serve.find_nearby,
             audits=settings.gateway.audits,
@@ -209,7 +195,7 @@ def _by_own_client(
         for hop in report.hops
     )
     shown(decoder.rest())
-    return Generated(prompt, shown.text, tuple(completion.tokens), round(completion.tokens_per_s, 2), hops)
+    return Generated(args.prompt, shown.text, tuple(completion.tokens), round(completion.tokens_per_s, 2), hops)
 
 
 def _show_joining(reason: TryAgainError | None) -> None:

@@ -1,4 +1,12 @@
-"""`potluck history`: lists what the daemon did, when and why."""
+"""`potluck history`: lists what the daemon did, when and why.
+
+List every change of state with its reason, newest last: when Potluck served, when it stepped aside, and for what.
+
+  potluck history
+  potluck history --since 12h --state yielded
+  potluck history --words blender
+  potluck history -n 200 --json
+"""
 
 from __future__ import annotations
 
@@ -13,13 +21,6 @@ from potluck_cli.durations import parse_duration
 from potluck_cli.options import answer, positive
 from potluck_cli.terminal import Terminal
 
-DESCRIPTION = """\
-List every change of state with its reason, newest last: when Potluck served, when it stepped aside, and for what."""
-EXAMPLES = """\
-  potluck history
-  potluck history --since 12h --state yielded
-  potluck history --words blender
-  potluck history -n 200 --json"""
 RESULT = schema.HistoryPage
 
 

@@ -1,4 +1,16 @@
-"""`potluck join`: joins a swarm and serves it."""
+"""`potluck join`: joins a swarm and serves it.
+
+Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can't ask, it
+reads standard input. A member has to be online to let you in, and a computer of the founder or of an admin to confirm
+you; both happen by themselves, also later. With an invite for one machine this computer becomes one of yours, once you
+have confirmed its name on the other one. The people of a swarm can read what you send through it, so only use an invite
+from somebody you trust. If needed, this sets up the engine's environment (as `potluck setup` does) and starts the
+daemon.
+
+  potluck join
+  potluck join --file ./invite
+  potluck join    (your second computer; `potluck members add-computer` shows the invite on the first)
+"""
 
 from __future__ import annotations
 
@@ -16,26 +28,13 @@ from potluck_daemon.host.units import STARTS_WITH_MACHINE, enable_system_service
 
 from potluck.errors import PotluckError
 from potluck.membership.invite import TICKET_LIVES_S, decode_invite
-from potluck.membership.joined import machine_name
 from potluck_cli.connect import daemon, follow
-from potluck_cli.invites import add_invite, read_invite
+from potluck_cli.invites import add_invite, own_names, read_invite
 from potluck_cli.moving import add_move, move_or_stay
 from potluck_cli.options import answer
 from potluck_cli.setup import lacks_engine, make_engine
 from potluck_cli.start import ensure_started
 from potluck_cli.terminal import say
-
-DESCRIPTION = """\
-Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can't ask, it
-reads standard input. A member has to be online to let you in, and a computer of the founder or of an admin to confirm
-you; both happen by themselves, also later. With an invite for one machine this computer becomes one of yours, once you
-have confirmed its name on the other one. The people of a swarm can read what you send through it, so only use an invite
-from somebody you trust. If needed, this sets up the engine's environment (as `potluck setup` does) and starts the
-daemon."""
-EXAMPLES = """\
-  potluck join
-  potluck join --file ./invite
-  potluck join    (your second computer; `potluck members add-computer` shows the invite on the first)"""
 
 _PATIENCE_S = 30.0  # for members that just come online
 _SETTLE_S = 5.0  # for a daemon that turns to another swarm
@@ -62,15 +61,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     secret = read_invite(args)  # fails before a daemon is started
+    is_own = decode_invite(secret).ticket is not None
+    names = own_names(args, asks_person=not is_own)
     if lacks_engine(find_places()):
         make_engine(quiet=args.json)
     ensure_started()
-    made, patience_s = daemon().call(schema.JOIN, schema.JoinParams(secret)), _PATIENCE_S
+    params = schema.JoinParams(secret, person=names.person, computer=names.computer)
+    made, patience_s = daemon().call(schema.JOIN, params), _PATIENCE_S
     if stays := move_or_stay(args, made.name):
         return answer(args, JoinProgress(made.name, made.model, is_joined=False, is_confirmed=False), stays)
-    if decode_invite(secret).ticket is not None:
+    if is_own:
         patience_s = TICKET_LIVES_S
-        say(f"On your other computer, confirm the name of this one: {machine_name()}", file=sys.stderr)
+        say(f"On your other computer, confirm the name of this one: {names.computer}", file=sys.stderr)
     joined, why = _follow(made, patience_s)
     if joined.is_joined:
         lines = [f"Joined {joined.name}, which runs {joined.model}. See: potluck status"]
@@ -112,6 +114,8 @@ def _follow(made: schema.Joined, patience_s: float) -> tuple[JoinProgress, str]:
     except KeyboardInterrupt:
         say(f"Joining goes on in the background. To give up: potluck leave {made.name}", file=sys.stderr)
         raise
+    if not is_in and status.reason is Reason.INVITE_OVER:
+        raise PotluckError(status.text, hint="ask for another invite, then: potluck join")
     if not is_in and status.state is State.ERROR:
         raise PotluckError(status.text, hint=f"it will be tried again; to give up: potluck leave {made.name}")
     return JoinProgress(made.name, made.model, is_in, is_in and status.is_confirmed), f"{status.text}."

@@ -1,4 +1,15 @@
-"""`potluck ledger`: exports, checks, backs up and moves the ledger of points."""
+"""`potluck ledger`: exports, checks, backs up and moves the ledger of points.
+
+The ledger records where each point came from; every entry follows from a receipt that the person who was served
+signed. A backup contains this machine's identity. Keep it like a password: whoever has it can pass for this machine.
+After a restore, the old machine must not serve any more.
+
+  potluck ledger check
+  potluck ledger export points.csv
+  potluck ledger export - --json
+  potluck ledger backup potluck-backup.tar
+  potluck ledger restore potluck-backup.tar
+"""
 
 from __future__ import annotations
 
@@ -18,18 +29,8 @@ from potluck_daemon.ledger.backup import back_up, restore
 
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer, print_json
+from potluck_cli.parser import Action, argument
 from potluck_cli.terminal import say
-
-DESCRIPTION = """\
-The ledger records where each point came from; every entry follows from a receipt that the person who was served
-signed. A backup contains this machine's identity. Keep it like a password: whoever has it can pass for this machine.
-After a restore, the old machine must not serve any more."""
-EXAMPLES = """\
-  potluck ledger check
-  potluck ledger export points.csv
-  potluck ledger export - --json
-  potluck ledger backup potluck-backup.tar
-  potluck ledger restore potluck-backup.tar"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,35 +40,8 @@ class Moved:
     file: str
 
 
-RESULT = {"export": Entry, "check": LedgerCheck, "backup": Moved, "restore": Moved}
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    export = actions.add_parser("export", help="write all entries, oldest first", act=_export)
-    export.add_argument(
-        "file",
-        metavar="FILE",
-        help="where to write; - is standard output",
-    )
-    actions.add_parser("check", help="derive everything again from the receipts", act=_check)
-    for name, act, summary in (
-        ("backup", _back_up, "write ledger and identity to a file; the daemon may be running"),
-        ("restore", _restore, "read ledger and identity from a backup; the daemon must be stopped"),
-    ):
-        action = actions.add_parser(name, help=summary)
-        action.add_argument("file", metavar="FILE", help="the backup")
-        if name == "restore":
-            action.add_argument("--replace", action="store_true", help="set aside the ledger that is here")
-        action.set_defaults(act=act)
-
-
-def run(args: argparse.Namespace) -> int:
-    code: int = args.act(args)
-    return code
-
-
 def _export(args: argparse.Namespace) -> int:
+    """Write all entries, oldest first."""
     entries = _entries()
     if args.file == "-":
         _write(entries, sys.stdout, as_json=args.json)
@@ -100,6 +74,7 @@ def _write(entries: Iterator[Entry], file: TextIO, *, as_json: bool) -> None:
 
 
 def _check(args: argparse.Namespace) -> int:
+    """Derive everything again from the receipts."""
     found = daemon().call(earnings.CHECK)
     lines = [f"{found.entries} entries of {found.people} people, {found.receipts} receipts"]
     lines += [f"! {problem}" for problem in found.problems]
@@ -110,10 +85,23 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _back_up(args: argparse.Namespace) -> int:
+    """Write ledger and identity to a file; the daemon may be running."""
     back_up(find_places(), Path(args.file))
     return answer(args, Moved(args.file), [f"Wrote {args.file}. Keep it like a password."])
 
 
 def _restore(args: argparse.Namespace) -> int:
+    """Read ledger and identity from a backup; the daemon must be stopped."""
     restore(find_places(), Path(args.file), replace=args.replace)
     return answer(args, Moved(args.file), ["Restored. Never start the old machine's daemon again."])
+
+
+_BACKUP = argument("file", metavar="FILE", help="the backup")
+ACTIONS = {
+    "export": Action(_export, Entry, argument("file", metavar="FILE", help="where to write; - is standard output")),
+    "check": Action(_check, LedgerCheck),
+    "backup": Action(_back_up, Moved, _BACKUP),
+    "restore": Action(
+        _restore, Moved, _BACKUP, argument("--replace", action="store_true", help="set aside the ledger that is here")
+    ),
+}

@@ -1,4 +1,11 @@
-"""`potluck logs`: prints the daemon's log, also when the daemon is down."""
+"""`potluck logs`: prints the daemon's log, also when the daemon is down.
+
+Print the newest lines of the daemon's log, which includes the engine's output. Prompts, tokens and keys are never
+logged.
+
+  potluck logs
+  potluck logs -n 1000
+"""
 
 from __future__ import annotations
 
@@ -11,12 +18,6 @@ from potluck_control.places import find_places
 from potluck_cli.connect import daemon, hello_or_none
 from potluck_cli.options import answer, positive
 
-DESCRIPTION = """\
-Print the newest lines of the daemon's log, which includes the engine's output. Prompts, tokens and keys are never
-logged."""
-EXAMPLES = """\
-  potluck logs
-  potluck logs -n 1000"""
 RESULT = schema.Logs
 
 

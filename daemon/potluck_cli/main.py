@@ -18,44 +18,56 @@ from typing import NoReturn, Protocol, cast
 from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError, explained
 from potluck.protocol.codes import RemoteError
 from potluck_cli.interrupts import EXIT_INTERRUPTED, end_at_once, end_in_order
-from potluck_cli.parser import Parser, actions_of
+from potluck_cli.parser import Action, Parser, actions_of
 from potluck_cli.terminal import say
 
-COMMANDS = {
+_EVERY_DAY = {
     "start": "start the daemon, which serves when nobody needs the machine",
     "stop": "end the daemon",
-    "drain": "finish open sessions, then end the daemon",
     "status": "show what this machine does for the swarm, and why",
-    "top": "show what this machine does, live",
     "pause": "stop serving for an hour, or as long as you say",
     "resume": "end a pause",
+    "chat": "talk to a swarm's model",
+    "earnings": "report what this machine gave, what that cost, and the points for it",
+}
+_SWARM = {
     "join": "join a swarm by its invite and serve it",
     "leave": "leave a swarm for good",
+    "swarm": "create, join and look at swarms",
     "members": "show who belongs to a swarm, and remove people",
+}
+_MODEL = {
     "models": "list what is served, what the swarm lacks and what is on the disk",
-    "programs": "choose the programs that Potluck steps aside for",
-    "history": "list what the daemon did, when and why",
-    "earnings": "report what this machine gave, what that cost, and the points for it",
-    "ledger": "export, check, back up and move the ledger of points",
-    "logs": "print the daemon's log",
-    "config": "show and change the settings",
-    "doctor": "find what stands in the way, and what to do about it",
-    "diag": "write a file that helps others to help you, without private data",
-    "setup": "make the engine's environment for this machine's hardware",
-    "update": "look for a newer version, and switch to it",
-    "autostart": "choose what starts when you log in",
-    "service": "have systemd start the daemon",
-    "serve": "serve blocks of a model to a swarm",
     "generate": "let a swarm complete a prompt",
-    "chat": "talk to a swarm's model",
     "estimate": "tell whether this machine alone or the swarm is faster",
+}
+_PROGRAMS = {
     "agent": "set up Claude Code, Codex, aider and others to use the swarm",
     "gateway": "let other programs here use the swarm through OpenAI's API",
-    "swarm": "create, join and look at swarms",
+    "programs": "choose the programs that Potluck steps aside for",
+}
+_UPKEEP = {
+    "config": "show and change the settings",
+    "history": "list what the daemon did, when and why",
+    "doctor": "find what stands in the way, and what to do about it",
+    "logs": "print the daemon's log",
+    "update": "look for a newer version, and switch to it",
+}
+GROUPS = {"every day": _EVERY_DAY, "swarm": _SWARM, "model": _MODEL, "programs": _PROGRAMS, "upkeep": _UPKEEP}
+_MORE = {
+    "top": "show what this machine does, live",
+    "drain": "finish open sessions, then end the daemon",
+    "serve": "serve layers of a model to a swarm, in the foreground",
     "bootstrap": "run a meeting point where members find a swarm",
+    "setup": "make the engine's environment for this machine's hardware",
+    "autostart": "choose what starts when you log in",
+    "service": "have systemd start the daemon",
+    "ledger": "export, check, back up and move the ledger of points",
+    "diag": "write a file that helps others to help you, without private data",
     "control": "connect input and output to the daemon, for an app in another system",
     "completions": "let your shell complete commands and options",
 }
+COMMANDS = {name: summary for group in (*GROUPS.values(), _MORE) for name, summary in group.items()}
 
 _GOES_ON = "POTLUCK_GOES_ON"  # set when a command was started again with another interpreter
 
@@ -64,17 +76,20 @@ EXIT_USAGE = 2
 EXIT_NETWORK = 3
 EXIT_INTERNAL = 70
 
-ABOUT = "Everyone brings a few blocks; together they serve a model that fits on nobody's machine."
+ABOUT = "Everyone brings a few layers; together they serve a model that fits on nobody's machine."
 EXIT_CODES_HELP = """\
 exit codes: 0 done; 1 failed; 2 wrong usage; 3 not possible now because of the network or the swarm; 70 internal error;
 130 interrupted. POTLUCK_DEBUG=1 shows the traceback of an error."""
 
 
 class Command(Protocol):
-    """The module of a subcommand. `add_arguments` may be absent; with `RESULT`, it also takes --json."""
+    """The module of a subcommand. `add_arguments` may be absent; with `RESULT`, it also takes --json.
 
-    DESCRIPTION: str
-    EXAMPLES: str
+    Its docstring is the help: after a line for developers what people read, and last the examples, which are indented.
+    A command with actions has `ACTIONS` instead: an `Action` by its name.
+    """
+
+    ACTIONS: dict[str, Action]
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
@@ -214,19 +229,29 @@ def _run(name: str, arguments: list[str]) -> int:
     args = parser.parse_args(arguments)
     become_user_of(name, args)
     end_in_order()
-    return command.run(args)
+    return command.ACTIONS[args.action].run(args) if hasattr(command, "ACTIONS") else command.run(args)
 
 
 def load(name: str) -> Command:
     return cast(Command, importlib.import_module(f"potluck_cli.{name}"))
 
 
+def help_of(command: Command) -> tuple[str, str]:
+    """Return what a command does, and examples of it."""
+    _, _, text = (command.__doc__ or "").rstrip().partition("\n\n")
+    description, _, examples = text.rpartition("\n\n")
+    return description, examples
+
+
 def parser_of(name: str, command: Command, make: Callable[..., Parser] = Parser) -> Parser:
     """Return the parser of one command, of which `make` makes the empty one."""
-    parser = make(prog=f"potluck {name}", description=command.DESCRIPTION, epilog=f"examples:\n{command.EXAMPLES}")
-    if hasattr(command, "add_arguments"):
+    description, examples = help_of(command)
+    parser = make(prog=f"potluck {name}", description=description, epilog=f"examples:\n{examples}")
+    if hasattr(command, "ACTIONS"):
+        parser.add_actions(command.ACTIONS)
+    elif hasattr(command, "add_arguments"):
         command.add_arguments(parser)
-    if hasattr(command, "RESULT"):
+    if hasattr(command, "ACTIONS") or hasattr(command, "RESULT"):
         for each in actions_of(parser).values() or (parser,):
             each.add_argument("--json", action="store_true", help="print JSON, for scripts")
     return parser
@@ -236,12 +261,15 @@ def top_parser() -> Parser:
     from importlib.metadata import version
 
     width = max(map(len, COMMANDS))
-    table = "\n".join(f"  {name:{width}}  {summary}" for name, summary in COMMANDS.items())
+    tables = (
+        "\n".join((f"{title}:", *(f"  {name:{width}}  {summary}" for name, summary in group.items())))
+        for title, group in GROUPS.items()
+    )
     parser = Parser(
         prog="potluck",
         usage="potluck COMMAND [OPTIONS]",
-        description=f"{ABOUT}\n\ncommands:\n{table}",
-        epilog=f"`potluck COMMAND --help` explains one, with examples.\n\n{EXIT_CODES_HELP}",
+        description="\n\n".join((ABOUT, *tables)),
+        epilog=f"more: {', '.join(_MORE)}. `potluck COMMAND --help` explains one, with examples.\n\n{EXIT_CODES_HELP}",
     )
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"potluck {version('potluck')}")

@@ -1,4 +1,26 @@
-"""`potluck members`: lists, confirms, removes and promotes the people of a swarm; one's own computers and keys."""
+"""`potluck members`: lists, confirms, removes and promotes the people of a swarm; one's own computers and keys.
+
+Show who belongs to a swarm, with their computers, the layers that these serve now, and open invites. People who joined
+are not confirmed until a computer of the founder or of an admin is online, which confirms them by itself. Many at once,
+and those who come after the invite's time, wait until one of these people confirms them here. The founder and admins
+can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a
+computer of your own, such as a lost laptop, and add another one with an invite for one machine. A backup of your keys,
+encrypted with a password, makes any computer yours.
+
+  potluck members
+  potluck members confirm Bob
+  potluck members remove Bob
+  potluck members remove Ana --machine "old laptop"
+  potluck members dismiss Ana --machine desktop
+  potluck members promote Bob
+  potluck members decisions Bob
+  potluck members demote Bob --keep 4
+  potluck members end-invite 3fa9
+  potluck members recovery-code
+  potluck members add-computer    (then, on the other computer: potluck join)
+  potluck members backup ./potluck-keys
+  potluck members restore ./potluck-keys
+"""
 
 from __future__ import annotations
 
@@ -11,7 +33,6 @@ import os
 import shlex
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import structs
@@ -20,11 +41,14 @@ from potluck_control.methods import members as methods
 from potluck_control.places import find_places
 
 from potluck.errors import UsageError
+from potluck.formatting import layers
 from potluck.membership.backup import MAX_BACKUP_BYTES
 from potluck.membership.leadership import DEFAULT_SEATS
 from potluck.membership.records import MAX_PEOPLE_OF_INVITE
 from potluck_cli.connect import daemon
+from potluck_cli.ledger import Moved
 from potluck_cli.options import answer, between
+from potluck_cli.parser import Action, argument
 from potluck_cli.setup import lacks_engine, make_engine
 from potluck_cli.start import ensure_started
 from potluck_cli.terminal import Terminal, Wait, agrees, say
@@ -42,139 +66,6 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """The backup was written."""
-
-    file: str
-
-
-DESCRIPTION = """\
-Show who belongs to a swarm, with their computers, the blocks that these serve now, and open invites. People who joined
-are not confirmed until a computer of the founder or of an admin is online, which confirms them by itself. Many at once,
-and those who come after the invite's time, wait until one of these people confirms them here. The founder and admins
-can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a
-computer of your own, such as a lost laptop, and add another one with an invite for one machine. A backup of your keys,
-encrypted with a password, makes any computer yours."""
-EXAMPLES = """\
-  potluck members
-  potluck members confirm Bob
-  potluck members remove Bob
-  potluck members remove Ana --machine "old laptop"
-  potluck members dismiss Ana --machine desktop
-  potluck members promote Bob
-  potluck members decisions Bob
-  potluck members demote Bob --keep 4
-  potluck members end-invite 3fa9
-  potluck members recovery-code
-  potluck members add-computer    (then, on the other computer: potluck join)
-  potluck members backup ./potluck-keys
-  potluck members restore ./potluck-keys"""
-RESULT = {
-    "list": methods.MembersList,
-    "confirm": methods.MembersChanged,
-    "remove": methods.MembersChanged,
-    "dismiss": methods.MembersChanged,
-    "promote": methods.MembersChanged,
-    "demote": methods.MembersChanged,
-    "decisions": methods.Decisions,
-    "end-invite": methods.MembersChanged,
-    "recovery-code": methods.RecoveryCode,
-    "recover": methods.MembersChanged,
-    "add-computer": computers.MachineInvite,
-    "backup": Written,
-    "restore": computers.Restored,
-}
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    parser.set_defaults(act=_list, swarm="")
-
-    listed = actions.add_parser(
-        "list", help="show the people, their computers and open invites (the default)", act=_list
-    )
-
-    confirmed = actions.add_parser("confirm", help="let in a person who waits for that", act=_confirm)
-    _add_person(confirmed)
-
-    removed = actions.add_parser("remove", help="remove a person, or one of their computers", act=_remove)
-    _add_person(removed)
-    removed.add_argument("--machine", type=_name, default="", metavar="NAME", help="remove only this computer")
-
-    dismissed = actions.add_parser("dismiss", help="hide what was reported about a person's computers", act=_dismiss)
-    _add_person(dismissed)
-    dismissed.add_argument("--machine", type=_name, default="", metavar="NAME", help="only about this computer")
-
-    promoted = actions.add_parser(
-        "promote", help="let a person invite and remove others, or let newcomers in", act=_promote
-    )
-    _add_person(promoted)
-    promoted.add_argument(
-        "--enroller", action="store_true", help="only let this person's computers let newcomers into a public swarm"
-    )
-    promoted.add_argument(
-        "--seats",
-        type=between(0, MAX_PEOPLE_OF_INVITE),
-        default=DEFAULT_SEATS,
-        metavar="N",
-        help="how many people an admin's open invites may let in (default: %(default)s)",
-    )
-
-    demoted = actions.add_parser("demote", help="make an admin or enroller an ordinary member", act=_demote)
-    _add_person(demoted)
-    demoted.add_argument(
-        "--keep",
-        type=between(0, _MAX_DECISIONS),
-        metavar="N",
-        help="only their first N decisions go on to count (default: all of them)",
-    )
-    demoted.add_argument("--yes", action="store_true", help="don't ask, even if people lose their place by it")
-
-    decisions = actions.add_parser(
-        "decisions", help="list what an admin or enroller decided, numbered for --keep", act=_decisions
-    )
-    _add_person(decisions)
-
-    ended = actions.add_parser(
-        "end-invite", help="end an invite; those who joined with it and are confirmed stay", act=_end_invite
-    )
-    ended.add_argument("invite", metavar="ID", help="as the list shows it")
-
-    code = actions.add_parser(
-        "recovery-code", help="show the code that brings the founder's key to another computer", act=_recovery_code
-    )
-
-    recovered = actions.add_parser("recover", help="become the founder again, with the recovery code", act=_recover)
-
-    added = actions.add_parser(
-        "add-computer", help="show an invite with which another computer becomes yours", act=_add_computer
-    )
-    added.add_argument(
-        "--confirm", type=_person, metavar="NAME", help="confirm the computer of this name, which used the invite"
-    )
-
-    backup = actions.add_parser("backup", help="write your keys to a file, encrypted with a password", act=_backup)
-    backup.add_argument("file", type=Path, metavar="FILE", help="must not exist")
-
-    restored = actions.add_parser("restore", help="bring your keys to this computer from a backup", act=_restore)
-    restored.add_argument("file", type=Path, metavar="FILE", help="that `potluck members backup` wrote")
-
-    for action in (listed, confirmed, removed, dismissed, promoted, demoted, decisions, ended, code, recovered, added):
-        action.add_argument(
-            "--swarm", type=_name, default="", metavar="SWARM", help="a swarm you joined (default: the one you serve)"
-        )
-
-
-def run(args: argparse.Namespace) -> int:
-    code: int = args.act(args)
-    return code
-
-
-def _add_person(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", type=_person, metavar="PERSON", help="the person's name or id, as the list shows it")
-
-
 def _name(text: str) -> str:
     """Read a name, or the empty default."""
     if len(text) > _MAX_NAME:
@@ -189,10 +80,13 @@ def _person(text: str) -> str:
 
 
 def _list(args: argparse.Namespace) -> int:
+    """Show the people, their computers and open invites (the default)."""
     found, now = daemon().call(methods.LIST, methods.SwarmParams(args.swarm)), time.time()
     if found.is_open:
         return answer(args, found, [f"{found.swarm} is open to everybody, so it has no members."])
-    serving = {server.peer_id: f" {server.start}:{server.end}" for server in found.servers if server.state == "online"}
+    serving = {
+        server.peer_id: f" {layers(server.start, server.end)}" for server in found.servers if server.state == "online"
+    }
     people = [
         (
             f"{member.name} (you)" if member.is_you else member.name,
@@ -267,25 +161,23 @@ def _day(at: float) -> str:
     return time.strftime("%d %b %Y", time.localtime(at)) if at else ""
 
 
-def _confirm(args: argparse.Namespace) -> int:
-    return _changed(args, daemon().call(methods.CONFIRM, methods.MemberParams(args.name, swarm=args.swarm)))
-
-
-def _remove(args: argparse.Namespace) -> int:
-    return _changed(args, daemon().call(methods.REMOVE, methods.MemberParams(args.name, args.machine, args.swarm)))
-
-
-def _dismiss(args: argparse.Namespace) -> int:
-    return _changed(args, daemon().call(methods.DISMISS, methods.MemberParams(args.name, args.machine, args.swarm)))
+def _decide(args: argparse.Namespace) -> int:
+    """Confirm or remove a person, or dismiss what was reported about one."""
+    method = {"confirm": methods.CONFIRM, "remove": methods.REMOVE, "dismiss": methods.DISMISS}[args.action]
+    return _changed(args, daemon().call(method, methods.MemberParams(args.name, args.machine, args.swarm)))
 
 
 def _promote(args: argparse.Namespace) -> int:
+    """Let a person invite and remove others, or let newcomers in."""
     params = methods.PromoteParams(args.name, not args.enroller, args.swarm, args.enroller, args.seats)
     return _changed(args, daemon().call(methods.PROMOTE, params))
 
 
 def _demote(args: argparse.Namespace) -> int:
-    """Show what would follow, and do it once the user agrees."""
+    """Make an admin or enroller an ordinary member.
+
+    Show what would follow, and do it once the user agrees.
+    """
     client, params = daemon(), methods.PromoteParams(args.name, is_admin=False, swarm=args.swarm, keep=args.keep)
     effects = _effects(client.call(methods.PROMOTE, structs.replace(params, is_trial=True)))
     if effects and not args.yes:
@@ -303,6 +195,7 @@ def _effects(changed: methods.MembersChanged) -> list[str]:
 
 
 def _decisions(args: argparse.Namespace) -> int:
+    """List what an admin or enroller decided, numbered for --keep."""
     found = daemon().call(methods.DECISIONS, methods.MemberParams(args.name, swarm=args.swarm))
     said = (_KINDS.get(each.kind, f"{each.kind} {{about}}").format(about=each.about) for each in found.decisions)
     lines = [f"{number:5}  {text}" for number, text in enumerate(said, 1)]
@@ -310,16 +203,19 @@ def _decisions(args: argparse.Namespace) -> int:
 
 
 def _end_invite(args: argparse.Namespace) -> int:
+    """End an invite; those who joined with it and are confirmed stay."""
     return _changed(args, daemon().call(methods.END_INVITE, methods.EndInviteParams(args.invite, args.swarm)))
 
 
 def _recovery_code(args: argparse.Namespace) -> int:
+    """Show the code that brings the founder's key to another computer."""
     found = daemon().call(methods.RECOVERY_CODE, methods.SwarmParams(args.swarm))
     lines = [found.code, f"Write it down and keep it safe: whoever has it is the founder of {found.swarm}."]
     return answer(args, found, lines)
 
 
 def _recover(args: argparse.Namespace) -> int:
+    """Become the founder again, with the recovery code."""
     code = getpass.getpass("Recovery code (it stays hidden): ") if sys.stdin.isatty() else sys.stdin.readline()
     return _changed(args, daemon().call(methods.RECOVER, methods.RecoveryCode(code.strip(), args.swarm)))
 
@@ -332,7 +228,10 @@ def _changed(args: argparse.Namespace, changed: methods.MembersChanged) -> int:
 
 
 def _add_computer(args: argparse.Namespace) -> int:
-    """Show an invite for one machine; on a terminal, wait for the computer that uses it and ask whether it is right."""
+    """Show an invite with which another computer becomes yours.
+
+    Show an invite for one machine; on a terminal, wait for the computer that uses it and ask whether it is right.
+    """
     client = daemon()
     if args.confirm:
         return _changed(args, client.call(computers.CONFIRM, computers.ConfirmParams(args.confirm, args.swarm)))
@@ -382,6 +281,7 @@ def _qr_code(text: str, terminal: Terminal) -> list[str]:
 
 
 def _backup(args: argparse.Namespace) -> int:
+    """Write your keys to a file, encrypted with a password."""
     if args.file.exists():
         raise UsageError(f"{args.file} exists already", hint="name another file")
     password = _password("Password for the backup (it stays hidden): ")
@@ -392,10 +292,11 @@ def _backup(args: argparse.Namespace) -> int:
     with os.fdopen(handle, "wb") as file:
         file.write(base64.b64decode(made.data))
     lines = [f"Your keys are in {args.file}. Keep it and the password apart: whoever has both can act as you."]
-    return answer(args, Written(str(args.file)), lines)
+    return answer(args, Moved(str(args.file)), lines)
 
 
 def _restore(args: argparse.Namespace) -> int:
+    """Bring your keys to this computer from a backup."""
     with args.file.open("rb") as file:
         data = file.read(MAX_BACKUP_BYTES)
     password = _password("Password of the backup (it stays hidden): ")
@@ -411,3 +312,85 @@ def _password(prompt: str) -> str:
     if sys.stdin.isatty():
         return getpass.getpass(prompt)
     return sys.stdin.readline().rstrip("\n")
+
+
+_PERSON = argument("name", type=_person, metavar="PERSON", help="the person's name or id, as the list shows it")
+_SWARM = argument(
+    "--swarm", type=_name, default="", metavar="SWARM", help="a swarm you joined (default: the one you serve)"
+)
+ACTIONS = {
+    "list": Action(_list, methods.MembersList, _SWARM),
+    "confirm": Action(
+        _decide,
+        methods.MembersChanged,
+        _PERSON,
+        _SWARM,
+        lambda parser: parser.set_defaults(machine=""),
+        help="let in a person who waits for that",
+    ),
+    "remove": Action(
+        _decide,
+        methods.MembersChanged,
+        _PERSON,
+        argument("--machine", type=_name, default="", metavar="NAME", help="remove only this computer"),
+        _SWARM,
+        help="remove a person, or one of their computers",
+    ),
+    "dismiss": Action(
+        _decide,
+        methods.MembersChanged,
+        _PERSON,
+        argument("--machine", type=_name, default="", metavar="NAME", help="only about this computer"),
+        _SWARM,
+        help="hide what was reported about a person's computers",
+    ),
+    "promote": Action(
+        _promote,
+        methods.MembersChanged,
+        _PERSON,
+        argument(
+            "--enroller", action="store_true", help="only let this person's computers let newcomers into a public swarm"
+        ),
+        argument(
+            "--seats",
+            type=between(0, MAX_PEOPLE_OF_INVITE),
+            default=DEFAULT_SEATS,
+            metavar="N",
+            help="how many people an admin's open invites may let in (default: %(default)s)",
+        ),
+        _SWARM,
+    ),
+    "demote": Action(
+        _demote,
+        methods.MembersChanged,
+        _PERSON,
+        argument(
+            "--keep",
+            type=between(0, _MAX_DECISIONS),
+            metavar="N",
+            help="only their first N decisions go on to count (default: all of them)",
+        ),
+        argument("--yes", action="store_true", help="don't ask, even if people lose their place by it"),
+        _SWARM,
+    ),
+    "decisions": Action(_decisions, methods.Decisions, _PERSON, _SWARM),
+    "end-invite": Action(
+        _end_invite, methods.MembersChanged, argument("invite", metavar="ID", help="as the list shows it"), _SWARM
+    ),
+    "recovery-code": Action(_recovery_code, methods.RecoveryCode, _SWARM),
+    "recover": Action(_recover, methods.MembersChanged, _SWARM),
+    "add-computer": Action(
+        _add_computer,
+        computers.MachineInvite,
+        argument(
+            "--confirm", type=_person, metavar="NAME", help="confirm the computer of this name, which used the invite"
+        ),
+        _SWARM,
+    ),
+    "backup": Action(_backup, Moved, argument("file", type=Path, metavar="FILE", help="must not exist")),
+    "restore": Action(
+        _restore,
+        computers.Restored,
+        argument("file", type=Path, metavar="FILE", help="that `potluck members backup` wrote"),
+    ),
+}

@@ -1,4 +1,17 @@
-"""`potluck models`: lists what is served, what the swarm lacks and what is on the disk."""
+"""`potluck models`: lists what is served, what the swarm lacks and what is on the disk.
+
+List the model that this machine serves, layers that the swarm lacks, and downloaded models. Delete models that nobody
+needs, or move them to another disk. A deleted model is downloaded again when it is needed. Find models that a swarm
+could have: `potluck swarm create` and `potluck swarm model` take their names.
+
+  potluck models list
+  potluck models find
+  potluck models find llama
+  potluck models delete owner/model
+  potluck models delete --prepared
+  potluck models move /mnt/big/models
+  potluck models move --usual
+"""
 
 from __future__ import annotations
 
@@ -6,100 +19,64 @@ import argparse
 import os
 from pathlib import Path
 
-from potluck_control.client import ControlClient
 from potluck_control.methods import models
-from potluck_control.methods.models import (
-    Choices,
-    Deleted,
-    DeleteParams,
-    FolderParams,
-    ModelChoice,
-    Models,
-    Progress,
-    SearchParams,
-)
 
 from potluck.errors import PotluckError, UsageError
-from potluck.formatting import part_size, size
+from potluck.formatting import count, layers, part_size, size
 from potluck_cli.connect import daemon, follow
 from potluck_cli.options import answer
+from potluck_cli.parser import Action, argument
 from potluck_cli.terminal import Terminal
 
-DESCRIPTION = """\
-List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody
-needs, or move them to another disk. A deleted model is downloaded again when it is needed. Find models that a swarm
-could have: `potluck swarm create` and `potluck swarm model` take their names."""
-EXAMPLES = """\
-  potluck models list
-  potluck models find
-  potluck models find llama
-  potluck models delete owner/model
-  potluck models delete --prepared
-  potluck models move /mnt/big/models
-  potluck models move --usual"""
-RESULT = {"list": Models, "find": Choices, "delete": Deleted, "move": Models}
+
+def _list(args: argparse.Namespace) -> int:
+    """What is served, needed, and on the disk."""
+    return answer(args, daemon().call(models.LIST), _page)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    actions.add_parser("list", help="what is served, needed, and on the disk")
-    find = actions.add_parser("find", help="models that a swarm could have, on this computer or on the hub")
-    find.add_argument("words", metavar="WORDS", nargs="?", help="a part of a name on the hub (default: this computer)")
-    find.add_argument("--folder", metavar="DIR", help="look in this folder instead")
-    delete = actions.add_parser("delete", help="delete a downloaded model")
-    what = delete.add_mutually_exclusive_group(required=True)
-    what.add_argument("name", metavar="NAME", nargs="?", help="as `list` shows it")
-    what.add_argument("--prepared", action="store_true", help="delete blocks converted for this machine instead")
-    delete.add_argument("--force", action="store_true", help="even if a swarm you joined runs the model")
-    move = actions.add_parser("move", help="keep models in another folder")
-    where = move.add_mutually_exclusive_group(required=True)
-    where.add_argument("folder", metavar="DIR", nargs="?", help="a folder on a disk with room")
-    where.add_argument("--usual", action="store_true", help="the hub's usual folder")
+def _find(args: argparse.Namespace) -> int:
+    """Models that a swarm could have, on this computer or on the hub."""
+    if args.words and args.folder:
+        raise UsageError("WORDS are for the hub, and --folder is for this computer", hint="leave one of them out")
+    if args.words:
+        return answer(args, daemon().call(models.SEARCH, models.SearchParams(args.words)), _choices)
+    return answer(args, daemon().call(models.ON_DISK, models.FolderParams(_absolute(args.folder))), _choices)
 
 
-def run(args: argparse.Namespace) -> int:
+def _delete(args: argparse.Namespace) -> int:
+    """Delete a downloaded model."""
+    deleted = daemon().call(models.DELETE, models.DeleteParams(args.name or "", args.force))
+    return answer(args, deleted, [f"Freed {size(deleted.freed_bytes)}."])
+
+
+def _move(args: argparse.Namespace) -> int:
+    """Keep models in another folder."""
     client = daemon()
-    if args.action == "delete":
-        deleted = client.call(models.DELETE, DeleteParams(args.name or "", args.force))
-        return answer(args, deleted, [f"Freed {size(deleted.freed_bytes)}."])
-    if args.action == "list":
-        found = client.call(models.LIST)
-        return answer(args, found, _page(found))
-    if args.action == "find":
-        choices = _find(client, args)
-        return answer(args, choices, _choices(choices))
-    folder = "" if args.usual else os.path.abspath(Path(args.folder).expanduser())
-    found = client.call(models.MOVE, FolderParams(folder))
-    found = follow(client, models.LIST, found, _moving)
+    found = follow(client, models.LIST, client.call(models.MOVE, models.FolderParams(_absolute(args.folder))), _moving)
     if found.move is not None and found.move.problem:
         raise PotluckError(found.move.problem, hint="what was not moved is still in its old place")
     return answer(args, found, [f"Models are in {found.folder.path}."])
 
 
-def _find(client: ControlClient, args: argparse.Namespace) -> Choices:
-    if args.words and args.folder:
-        raise UsageError("WORDS are for the hub, and --folder is for this computer", hint="leave one of them out")
-    if args.words:
-        return client.call(models.SEARCH, SearchParams(args.words))
-    folder = os.path.abspath(Path(args.folder).expanduser()) if args.folder else ""
-    return client.call(models.ON_DISK, FolderParams(folder))
+def _absolute(folder: str | None) -> str:
+    return os.path.abspath(Path(folder).expanduser()) if folder else ""
 
 
-def _choices(choices: Choices) -> list[str]:
+def _choices(choices: models.Choices) -> list[str]:
     if not choices.models:
         return ["No model on the hub has such a name."]
     rows = [(item.model or item.name, size(item.bytes), item.licence, *_needs(item)) for item in choices.models]
-    note = f"COMPUTERS: about how many like this one hold all blocks; it lends {size(choices.lent_bytes)} now."
+    note = f"COMPUTERS: about how many like this one hold all layers; it lends {size(choices.lent_bytes)} now."
     return [*Terminal().table(("MODEL", "SIZE", "LICENCE", "COMPUTERS", ""), rows), note]
 
 
-def _needs(item: ModelChoice) -> tuple[str, str]:
+def _needs(item: models.ModelChoice) -> tuple[str, str]:
     is_gated, is_half = item.is_gated, not item.is_here and bool(item.bytes)
     where = "its owner grants access" if is_gated else "here" if item.is_here else "to be downloaded" if is_half else ""
     return str(item.num_computers) if item.num_computers else "?", where
 
 
-def _page(found: Models) -> list[str]:
+def _page(found: models.Models) -> list[str]:
     lines = [*_served(found), ""]
     rows = [
         (
@@ -115,16 +92,16 @@ def _page(found: Models) -> list[str]:
     used = part_size(folder.models_bytes, folder.limit_bytes) if folder.limit_bytes else size(folder.models_bytes)
     lines.append(f"{used} in {folder.path}, {size(folder.free_bytes)} free")
     if folder.prepared_bytes:
-        lines.append(f"{size(folder.prepared_bytes)} of blocks converted for this machine")
+        lines.append(f"{size(folder.prepared_bytes)} of layers converted for this machine")
     return lines
 
 
-def _served(found: Models) -> list[str]:
+def _served(found: models.Models) -> list[str]:
     served = found.served
     if served is None:
         return ["You joined no swarm yet: potluck join, or potluck start --demo"]
-    span = f"blocks {served.span[0]}:{served.span[1]} of " if served.span else ""
-    lines = [f"{served.swarm}: {span}{served.num_blocks} blocks of {served.model}"]
+    here = f", {layers(*served.span)} of them here" if served.span else ""
+    lines = [f"{served.swarm}: {served.model}, {count(served.num_blocks, 'layer')}{here}"]
     if served.device:
         held = f", held in {served.quantization}" if served.quantization != "none" else ""
         streamed = f", {served.streamed_blocks} streamed" if served.streamed_blocks else ""
@@ -137,15 +114,41 @@ def _served(found: Models) -> list[str]:
         who = (
             "nobody serves" if need.replicas == 0 else f"only {need.replicas} serve{'s' if need.replicas == 1 else ''}"
         )
-        lines.append(f"Needed: blocks {need.start}:{need.end}, {who} them")
+        lines.append(f"Needed: layers {layers(need.start, need.end)}, {who} them")
     return lines
 
 
-def _progress(progress: Progress) -> str:
+def _progress(progress: models.Progress) -> str:
     done, total = progress.done_bytes, progress.total_bytes
     speed = f", {size(progress.bytes_per_s)}/s" if progress.bytes_per_s else ""
     return f"{part_size(done, total) if total else size(done)}{speed}"
 
 
-def _moving(found: Models) -> str | None:
+def _moving(found: models.Models) -> str | None:
     return f"Moving: {_progress(found.move.progress)}" if found.move is not None and not found.move.is_done else None
+
+
+def _add_deleted(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("name", metavar="NAME", nargs="?", help="as `list` shows it")
+    what.add_argument("--prepared", action="store_true", help="delete layers converted for this machine instead")
+    parser.add_argument("--force", action="store_true", help="even if a swarm you joined runs the model")
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("folder", metavar="DIR", nargs="?", help="a folder on a disk with room")
+    where.add_argument("--usual", action="store_true", help="the hub's usual folder")
+
+
+ACTIONS = {
+    "list": Action(_list, models.Models),
+    "find": Action(
+        _find,
+        models.Choices,
+        argument("words", metavar="WORDS", nargs="?", help="a part of a name on the hub (default: this computer)"),
+        argument("--folder", metavar="DIR", help="look in this folder instead"),
+    ),
+    "delete": Action(_delete, models.Deleted, _add_deleted),
+    "move": Action(_move, models.Models, _add_place),
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterable
 
 from potluck_control.client import ControlClient
@@ -26,19 +27,31 @@ def served_swarm(client: ControlClient) -> str | None:
     return _served(client.call(swarms.LIST).swarms)
 
 
-def move_or_stay(args: argparse.Namespace, name: str) -> list[str]:
-    """Move this computer to the swarm `name` if its user wants that. Return what to tell a user who stays."""
+def move_or_stay(args: argparse.Namespace, name: str, folder: str = "") -> list[str]:
+    """Move this computer to the swarm `name` if its user wants that. Return what to tell a user who stays.
+
+    Args:
+        folder: where the user has the swarm's model; empty: not known.
+    """
     if hello_or_none() is None:  # nothing is served
         return []
     client = daemon()
     known = client.call(swarms.LIST).swarms
     served = _served(known)
-    if served in (None, name) or name not in (swarm.name for swarm in known):
+    if name not in (swarm.name for swarm in known):
         return []
-    if not args.move and not agrees(f"This computer serves {served}. Serve {name} instead?"):
-        return [f"This computer goes on serving {served}. To serve {name}: potluck config set serve.swarm {name}"]
-    client.call(settings.SET, SetParams((Change("serve.swarm", name),)))
-    return []
+    copy = (Change("serve.checkpoint", folder),) if folder else ()
+    if served in (None, name):
+        if copy:
+            client.call(settings.SET, SetParams(copy))
+        return []
+    if args.move or agrees(f"This computer serves {served}. Serve {name} instead?"):
+        client.call(settings.SET, SetParams((Change("serve.swarm", name), *copy)))
+        return []
+    changes = [f"potluck config set serve.swarm {name}"]
+    if folder:
+        changes.append(f"potluck config set serve.checkpoint {shlex.quote(folder)}")
+    return [f"This computer goes on serving {served}. To serve {name}: {' and '.join(changes)}"]
 
 
 def _served(known: Iterable[swarms.JoinedSwarm]) -> str | None:

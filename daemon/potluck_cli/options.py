@@ -8,7 +8,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from potluck_control.redaction import RedactingFormatter
 from potluck_control.resources import bundled_checkpoint
@@ -19,7 +19,10 @@ from potluck.p2p.ports import check_announced_address, everywhere
 from potluck.protocol.codec import printed
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck.sentences import sentence
+from potluck_cli.connect import own_settings
 from potluck_cli.terminal import Terminal, say
+
+T = TypeVar("T")
 
 
 def print_json(value: object, file: TextIO | None = None) -> None:
@@ -41,13 +44,13 @@ def show_wait(sentence: str) -> None:
     say(f"\n{sentence}", file=sys.stderr, flush=True)
 
 
-def answer(args: argparse.Namespace, result: object, lines: Iterable[str]) -> int:
-    """Print `result` as JSON with --json, else `lines` for people; returns the exit code 0."""
+def answer(args: argparse.Namespace, result: T, lines: Iterable[str] | Callable[[T], Iterable[str]]) -> int:
+    """Print `result` as JSON with --json, else the lines for people, which a function may make; returns exit code 0."""
     if args.json:
         print_json(result)
     else:
         terminal = Terminal()
-        for line in lines:
+        for line in lines(result) if callable(lines) else lines:
             terminal.line(line)
     return 0
 
@@ -90,6 +93,9 @@ def model_of(given: str | None, swarm: Swarm) -> str:
     """Return the folder or hub name of the swarm's model. Raises UsageError if it is not there."""
     if given is not None:
         return folder_or_name(given)
+    own = Path(own_settings().serve.checkpoint)
+    if own.name == swarm.model.rpartition("/")[2] and own.is_dir():  # the settings may be for another swarm
+        return str(own)
     if (fetched := downloaded(swarm, hub_cache())) is not None:
         return str(fetched)
     if (bundled := bundled_checkpoint(swarm.model)) is not None:
@@ -97,12 +103,6 @@ def model_of(given: str | None, swarm: Swarm) -> str:
     if swarm.revision == LOCAL_REVISION and not swarm.weights:
         raise UsageError(f"{swarm.name} serves {swarm.model}, which is on no hub", hint="give the folder of your copy")
     return swarm.model
-
-
-def port_number(text: str) -> int:
-    if not text.isdecimal() or not 0 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, not {text!r}")
-    return int(text)
 
 
 def ip_address(text: str) -> str:
@@ -119,21 +119,20 @@ def _announced_address(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
-    return int(text)
-
-
-def between(least: int, most: int) -> Callable[[str], int]:
-    """Return a reader of whole numbers from `least` to `most` for argparse."""
+def between(least: int, most: int | None = None) -> Callable[[str], int]:
+    """Return a reader of whole numbers from `least` to `most` for argparse; None: of any size."""
 
     def read(text: str) -> int:
-        if not text.isdecimal() or not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"expected a whole number from {least} to {most}, not {text!r}")
+        if not text.isdecimal() or int(text) < least or (most is not None and int(text) > most):
+            which = f"of {least} or more" if most is None else f"from {least} to {most}"
+            raise argparse.ArgumentTypeError(f"expected a whole number {which}, not {text!r}")
         return int(text)
 
     return read
+
+
+positive = between(1)
+port_number = between(0, 65_535)
 
 
 def listen_addresses(args: argparse.Namespace) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from potluck.tasks import cancel_and_wait
 from potluck_cli.connect import with_own_daemon
 from potluck_cli.invites import is_service_user, swarm_of
 from potluck_cli.options import answer, ip_address, port_number
-from potluck_cli.overview import SwarmOverview, directory_of, overview, read_swarm
+from potluck_cli.overview import SwarmOverview, directory_of, overview, own_speed, read_swarm
 from potluck_cli.page_history import PageHistory, kept_page
 from potluck_cli.swarm_page import MARK, REFRESH_S, Readers, SwarmReading, draw, draw_waiting
 
@@ -71,54 +71,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     membership = swarm_of(args)
     if args.serve:
-        return asyncio.run(_serve(args, _Page(with_own_daemon(membership), is_public=args.public)))
+        page = _Page(with_own_daemon(membership), is_public=args.public, refreshes=True)
+        return asyncio.run(_serve(args, page))
     name = membership.swarm.name
     path: Path = args.output or Path(f"{name}.html")
     _refuse_other_files(path)
-    page = _Page(membership, is_public=args.public)
+    page = _Page(membership, is_public=args.public, refreshes=False)
     page.read(read_swarm(membership), time.time())
-    write_atomically(path, page.drawn(refreshes=False), mode=0o644 if args.public else 0o600)
+    write_atomically(path, page.html, mode=0o644 if args.public else 0o600)
     return answer(args, SwarmPage(name, file=str(path.absolute())), [f"Wrote {path}. Open it in a browser."])
 
 
 class _Page:
-    """The page of one swarm; each reading is added to the week in its file."""
+    """The page of one swarm, drawn as `html`; each reading is added to the week in its file."""
 
-    def __init__(self, membership: Membership, *, is_public: bool) -> None:
+    def __init__(self, membership: Membership, *, is_public: bool, refreshes: bool) -> None:
         swarm = membership.swarm
         is_everybodys = swarm.is_open or membership.members().public_invite is not None
         self.membership = membership
-        self.readers = Readers(is_public, names=is_everybodys or not is_public)
+        self._readers = Readers(is_public, names=is_everybodys or not is_public)
+        self._refreshes = refreshes
         self._file = kept_page((find_places() if is_service_user() else user_places()).state, swarm.prefix)
-        self._kept = self._read_file()
         self._reading: SwarmReading | None = None
-        self._problem = ""
-
-    @property
-    def path(self) -> str:
-        return "/" if self.readers.is_public else f"/{self._kept.secret}/"
+        self.path = "/" if is_public else f"/{self._kept().secret}/"
+        self.html = draw_waiting(swarm.name, "")
 
     def read(self, seen: SwarmOverview, now: float) -> None:
         """Take a new reading of the swarm."""
-        self._kept = self._read_file().with_reading(
+        kept = self._kept().with_reading(
             now,
             servers=sum(server.state == "online" for server in seen.servers),
             is_complete=not seen.gaps,
-            tokens_per_s=0.0 if seen.outlook is None else seen.outlook.tokens_per_s,
+            answer_tps=0.0 if seen.speed_for_you is None else seen.speed_for_you.tokens_per_s,
         )
-        self._file.write(self._kept)
-        self._reading, self._problem = SwarmReading(seen, now, self._kept.hours), ""
+        self._file.write(kept)
+        self._draw(SwarmReading(seen, now, kept.hours))
 
     def fail(self, problem: str) -> None:
         """Say on the page why there is no newer reading."""
-        self._problem = problem
-
-    def drawn(self, *, refreshes: bool) -> bytes:
         if self._reading is None:
-            return draw_waiting(self.membership.swarm.name, self._problem)
-        return draw(replace(self._reading, problem=self._problem), self.readers, refreshes=refreshes)
+            self.html = draw_waiting(self.membership.swarm.name, problem)
+        else:
+            self._draw(replace(self._reading, problem=problem))
 
-    def _read_file(self) -> PageHistory:
+    def _draw(self, reading: SwarmReading) -> None:
+        self._reading = reading
+        self.html = draw(reading, self._readers, refreshes=self._refreshes)
+
+    def _kept(self) -> PageHistory:
         kept = self._file.read()
         if kept is None:
             kept = PageHistory(secrets.token_hex(16))
@@ -130,29 +130,21 @@ async def _serve(args: argparse.Namespace, page: _Page) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    shown = page.drawn(refreshes=True)
-
-    def show() -> None:
-        nonlocal shown
-        shown = page.drawn(refreshes=True)
 
     async def read() -> None:
         async with asyncio.timeout(_READING_TIMEOUT_S) as limit, directory_of(page.membership) as directory:
             while True:
-                page.read(overview(page.membership.swarm, await directory.fetch()), time.time())
-                show()
+                seen = overview(page.membership.swarm, await directory.fetch())
+                speed = await asyncio.to_thread(own_speed, page.membership.swarm)
+                page.read(replace(seen, speed_for_you=speed), time.time())
                 limit.reschedule(asyncio.get_running_loop().time() + REFRESH_S + _READING_TIMEOUT_S)
                 await asyncio.sleep(REFRESH_S)
 
-    def fail(problem: str) -> None:
-        page.fail(problem)
-        show()
-
-    server, address = _listen(WebPage(page.path, _CONTENT_TYPE, lambda: shown), args.host, args.port)
+    server, address = _listen(WebPage(page.path, _CONTENT_TYPE, lambda: page.html), args.host, args.port)
     who = "Everybody" if args.public else "Whoever has this address"
     lines = [f"{page.membership.swarm.name} is at {address}", f"{who} may read it. Ctrl-C stops."]
     answer(args, SwarmPage(page.membership.swarm.name, address=address), lines)
-    reading = asyncio.create_task(repeat(read, fail, pause_s=_RETRY_S))
+    reading = asyncio.create_task(repeat(read, page.fail, pause_s=_RETRY_S))
     stopping = asyncio.create_task(stop.wait())
     try:
         done, _ = await asyncio.wait((reading, stopping), return_when=asyncio.FIRST_COMPLETED)

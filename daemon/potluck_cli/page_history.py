@@ -18,21 +18,22 @@ HOURS = 7 * 24
 
 
 class Hour(Struct, frozen=True):
-    """The readings of one hour, which began at `start` (Unix seconds). `servers` and `tokens_per_s` are sums."""
+    """The readings of one hour, which began at `start` (Unix seconds). `servers` and `answer_tps` are sums."""
 
     start: int
     readings: int = 0
     complete: int = 0  # readings in which every block was served
     servers: int = 0
-    tokens_per_s: float = 0.0
+    answer_tps: float = 0.0
+    timed: int = 0  # readings that knew the speed of an answer
 
     @property
     def mean_servers(self) -> float:
         return self.servers / max(self.readings, 1)
 
     @property
-    def mean_tokens_per_s(self) -> float:
-        return self.tokens_per_s / max(self.readings, 1)
+    def mean_answer_tps(self) -> float:
+        return self.answer_tps / max(self.timed, 1)
 
 
 class PageHistory(Struct, frozen=True):
@@ -45,8 +46,11 @@ class PageHistory(Struct, frozen=True):
         if not self.secret.isalnum() or not self.secret.isascii() or len(self.secret) < 32:
             raise ValueError("the page has no secret")
 
-    def with_reading(self, now: float, *, servers: int, is_complete: bool, tokens_per_s: float) -> PageHistory:
-        """Return the history with one more reading and without hours that are older than a week."""
+    def with_reading(self, now: float, *, servers: int, is_complete: bool, answer_tps: float) -> PageHistory:
+        """Return the history with one more reading and without hours that are older than a week.
+
+        `answer_tps`: 0 if the speed of an answer is not known.
+        """
         start = int(now) // HOUR_S * HOUR_S
         hour = next((hour for hour in self.hours if hour.start == start), Hour(start))
         added = Hour(
@@ -54,7 +58,8 @@ class PageHistory(Struct, frozen=True):
             hour.readings + 1,
             hour.complete + is_complete,
             hour.servers + servers,
-            hour.tokens_per_s + tokens_per_s,
+            hour.answer_tps + answer_tps,
+            hour.timed + (answer_tps > 0),
         )
         others = (hour for hour in self.hours if start - HOURS * HOUR_S < hour.start < start)
         return PageHistory(self.secret, (*others, added))

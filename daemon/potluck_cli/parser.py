@@ -6,7 +6,7 @@ import argparse
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -23,16 +23,48 @@ class HelpText(argparse.HelpFormatter):
         return "\n\n".join(part if "\n  " in part else textwrap.fill(part, width) for part in parts)
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser without abbreviations whose errors `main` prints. Parsers of actions are of this class too.
+Argument = Callable[[argparse.ArgumentParser], object]
+"""Adds arguments to a parser."""
 
-    `act`: what runs this action, kept as `act` of the arguments.
+
+class Action:
+    """One action of a command, such as `create` of `potluck swarm`.
+
+    Attributes:
+        run: runs it and returns the exit code.
+        result: what it prints with --json.
+        arguments: what it takes.
+        help: what it does, for people; empty: the first line of the docstring of `run`.
     """
 
-    def __init__(self, *, act: Callable[[argparse.Namespace], int] | None = None, **options: Any) -> None:
+    def __init__(
+        self, run: Callable[[argparse.Namespace], int], result: type, *arguments: Argument, help: str = ""
+    ) -> None:
+        said = (run.__doc__ or "").partition("\n")[0].rstrip(".")
+        self.run = run
+        self.help = help or said[:1].lower() + said[1:]
+        self.result = result
+        self.arguments = arguments
+
+
+def argument(*names: str, **options: Any) -> Argument:
+    """Return what adds one argument, with the parameters of `ArgumentParser.add_argument`."""
+    return lambda parser: parser.add_argument(*names, **options)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser without abbreviations whose errors `main` prints. Parsers of actions are of this class too."""
+
+    def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=HelpText, allow_abbrev=False, **options)
-        if act is not None:
-            self.set_defaults(act=act)
+
+    def add_actions(self, actions: Mapping[str, Action]) -> None:
+        """Take the name of one of the actions, and its arguments."""
+        parsers = self.add_subparsers(dest="action", required=True, metavar="ACTION")
+        for name, action in actions.items():
+            parser = parsers.add_parser(name, help=action.help)
+            for add in action.arguments:
+                add(parser)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Raises OSError if the help cannot be written, for `main` to tell."""

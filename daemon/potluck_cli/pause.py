@@ -1,4 +1,15 @@
-"""`potluck pause`: stops serving for a while."""
+"""`potluck pause`: stops serving for a while.
+
+Free the machine now, its memory first; Potluck serves again by itself later. Other people's conversations continue
+on other servers.
+
+  potluck pause                         for an hour
+  potluck pause for 2h30m
+  potluck pause until 18:00
+  potluck pause until tomorrow          at 08:00
+  potluck pause until the game ends     the game that is running now
+  potluck pause until I resume          also after a restart of the computer
+"""
 
 from __future__ import annotations
 
@@ -12,23 +23,14 @@ from potluck_cli.connect import daemon
 from potluck_cli.durations import clock, parse_duration, seconds_until
 from potluck_cli.options import answer
 
-DESCRIPTION = """\
-Free the machine now, its memory first; Potluck serves again by itself later. Other people's conversations continue
-on other servers."""
-EXAMPLES = """\
-  potluck pause                         for an hour
-  potluck pause for 2h30m
-  potluck pause until 18:00
-  potluck pause until tomorrow          at 08:00
-  potluck pause until the game ends     the game that is running now
-  potluck pause forever                 until `potluck resume`"""
 RESULT = schema.Status
 
 _DEFAULT = "1h"
 _GAME = ("until the game ends", "until game ends")
-_TOMORROW = ("until tomorrow", "until the morning", "until morning")
+_TOMORROW = "until tomorrow"
+_NEXT_MORNING = ("until the morning", "until morning")
 _MORNING = "08:00"
-_FOREVER = ("forever", "until resumed")
+_FOREVER = ("forever", "until resumed", "until i resume")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "time",
         metavar="TIME",
         nargs="*",
-        help="30m, for 2h, until 18:00, until tomorrow, until the game ends, forever (default: 1h)",
+        help="30m, for 2h, until 18:00, until tomorrow, until the game ends, until I resume (default: 1h)",
     )
 
 
@@ -48,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 def paused_line(status: schema.Status) -> str:
     """Return the state and how long it lasts."""
     until = f" until {clock(status.until, time.time())}" if status.until else ""
-    return f"{status.text}{until}. To serve again sooner: potluck resume"
+    return f"{status.text}{until}. To end the pause: potluck resume"
 
 
 def pause_params(text: str, now: float) -> schema.PauseParams:
@@ -58,11 +60,17 @@ def pause_params(text: str, now: float) -> schema.PauseParams:
         return schema.PauseParams(until_game_ends=True)
     if words in _FOREVER:
         return schema.PauseParams()
-    if words in _TOMORROW:
+    if words in _NEXT_MORNING:
         words = f"until {_MORNING}"
     clock_time = words.removeprefix("until ")
-    seconds = seconds_until(clock_time, now) if clock_time != words else parse_duration(words.removeprefix("for "))
+    if words == _TOMORROW:
+        midnight_s = seconds_until("00:00", now)
+        seconds = midnight_s + seconds_until(_MORNING, now + midnight_s)
+    elif clock_time != words:
+        seconds = seconds_until(clock_time, now)
+    else:
+        seconds = parse_duration(words.removeprefix("for "))
     try:
         return schema.PauseParams(seconds)
     except ValueError as error:
-        raise UsageError(str(error), hint="potluck pause forever lasts until potluck resume") from None
+        raise UsageError(str(error), hint="one without an end: potluck pause until I resume") from None

@@ -1,4 +1,14 @@
-"""`potluck service`: lets systemd, or launchd on a Mac, start the daemon."""
+"""`potluck service`: lets systemd, or launchd on a Mac, start the daemon.
+
+Have systemd (launchd on a Mac) start the daemon when you log in, or with --system when the machine starts. The system
+service is for machines that nobody plays on: it runs as its own user and sees no games. Your own service takes the
+place of a daemon that runs already. Installing a service again restarts it. Removing it keeps settings, swarms and
+identity. `loginctl enable-linger` keeps your own service running after you log out.
+
+  potluck service install
+  potluck service remove
+  sudo potluck service install --system
+"""
 
 from __future__ import annotations
 
@@ -10,17 +20,8 @@ from potluck_daemon.host import launch_agents, units
 
 from potluck.errors import UsageError
 from potluck_cli.options import answer
+from potluck_cli.parser import Action, argument
 from potluck_cli.stop import end_daemon
-
-DESCRIPTION = """\
-Have systemd (launchd on a Mac) start the daemon when you log in, or with --system when the machine starts. The system
-service is for machines that nobody plays on: it runs as its own user and sees no games. Your own service takes the
-place of a daemon that runs already. Installing a service again restarts it. Removing it keeps settings, swarms and
-identity. `loginctl enable-linger` keeps your own service running after you log out."""
-EXAMPLES = """\
-  potluck service install
-  potluck service remove
-  sudo potluck service install --system"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +32,7 @@ class InstalledService:
     is_installed: bool
 
 
-RESULT = InstalledService
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for name, summary in (
-        ("install", "write the unit, enable it, and start or restart it"),
-        ("remove", "stop and disable it, and delete the unit"),
-    ):
-        action = actions.add_parser(name, help=summary)
-        action.add_argument("--system", action="store_true", help="for the whole machine; needs root")
-
-
-def run(args: argparse.Namespace) -> int:
+def _change(args: argparse.Namespace) -> int:
     if args.system and launch_agents.is_mac():
         raise UsageError("Potluck has no system service on a Mac", hint="potluck service install")
     if args.system and os.geteuid() != 0:
@@ -65,3 +53,10 @@ def run(args: argparse.Namespace) -> int:
     if installs and args.system:
         line += f" {units.STARTS_WITH_MACHINE}"
     return answer(args, InstalledService(str(path), installs), [line])
+
+
+_SYSTEM = argument("--system", action="store_true", help="for the whole machine; needs root")
+ACTIONS = {
+    "install": Action(_change, InstalledService, _SYSTEM, help="write the unit, enable it, and start or restart it"),
+    "remove": Action(_change, InstalledService, _SYSTEM, help="stop and disable it, and delete the unit"),
+}

@@ -12,14 +12,14 @@ from potluck_daemon.settings.values import convert, shown
 from potluck_cli.options import folder_or_name
 
 
-def add_setting_options(parser: argparse.ArgumentParser) -> None:
-    """Add an option for each setting that declares one."""
+def add_setting_options(parser: argparse.ArgumentParser) -> dict[str, argparse._MutuallyExclusiveGroup]:
+    """Add an option for each setting that declares one; return the groups of those that exclude each other."""
     groups: dict[str, argparse._MutuallyExclusiveGroup] = {}
     for entry, option in _declared():
         if option.group and option.group not in groups:
             groups[option.group] = parser.add_mutually_exclusive_group()
         (groups[option.group] if option.group else parser).add_argument(
-            f"--{(option.name or entry.name).replace('_', '-')}",
+            *(f"--{name.replace('_', '-')}" for name in (option.name or entry.name, option.alias) if name),
             dest=entry.key,
             action="extend" if isinstance(entry.default, tuple) else "store",
             type=reader(entry),
@@ -27,6 +27,7 @@ def add_setting_options(parser: argparse.ArgumentParser) -> None:
             metavar=None if entry.choices else option.metavar or (entry.unit or entry.name).upper(),
             help=_help(entry, option),
         )
+    return groups
 
 
 def settings_of(args: argparse.Namespace, settings: Settings) -> Settings:

@@ -1,14 +1,24 @@
-"""`potluck setup`: makes the engine's environment for this machine's hardware."""
+"""`potluck setup`: makes the engine's environment for this machine's hardware.
+
+Make the environment that the engine runs in: the build of torch that fits this machine's GPU and driver, and its other
+packages. It says what it will fetch, continues where it was interrupted, and tests the result on every device before
+use. The previous environment is kept for --rollback. Nothing is upgraded until you run this again.
+
+  potluck setup --check
+  potluck setup
+  potluck setup --variant cpu --folder /mnt/big/potluck
+  potluck setup --rollback
+"""
 
 from __future__ import annotations
 
 import argparse
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 
-from potluck_control.methods.setup import BeginParams, SetupProgress, SetupState, Step
+from potluck_control.methods.setup import BeginParams, SetupProgress, SetupState
 from potluck_control.own_python import child_environment, python_command
 from potluck_control.places import Places, find_places
 from potluck_daemon.doctor.finding import Severity
@@ -23,23 +33,12 @@ from potluck_daemon.settings.owner import files_as_owner, owner_of
 from potluck_daemon.settings.store import load
 
 from potluck.errors import UsageError
-from potluck.formatting import part_size, size
+from potluck.formatting import size
 from potluck_cli.doctor import lines
 from potluck_cli.options import answer
-from potluck_cli.terminal import Terminal, shown
-
-DESCRIPTION = """\
-Make the environment that the engine runs in: the build of torch that fits this machine's GPU and driver, and its other
-packages. It says what it will fetch, continues where it was interrupted, and tests the result on every device before
-use. The previous environment is kept for --rollback. Nothing is upgraded until you run this again."""
-EXAMPLES = """\
-  potluck setup --check
-  potluck setup
-  potluck setup --variant cpu --folder /mnt/big/potluck
-  potluck setup --rollback"""
+from potluck_cli.terminal import Steps, Terminal
 
 _BY = "`potluck setup`"
-_LINE_EVERY_S = 1.0  # on terminals that only append
 RESULT = SetupState
 
 
@@ -67,9 +66,9 @@ def run(args: argparse.Namespace) -> int:
     if args.check:
         return _check(args, places)
     if args.rollback:
-        roll_back(Store(places.engines.resolve()), _BY, _ProgressLine(shows=not args.json))
+        roll_back(Store(places.engines.resolve()), _BY, _shown(quiet=args.json))
     else:
-        _make(places, args.variant, args.folder, args.wheels, args.index, quiet=args.json)
+        _make(places, args, quiet=args.json)
     state = _state(places, BeginParams())
     return answer(args, state, [f"ready: the engine computes on {', '.join(state.devices)}"])
 
@@ -94,20 +93,22 @@ def make_engine(*, quiet: bool) -> None:
         raise SystemExit(done.returncode)  # it printed the reason
 
 
-def _make(
-    places: Places,
-    variant: str = "",
-    folder: Path | None = None,
-    wheels: Path | None = None,
-    index: str = "",
-    *,
-    quiet: bool,
-) -> None:
-    index = index or load(places.settings_file).settings.setup.index
-    plan = make_plan(places.engines, look(), variant, folder, wheels=wheels, index=index, by=_BY)
+def _make(places: Places, args: argparse.Namespace | None = None, *, quiet: bool) -> None:
+    """Make the environment that the options ask for; without any, the best one."""
+    index = load(places.settings_file).settings.setup.index
+    if args is None:
+        plan = make_plan(places.engines, look(), "", None, index=index, by=_BY)
+    else:
+        index = args.index or index
+        plan = make_plan(places.engines, look(), args.variant, args.folder, wheels=args.wheels, index=index, by=_BY)
     if not quiet:
         _announce(plan)
-    set_up(plan, _ProgressLine(shows=not quiet))
+    set_up(plan, _shown(quiet=quiet))
+
+
+def _shown(*, quiet: bool) -> Callable[[SetupProgress], None]:
+    steps = Steps(shows=not quiet)
+    return lambda progress: steps(f"{progress.step:8} {progress.text}", progress.done, progress.total)
 
 
 def _check(args: argparse.Namespace, places: Places) -> int:
@@ -128,27 +129,3 @@ def _announce(plan: EnvironmentPlan) -> None:
         terminal.line(f"  {plan.choice.advice}")
     if not variant.is_verified:
         terminal.line("  nobody has tested this variant with Potluck yet; it is used only if it passes its test here")
-
-
-class _ProgressLine:
-    """Shows the progress of a set-up: one line that is drawn over on a terminal, else a line per step and second."""
-
-    def __init__(self, *, shows: bool) -> None:
-        self._shows = shows
-        self._terminal = Terminal()
-        self._step: Step | None = None
-        self._shown_at = 0.0
-
-    def __call__(self, progress: SetupProgress) -> None:
-        now, is_new = time.monotonic(), progress.step is not self._step
-        if not self._shows or (not is_new and now - self._shown_at < _LINE_EVERY_S):
-            return
-        self._shown_at, self._step = now, progress.step
-        bytes_done = f"  {part_size(progress.done, progress.total)}" if progress.total else ""
-        text = f"{progress.step:8} {progress.text}{bytes_done}"
-        if not self._terminal.can_move:
-            self._terminal.line(text)
-            return
-        self._terminal.control(f"{chr(10) if is_new else chr(13) + chr(27) + '[K'}{shown(text)}")
-        if progress.step is Step.SWITCH:
-            self._terminal.line()

@@ -1,4 +1,12 @@
-"""`potluck start`: starts the daemon in the background."""
+"""`potluck start`: starts the daemon in the background.
+
+Start the daemon in the background, unless it is already running. It serves layers of the swarm you joined and steps
+aside when a game starts. If the service is installed, this starts the service, and as root also enables it.
+
+  potluck start
+  potluck start --demo
+  potluck status
+"""
 
 from __future__ import annotations
 
@@ -11,16 +19,9 @@ from potluck_control.resources import DEMO_MODEL
 from potluck_daemon.host.units import STARTS_WITH_MACHINE, enable_system_service, installed, start_service
 
 from potluck_cli.connect import DaemonUnreachableError, daemon, hello_or_none, start_daemon
+from potluck_cli.invites import add_names, own_names
 from potluck_cli.moving import add_move, move_or_stay
 from potluck_cli.options import answer
-
-DESCRIPTION = """\
-Start the daemon in the background, unless it is already running. It serves blocks of the swarm you joined and steps
-aside when a game starts. If the service is installed, this starts the service, and as root also enables it."""
-EXAMPLES = """\
-  potluck start
-  potluck start --demo
-  potluck status"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also serve a private swarm of the small model that comes with Potluck",
     )
+    add_names(parser)
     add_move(parser)
 
 
@@ -49,17 +51,20 @@ def run(args: argparse.Namespace) -> int:
         lines[0] += f" {STARTS_WITH_MACHINE}"
     name = None
     if args.demo:
-        name = _demo_swarm()
+        name = _demo_swarm(args)
         see = f"It serves the swarm {name}. See: potluck status; invite others: potluck swarm invite {name}"
         lines += move_or_stay(args, name) or [see]
     pid = daemon().hello("potluck start").pid if args.json else 0
     return answer(args, Started(pid, name), lines)
 
 
-def _demo_swarm() -> str:
+def _demo_swarm(args: argparse.Namespace) -> str:
     """Find or create the demo swarm, so that the command may be repeated; returns its name."""
     known = [swarm for swarm in daemon().call(swarms.LIST).swarms if swarm.model == DEMO_MODEL and not swarm.is_open]
-    return known[-1].name if known else daemon().call(schema.CREATE).name
+    if known:
+        return known[-1].name
+    names = own_names(args)
+    return daemon().call(schema.CREATE, schema.CreateParams(person=names.person, computer=names.computer)).name
 
 
 def ensure_started() -> str:

@@ -1,4 +1,10 @@
-"""`potluck status`: shows this machine's part in the swarm on one page."""
+"""`potluck status`: shows this machine's part in the swarm on one page.
+
+Show what this machine does for the swarm right now, and why: state, layers, speed, load, and what it looks out for.
+
+  potluck status
+  potluck status --json
+"""
 
 from __future__ import annotations
 
@@ -11,20 +17,14 @@ from functools import partial
 from potluck_control import schema
 from potluck_control.network_report import NetworkReport
 from potluck_control.schema import AuditStatus, ProbeState, ProbeStatus, Status, SwarmStatus
-from potluck_control.states import State
+from potluck_control.states import Reason, State
 
-from potluck.formatting import duration, members, part_size, size
+from potluck.formatting import count, duration, part_size, size
 from potluck_cli.connect import daemon
 from potluck_cli.durations import clock
 from potluck_cli.options import answer
-from potluck_cli.overview import leader_heard, outlook_lines
+from potluck_cli.overview import leader_heard, speed_lines
 from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, strip, wrapped
-
-DESCRIPTION = """\
-Show what this machine does for the swarm right now, and why: state, blocks, speed, load, and what it looks out for."""
-EXAMPLES = """\
-  potluck status
-  potluck status --json"""
 
 RESULT = Status
 
@@ -71,8 +71,7 @@ def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str,
     if status.swarm is not None:
         yield from _swarm_rows(status.swarm, terminal, now)
         yield from (("members" if number == 0 else "", line) for number, line in enumerate(_membership(status, now)))
-    people = f"{status.sessions} session{'' if status.sessions == 1 else 's'}"
-    yield "speed", f"{status.tokens_per_s:.1f} tokens/s, {people}, {status.tokens_today:,} tokens today"
+    yield "gives", f"{status.tokens_per_s:.1f} tokens/s to others, {status.tokens_today:,} tokens today"
     load = status.load
     bar = partial(_bar, letters=_BAR_LETTERS if (free := room(terminal)) is None else _bar_letters(free))
     yield "cpu", f"{bar(load.cpu_percent / 100)}  {load.cpu_percent:.0f} %, the engine {load.engine_cpu_percent:.0f} %"
@@ -92,14 +91,14 @@ def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str,
     if status.audits.checked:
         yield "checks", _checks(status.audits)
     use = status.use
+    energy = f", {use.energy_wh:.0f} Wh" if use.energy_wh >= 0.5 else ""
     cost = f", {use.cost:.2f} for electricity" if use.cost is not None and use.cost >= 0.005 else ""
-    yield "today", f"{size(use.sent_bytes)} sent, {size(use.received_bytes)} received, {use.energy_wh:.0f} Wh{cost}"
+    yield "today", f"{size(use.sent_bytes)} sent, {size(use.received_bytes)} received{energy}{cost}"
 
 
 def _checks(audits: AuditStatus) -> str:
     """Say what came of recomputing pieces of this computer's own answers."""
-    pieces = "1 piece" if audits.checked == 1 else f"{audits.checked:,} pieces"
-    found = [f"{pieces} of your answers checked by other servers"]
+    found = [f"{count(audits.checked, 'piece')} of your answers checked by other servers"]
     if audits.undecided:
         found.append(f"{audits.undecided:,} differed and nobody could tell which is right")
     if audits.wrong:
@@ -123,37 +122,36 @@ def _detectors(probes: tuple[ProbeStatus, ...], terminal: Terminal) -> Iterator[
 
 
 def _swarm_rows(swarm: SwarmStatus, terminal: Terminal, now: float) -> Iterator[tuple[str, str]]:
-    yield "swarm", f"{swarm.name}, {swarm.num_blocks} blocks of {swarm.model}"
+    yield "swarm", f"{swarm.name}, {swarm.num_blocks} layers of {swarm.model}"
     if swarm.draft:
-        yield "", f"{swarm.draft} drafts for it"
+        yield "", f"sped up by {swarm.draft}"
     if swarm.num_blocks <= _MAX_STRIP_LETTERS and (swarm.coverage or swarm.span):
         yield from _strip_rows(swarm, terminal, now)
     gaps = sum(count == 0 for count in swarm.coverage)
-    if gaps:
-        yield "", terminal.styled(f"nobody serves {gaps} of {swarm.num_blocks} blocks", Style.YELLOW)
-    if swarm.outlook is not None:
-        yield from (("", line) for line in outlook_lines(swarm.outlook))
+    if gaps and swarm.is_live:
+        yield "", terminal.styled(f"nobody serves {gaps} of {swarm.num_blocks} layers", Style.YELLOW)
+    yield from (("", line) for line in speed_lines(swarm.speed_for_you, swarm.one_more, is_whole=not gaps))
 
 
 def _membership(status: Status, now: float) -> Iterator[str]:
-    if not status.is_confirmed:
+    if not status.is_confirmed and status.reason not in (Reason.NOT_ADMITTED, Reason.INVITE_OVER):
         yield "you are not confirmed yet: that happens when a leader's computer is online"
     if status.leader_heard_at is not None:
         yield leader_heard(status.leader_heard_at, now)
 
 
 def _strip_rows(swarm: SwarmStatus, terminal: Terminal, now: float) -> Iterator[tuple[str, str]]:
-    """Draw who serves each block, in as many lines as it takes, with marks below the blocks of this machine."""
+    """Draw who serves each layer, in as many lines as it takes, with marks below the layers of this machine."""
     width = room(terminal) or _MAX_STRIP_LETTERS
     start, end = swarm.span or (0, 0)
     marks = " " * start + "^" * (end - start)
     letters = strip(swarm.coverage)
     for place in range(0, swarm.num_blocks, width):
         if part := letters[place : place + width]:
-            yield "blocks" if place == 0 else "", part
+            yield "layers" if place == 0 else "", part
         if mark := marks[place : place + width].rstrip():
             yield "", mark
-    age = f"  {duration(now - swarm.coverage_at)} ago" if swarm.coverage_at and now - swarm.coverage_at > 60 else ""
+    age = "" if swarm.is_live or swarm.coverage_at is None else f"  {duration(now - swarm.coverage_at)} ago"
     legend = f"{STRIP_LEGEND}  ^ yours" if swarm.span is not None else STRIP_LEGEND
     yield "", terminal.faint(f"{legend}{age}")
 
@@ -168,16 +166,18 @@ def _network(network: NetworkReport) -> str:
 def _nearby(found: tuple[str, ...]) -> str:
     if not found:
         return "looking for members on the local network, none found yet; a firewall must let UDP port 31329 in"
-    return f"{members(len(found))} found on the local network: {', '.join(found)}"
+    return f"{count(len(found), 'member')} found on the local network: {', '.join(found)}"
 
 
 def _engine(status: Status) -> str:
     engine = status.engine
-    text = f"process {engine.pid}, up {duration(engine.uptime_s)}" if engine.pid is not None else "not running"
+    text = "not running"
+    if engine.pid is not None:
+        text = f"process {engine.pid}, up {duration(engine.uptime_s)}, {count(status.sessions, 'session')}"
     if engine.runs_on:
         text += f", {engine.runs_on}" + (f" ({engine.runs_on_hint})" if engine.runs_on_hint else "")
     if engine.restarts:
-        text += f", {engine.restarts} restart{'' if engine.restarts == 1 else 's'} after failures"
+        text += f", {count(engine.restarts, 'restart')} after failures"
     if engine.last_failure and status.state is not State.ERROR:
         text += f"; {engine.last_failure}"
     return text

@@ -1,4 +1,11 @@
-"""`potluck stop`: ends the daemon and its engine."""
+"""`potluck stop`: ends the daemon and its engine.
+
+End the daemon and its engine: it finishes running steps and leaves the swarm. Open sessions continue on other servers.
+A daemon that does not respond is killed after ten seconds.
+To finish them here first, use `potluck drain`. To stop serving for a while, use `potluck pause`.
+
+  potluck stop
+"""
 
 from __future__ import annotations
 
@@ -16,13 +23,6 @@ from potluck_cli.connect import (
     wait_until_ended,
 )
 from potluck_cli.options import answer
-
-DESCRIPTION = """\
-End the daemon and its engine: it finishes running steps and leaves the swarm. Open sessions continue on other servers.
-A daemon that does not respond is killed after ten seconds.
-To finish them here first, use `potluck drain`. To stop serving for a while, use `potluck pause`."""
-EXAMPLES = """\
-  potluck stop"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,27 @@
-"""`potluck swarm`: creates, joins, lists and shows swarms, prints invites, and makes web pages."""
+"""`potluck swarm`: creates, joins, lists and shows swarms, prints invites, and makes web pages.
+
+A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite.
+With --public, anybody can join, and is on probation at first.
+To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it
+prints, serve some layers, and send an invite to friends over a channel you trust. Some people can join with it until it
+expires. `potluck members` shows and removes people.
+
+  potluck swarm create friends ./llama-70b --bootstrap /ip4/203.0.113.7/tcp/31337/p2p/12D3...
+  potluck swarm join
+  potluck swarm list
+  potluck swarm show friends
+  potluck swarm invite friends
+  potluck swarm page friends
+  potluck swarm model ./llama-405b --swarm friends
+  potluck swarm model --draft unsloth/Llama-3.2-1B-Instruct
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import contextlib
+import shlex
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -17,25 +34,31 @@ from potluck_control.own_python import child_environment
 from potluck_control.places import find_places
 from potluck_control.resources import bundled_checkpoint
 from potluck_daemon.swarms.contact import no_network
+from potluck_daemon.swarms.inviting import invite_for_all, shown
 from potluck_daemon.swarms.new_model import NewModel, find_draft
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import Manifests
-from potluck.membership.invite import Invite, encode_invite, link_of, public_invite
+from potluck.membership.invite import Invite, decode_invite
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.leadership import (
     DAY_S,
     DEFAULT_DAYS,
     DEFAULT_PEOPLE,
+    SwarmModel,
     choose_draft,
     choose_model,
+    invite_made_before,
+    offering,
     public_seats,
     seats,
+    with_seed,
 )
 from potluck.membership.membership import Membership
+from potluck.membership.own_names import OwnNames
 from potluck.membership.records import MAX_PEOPLE_OF_INVITE
 from potluck.petals.prefixes import default_prefix
-from potluck.protocol.swarm import check_revision, check_swarm, new_swarm
+from potluck.protocol.swarm import Swarm, check_revision, check_swarm, new_swarm
 from potluck.sentences import sentence
 from potluck_cli import page as web_page
 from potluck_cli.connect import daemon, follow, hello_or_none, with_own_daemon
@@ -43,35 +66,23 @@ from potluck_cli.durations import parse_duration
 from potluck_cli.invites import (
     add_invite,
     add_invite_file,
+    add_names,
     brings_invite,
     is_service_user,
     known_swarms,
+    own_names,
     read_invite,
     swarm_of,
 )
 from potluck_cli.moving import add_move, move_or_stay
 from potluck_cli.options import answer, between, folder_or_name
 from potluck_cli.overview import SwarmOverview, page, read_swarm
+from potluck_cli.parser import Action, argument
 from potluck_cli.terminal import Terminal, Wait, say
 
 if TYPE_CHECKING:
     from potluck.checkpoint.source import Checkpoint
 
-DESCRIPTION = """\
-A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite.
-With --public, anybody can join, and is on probation at first.
-To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it
-prints, serve some blocks, and send an invite to friends over a channel you trust. Some people can join with it until it
-expires. `potluck members` shows and removes people."""
-EXAMPLES = """\
-  potluck swarm create friends ./llama-70b --bootstrap /ip4/203.0.113.7/tcp/31337/p2p/12D3...
-  potluck swarm join
-  potluck swarm list
-  potluck swarm show friends
-  potluck swarm invite friends
-  potluck swarm page friends
-  potluck swarm model ./llama-405b --swarm friends
-  potluck swarm model --draft unsloth/Llama-3.2-1B-Instruct"""
 
 _NOT_REACHED = {
     Reach.NEARBY: "only computers in your own network can join with this invite (`potluck doctor` names the port to "
@@ -90,32 +101,13 @@ class CreatedSwarm:
     invite: str
 
 
-RESULT = {
-    "create": CreatedSwarm,
-    "join": schema.Joined,
-    "invite": schema.SwarmInvite,
-    "list": Swarms,
-    "show": SwarmOverview,
-    "page": web_page.SwarmPage,
-    "model": ModelChange,
-}
+def _add_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("swarm", metavar="SWARM", nargs="?", help="a swarm you joined (default: the only one)")
+    add_invite_file(parser)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-
-    create = actions.add_parser("create", help="create a swarm, join it, and print its invite", act=_create)
-    create.add_argument("name", metavar="NAME", help="letters, digits, dashes and underscores")
-    create.add_argument("model", metavar="MODEL", help="a folder in the Hugging Face layout, or a name on the hub")
-    create.add_argument("--revision", help="commit, branch or tag on the hub, with no slash (default: main)")
-    create.add_argument(
-        "--bootstrap",
-        action="append",
-        default=[],
-        metavar="ADDRESS",
-        help="where members find the swarm: an address printed by `potluck bootstrap`; repeatable",
-    )
-    kind = create.add_mutually_exclusive_group()
+def _add_kind(parser: argparse.ArgumentParser) -> None:
+    kind = parser.add_mutually_exclusive_group()
     kind.add_argument(
         "--public",
         action="store_true",
@@ -124,58 +116,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kind.add_argument(
         "--open", action="store_true", help="open to Petals peers, with none of the protections of members"
     )
-    create.add_argument(
-        "--prefix",
-        help="with --open: name of the blocks in Petals (default: the one that Petals derives from the model)",
-    )
-    _add_draft(create)
-    add_move(create)
-
-    join = actions.add_parser("join", help="remember a swarm by its invite, for which it asks", act=_join)
-    add_invite(join)
-    add_move(join)
-
-    invite = actions.add_parser("invite", help="print the invite to a swarm you joined", act=_invite)
-    _add_name(invite)
-    invite.add_argument("--bootstrap", action="append", default=[], metavar="ADDRESS", help="add this address")
-    invite.add_argument(
-        "--people",
-        type=between(1, MAX_PEOPLE_OF_INVITE),
-        default=DEFAULT_PEOPLE,
-        help="who may use it (default: %(default)s)",
-    )
-    invite.add_argument("--expires", metavar="TIME", default=f"{DEFAULT_DAYS}d", help="default: %(default)s")
-    invite.add_argument(
-        "--public", action="store_true", help="make the swarm public, or let another 10,000 people into a public one"
-    )
-
-    actions.add_parser("list", help="list the swarms you joined", act=_list)
-
-    show = actions.add_parser("show", help="show who serves what, how fast, and what is missing", act=_show)
-    _add_name(show)
-
-    page_of = actions.add_parser("page", help="make a web page of the swarm, in a file or over HTTP", act=web_page.run)
-    _add_name(page_of)
-    web_page.add_arguments(page_of)
-
-    model = actions.add_parser(
-        "model", help="show the swarm's model, or change it; members and invites follow", act=_model
-    )
-    model.add_argument(
-        "model", metavar="MODEL", nargs="?", help="a folder in the Hugging Face layout, or a name on the hub"
-    )
-    model.add_argument("--swarm", metavar="NAME", help="a swarm you founded or lead (default: the only one)")
-    _add_draft(model)
-
-
-def run(args: argparse.Namespace) -> int:
-    code: int = args.act(args)
-    return code
-
-
-def _add_name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("swarm", metavar="SWARM", nargs="?", help="a swarm you joined (default: the only one)")
-    add_invite_file(parser)
 
 
 def _add_draft(parser: argparse.ArgumentParser) -> None:
@@ -189,6 +129,7 @@ def _add_draft(parser: argparse.ArgumentParser) -> None:
 
 
 def _create(args: argparse.Namespace) -> int:
+    """Create a swarm, join it, and print its invite."""
     if args.draft and args.open:
         raise UsageError("an open swarm has no drafting model", hint="leave out --draft, or --open")
     if args.prefix and not args.open:
@@ -205,6 +146,7 @@ def _create(args: argparse.Namespace) -> int:
         )
     check_revision(args.revision)
     args.model = folder_or_name(args.model)
+    names = OwnNames() if args.open else own_names(args)
     checkpoint = _open_checkpoint(args.model, args.revision)
     chosen = _described(checkpoint)
     model, draft = chosen.name, None if args.open else _find_draft(chosen, args.draft)
@@ -213,38 +155,45 @@ def _create(args: argparse.Namespace) -> int:
         prefix = args.prefix or default_prefix(model, checkpoint.config.model_type)
     swarm = new_swarm(args.name, model, checkpoint.num_blocks, checkpoint.revision, prefix=prefix)
     swarm = check_swarm(replace(swarm, bootstrap_peers=tuple(args.bootstrap)))
-    membership = joined.create(swarm, is_open=args.open)
+    membership = joined.create(swarm, is_open=args.open, name=names.person, computer=names.computer)
     if not args.open:
         with contextlib.suppress(CheckpointError):  # some files are elsewhere, so members need copies of their own
             membership = _choose(joined, membership, chosen)
         membership = _draft(joined, membership, draft)
     if args.public:
         membership = _make_public(joined, membership)
-    swarm, invite = membership.swarm, _new_invite(joined, membership, DEFAULT_PEOPLE, DEFAULT_DAYS)
+    swarm = membership.swarm
+    invite = _found_or_new(joined, membership, swarm, schema.InviteParams()).invite
     if not args.json:
         who = f"{DEFAULT_PEOPLE} people may join with this invite"
         if swarm.is_open:
             who = "open to Petals peers, with none of the protections of members"
         elif args.public:
             who = "public: anybody may join with this invite, which is no secret"
-        say(f"Swarm {swarm.name}: {model}, {swarm.num_blocks} blocks; {who}.", file=sys.stderr)
+        say(f"Swarm {swarm.name}: {model}, {swarm.num_blocks} layers; {who}.", file=sys.stderr)
         if draft is not None:
-            say(f"{draft.name} drafts for it.", file=sys.stderr)
-        say(f"Next: potluck serve {args.model} --swarm {swarm.name}", file=sys.stderr)
-    for line in move_or_stay(args, swarm.name):
+            say(f"{draft.name} speeds it up: it guesses tokens ahead.", file=sys.stderr)
+        if hello_or_none() is None:
+            say(f"Next: potluck serve {shlex.quote(args.model)} --swarm {swarm.name}", file=sys.stderr)
+    is_own_copy = checkpoint.files is None and bundled_checkpoint(model) is None
+    for line in move_or_stay(args, swarm.name, str(checkpoint.folder.absolute()) if is_own_copy else ""):
         say(line, file=sys.stderr)
     return answer(args, CreatedSwarm(swarm.name, swarm.prefix, swarm.num_blocks, invite), [invite])
 
 
 def _join(args: argparse.Namespace) -> int:
+    """Remember a swarm by its invite, for which it asks."""
     if is_service_user():
         raise UsageError("the machine's service would not notice", hint="potluck join")
-    swarm = JoinedSwarms().join(read_invite(args)).swarm
-    line = f"Joined {swarm.name}: {swarm.model}, {swarm.num_blocks} blocks. See: potluck swarm show {swarm.name}"
+    invite, joined = read_invite(args), JoinedSwarms()
+    names = own_names(args, asks_person=decode_invite(invite).ticket is None)
+    swarm = joined.join(invite, name=names.person, computer=names.computer).swarm
+    line = f"You can use {swarm.name} now: {swarm.model}. A member lets you in when you first use it."
     return answer(args, schema.Joined(swarm.name, swarm.model), [line, *move_or_stay(args, swarm.name)])
 
 
 def _model(args: argparse.Namespace) -> int:
+    """Show the swarm's model, or change it; members and invites follow."""
     if args.model is None and not args.draft:
         swarm = known_swarms().find(args.swarm).swarm
         shown = ModelChange(swarm.name, swarm.model, is_pinned=bool(swarm.weights), draft=swarm.draft_name)
@@ -278,34 +227,35 @@ def _described(checkpoint: Checkpoint) -> NewModel:
 def _find_draft(model: NewModel, wanted: str) -> NewModel | None:
     """Return what drafts for a model. Raises PotluckError if that is `wanted` and does not fit or cannot be had."""
     try:
-        with Wait(f"Looking for a model that drafts for {model.name}", 10):
+        with Wait(f"Looking for a small model that speeds {model.name} up", 10):
             return asyncio.run(find_draft(model, wanted, sys.executable, child_environment()))
     except PotluckError as error:
         if wanted:
             raise
-        say(f"Nothing drafts for {model.name}: {error}", file=sys.stderr)
+        say(f"No small model speeds {model.name} up: {error}", file=sys.stderr)
         return None
 
 
 def _drafting(draft: str) -> str:
-    return f"{draft} drafts for it." if draft else "Nothing drafts for it."
+    return f"{draft} speeds it up." if draft else "No small model speeds it up."
 
 
 def _choose(joined: JoinedSwarms, membership: Membership, model: NewModel) -> Membership:
     """Give the swarm this model, with its files if all of them are here. Raises CheckpointError."""
-    pinned = model.pinned(_manifests())
+    pinned = _pinned(model)
     return joined.lead(membership.swarm.name, lambda leader: [choose_model(leader, pinned)], may_lag=True)[0]
 
 
 def _draft(joined: JoinedSwarms, membership: Membership, draft: NewModel | None) -> Membership:
     if draft is None:
         return membership
-    pinned = draft.pinned(_manifests())
+    pinned = _pinned(draft)
     return joined.lead(membership.swarm.name, lambda leader: [choose_draft(leader, pinned)], may_lag=True)[0]
 
 
-def _manifests() -> Manifests:
-    return Manifests(find_places().state / "manifests")
+def _pinned(model: NewModel) -> SwarmModel:
+    with Wait(f"Reading the files of {model.name}"):
+        return model.pinned(Manifests(find_places().state / "manifests"))
 
 
 def _make_public(joined: JoinedSwarms, membership: Membership) -> Membership:
@@ -317,6 +267,7 @@ def _reading(change: ModelChange) -> str | None:
 
 
 def _invite(args: argparse.Namespace) -> int:
+    """Print the invite to a swarm you joined."""
     is_usual = args.swarm is None and not args.bootstrap and not brings_invite(args)
     if is_usual and find_places().is_system and hello_or_none() is not None:
         return _invite_to_service(args)
@@ -332,17 +283,26 @@ def _invite(args: argparse.Namespace) -> int:
         _check_reach(swarm.prefix)
     if args.public:
         membership = _make_public(joined, membership)
-    membership = replace(membership, swarm=check_swarm(replace(swarm, bootstrap_peers=peers)))
-    invite = _new_invite(joined, membership, args.people, parse_duration(args.expires) / DAY_S)
-    link = "" if swarm.is_open else link_of(swarm)
-    return answer(args, schema.SwarmInvite(swarm.name, invite, link=link), [invite])
+    swarm = check_swarm(replace(swarm, bootstrap_peers=peers))
+    return _print_invite(args, _found_or_new(joined, membership, swarm, _wanted(args)))
+
+
+def _wanted(args: argparse.Namespace) -> schema.InviteParams:
+    days = None if args.expires is None else parse_duration(args.expires) / DAY_S
+    return schema.InviteParams(args.people, days, args.public, args.new)
 
 
 def _invite_to_service(args: argparse.Namespace) -> int:
     """Have the machine's service invite to the swarm that it serves; its group may ask for that."""
-    days = parse_duration(args.expires) / DAY_S
-    made = daemon().call(schema.INVITE, schema.InviteParams(args.people, days, args.public))
+    made = daemon().call(schema.INVITE, _wanted(args))
     _check_reach()
+    return _print_invite(args, made)
+
+
+def _print_invite(args: argparse.Namespace, made: schema.SwarmInvite) -> int:
+    if made.people and not args.json:
+        left, day = made.people - made.used, time.strftime("%d %B", time.localtime(made.expires_at))
+        say(f"{left} of {made.people} people can still join with this invite, until {day}.", file=sys.stderr)
     return answer(args, made, [made.invite])
 
 
@@ -364,22 +324,31 @@ def _check_reach(prefix: str = "") -> None:
         say(f"potluck: {_NOT_REACHED[contact.reach]}", file=sys.stderr)
 
 
-def _new_invite(joined: JoinedSwarms, membership: Membership, people: int, days: float) -> str:
-    """Return an invite, and keep what makes it valid; the next node of this computer spreads it.
+def _found_or_new(
+    joined: JoinedSwarms, membership: Membership, swarm: Swarm, wanted: schema.InviteParams
+) -> schema.SwarmInvite:
+    """Return an open invite, or a new one; the next node of this computer spreads what makes that valid.
 
-    The invite of an open or public swarm is no secret and needs nothing new.
+    Args:
+        swarm: with the addresses that newcomers ask.
     """
-    swarm = membership.swarm
-    made = Invite(swarm) if swarm.is_open else public_invite(membership)
+    now_s, name = time.time(), swarm.name
+    made = invite_for_all(membership)
+    if made is None and not wanted.is_new:
+        made = invite_made_before(membership, now_s, people=wanted.people, days=wanted.days)
     if made is None:
-        offer, seed = seats(time.time(), people=people, days=days)
-        _, entries = joined.lead(swarm.name, lambda _: [offer], may_lag=True)
+        offer, seed = seats(now_s, people=wanted.people or DEFAULT_PEOPLE, days=wanted.days or DEFAULT_DAYS)
+        _, entries = joined.lead(name, lambda own: offering(own, offer, now_s), may_lag=True)
+        membership = joined.change(name, lambda own: with_seed(own, seed))
         made = Invite(swarm, seed, entries[-1].data)
-    return encode_invite(made)
+    return shown(made, membership, swarm)
 
 
 def _list(args: argparse.Namespace) -> int:
-    """Ask the daemon, or read the file while none runs; then nothing is served."""
+    """List the swarms you joined.
+
+    Ask the daemon, or read the file while none runs; then nothing is served.
+    """
     if hello_or_none() is not None:
         found = daemon().call(swarms.LIST)
     else:
@@ -399,9 +368,72 @@ def _list(args: argparse.Namespace) -> int:
         )
         for item in found.swarms
     ]
-    return answer(args, found, Terminal().table(("SWARM", "MODEL", "BLOCKS", "", ""), rows))
+    return answer(args, found, Terminal().table(("SWARM", "MODEL", "LAYERS", "", ""), rows))
 
 
 def _show(args: argparse.Namespace) -> int:
+    """Show who serves what, how fast, and what is missing."""
     seen = read_swarm(swarm_of(args))
     return answer(args, seen, page(seen, Terminal()))
+
+
+_MODEL_HELP = "a folder in the Hugging Face layout, or a name on the hub"
+ACTIONS = {
+    "create": Action(
+        _create,
+        CreatedSwarm,
+        argument("name", metavar="NAME", help="letters, digits, dashes and underscores"),
+        argument("model", metavar="MODEL", help=_MODEL_HELP),
+        argument("--revision", help="commit, branch or tag on the hub, with no slash (default: main)"),
+        argument(
+            "--bootstrap",
+            action="append",
+            default=[],
+            metavar="ADDRESS",
+            help="where members find the swarm: an address printed by `potluck bootstrap`; repeatable",
+        ),
+        _add_kind,
+        argument(
+            "--prefix",
+            help="with --open: name of the layers in Petals (default: the one that Petals derives from the model)",
+        ),
+        _add_draft,
+        add_names,
+        add_move,
+    ),
+    "join": Action(_join, schema.Joined, add_invite, add_move),
+    "invite": Action(
+        _invite,
+        schema.SwarmInvite,
+        _add_name,
+        argument("--bootstrap", action="append", default=[], metavar="ADDRESS", help="add this address"),
+        argument(
+            "--people",
+            type=between(1, MAX_PEOPLE_OF_INVITE),
+            help=f"how many may join with a new one (default: {DEFAULT_PEOPLE})",
+        ),
+        argument("--expires", metavar="TIME", help=f"for how long (default: {DEFAULT_DAYS}d)"),
+        argument("--new", action="store_true", help="make another one in any case"),
+        argument(
+            "--public",
+            action="store_true",
+            help="make the swarm public, or let another 10,000 people into a public one",
+        ),
+    ),
+    "list": Action(_list, Swarms),
+    "show": Action(_show, SwarmOverview, _add_name),
+    "page": Action(
+        web_page.run,
+        web_page.SwarmPage,
+        _add_name,
+        web_page.add_arguments,
+        help="make a web page of the swarm, in a file or over HTTP",
+    ),
+    "model": Action(
+        _model,
+        ModelChange,
+        argument("model", metavar="MODEL", nargs="?", help=_MODEL_HELP),
+        argument("--swarm", metavar="NAME", help="a swarm you founded or lead (default: the only one)"),
+        _add_draft,
+    ),
+}

@@ -2,7 +2,7 @@
 
 Names and numbers come from peers. Each passes through `_said`, which drops what is not printable, cuts what is long and
 escapes the rest, or through `_number`, and the page forbids the browser to run or load anything. Layers are counted
-from 1. Pure: knows neither files nor the network.
+from 1. `resources/swarm-page.html` has the frame and the style. Knows nothing of the network.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ import time
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from string import Template
 
 from potluck_control.methods.members import SeenServer
+from potluck_control.resources import resource
 
-from potluck.formatting import rounded
-from potluck_cli.overview import SwarmOverview, short_id
+from potluck.formatting import count, layer_ranges, layers, rounded
+from potluck_cli.overview import SwarmOverview, brought, short_id
 from potluck_cli.page_history import HOUR_S, HOURS, Hour
 
 MARK = b"<!doctype html><!-- the page of a Potluck swarm -->"  # how a page is known again
@@ -27,45 +30,8 @@ REFRESH_S = 60
 _MOST_SERVERS = 1000  # rows of the table
 _ROWS = 50  # of a part of the table
 _MOST_COLUMNS = 256  # of a chart; more layers share columns
-_MOST_RANGES = 8
 _MOST_LETTERS = 32  # of a name
-
-_STYLE = """
-:root{color-scheme:light dark;--window:#f7f6f3;--card:#fff;--text:#1d2321;--muted:#5a6562;--line:#e0ddd6;--bar:#0b6e63;
---good:#0b7a55;--warn:#8a5300;--bad:#b3261e}
-@media(prefers-color-scheme:dark){:root{--window:#171b1a;--card:#202625;--text:#edf1ef;--muted:#a3afab;--line:#323b38;
---bar:#4cc2b0;--good:#5fd39f;--warn:#f0b35b;--bad:#ff8a80}}
-*{box-sizing:border-box}
-body{margin:0;background:var(--window);color:var(--text);font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
-main{max-width:62rem;margin:0 auto;padding:1.5rem 1rem;display:grid;gap:1rem;grid-template-columns:minmax(0,1fr)}
-h1{font-size:1.75rem;line-height:1.2;margin:0}h2{font-size:1.1rem;margin:0 0 .5rem}p{margin:.25rem 0}
-section{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:1rem}
-.muted,footer{color:var(--muted)}.good{color:var(--good)}.warn{color:var(--warn)}.bad{color:var(--bad)}
-.big{font-size:1.25rem;font-weight:600}
-dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:1rem;margin:0}
-dt{color:var(--muted);font-size:.9rem}dd{margin:0;font-size:1.35rem;font-weight:600}
-figure{margin:.75rem 0 0}figcaption,.ends{color:var(--muted);font-size:.85rem}
-.ends{display:flex;justify-content:space-between}
-.chart{display:block;width:100%;height:5rem;border-bottom:1px solid var(--line);fill:var(--bar)}
-.chart .bad{fill:var(--bad)}.chart .thin{fill:var(--warn)}.chart .none{fill:var(--line)}
-.key{display:inline-block;width:.7em;height:.7em;border-radius:2px;background:var(--bar);margin:0 .3em 0 0}
-.key.thin{background:var(--warn)}.key.bad{background:var(--bad)}.key.none{background:var(--line)}
-.legend{display:flex;flex-wrap:wrap;gap:0 1rem;font-size:.85rem;color:var(--muted);list-style:none;margin:.5rem 0 0;
-padding:0}
-ul{margin:.25rem 0;padding-left:1.2rem}
-.part{content-visibility:auto;contain-intrinsic-size:auto 100rem}
-table{border-collapse:collapse;table-layout:fixed;width:100%;font-variant-numeric:tabular-nums}
-th{text-align:left;font-weight:600;font-size:.85rem;color:var(--muted)}
-th,td{padding:.3rem .5rem;border-bottom:1px solid var(--line);vertical-align:middle}
-td:nth-child(n+5),th:nth-child(n+5){text-align:right}
-th:nth-child(1){width:25%}th:nth-child(3){width:24%}th:nth-child(7){width:12%}
-td svg{display:block;width:100%;height:.6rem;background:var(--line);border-radius:3px;fill:var(--bar)}
-@media(max-width:56rem){td:nth-child(7),th:nth-child(7){display:none}}
-@media(max-width:40rem){td:nth-child(3),th:nth-child(3),td:nth-child(6),th:nth-child(6){display:none}
-th,td{padding:.3rem .25rem}th:nth-child(1){width:40%}}
-"""
-_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-_POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
+_NO_ROBOTS = '<meta name="robots" content="noindex">'
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,39 +65,36 @@ def draw(reading: SwarmReading, readers: Readers, *, refreshes: bool = False) ->
     """Return the page as UTF-8. With `refreshes` the browser loads it again every `REFRESH_S`."""
     swarm = reading.swarm
     online = [server for server in swarm.servers if server.state == "online"]
-    robots = "" if readers.is_public else '<meta name="robots" content="noindex">'
-    refresh = f'<meta http-equiv="refresh" content="{REFRESH_S}">' if refreshes else ""
-    parts = [
-        MARK.decode(),
-        '<html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width"><meta name="referrer" content="no-referrer">',
-        f'{robots}{refresh}<link rel="icon" href="data:,"><title>{_said(swarm.name)} · Potluck</title>',
-        f"<style>{_STYLE}</style></head><body><main>",
+    parts = (
         *_header(reading, online),
         *_coverage(swarm),
         *_help(swarm, online),
         *_week(reading),
         *_servers(swarm, readers),
         _footer(reading, readers),
-        "</main></body></html>\n",
-    ]
-    return "\n".join(part for part in parts if part).encode()
+    )
+    head = ("" if readers.is_public else _NO_ROBOTS) + (_refresh(REFRESH_S) if refreshes else "")
+    return _page(swarm.name, head, "\n".join(parts))
 
 
 def draw_waiting(name: str, problem: str) -> bytes:
     """Return the page of a swarm that could not be read so far."""
-    refresh = f'<meta http-equiv="refresh" content="{REFRESH_S // 6}">'
     said = f'<p class="warn">{_said(problem, 300)}</p>' if problem else "<p>The swarm is being read…</p>"
-    return "\n".join(
-        (
-            f'{MARK.decode()}<html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            f'<meta name="viewport" content="width=device-width">{refresh}<meta name="robots" content="noindex">',
-            f'<link rel="icon" href="data:,"><title>{_said(name)} · Potluck</title><style>{_STYLE}</style></head>',
-            f"<body><main><h1>{_said(name)}</h1><section>{said}</section></main></body></html>\n",
-        )
-    ).encode()
+    content = f"<h1>{_said(name)}</h1><section>{said}</section>"
+    return _page(name, _NO_ROBOTS + _refresh(REFRESH_S // 6), content)
+
+
+def _page(name: str, head: str, content: str) -> bytes:
+    """Fill the template, whose own style is the only thing that the browser may apply."""
+    page = resource("swarm-page.html").read_text("utf-8")
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    return Template(page).substitute(policy=policy, head=head, name=_said(name), content=content).encode()
+
+
+def _refresh(seconds: int) -> str:
+    return f'<meta http-equiv="refresh" content="{seconds}">'
 
 
 def _header(reading: SwarmReading, online: Sequence[SeenServer]) -> list[str]:
@@ -141,11 +104,11 @@ def _header(reading: SwarmReading, online: Sequence[SeenServer]) -> list[str]:
         state = f'<p class="big bad">The model cannot run: nobody serves {missing} of {swarm.num_blocks} layers.</p>'
     else:
         state = f'<p class="big good">The model runs: all {swarm.num_blocks} layers are online.</p>'
-    seen = swarm.outlook
+    speed = swarm.speed_for_you
     figures = [
         ("Servers online", str(len(online))),
         ("Layers served", f"{swarm.num_blocks - missing} of {swarm.num_blocks}"),
-        ("Speed for everybody together", _rate(0.0 if seen is None else seen.tokens_per_s)),
+        *((("Speed of an answer", f"about {_rate(speed.tokens_per_s)}"),) if speed is not None else ()),
         ("Servers joining", str(sum(server.state == "joining" for server in swarm.servers))),
     ]
     problem = f'<p class="warn">No newer reading: {_said(reading.problem, 300)}</p>' if reading.problem else ""
@@ -163,43 +126,34 @@ def _coverage(swarm: SwarmOverview) -> list[str]:
     columns = []
     for place in range(width):
         start, end = place * len(counts) // width, (place + 1) * len(counts) // width
-        count = min(counts[start:end])
-        style = "bad" if count == 0 else "thin" if count == 1 else ""
-        said = f"Layer {_span(start, end)}: {_servers_of(count)}" if count else f"Layer {_span(start, end)}: nobody"
-        columns.append(_Column(float(count or max(most, 1)), style, said))
+        least = min(counts[start:end])
+        style = "bad" if least == 0 else "thin" if least == 1 else ""
+        said = count(least, "server") if least else "nobody"
+        columns.append(_Column(float(least or max(most, 1)), style, f"Layer {_span(start, end)}: {said}"))
     legend = (("", "two servers or more"), ("thin", "one server"), ("bad", "nobody"))
     return [
         "<section><h2>Who serves each layer</h2>",
-        *_chart(columns, f"up to {_servers_of(most)} a layer", ("layer 1", f"layer {len(counts)}")),
+        *_chart(columns, f"up to {count(most, 'server')} a layer", ("layer 1", f"layer {len(counts)}")),
         f'<ul class="legend">{"".join(_legend_entry(*entry) for entry in legend)}</ul></section>',
     ]
 
 
 def _help(swarm: SwarmOverview, online: Sequence[SeenServer]) -> list[str]:
-    """Say what is missing, what is at risk, what limits the speed, and what one more GPU would bring."""
+    """Say what is missing, what is at risk, and what one more GPU would bring."""
     said = []
     thin = [block for block, count in enumerate(swarm.replicas) if count == 1]
     if swarm.gaps:
         said.append(f"Nobody serves {_layers(swarm.gaps)}. The model runs when somebody does.")
     if thin:
         said.append(f"If one server leaves, the model can lose {_layers(thin)}: nobody else has them.")
-    seen = swarm.outlook
-    if seen is None:
+    more = swarm.one_more
+    if more is None:
         said.append("Nobody serves this model yet. The first server decides where it begins.")
     else:
-        limits = sorted({block for start, end in seen.bottlenecks for block in range(start, end)})
-        if 0 < len(limits) < swarm.num_blocks and not swarm.gaps:
-            said.append(f"The speed is limited by {_layers(limits)}.")
-        start, end = seen.one_more_span
-        brings = f"One more GPU like those here would serve {_layers(range(start, end))}"
-        if seen.one_more_tokens_per_s > seen.tokens_per_s * 1.005:
-            before = f" instead of {_rate(seen.tokens_per_s)}" if seen.tokens_per_s > 0 else ""
-            brings += f" and bring {_rate(seen.one_more_tokens_per_s)}{before}"
-        elif swarm.gaps:
-            brings += ". More layers would still be missing"
-        else:
-            brings += " as a spare. It would not raise the speed"
-        said.append(f"{brings}.")
+        brings = brought(more, is_whole=not swarm.gaps)
+        said.append(f"One more GPU like those here would serve {_layers(range(*more.span))}{brings}.")
+        if not set(swarm.gaps) <= set(range(*more.span)):
+            said.append("More layers would still be missing.")
     return ["<section><h2>What would help</h2><ul>", *(f"<li>{line}</li>" for line in said), "</ul></section>"]
 
 
@@ -219,10 +173,10 @@ def _week(reading: SwarmReading) -> list[str]:
     legend = (("", "all layers online"), ("bad", "a layer was missing"), ("none", "not watched"))
     return [
         "<section><h2>The last seven days</h2>",
-        f"<p>All layers were online in {share} % of {_count(readings, 'reading')}, "
-        f"in {_count(len(hours), 'hour')} of the week.</p>",
+        f"<p>All layers were online in {share} % of {count(readings, 'reading')}, "
+        f"in {count(len(hours), 'hour')} of the week.</p>",
         *_chart(servers, f"servers online, up to {_number(_top(servers))}", ends),
-        *_chart(speeds, f"speed, up to {_rate(_top(speeds))}", ends),
+        *_chart(speeds, f"speed of an answer, up to {_rate(_top(speeds))}", ends),
         f'<ul class="legend">{"".join(_legend_entry(*entry) for entry in legend)}</ul></section>',
     ]
 
@@ -231,8 +185,10 @@ def _hour_column(start: int, hour: Hour | None, *, is_speed: bool) -> _Column:
     when = time.strftime("%a %H:00 UTC", time.gmtime(start))
     if hour is None:
         return _Column(None, "none", f"{when}: not watched")
-    value = hour.mean_tokens_per_s if is_speed else hour.mean_servers
-    said = _rate(value) if is_speed else f"{_number(value)} servers"
+    if is_speed and hour.complete and not hour.timed:
+        return _Column(None, "none", f"{when}: not known")
+    value = hour.mean_answer_tps if is_speed else hour.mean_servers
+    said = _rate(value) if is_speed else f"{_number(value)} server{'' if value == 1 else 's'}"
     return _Column(value, "" if hour.complete == hour.readings else "bad", f"{when}: {said}")
 
 
@@ -246,7 +202,7 @@ def _servers(swarm: SwarmOverview, readers: Readers) -> list[str]:
     return [
         "<section><h2>Servers</h2>",
         *(_table(rows[start : start + _ROWS]) for start in range(0, len(rows), _ROWS)),
-        f'<p class="muted">and {_count(more, "server")} more</p></section>' if more > 0 else "</section>",
+        f'<p class="muted">and {count(more, "server")} more</p></section>' if more > 0 else "</section>",
     ]
 
 
@@ -322,32 +278,8 @@ def _rate(tokens_per_s: float) -> str:
     return f"{_number(tokens_per_s)} tokens/s"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _servers_of(count: int) -> str:
-    return _count(count, "server")
-
-
 def _day(at: float) -> str:
     return time.strftime("%a %d %b", time.gmtime(at))
 
 
-def _span(start: int, end: int) -> str:
-    """Return the blocks [start, end) as layers, which people count from 1."""
-    return f"{start + 1}–{end}" if end - start > 1 else str(end)
-
-
-def _layers(blocks: Iterable[int]) -> str:
-    """Return sorted blocks as `layer 5` or `layers 1–4, 9`."""
-    spans: list[list[int]] = []
-    for block in blocks:
-        if spans and spans[-1][1] == block:
-            spans[-1][1] += 1
-        else:
-            spans.append([block, block + 1])
-    said = ", ".join(_span(start, end) for start, end in spans[:_MOST_RANGES])
-    more = f" and {len(spans) - _MOST_RANGES} more" if len(spans) > _MOST_RANGES else ""
-    is_one = len(spans) == 1 and spans[0][1] - spans[0][0] == 1
-    return f"{'layer' if is_one else 'layers'} {said}{more}"
+_span, _layers = partial(layers, dash="–"), partial(layer_ranges, dash="–")

@@ -1,4 +1,4 @@
-"""Writes what commands print: lines, tables, the strip of blocks, and colours on a terminal.
+"""Writes what commands print: lines, tables, the strip of layers, and colours on a terminal.
 
 Names, refusals and answers come from other computers, so all of it passes `shown`.
 
@@ -17,6 +17,8 @@ import time
 from collections.abc import Sequence
 from enum import Enum
 from typing import ClassVar, Self, TextIO
+
+from potluck.formatting import part_size
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # and bidi controls
@@ -167,6 +169,24 @@ class Wait:
                 self._is_over = not self._is_shown
 
 
+class Steps:
+    """Shows the steps of long work: on a terminal a line for each, which counts its bytes; elsewhere one each tenth."""
+
+    def __init__(self, *, shows: bool) -> None:
+        self._shows = shows
+        self._terminal = Terminal()
+        self._last = ("", 0)
+
+    def __call__(self, text: str, done: int, total: int) -> None:
+        (step, _), can_move = self._last, self._terminal.can_move
+        now = (text, done * (100 if can_move else 10) // total if total else 0)
+        if self._shows and now != self._last:
+            counted = f"{text}  {part_size(done, total)}" if total else text
+            over = "\x1b[A\x1b[K" if can_move and step == text else ""  # the line above
+            self._terminal.control(f"{over}{shown(counted)}\n")
+            self._last = now
+
+
 def agrees(question: str) -> bool:
     """Ask at a terminal; elsewhere the answer is no. Standard output may be a file that gets something else."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -206,22 +226,11 @@ def _letters(text: str) -> int:
 
 
 def strip(replicas: Sequence[int]) -> str:
-    """Return one character per block: nobody, one server, or several serve it."""
+    """Return one character per layer: nobody, one server, or several serve it."""
     return "".join(_GAP if count == 0 else _ONE if count == 1 else _MORE for count in replicas)
 
 
 STRIP_LEGEND = f"{_GAP} nobody  {_ONE} one server  {_MORE} two or more"
-
-
-def ranges(blocks: Sequence[int]) -> str:
-    """Return sorted block numbers as `0:4, 6:7`."""
-    parts: list[list[int]] = []
-    for block in blocks:
-        if parts and parts[-1][1] == block:
-            parts[-1][1] += 1
-        else:
-            parts.append([block, block + 1])
-    return ", ".join(f"{start}:{end}" for start, end in parts)
 
 
 def _is_number(cell: str) -> bool:

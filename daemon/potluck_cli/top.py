@@ -1,4 +1,11 @@
-"""`potluck top`: shows what this machine does, live."""
+"""`potluck top`: shows what this machine does, live.
+
+Show the page of `potluck status` with queue, pages and temperatures, and update it until Ctrl-C. A line shows the speed
+of the last minute. In a pipe, or on a terminal that cannot move its cursor, each change is one line.
+
+  potluck top
+  potluck top -n 10 --json              ten samples, one per line
+"""
 
 from __future__ import annotations
 
@@ -24,13 +31,6 @@ from potluck_cli.connect import daemon
 from potluck_cli.options import positive, print_json
 from potluck_cli.status import page, room, row
 from potluck_cli.terminal import Terminal, shown_in_style
-
-DESCRIPTION = """\
-Show the page of `potluck status` with queue, pages and temperatures, and update it until Ctrl-C. A line shows the speed
-of the last minute. In a pipe, or on a terminal that cannot move its cursor, each change is one line."""
-EXAMPLES = """\
-  potluck top
-  potluck top -n 10 --json              ten samples, one per line"""
 
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # another screen without cursor, and back

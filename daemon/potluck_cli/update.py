@@ -1,4 +1,14 @@
-"""`potluck update`: looks for a newer version and switches to it."""
+"""`potluck update`: looks for a newer version and switches to it.
+
+Look for a newer version at the address in the setting updates.url, show what changes, and switch to it. The new version
+is checked against the publisher's key (updates.key), installed beside the old one, and started once open sessions have
+ended. If it does not start and keep running, the old version is used again. If a package manager or pip installed
+Potluck, this only shows what is available.
+
+  potluck update --check
+  potluck update
+  potluck update --rollback
+"""
 
 from __future__ import annotations
 
@@ -28,20 +38,9 @@ from potluck_daemon.updates.update import look, stage, switch
 from potluck_daemon.updates.versions import Versions, not_ours, own_versions
 
 from potluck.errors import PotluckError, UsageError
-from potluck.formatting import part_size
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_cli.options import answer
-from potluck_cli.terminal import say
-
-DESCRIPTION = """\
-Look for a newer version at the address in the setting updates.url, show what changes, and switch to it. The new version
-is checked against the publisher's key (updates.key), installed beside the old one, and started once open sessions have
-ended. If it does not start and keep running, the old version is used again. If a package manager or pip installed
-Potluck, this only shows what is available."""
-EXAMPLES = """\
-  potluck update --check
-  potluck update
-  potluck update --rollback"""
+from potluck_cli.terminal import Steps, say
 
 _NOTE_INTERVAL_S = 0.3
 
@@ -91,7 +90,7 @@ class _ProgressNotes:
         self.notes = notes
         self.shows = shows
         self._file = file
-        self._last = (NOTHING, 0)
+        self._steps = Steps(shows=shows)
         self._noted = (NOTHING, 0.0)
 
     def note(self, **changed: object) -> None:
@@ -106,10 +105,7 @@ class _ProgressNotes:
             self.notes = structs.replace(self.notes, step=UpdateProgress(text, done, total))
             with contextlib.suppress(OSError):  # a full disk must not end the update
                 self._file.write(self.notes)
-        tenth = done * 10 // total if total else 0
-        if self.shows and (text, tenth) != self._last:
-            self._last = (text, tenth)
-            say(f"{text}  {part_size(done, total)}" if total else str(text), flush=True)
+        self._steps(str(text), done, total)
 
 
 def _update(versions: Versions | None, places: Places, progress: _ProgressNotes, *, check_only: bool) -> Updated:

@@ -20,27 +20,27 @@ _shtab_potluck_commands() {
     diag:'Write one file with versions, the findings of `potluck doctor`, settings, status, history and the end of the log. Keys, invites, addresses, home folders and the names of people, machines and swarms are removed. Prompts are never in it. The history names programs that Potluck stepped aside for. Check the file before you send it.'
     doctor:'Check this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says what to do. The exit code is 1 if something does not work, else 0. Nothing is changed, and only the addresses in your invite are contacted.'
     drain:'Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off. Sessions still open when the time is up continue on other servers. The command waits until the daemon has ended; Ctrl-C ends only the waiting, and `potluck resume` cancels the drain.'
-    earnings:'Report points, tokens, people helped, time served, traffic and energy, today and in total, or for the last periods. Clients sign for points: one is a million parameter-tokens, so a token through a block of 200 million parameters is 200 points, a backward pass twice that. Points move your requests up the queue of those you served. They are not money and cannot be bought or sold. Energy is measured if this machine can do that, else estimated; its cost uses your own price (limits.price_kwh).'
+    earnings:'Report points, tokens, people helped, time served, traffic and energy, today and in total, or for the last periods. Clients sign for points: one is a million parameter-tokens, so a token through a layer of 200 million parameters is 200 points, a backward pass twice that. Points move your requests up the queue of those you served. They are not money and cannot be bought or sold. Energy is measured if this machine can do that, else estimated; its cost uses your own price (limits.price_kwh).'
     estimate:'Tell what a token of a swarm'"'"'s model costs on this machine alone, where weights that do not fit into memory are read from RAM or disk for each token, and through the swarm, where hidden states travel. Both are measured now, for some seconds each: nothing of the model is downloaded, and the swarm computes nothing. Embeddings and the head run here either way and are left out, and so are drafts, which help both.'
     gateway:'Let other programs on this computer use the swarm through OpenAI'"'"'s, Anthropic'"'"'s and Ollama'"'"'s APIs. The gateway listens on loopback only, at gateway.port, unless gateway.address says otherwise. Each program needs a key, and whoever has one asks in your name. The gateway ends after chat.end_after_s seconds without a request. With --stay it runs until `potluck gateway stop`, and returns at its address and with its token after a crash, an update or a restart of this computer: it sets gateway.start_with_daemon, gateway.swarm and gateway.port.'
-    generate:'Let a swarm complete a prompt. The model'"'"'s embeddings and head run here, its blocks in the swarm. A running daemon keeps them ready for chat.end_after_s seconds, so that the next prompt is answered at once. The servers you use can read what you write, so never send secrets through people you do not trust.'
+    generate:'Let a swarm complete a prompt. The model'"'"'s embeddings and head run here, its layers in the swarm. A running daemon keeps them ready for chat.end_after_s seconds, so that the next prompt is answered at once. The servers you use can read what you write, so never send secrets through people you do not trust.'
     history:'List every change of state with its reason, newest last: when Potluck served, when it stepped aside, and for what.'
     join:'Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can'"'"'t ask, it reads standard input. A member has to be online to let you in, and a computer of the founder or of an admin to confirm you; both happen by themselves, also later. With an invite for one machine this computer becomes one of yours, once you have confirmed its name on the other one. The people of a swarm can read what you send through it, so only use an invite from somebody you trust. If needed, this sets up the engine'"'"'s environment (as `potluck setup` does) and starts the daemon.'
-    leave:'Leave a swarm and forget your key in it; only a new invite brings you back. If you joined another swarm, it is served next. Your ledger keeps what you earned. A founder who leaves loses the founder'"'"'s key as well; `potluck members recovery-code` shows what brings it back. To stop for a while, use `potluck pause`.'
+    leave:'Leave a swarm and forget your key in it; only a new invite brings you back. If you joined another swarm, it is served next. Your ledger keeps what you earned. A founder who leaves loses the founder'"'"'s key as well: the command shows the recovery code, which brings it back, and asks. Without a terminal it wants the code shown before (`potluck members recovery-code`), an admin, or --yes. To stop for a while, use `potluck pause`.'
     ledger:'The ledger records where each point came from; every entry follows from a receipt that the person who was served signed. A backup contains this machine'"'"'s identity. Keep it like a password: whoever has it can pass for this machine. After a restore, the old machine must not serve any more.'
     logs:'Print the newest lines of the daemon'"'"'s log, which includes the engine'"'"'s output. Prompts, tokens and keys are never logged.'
-    members:'Show who belongs to a swarm, with their computers, the blocks that these serve now, and open invites. People who joined are not confirmed until a computer of the founder or of an admin is online, which confirms them by itself. Many at once, and those who come after the invite'"'"'s time, wait until one of these people confirms them here. The founder and admins can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a computer of your own, such as a lost laptop, and add another one with an invite for one machine. A backup of your keys, encrypted with a password, makes any computer yours.'
-    models:'List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed. Find models that a swarm could have: `potluck swarm create` and `potluck swarm model` take their names.'
+    members:'Show who belongs to a swarm, with their computers, the layers that these serve now, and open invites. People who joined are not confirmed until a computer of the founder or of an admin is online, which confirms them by itself. Many at once, and those who come after the invite'"'"'s time, wait until one of these people confirms them here. The founder and admins can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a computer of your own, such as a lost laptop, and add another one with an invite for one machine. A backup of your keys, encrypted with a password, makes any computer yours.'
+    models:'List the model that this machine serves, layers that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed. Find models that a swarm could have: `potluck swarm create` and `potluck swarm model` take their names.'
     pause:'Free the machine now, its memory first; Potluck serves again by itself later. Other people'"'"'s conversations continue on other servers.'
     programs:'List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they do. Where it is not sure, `list` asks whether a program is a game: answer with `always` or `never`. `potluck history` tells what it stepped aside for.'
-    resume:'End a pause or a drain, or the wait after a game or a failure. Potluck still steps aside for a game that is running.'
-    serve:'Serve blocks of a model to a swarm until Ctrl-C. The weights come from a local checkpoint or from the hub, and only the files of these blocks are fetched. Without --blocks, Potluck serves the blocks that the swarm lacks most, and moves when others are needed more. Settings of `potluck config` that have no option here hold, too.'
+    resume:'End a pause or a drain, or the wait after a game or a failure. Potluck still steps aside for a game that is running, and keeps your hours and limits: it then says what holds it back, and how to change that.'
+    serve:'Serve layers of a model to a swarm until Ctrl-C. The weights come from a local checkpoint or from the hub, and only the files of these layers are fetched. Without --layers, Potluck serves the layers that the swarm lacks most, and moves when others are needed more. Settings of `potluck config` that have no option here hold, too.'
     service:'Have systemd (launchd on a Mac) start the daemon when you log in, or with --system when the machine starts. The system service is for machines that nobody plays on: it runs as its own user and sees no games. Your own service takes the place of a daemon that runs already. Installing a service again restarts it. Removing it keeps settings, swarms and identity. `loginctl enable-linger` keeps your own service running after you log out.'
     setup:'Make the environment that the engine runs in: the build of torch that fits this machine'"'"'s GPU and driver, and its other packages. It says what it will fetch, continues where it was interrupted, and tests the result on every device before use. The previous environment is kept for --rollback. Nothing is upgraded until you run this again.'
-    start:'Start the daemon in the background, unless it is already running. It serves blocks of the swarm you joined and steps aside when a game starts. If the service is installed, this starts the service, and as root also enables it.'
-    status:'Show what this machine does for the swarm right now, and why: state, blocks, speed, load, and what it looks out for.'
+    start:'Start the daemon in the background, unless it is already running. It serves layers of the swarm you joined and steps aside when a game starts. If the service is installed, this starts the service, and as root also enables it.'
+    status:'Show what this machine does for the swarm right now, and why: state, layers, speed, load, and what it looks out for.'
     stop:'End the daemon and its engine: it finishes running steps and leaves the swarm. Open sessions continue on other servers. A daemon that does not respond is killed after ten seconds. To finish them here first, use `potluck drain`. To stop serving for a while, use `potluck pause`.'
-    swarm:'A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite. With --public, anybody can join, and is on probation at first. To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it prints, serve some blocks, and send an invite to friends over a channel you trust. Some people can join with it until it expires. `potluck members` shows and removes people.'
+    swarm:'A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite. With --public, anybody can join, and is on probation at first. To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it prints, serve some layers, and send an invite to friends over a channel you trust. Some people can join with it until it expires. `potluck members` shows and removes people.'
     top:'Show the page of `potluck status` with queue, pages and temperatures, and update it until Ctrl-C. A line shows the speed of the last minute. In a pipe, or on a terminal that cannot move its cursor, each change is one line.'
     update:'Look for a newer version at the address in the setting updates.url, show what changes, and switch to it. The new version is checked against the publisher'"'"'s key (updates.key), installed beside the old one, and started once open sessions have ended. If it does not start and keep running, the old version is used again. If a package manager or pip installed Potluck, this only shows what is available.'
   )
@@ -220,7 +220,7 @@ _shtab_potluck_config_edit_defaults_added=0
 _shtab_potluck_config_get_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
+  ":such as serve.num_blocks:(serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -237,7 +237,7 @@ _shtab_potluck_config_list_defaults_added=0
 _shtab_potluck_config_set_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
+  ":such as serve.num_blocks:(serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
   "(*):separate several texts by commas\; numbers may have a unit\: 6GB, 80 \°C, 20 Mbit\/s:"
 )
 
@@ -247,7 +247,7 @@ _shtab_potluck_config_set_defaults_added=0
 _shtab_potluck_config_unset_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
+  ":such as serve.num_blocks:(serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.address gateway.allow_remote gateway.hosts gateway.origins gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -407,6 +407,8 @@ _shtab_potluck_history_defaults_added=0
 _shtab_potluck_join_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--file[read the invite from this file]:FILE:_files"
+  "--name[what friends call you (default\: ask once)]:person:"
+  "--computer[what they call this computer]:NAME:"
   "--move[serve it from now on, even if this computer serves another swarm (default\: ask)]"
   "--json[print JSON, for scripts]"
 )
@@ -416,7 +418,7 @@ _shtab_potluck_join_defaults_added=0
 
 _shtab_potluck_leave_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--yes[even if the founder\'s key is lost by it]"
+  "--yes[ask nothing, even if the founder\'s key is lost by it]"
   "--json[print JSON, for scripts]"
   ":a swarm you joined (default\: the one you serve):($(potluck completions swarms 2>/dev/null))"
 )
@@ -623,7 +625,7 @@ _shtab_potluck_models_defaults_added=0
 
 _shtab_potluck_models_delete_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--prepared[delete blocks converted for this machine instead]"
+  "--prepared[delete layers converted for this machine instead]"
   "--force[even if a swarm you joined runs the model]"
   "--json[print JSON, for scripts]"
   ":as \`list\` shows it:($(potluck completions models 2>/dev/null))"
@@ -663,7 +665,7 @@ _shtab_potluck_models_move_defaults_added=0
 _shtab_potluck_pause_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  "(*)::30m, for 2h, until 18\:00, until tomorrow, until the game ends, forever (default\: 1h):"
+  "(*)::30m, for 2h, until 18\:00, until tomorrow, until the game ends, until I resume (default\: 1h):"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -723,18 +725,19 @@ _shtab_potluck_serve_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--swarm[a swarm you joined (default\: your only swarm)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--invite-file[use the swarm of the invite in this file]:FILE:_files"
-  "--blocks[blocks to serve, START\:END, counted from 0\; empty\: those that the swarm lacks most]:START:END:"
-  "--num-blocks[how many blocks to serve\; 0\: as many as fit]:N:"
+  "--blocks[layers to serve, counted from 0\: 0\:12 are layers 1-12\; empty\: those that the swarm lacks most]:START:END:"
+  {--num-layers,--num-blocks}"[how many layers to serve\; 0\: as many as fit]:N:"
   "--device[auto, cpu, cuda, cuda\:1, mps, ... (default\: cpu)]:DEVICE:"
-  "*--devices[devices that share the blocks\: cuda\:0,cuda\:1\; empty\: one device\; repeatable]:DEVICE,...:"
+  "*--devices[devices that share the layers\: cuda\:0,cuda\:1\; empty\: one device\; repeatable]:DEVICE,...:"
   "--dtype[number format of the computation\; auto\: float32 on a CPU, bfloat16 on a GPU and for quantised weights (default\: auto)]:serve.dtype:(auto float32 bfloat16 float16)"
   "--quantization[how weights are held\: none (as computed), int8, int4, which keeps those of GPTQ and AWQ as they are (default\: none)]:serve.quantization:(none int8 int4)"
   "--cache-quantization[how the keys and values of sessions are held\: none (as computed), int8 (room for twice as many) (default\: none)]:serve.cache_quantization:(none int8)"
   "*--adapter[LoRA adapters in peft\'s format that callers may use\: folders or hub names\; repeatable]:FOLDER|NAME:"
   "--private-adapters-mb[memory for LoRA adapters that members bring with their calls and train\; 0\: take none (default\: 256)]:MIB:"
-  "--max-memory[memory of each device, e.g. cuda\:0\=10GiB,cpu\=20GiB\; blocks beyond it are streamed\; empty\: what fits]:DEVICE=SIZE,...:"
+  "--max-memory[memory of each device, e.g. cuda\:0\=10GiB,cpu\=20GiB\; layers beyond it are streamed\; empty\: what fits]:DEVICE=SIZE,...:"
   "--threads[CPU threads for computing\; 0\: half of the cores]:THREADS:"
   "--name[name that the swarm sees\; empty\: none]:NAME:"
+  "--layers[the layers to serve, counted from 1 (default\: those that the swarm lacks most)]:FIRST-LAST:"
   "--port[TCP port to listen on\; 0\: any free one (default\: 0)]:port:"
   "--host[to listen on\; 127.0.0.1\: this machine only (default\: all IPs of this machine)]:IP:"
   "*--announce[address to tell others, instead of all addresses of this machine\; repeatable]:MULTIADDR:"
@@ -790,6 +793,8 @@ _shtab_potluck_setup_defaults_added=0
 _shtab_potluck_start_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--demo[also serve a private swarm of the small model that comes with Potluck]"
+  "--name[what friends call you (default\: ask once)]:person:"
+  "--computer[what they call this computer]:NAME:"
   "--move[serve it from now on, even if this computer serves another swarm (default\: ask)]"
   "--json[print JSON, for scripts]"
 )
@@ -826,8 +831,10 @@ _shtab_potluck_swarm_create_options=(
   "*--bootstrap[where members find the swarm\: an address printed by \`potluck bootstrap\`\; repeatable]:ADDRESS:"
   "--public[let anybody become a member without being invited, on probation at first]"
   "--open[open to Petals peers, with none of the protections of members]"
-  "--prefix[with --open\: name of the blocks in Petals (default\: the one that Petals derives from the model)]:prefix:"
+  "--prefix[with --open\: name of the layers in Petals (default\: the one that Petals derives from the model)]:prefix:"
   "--draft[a small model on the hub with the same tokenizer, with which members guess tokens ahead\; \`none\`\: no such model (default\: one that is known to fit)]:NAME:"
+  "--name[what friends call you (default\: ask once)]:person:"
+  "--computer[what they call this computer]:NAME:"
   "--move[serve it from now on, even if this computer serves another swarm (default\: ask)]"
   "--json[print JSON, for scripts]"
   ":letters, digits, dashes and underscores:"
@@ -841,8 +848,9 @@ _shtab_potluck_swarm_invite_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--invite-file[use the swarm of the invite in this file]:FILE:_files"
   "*--bootstrap[add this address]:ADDRESS:"
-  "--people[who may use it (default\: 10)]:people:"
-  "--expires[default\: 14d]:TIME:"
+  "--people[how many may join with a new one (default\: 10)]:people:"
+  "--expires[for how long (default\: 14d)]:TIME:"
+  "--new[make another one in any case]"
   "--public[make the swarm public, or let another 10,000 people into a public one]"
   "--json[print JSON, for scripts]"
   ":a swarm you joined (default\: the only one):($(potluck completions swarms 2>/dev/null))"
@@ -854,6 +862,8 @@ _shtab_potluck_swarm_invite_defaults_added=0
 _shtab_potluck_swarm_join_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--file[read the invite from this file]:FILE:_files"
+  "--name[what friends call you (default\: ask once)]:person:"
+  "--computer[what they call this computer]:NAME:"
   "--move[serve it from now on, even if this computer serves another swarm (default\: ask)]"
   "--json[print JSON, for scripts]"
 )

@@ -8,16 +8,21 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from potluck_cli.durations import parse_duration, seconds_until
+from potluck_cli.durations import clock, parse_duration, seconds_until
+from potluck_cli.earnings import _named
 from potluck_cli.main import main
 from potluck_cli.pause import pause_params
+from potluck_cli.resume import SETTINGS, resumed_lines
 from potluck_cli.status import page
 from potluck_cli.terminal import Terminal
 from potluck_control import schema
+from potluck_control.methods.members import Member
 from potluck_control.states import Reason, State
+from potluck_daemon.settings.values import convert, entry_of
 from test_cli_top import Screen
 
 from potluck.errors import UsageError
+from potluck.sentences import sentence, verbatim
 
 NOW = 1_000_000.0
 
@@ -27,12 +32,19 @@ def lines(status: schema.Status) -> str:
 
 
 def test_times_are_read_as_people_write_them() -> None:
-    for text, seconds in (("90s", 90), ("30m", 1800), ("1h30m", 5400), ("2d", 172800), ("0.5h", 1800)):
+    for text, seconds in (
+        ("90s", 90),
+        ("30m", 1800),
+        ("1h30m", 5400),
+        ("2 d", 172800),
+        ("0.5h", 1800),
+        ("1h 30m", 5400),
+    ):
         assert parse_duration(text) == seconds
 
 
 def test_what_is_no_time_is_refused() -> None:
-    for text in ("", "1", "h", "1x", "-1h", "1h 30m", "1hour", "tomorrow"):
+    for text in ("", "1", "h", "1x", "-1h", "1hour", "tomorrow"):
         with pytest.raises(UsageError, match="such as 30m"):
             parse_duration(text)
 
@@ -65,9 +77,39 @@ def test_a_pause_is_said_as_people_say_it() -> None:
         ("for 2h", schema.PauseParams(7200)),
         ("For 1h30m", schema.PauseParams(5400)),
         ("forever", schema.PauseParams()),
+        ("until I resume", schema.PauseParams()),
         ("until the game ends", schema.PauseParams(until_game_ends=True)),
     ):
         assert pause_params(words, NOW) == params
+
+
+def test_tomorrow_is_the_day_after_today_also_at_night(berlin: None) -> None:
+    for now, words, hours in (
+        ("2026-11-21 03:00", "until tomorrow", 29),
+        ("2026-11-21 20:00", "until tomorrow", 12),
+        ("2026-10-24 20:00", "until tomorrow", 13),  # summer time ends in that night
+        ("2026-11-21 03:00", "until the morning", 5),
+    ):
+        assert pause_params(words, time.mktime(time.strptime(now, "%Y-%m-%d %H:%M"))).seconds == hours * 3600
+
+
+def test_resuming_says_what_holds_it_back_and_how_to_change_that() -> None:
+    idle = structs.replace(SERVING, state=State.IDLE, reason=Reason.SCHEDULE, text=verbatim("Outside your hours"))
+    month = sentence("This month's upload of {all} is used up", all="1 GB")
+    for status, words in (
+        (structs.replace(SERVING, text=verbatim("Serving")), "Serving."),
+        (idle, "not serving yet. Outside your hours."),
+        (structs.replace(idle, ends=sentence("at midnight")), "It serves at midnight."),
+        (structs.replace(idle, until=NOW + 60), f"It serves at {clock(NOW + 60, time.time())}."),
+        (idle, "potluck config set when.hours ''"),
+        (structs.replace(idle, reason=Reason.UPLOAD_CAP, text=month), "config set limits.upload_mb_month 0"),
+        (structs.replace(idle, reason=Reason.GAME, app="x y.exe"), "potluck programs never 'x y.exe'"),
+    ):
+        assert words in "\n".join(resumed_lines(status))
+    for command in SETTINGS.values():
+        for span in ("day", "month"):
+            key, _, value = command.format(span=span).partition(" ")
+            convert(entry_of(key), value.strip("'"))
 
 
 def test_a_pause_that_is_not_understood_is_a_usage_error_with_advice() -> None:
@@ -80,11 +122,11 @@ def test_a_pause_that_is_not_understood_is_a_usage_error_with_advice() -> None:
 SERVING = schema.Status(
     State.SERVING,
     Reason.NONE,
-    "Serving blocks 2:4 of tiny",
+    "Serving layers 3-4 of tiny",
     since=NOW - 720,
     version="1",
     engine=schema.EngineStatus(pid=7, uptime_s=60),
-    swarm=schema.SwarmStatus("friends", "tiny", 6, (2, 4), (1, 1, 2, 2, 0, 1), NOW),
+    swarm=schema.SwarmStatus("friends", "tiny", 6, (2, 4), (1, 1, 2, 2, 0, 1), NOW, is_live=True),
     load=schema.LoadStatus(40.0, 30.0, 25.0, 1 << 30, 2 << 30, 8 << 30),
     tokens_per_s=12.34,
     sessions=1,
@@ -100,9 +142,9 @@ def test_the_page_of_a_serving_machine_has_everything_on_it(monkeypatch: pytest.
     monkeypatch.setenv("COLUMNS", "40")  # in a pipe it is not broken
     text = lines(SERVING)
     for words in (
-        *("● Serving blocks 2:4 of tiny  for 12 min", "friends", "▒▒██·▒", "  ^^", "nobody serves 1 of 6 blocks"),
-        *("12.3 tokens/s, 1 session, 10,234 tokens today", "1.1 of 2.1 GB", "process 7"),
-        *("1 active, nothing detected", "Sleep: failed (no answer)", "0 B sent, 0 B received, 0 Wh"),
+        *("● Serving layers 3-4 of tiny  for 12 min", "friends", "▒▒██·▒", "  ^^", "nobody serves 1 of 6 layers"),
+        *("12.3 tokens/s to others, 10,234 tokens today", "1.1 of 2.1 GB", "process 7"),
+        *("1 active, nothing detected", "Sleep: failed (no answer)", "0 B sent, 0 B received"),
     ):
         assert words in text
 
@@ -115,12 +157,14 @@ def test_the_page_says_of_a_guest_what_is_missing_and_when_a_leader_was_last_hea
     assert "you are not confirmed yet: that happens when a leader's computer is online" in guest
     assert "A leader's computer was last heard 2 h 0 min ago." in guest
     assert "leader" not in lines(SERVING)
+    waiting = structs.replace(SERVING, reason=Reason.NOT_ADMITTED, is_confirmed=False)
+    assert "not confirmed" not in lines(waiting), "first somebody has to let them in"
 
 
 def test_the_page_keeps_to_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     notice = "a notice that is longer than a narrow terminal"
-    parts = "12.3 tokens/s, 1 session, 10,234 tokens today", "1.1 of 2.1 GB", notice, "Serving blocks"
+    parts = "12.3 tokens/s to others, 10,234 tokens today", "1.1 of 2.1 GB", notice, "Serving layers"
     for width, swarm in ((36, LARGE), (40, SERVING.swarm), (60, LARGE), (80, SERVING.swarm), (200, LARGE)):
         monkeypatch.setenv("COLUMNS", str(width))
         status = structs.replace(SERVING, swarm=swarm, notices=(notice,))
@@ -175,3 +219,8 @@ def test_without_a_daemon_the_way_out_is_named(
     for command in ("status", "pause", "resume", "history", "top"):
         assert main([command]) == 1
         assert "potluck start" in capsys.readouterr().err
+
+
+def test_earnings_name_people_as_the_list_of_members_does() -> None:
+    bob = Member("Bob", "b2f4aaaa", "member", 0.0, "", False, False, ())
+    assert [_named(key, (bob,)) for key in ("b2f4aaaa" + "0" * 56, "c0ffee00" + "1" * 56)] == ["Bob", "c0ffee00"]

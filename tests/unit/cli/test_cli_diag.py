@@ -37,7 +37,7 @@ nonsense = 1
 STATUS = Status(
     State.SERVING,
     Reason.NONE,
-    "Serving blocks 0:4 of owner/model",
+    "Serving layers 1-4 of owner/model",
     1.0,
     "1",
     swarm=SwarmStatus("sundayfriends", "owner/model", 4, peer_id=PEER),
@@ -58,7 +58,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     places = user_places()
     places.settings_file.parent.mkdir(parents=True)
     places.settings_file.write_text(SETTINGS.format(home=home))
-    JoinedSwarms(places.swarms_file, places.identity_file).create(SWARM)
+    JoinedSwarms(places.swarms_file, places.identity_file).create(SWARM, name="Zoe Hill", computer="mole")
     HistoryFile(places.history_file).append(
         Transition(
             1.0, State.STARTING, State.ERROR, Reason.ENGINE_FAILED, verbatim(f"cannot read {home}/models/x of {USER}")
@@ -67,6 +67,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     places.log_file.write_text(
         f"2026-11-21 10:00:00,000 INFO x: dialling {ADDRESS} of {HOST}\n"
         f"2026-11-21 10:00:01,000 INFO x: joined by {encode_invite(Invite(SWARM))}\n"
+        "2026-11-21 10:00:01,000 INFO x: Zoe Hill asks from mole\n"
         f"2026-11-21 10:00:02,000 INFO x: sundayfriends at 192.0.2.4:5555, {home}/.cache/y\n"
     )
     return home
@@ -110,6 +111,7 @@ def test_it_holds_nothing_private(home: Path, tmp_path: Path) -> None:
         path.read_text() for path in (places.settings_file, places.history_file, places.log_file, places.swarms_file)
     )
     words = (USER, HOST, str(home), PEER, "sundayfriends", "attic", "203.0.113.77", "198.51.100.9", "192.0.2.4")
+    words = (*words, "Zoe Hill", "mole")
     assert all(word in raw for word in words), "they were there to be found"
     for name, text in bundle(tmp_path / "d.zip").items():
         for word in (*words, encode_invite(Invite(SWARM))[12:40], membership.person_seed.hex()):

@@ -55,7 +55,7 @@ def test_blocks_that_nobody_serves_are_named(
     monkeypatch.setattr(estimate, "_here", lambda *_: HERE)
     monkeypatch.setattr(estimate, "_through_swarm", nobody)
     code, text = error_of(capsys, "big-model")
-    assert (code, "nobody serves the blocks 1:3" in text) == (3, True)
+    assert (code, "nobody serves layers 2-3" in text) == (3, True)
 
 
 def test_people_read_what_to_use_and_where_both_cost_the_same(

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 from potluck_cli import chat, generate
-from potluck_cli.chat import AnswerLimits
+from potluck_cli import options as command_options
 from potluck_cli.main import main
+from potluck_cli.options import model_of
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
+from potluck_control.settings import ServeSettings, Settings
 from potluck_gateway.requests import ChatMessage
 
 from potluck.errors import NetworkError
@@ -115,13 +117,20 @@ def test_a_member_that_does_not_answer_is_waited_for_as_long_as_asked(monkeypatc
 ASKED = (ChatMessage("user", "Who are you?"),)
 
 
-def test_a_stopped_answer_is_kept_as_far_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_answer_is_kept_as_far_as_it_came() -> None:
     parts: list[str] = []
 
-    def interrupted(*arguments: object, **options: object) -> Iterator[str]:
+    def interrupted(_: object) -> Iterator[str]:
         yield from parts
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(chat, "ask", interrupted)
     for parts[:], kept in ((("I ", "am"), (*ASKED, ChatMessage("assistant", "I am"))), ((), ())):
-        assert chat._continued(GatewayStatus(GatewayState.READY), ASKED, AnswerLimits(None, 1.0)) == kept
+        assert chat._continued(interrupted, ASKED) == kept
+
+
+def test_the_copy_that_the_settings_name_is_used_for_its_swarm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "big-model"
+    copy.mkdir()
+    monkeypatch.setattr(command_options, "own_settings", lambda: Settings(serve=ServeSettings(checkpoint=str(copy))))
+    for name, place in (("big-model", str(copy)), ("owner/big-model", str(copy)), ("owner/other", "owner/other")):
+        assert model_of(None, new_swarm("friends", name, 4, "main")) == place

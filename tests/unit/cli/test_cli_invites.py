@@ -1,18 +1,24 @@
 """Where commands take an invite from, and that it does not stay in a command line."""
 
 import io
+import os
+import pty
 import re
+import select
 import sys
+import termios
 from pathlib import Path
 
 import pytest
 from potluck_cli import invites
-from potluck_cli.invites import add_invite, add_swarm, passed_on, read_invite, swarm_of
+from potluck_cli.invites import add_invite, add_names, add_swarm, own_names, passed_on, read_invite, swarm_of
 from potluck_cli.parser import Parser
 from test_cli_top import Screen
 
 from potluck.errors import UsageError
 from potluck.membership.invite import Invite, encode_invite
+from potluck.membership.joined import JoinedSwarms
+from potluck.membership.own_names import OwnNames
 from potluck.protocol.swarm import new_swarm
 
 SWARM = new_swarm("friends", "owner/model", 4)
@@ -30,14 +36,51 @@ def test_an_invite_comes_from_a_file_standard_input_a_hidden_question_or_an_argu
 ) -> None:
     (tmp_path / "invite").write_text(INVITE)
     assert read("--file", str(tmp_path / "invite")) == INVITE
-    monkeypatch.setattr(sys, "stdin", io.StringIO(INVITE))
-    assert read() == INVITE
-    monkeypatch.setattr(sys, "stdin", Screen())
-    monkeypatch.setattr(invites.getpass, "getpass", lambda prompt: INVITE)  # which doesn't show what is typed
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(f"\ufeffHi, join us:\n<{INVITE}>\n".encode("utf-16")))
+    )
     assert read() == INVITE
     assert capsys.readouterr().err == ""
-    assert read(INVITE) == INVITE
+    assert read("potluck", "join", INVITE) == INVITE
     assert "other users of this computer can read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [f"{INVITE}\n", f"Hi,\n\n> {INVITE[:50]}\n> {INVITE[50:]}\n\nrm -r files\n", f"{INVITE[:50]}\n{INVITE[50:]}\n"],
+)
+def test_an_invite_is_pasted_hidden_and_lines_after_it_reach_no_shell(
+    pasted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs) as terminal, open(ours, "wb", buffering=0) as keyboard:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        keyboard.write(pasted.encode())
+        assert read() == INVITE
+        assert not select.select([theirs], [], [], 0)[0]
+        assert termios.tcgetattr(theirs)[3] & termios.ECHO
+
+
+def test_names_are_asked_once_at_a_terminal_and_enter_takes_the_guess(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parser, joined = Parser(), JoinedSwarms(tmp_path / "swarms.json", tmp_path / "key")
+    monkeypatch.setattr(invites, "known_swarms", lambda: joined)
+    add_names(parser)
+    monkeypatch.setattr(invites, "guessed", lambda person="": OwnNames("Ana", "desk"))
+    for typed, words, wanted in (
+        ("\n\n", (), OwnNames("Ana", "desk")),
+        ("Anastasia\n\n", (), OwnNames("Anastasia", "desk")),
+        ("tower\n", ("--name", "Eve"), OwnNames("Eve", "tower")),
+        ("", ("--name", "Eve", "--computer", "box"), OwnNames("Eve", "box")),
+        ("\x1b[1mEve<\n" + "x" * 300 + "\n", (), OwnNames("1mEve", "x" * 40)),
+    ):
+        monkeypatch.setattr(sys, "stdin", Screen(typed))
+        monkeypatch.setattr(sys, "stderr", Screen())
+        assert own_names(parser.parse_args(words)) == wanted
+    joined.create(SWARM, name="Ana Maria", computer="attic")
+    monkeypatch.setattr(sys, "stdin", Screen("Bob\nlaptop\n"))
+    assert own_names(parser.parse_args([])) == OwnNames("Ana Maria", "attic")
 
 
 def test_a_file_without_an_invite_is_a_usage_error(tmp_path: Path) -> None:

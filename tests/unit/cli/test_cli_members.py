@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from helpers.members import founded
 from msgspec import structs
-from potluck_cli import join, members, moving
+from potluck_cli import join, leave, members, moving
 from potluck_cli.main import main
 from potluck_cli.terminal import Terminal
 from potluck_control import schema
@@ -21,9 +21,11 @@ from potluck_control.methods.settings import Change, SetParams
 from potluck_control.states import Reason, State
 from test_cli_top import Screen
 
+from potluck.errors import AmbiguousError
 from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite, encode_invite, machine_invite
 from potluck.membership.leadership import seats
+from potluck.membership.own_names import guessed
 
 ANA = methods.Member("Ana", "aa11aa11", "founder", 1.0, "", True, False, ())
 BOB = methods.Member("Bob", "bb22bb22", "guest", 1.0, "3fa9c2d1", False, True, (), "Ana")
@@ -31,7 +33,7 @@ EVE = structs.replace(BOB, name="Eve", waits=True)
 PEOPLE = methods.MembersList("friends", (ANA, BOB, EVE), (), may_lead=True, is_founder=True, asking="old laptop")
 DONE = methods.MembersChanged("friends", "done", is_known=True)
 WAITING = schema.Status(State.JOINING, Reason.NOT_ADMITTED, "Waiting until a member is online", 0.0, "1")
-SERVING = schema.Status(State.SERVING, Reason.NONE, "Serving blocks 0:4 of tiny", 0.0, "1", is_confirmed=False)
+SERVING = schema.Status(State.SERVING, Reason.NONE, "Serving layers 1-4 of tiny", 0.0, "1", is_confirmed=False)
 
 
 class Daemon:
@@ -53,7 +55,7 @@ class Daemon:
 def daemon(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Daemon]:
     def install(**answers: object) -> Daemon:
         made = Daemon(**answers)
-        for module in (members, join, moving):
+        for module in (members, join, leave, moving):
             monkeypatch.setattr(module, "daemon", lambda: made)
         monkeypatch.setattr(moving, "hello_or_none", lambda: made)
         return made
@@ -82,6 +84,18 @@ def test_wrong_results_are_listed_with_what_to_do_about_them(
         assert words in said
     assert main(["members", "dismiss", "Bob", "--machine", "old tower"]) == 0
     assert made.asked[-1] == methods.MemberParams("Bob", "old tower")
+
+
+def test_a_name_of_several_people_is_wrong_usage_and_their_ids_are_listed(
+    daemon: Callable[..., Daemon], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(_: object) -> None:
+        raise AmbiguousError("several are called Root", hint="use one of their ids: 3fa9c2d1 (vm), 77b0a1b2 (vm)")
+
+    daemon(members__remove=refuse)
+    assert main(["members", "remove", "Root"]) == 2
+    said = capsys.readouterr().err
+    assert "several are called Root (use one of their ids: 3fa9c2d1 (vm), 77b0a1b2 (vm))" in said
 
 
 def test_guests_and_what_the_user_may_do_about_them_are_listed(
@@ -217,6 +231,8 @@ def test_a_refused_invite_is_an_error_and_another_swarm_that_is_served_is_named(
     refused = structs.replace(WAITING, state=State.ERROR, text="The invite has expired")
     code, _, err = joining(invite(), members__list=NOBODY, status=refused)
     assert (code, "The invite has expired (it will be tried again" in err) == (1, True)
+    code, _, err = joining(invite(), members__list=NOBODY, status=structs.replace(refused, reason=Reason.INVITE_OVER))
+    assert (code, "(ask for another invite, then: potluck join)" in err) == (1, True)
     work, home = (swarms.JoinedSwarm(name, "model", 12, False, name == "work") for name in ("work", "home"))
     code, out, _ = joining(invite(), swarms__list=swarms.Swarms((work, home)))
     assert (code, "goes on serving work. To serve home: potluck config set serve.swarm home" in out) == (0, True)
@@ -229,7 +245,35 @@ def test_a_refused_invite_is_an_error_and_another_swarm_that_is_served_is_named(
 def test_a_further_computer_says_which_name_to_confirm(joining: Callable[..., tuple[int, str, str]]) -> None:
     secret = encode_invite(machine_invite(FOUNDER, time.time()))
     _, _, err = joining(secret, members__list=NOBODY, status=WAITING)
-    assert f"confirm the name of this one: {join.machine_name()}" in err
+    assert f"confirm the name of this one: {guessed().computer}" in err
+
+
+@pytest.mark.parametrize(
+    ("typed", "options", "is_founder", "code", "has_left"),
+    [("y", (), True, 0, True), ("", (), True, 1, False), ("", ("--yes",), True, 0, True), ("", (), False, 0, True)],
+)
+def test_a_founder_sees_the_recovery_code_and_agrees_before_the_key_is_gone(
+    typed: str,
+    options: tuple[str, ...],
+    is_founder: bool,
+    code: int,
+    has_left: bool,
+    daemon: Callable[..., Daemon],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = daemon(
+        members__list=structs.replace(PEOPLE, is_founder=is_founder),
+        members__recovery_code=methods.RecoveryCode("ABCD-EFGH", "friends"),
+        swarms__leave=swarms.Left("friends"),
+        swarms__list=swarms.Swarms(()),
+    )
+    monkeypatch.setattr(sys, "stdin", Screen(f"{typed}\n"))
+    monkeypatch.setattr(sys, "stderr", screen := Screen())
+    assert main(["leave", "friends", *options]) == code
+    assert (swarms.LeaveParams("friends", is_sure="--yes" in options) in made.asked) is has_left
+    asks = is_founder and not options
+    for words in ("ABCD-EFGH", "has no admin, so nobody can invite", "Have you written it down?"):
+        assert (words in screen.getvalue()) is asks
 
 
 def test_interrupting_it_says_that_joining_goes_on(joining: Callable[..., tuple[int, str, str]]) -> None:

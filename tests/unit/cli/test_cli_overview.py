@@ -9,9 +9,9 @@ import pytest
 from msgspec import structs
 from potluck_cli import overview as command
 from potluck_cli.overview import overview, page, read_swarm
-from potluck_cli.terminal import Style, Terminal, ranges, strip, table
-from potluck_control.methods.members import MembersList
-from potluck_control.schema import Status, SwarmStatus
+from potluck_cli.terminal import Style, Terminal, strip, table
+from potluck_control.methods.members import Member, MemberMachine, MembersList
+from potluck_control.schema import OneMore, SpeedForYou, Status, SwarmStatus
 from potluck_control.states import Reason, State
 from test_cli_top import Screen
 
@@ -21,6 +21,7 @@ from potluck.protocol.records import Heartbeat, LiveServer, NumberFormat, Server
 from potluck.protocol.swarm import new_swarm
 
 SWARM = new_swarm("friends", "owner/model", 6)
+SPEED = SpeedForYou(14.2, is_measured=True)
 
 
 def server(number: int, span: Span, state: ServerState = ServerState.ONLINE) -> LiveServer:
@@ -50,8 +51,8 @@ def test_only_online_servers_count_as_replicas() -> None:
 
 def test_the_page_names_servers_and_gaps_and_shows_them_in_the_strip() -> None:
     for number, end, words, gaps in (
-        (0, 4, ("Nobody serves 4:6", "▒▒▒▒··", "attic"), (4, 5)),
-        (1, 6, ("Every block is served", "...ooWpeer1"), ()),
+        (0, 4, ("Nobody serves layers 5-6", "▒▒▒▒··", "attic"), (4, 5)),
+        (1, 6, ("Every layer is served", "...ooWpeer1"), ()),
     ):
         servers = [server(number, Span(0, end))]
         text = "\n".join(page(overview(SWARM, servers), Terminal(io.StringIO())))
@@ -61,7 +62,7 @@ def test_the_page_names_servers_and_gaps_and_shows_them_in_the_strip() -> None:
 
 def test_a_daemon_that_just_looked_is_asked_instead_of_the_swarm(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = overview(SWARM, [server(0, Span(0, 4)), server(1, Span(2, 6))])
-    known = SwarmStatus("friends", "owner/model", 6, outlook=seen.outlook, prefix=SWARM.prefix)
+    known = SwarmStatus("friends", "owner/model", 6, one_more=seen.one_more, speed_for_you=SPEED, prefix=SWARM.prefix)
     for swarm, age_s, is_asked in (
         (known, 5.0, True),
         (known, 600.0, False),
@@ -75,8 +76,23 @@ def test_a_daemon_that_just_looked_is_asked_instead_of_the_swarm(monkeypatch: py
         monkeypatch.setattr(command, "_look_for", lambda membership: overview(membership.swarm, ()))
         found = read_swarm(Membership(SWARM))
         assert (found.servers == seen.servers) is is_asked
-        assert found.outlook == (seen.outlook if is_asked else None)
+        assert found.one_more == (seen.one_more if is_asked else None)
+        assert found.speed_for_you == (SPEED if swarm is known else None)
         assert found.leader_heard_at == (7.0 if swarm is known else None)
+
+
+def test_servers_without_a_name_of_their_own_have_those_of_the_members_computers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = overview(SWARM, [server(0, Span(0, 4)), server(1, Span(2, 6))]).servers
+    known = SwarmStatus("friends", "owner/model", 6, prefix=SWARM.prefix)
+    bob = Member("Bob", "b2f4", "member", 0.0, "", False, False, (MemberMachine("tower", seen[0].peer_id),))
+    servers = (structs.replace(seen[0], name=None), structs.replace(seen[1], name="attic"))
+    listed = MembersList("friends", (bob,), (), False, False, servers=servers, servers_at=time.time())
+    status = Status(State.SERVING, Reason.NONE, "", 0.0, "1", swarm=known)
+    monkeypatch.setattr(command, "status_or_reason", lambda: status)
+    monkeypatch.setattr(command, "daemon", lambda: SimpleNamespace(call=lambda *_: listed))
+    assert [each.name for each in read_swarm(Membership(SWARM)).servers] == ["Bob: tower", "attic"]
 
 
 def test_speed_is_that_of_the_whole_span() -> None:
@@ -92,25 +108,20 @@ def test_a_swarm_with_members_shows_its_link() -> None:
     assert overview(SWARM, []).link is None
 
 
-def test_the_page_says_what_the_swarm_bears_where_it_is_thinnest_and_what_one_more_brings() -> None:
+def test_the_page_says_how_fast_answers_come_and_what_one_more_server_brings() -> None:
     servers = [server(0, Span(0, 6)), server(1, Span(0, 3)), server(2, Span(0, 3))]
-    seen = overview(SWARM, servers).outlook
-    assert (seen.tokens_per_s, seen.bottlenecks) == (200.0, ((3, 6),))
-    assert (seen.one_more_tokens_per_s, seen.one_more_span) == (400.0, (3, 6))
-    text = "\n".join(page(overview(SWARM, servers), Terminal(io.StringIO())))
-    assert "Capacity about 200 tokens/s, shared. Bottleneck: blocks 3:6." in text
-    assert "would take blocks 3:6: about 400 tokens/s" in text
+    seen = overview(SWARM, servers)
+    assert seen.one_more == OneMore((3, 6), 1.0)
+    for speed, said in ((SPEED, ["About 14 tokens/s for you (as your last answers came)."]), (None, [])):
+        shown = page(replace(seen, speed_for_you=speed), Terminal(io.StringIO()))
+        more = "One more typical server would take layers 4-6 and let 100 % more answers run at once."
+        assert shown[-1 - len(said) :] == [*said, more]
 
 
-def test_a_swarm_that_nobody_serves_has_no_outlook() -> None:
+def test_nothing_is_expected_of_a_swarm_that_nobody_serves() -> None:
     joining = [server(0, Span(0, 6), ServerState.JOINING)]
-    assert overview(SWARM, joining).outlook is None
+    assert overview(SWARM, joining).one_more is None
     assert "tokens/s" not in "\n".join(page(overview(SWARM, joining), Terminal(io.StringIO())))
-
-
-def test_ranges_join_neighbours() -> None:
-    for blocks, text in (([], ""), ([3], "3:4"), ([0, 1, 2], "0:3"), ([0, 2, 3, 7], "0:1, 2:4, 7:8")):
-        assert ranges(blocks) == text
 
 
 def test_strip_tells_nobody_one_and_several_apart() -> None:

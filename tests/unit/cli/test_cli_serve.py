@@ -70,7 +70,10 @@ def test_the_settings_of_the_file_hold_where_serve_has_no_option(
         (("--threads", "2000"), "--threads: expected a whole number from 0 to 1024, not '2000'"),
         (("--dtype", "float8"), "'float8' is none of auto, float32"),
         (("--blocks", "4:2"), "--blocks: "),
-        (("--blocks", "0:9"), "blocks 0:9 do not exist"),
+        (("--layers", "2-"), "--layers: expected layers such as 1-8, counted from 1, not '2-'"),
+        (("--layers", "0-2"), "--layers: expected layers such as 1-8, counted from 1, not '0-2'"),
+        (("--layers", "1-2", "--blocks", "0:2"), "not allowed with argument --layers"),
+        (("--blocks", "0:9"), "layers 1-9 do not exist"),
         (("--blocks", "0:2", "--num-blocks", "2"), "not allowed with argument --blocks"),
         (("--max-memory", "cpu=much"), "is not a device and its memory; such as cuda:0=10GiB"),
         (("--adapter", "/no/such/folder"), "there is no folder"),
@@ -79,6 +82,11 @@ def test_the_settings_of_the_file_hold_where_serve_has_no_option(
 def test_an_option_is_checked_as_its_setting_is(options: tuple[str, ...], words: str) -> None:
     with pytest.raises(UsageError, match=re.escape(words)):
         asked("--swarm", encode_invite(Invite(SWARM)), *options)
+
+
+@pytest.mark.parametrize("options", ["--layers 1-2", "--layers 1:2", "--blocks 0:2"])
+def test_layers_count_from_one_and_blocks_from_zero(options: str) -> None:
+    assert asked("--swarm", encode_invite(Invite(SWARM)), *options.split()).serve.blocks == "0:2"
 
 
 def test_adapters_and_memory_are_taken_as_settings_are(tmp_path: Path) -> None:

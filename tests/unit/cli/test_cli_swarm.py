@@ -4,11 +4,15 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from helpers.golden import CHECKPOINT
+from potluck_cli import moving
 from potluck_cli import swarm as swarm_command
 from potluck_cli.main import main
+from potluck_control.methods.settings import SetParams
+from potluck_control.methods.swarms import JoinedSwarm, Swarms
 from potluck_daemon.swarms.new_model import NewModel
 
 from potluck.errors import UsageError
@@ -98,11 +102,30 @@ def test_a_founder_names_a_drafting_model_and_sees_it(
     assert JoinedSwarms().load() == {}, "a pair that does not fit makes no swarm"
     assert create("--draft", "owner/small") == 0
     said = capsys.readouterr()
-    assert "owner/small drafts for it." in said.err
+    assert "owner/small speeds it up" in said.err
     assert decode_invite(said.out).swarm.draft is None, "older versions read invites"
     assert JoinedSwarms().find("friends").swarm.draft == Draft("owner/small", "1" * 40)
     assert main(["swarm", "model"]) == 0
-    assert capsys.readouterr().out == "friends serves checkpoint. owner/small drafts for it.\n"
+    assert capsys.readouterr().out == "friends serves checkpoint. owner/small speeds it up.\n"
+
+
+@pytest.mark.parametrize(
+    ("served", "changed"),
+    [("friends", ["serve.checkpoint"]), ("", ["serve.checkpoint"]), ("work", ["serve.swarm", "serve.checkpoint"])],
+)
+def test_a_running_daemon_is_told_where_the_founder_has_the_model(
+    served: str, changed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {"friends", served} - {""}
+    known = Swarms(tuple(JoinedSwarm(name, "checkpoint", 4, False, name == served) for name in names))
+    asked: list[SetParams] = []
+    running = SimpleNamespace(call=lambda method, params=None: asked.append(params) if params else known)
+    monkeypatch.setattr(moving, "hello_or_none", lambda: running)
+    monkeypatch.setattr(moving, "daemon", lambda: running)
+    assert create("--move") == 0
+    (params,) = asked
+    assert [change.key for change in params.changes] == changed
+    assert params.changes[-1].value == str(CHECKPOINT.absolute())
 
 
 def test_create_refuses_what_does_not_go_together(capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,6 +180,16 @@ def test_an_invite_that_is_broken_or_by_which_nobody_finds_the_swarm_is_refused_
     assert main(["swarm", "join", invite]) == 0
     assert main(["swarm", "invite"]) == 2
     assert "--bootstrap" in capsys.readouterr().err
+
+
+def test_the_same_invite_is_printed_again_until_another_one_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert create() == 0
+    first = capsys.readouterr().out
+    for options, is_same in (((), True), (("--new",), False), (("--people", "3"), False)):
+        assert main(["swarm", "invite", "friends", *options]) == 0
+        said = capsys.readouterr()
+        assert (said.out == first) is is_same
+        assert ("3 of 3" if "--people" in options else "10 of 10") + " people can still join" in said.err
 
 
 def test_invite_can_name_one_more_address(capsys: pytest.CaptureFixture[str]) -> None:

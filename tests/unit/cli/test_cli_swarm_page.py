@@ -18,7 +18,7 @@ from potluck_cli.page import repeat
 from potluck_cli.page_history import HOUR_S, HOURS, PageHistory, kept_page
 from potluck_cli.swarm_page import MARK, Readers, SwarmReading, draw, draw_waiting
 from potluck_control.methods.members import SeenServer
-from potluck_control.schema import SwarmOutlook
+from potluck_control.schema import OneMore, SpeedForYou
 from potluck_daemon.reporting import web_page
 from potluck_daemon.reporting.web_page import WebPage
 
@@ -39,7 +39,7 @@ SWARM = SwarmOverview(
     servers=(SERVER, structs.replace(SERVER, peer_id="12D3KooWother", name=None, start=1, end=4)),
     replicas=(1, 2, 2, 2, 0, 0),
     gaps=(4, 5),
-    outlook=SwarmOutlook(0.0, ((4, 6),), 50.0, (4, 6)),
+    one_more=OneMore((4, 6), 0.0),
 )
 HOSTILE = "<script>alert(1)</script>\u202e\x00'\"&" + "x" * 90
 
@@ -71,16 +71,17 @@ def test_it_says_what_is_missing_at_risk_and_what_one_more_gpu_would_bring() -> 
     assert "nobody serves 2 of 6 layers" in text
     assert "Nobody serves layers 5–6." in text
     assert "can lose layer 1: nobody else has them" in text
-    assert "One more GPU like those here would serve layers 5–6 and bring 50 tokens/s." in text
+    assert "One more GPU like those here would serve layers 5–6." in text
 
 
-def test_a_complete_swarm_says_what_limits_its_speed_and_an_empty_one_that_it_is_empty() -> None:
-    whole = replace(SWARM, replicas=(2, 2, 2, 2, 3, 3), gaps=(), outlook=SwarmOutlook(8.0, ((0, 4),), 8.0, (0, 4)))
+def test_a_complete_swarm_says_its_speed_and_an_empty_one_that_it_is_empty() -> None:
+    whole = replace(SWARM, replicas=(2, 2, 2, 2, 3, 3), gaps=(), speed_for_you=SpeedForYou(8.04, is_measured=True))
     text = drawn(whole).text
     assert "all 6 layers are online" in text
-    assert "The speed is limited by layers 1–4." in text
-    assert "as a spare. It would not raise the speed." in text
-    empty = replace(SWARM, servers=(), replicas=(0,) * 6, gaps=tuple(range(6)), outlook=None)
+    assert "about 8 tokens/s" in text
+    for gain, brings in ((0.0, "as a spare."), (0.5, "and let 50 % more answers run at once.")):
+        assert f"layers 1–4 {brings}" in drawn(replace(whole, one_more=OneMore((0, 4), gain))).text
+    empty = replace(SWARM, servers=(), replicas=(0,) * 6, gaps=tuple(range(6)), one_more=None)
     assert "Nobody serves this model yet." in drawn(empty).text
 
 
@@ -123,7 +124,7 @@ def test_a_week_is_counted_by_hours_and_older_ones_are_dropped() -> None:
     history = PageHistory(SECRET)
     for half_hour in range(2 * (HOURS + 5)):
         now = NOW + half_hour * HOUR_S / 2
-        history = history.with_reading(now, servers=4, is_complete=half_hour % 2 == 0, tokens_per_s=3.0)
+        history = history.with_reading(now, servers=4, is_complete=half_hour % 2 == 0, answer_tps=3.0)
     last = history.hours[-1]
     assert (len(history.hours), last.readings, last.complete, last.mean_servers) == (HOURS, 2, 1, 4.0)
     text = Page(draw(SwarmReading(SWARM, last.start, history.hours), Readers())).text
@@ -131,10 +132,17 @@ def test_a_week_is_counted_by_hours_and_older_ones_are_dropped() -> None:
 
 
 def test_hours_in_which_nobody_looked_are_not_shown_as_outages() -> None:
-    history = PageHistory(SECRET).with_reading(NOW, servers=4, is_complete=True, tokens_per_s=3.0)
+    history = PageHistory(SECRET).with_reading(NOW, servers=4, is_complete=True, answer_tps=3.0)
     page = draw(SwarmReading(SWARM, NOW, history.hours), Readers()).decode()
     assert page.count(": not watched") == 2 * (HOURS - 1)
     assert "100 % of 1 reading, in 1 hour" in page
+
+
+def test_a_speed_that_is_not_known_is_no_speed_of_zero() -> None:
+    unknown = PageHistory(SECRET).with_reading(NOW, servers=4, is_complete=True, answer_tps=0.0)
+    assert b": not known" in draw(SwarmReading(SWARM, NOW, unknown.hours), Readers())
+    known = unknown.with_reading(NOW, servers=4, is_complete=True, answer_tps=3.0)
+    assert known.hours[-1].mean_answer_tps == 3.0
 
 
 def test_the_page_of_a_swarm_that_was_not_read_says_why() -> None:
@@ -171,7 +179,7 @@ def test_the_file_is_for_its_user_unless_it_is_public_and_replaces_no_other(
 
 def test_the_secret_of_the_address_outlives_the_process(tmp_path: Path) -> None:
     file = kept_page(tmp_path, "_friends/../x")
-    file.write(PageHistory(SECRET).with_reading(NOW, servers=1, is_complete=True, tokens_per_s=1.0))
+    file.write(PageHistory(SECRET).with_reading(NOW, servers=1, is_complete=True, answer_tps=1.0))
     assert kept_page(tmp_path, "_friends/../x").read() == file.read() is not None
     assert file.path.parent == tmp_path
 

@@ -16,7 +16,7 @@ from potluck_control.states import Reason, State
 SERVING = Status(
     State.SERVING,
     Reason.NONE,
-    "Serving blocks 0:4",
+    "Serving layers 1-4",
     1.0,
     "1",
     tokens_per_s=12.0,
@@ -66,7 +66,7 @@ def test_a_terminal_is_painted_over_and_given_back(screen: Screen, monkeypatch: 
     text = screen.getvalue()
     assert text.startswith("\x1b[?1049h")
     assert text.endswith("\x1b[?1049l")
-    assert "Serving blocks 0:4" in text
+    assert "Serving layers 1-4" in text
     frames = text.split("\x1b[H")[1:]
     assert len(frames) == 2
     assert "40 of 128 used, 80 free, 8 spilled" in frames[0]
@@ -110,7 +110,7 @@ def test_a_line_says_state_sessions_speed_load_and_why() -> None:
             "12.0 tokens/s",
             "cpu 40 %",
         ),
-        "Serving blocks 0:4",
+        "Serving layers 1-4",
     ):
         assert words in line
 
