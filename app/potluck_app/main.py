@@ -8,14 +8,15 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import platformdirs
 from potluck_control import schema
 from potluck_control.agreement import Agreement
-from potluck_control.methods import settings, updates
+from potluck_control.methods import updates
 from potluck_control.methods.setup import SetupState
 from potluck_control.methods.updates import UpdatesState
 from potluck_control.places import find_places, find_socket
@@ -24,6 +25,7 @@ from potluck_control.states import State
 from PySide6.QtCore import QLocale, QObject, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
+from potluck_app.pages.part import Part
 from potluck_app.pages.preferences import THEMES, News, Preferences
 from potluck_app.shell import renewal
 from potluck_app.shell.instance import SingleInstance
@@ -34,7 +36,6 @@ from potluck_app.shell.starting import CommandStarter, Starter
 from potluck_app.shell.tray import Tray
 from potluck_app.widgets import icons, theme
 from potluck_app.words import language
-from potluck_app.words.pauses import donating
 
 if TYPE_CHECKING:
     from potluck_control.client import Line
@@ -102,7 +103,7 @@ class App(QObject):
     def open_link(self, link: str) -> None:
         """Come to the front; the link of a swarm, if it is one, leads to where its invite is entered."""
         if link:
-            self.window().show_joining(_swarm_of(link))
+            self.window().come_to(Part.JOIN, _swarm_of(link))
         else:
             self.raise_window()
 
@@ -114,10 +115,10 @@ class App(QObject):
             window.has_tray = self.tray.has_host
             window.seen_changed.connect(self._calm_down)
             window.restart_wanted.connect(lambda: self._restart(hidden=False))
-            window.notifications_changed.connect(self.tray.show_messages)
+            window.notifications_changed.connect(lambda is_on: self.tray.show_messages(is_on))
+            window.language_changed.connect(lambda name: QTimer.singleShot(0, self, lambda: self._speak(name)))
             window.closed_without_tray.connect(self.quit)
-            window.away.start_wanted.connect(self._starter.start)
-            window.away.restart_wanted.connect(self._starter.restart)
+            self._connect_away(window)
             window.restoreGeometry(self._preferences.geometry)
             if self._agreement is not None:
                 window.show_agreement(self._agreement)
@@ -136,7 +137,7 @@ class App(QObject):
     def end(self) -> None:
         self.link.stop()
         if self._window is not None:
-            self._preferences.set_geometry(self._window.saveGeometry())
+            self._preferences.geometry = self._window.saveGeometry()
 
     def _calm_down(self, is_seen: bool) -> None:
         self.link.is_calm = not is_seen
@@ -226,25 +227,43 @@ class App(QObject):
         if message is not None and self._preferences.notifies_of(message.news):
             self.tray.say(message)
 
+    def _speak(self, name: str) -> None:
+        """Go on in another language: the window stays where it is, and the tray gets a new menu."""
+        application, window = QApplication.instance(), self.window()
+        assert application is not None
+        language.install(application, QLocale(name) if name else None)
+        self.tray.leave()
+        self.tray = Tray()
+        self._connect_tray()
+        self.tray.start()
+        self.tray.show_messages(self._preferences.notifications)
+        self.tray.show_status(self._latest, self._away[0] if self._away is not None else "")
+        if self._updates is not None and self._updates.offered is not None:
+            self.tray.show_offer(self._updates.offered.version)
+        window.make_again()
+        self._connect_away(window)
+        if self._agreement is not None:
+            window.show_agreement(self._agreement)
+        self._look_at_version()
+
+    def _connect_away(self, window: MainWindow) -> None:
+        window.away.start_wanted.connect(self._starter.start)
+        window.away.restart_wanted.connect(self._starter.restart)
+
     def _connect_tray(self) -> None:
         tray = self.tray
         tray.host_changed.connect(self._tray_host_changed)
         tray.open_wanted.connect(self.raise_window)
-        tray.update_wanted.connect(lambda: self.window().show_installation())
+        tray.update_wanted.connect(lambda: self.window().come_to(Part.INSTALLATION))
         tray.quit_wanted.connect(self.quit)
         tray.pause_wanted.connect(lambda params: self._send(schema.PAUSE, params))
         tray.resume_wanted.connect(lambda: self._send(schema.RESUME, None))
-        tray.donating_wanted.connect(self._donate)
-        tray.never_asked.connect(lambda: self.window().ask_never())
-        tray.messages_wanted.connect(self._preferences.set_notifications)
+        tray.never_asked.connect(lambda: self.window().come_to(Part.NEVER))
+        tray.messages_wanted.connect(partial(setattr, self._preferences, "notifications"))
 
-    def _donate(self, is_on: bool) -> None:
-        """Switch donating on or off, and end a pause, which would hide the one or prevent the other."""
-        self._send(settings.SET, donating(is_on), then=lambda _: self._send(schema.RESUME, None))
-
-    def _send(self, method: Method[P, R], params: P | None, *, then: Callable[[R], None] | None = None) -> None:
+    def _send(self, method: Method[P, R], params: P | None) -> None:
         """Send a command of the menu; the next status shows its effect, and the window why it failed."""
-        self.link.call(method, params, done=then, failed=lambda error: self.window().complain(error))
+        self.link.call(method, params, failed=lambda error: self.window().complain(error))
 
     def _tray_host_changed(self, is_there: bool) -> None:
         if self._window is not None:
@@ -272,7 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     language.install(application, QLocale(preferences.language) if preferences.language else None)
     theme.choose(options.theme or preferences.theme)
     application.setQuitOnLastWindowClosed(False)
-    application.setWindowIcon(icons.icon(State.SERVING, theme.colours()))
+    application.setWindowIcon(icons.icon(State.SERVING))
     place, starter = _daemon(options.socket)
     folder = place.parent if isinstance(place, Path) else platformdirs.user_state_path("potluck")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -95,6 +93,8 @@ def _needed(qt: Path, environment: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def _not_found(path: Path) -> list[str]:
+    import subprocess  # the app starts sooner without it, as in `_show`
+
     try:
         done = subprocess.run(["ldd", path], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired):
@@ -104,6 +104,9 @@ def _not_found(path: Path) -> list[str]:
 
 def _show(text: str) -> None:
     """Show a dialog with the first program that is there."""
+    import shutil
+    import subprocess
+
     for program, *words in _DIALOGS:
         if shutil.which(program) is not None:
             subprocess.run([program, *(word.format(text=text) for word in words)], check=False)

@@ -4,6 +4,26 @@
 <context>
     <name></name>
     <message>
+        <source>you</source>
+        <translation>dir</translation>
+    </message>
+    <message>
+        <source>The compute engine is not set up yet. Set it up on the page Settings.</source>
+        <translation>Die Rechenumgebung ist noch nicht eingerichtet. Richte sie auf der Seite Einstellungen ein.</translation>
+    </message>
+    <message>
+        <source>this computer starts</source>
+        <translation>dieser Computer startet</translation>
+    </message>
+    <message>
+        <source>Waiting for the first word…</source>
+        <translation>Wartet auf das erste Wort&#xa0;…</translation>
+    </message>
+    <message>
+        <source>The chat service was stopped.</source>
+        <translation>Der Chat-Dienst wurde beendet.</translation>
+    </message>
+    <message>
         <source>The answer is too long.</source>
         <translation>Die Antwort ist zu lang.</translation>
     </message>
@@ -68,10 +88,6 @@
         <translation>andere Programme {others}</translation>
     </message>
     <message>
-        <source>selected automatically</source>
-        <translation>automatisch gewählt</translation>
-    </message>
-    <message>
         <source>Problem</source>
         <translation>Problem</translation>
     </message>
@@ -88,10 +104,6 @@
         <translation>In Ordnung</translation>
     </message>
     <message>
-        <source>Table (CSV)</source>
-        <translation>Tabelle (CSV)</translation>
-    </message>
-    <message>
         <source>Export all entries</source>
         <translation>Alle Einträge exportieren</translation>
     </message>
@@ -100,20 +112,6 @@
         <translation>
             <numerusform>%n Eintrag in {file} geschrieben.</numerusform>
             <numerusform>%n Einträge in {file} geschrieben.</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>Swarm “{swarm}”, %n layer(s)</source>
-        <translation>
-            <numerusform>Schwarm „{swarm}“, %n Schicht</numerusform>
-            <numerusform>Schwarm „{swarm}“, %n Schichten</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>Here: {layers} (%n)</source>
-        <translation>
-            <numerusform>Hier: {layers} (%n)</numerusform>
-            <numerusform>Hier: {layers} (%n)</numerusform>
         </translation>
     </message>
     <message>
@@ -173,16 +171,16 @@
         <translation>Ein Freund ist beigetreten</translation>
     </message>
     <message>
-        <source>Waiting to be let into the swarm “{swarm}”: {names}. Decide on the page People.</source>
-        <translation>Warten auf Aufnahme in den Schwarm „{swarm}“: {names}. Entscheide auf der Seite Leute.</translation>
+        <source>Waiting to be let into the swarm “{swarm}”: {names}. Decide on the page Swarm.</source>
+        <translation>Warten darauf, in den Schwarm „{swarm}“ gelassen zu werden: {names}. Entscheide auf der Seite Schwarm.</translation>
+    </message>
+    <message>
+        <source>{name} asks to be one of your computers. Confirm it on the page Swarm.</source>
+        <translation>{name} möchte einer deiner Computer sein. Bestätige ihn auf der Seite Schwarm.</translation>
     </message>
     <message>
         <source>Somebody waits to be let in</source>
         <translation>Jemand wartet auf Aufnahme</translation>
-    </message>
-    <message>
-        <source>{name} asks to be one of your computers. Confirm it on the page People.</source>
-        <translation>{name} möchte einer deiner Computer werden. Bestätige ihn auf der Seite Leute.</translation>
     </message>
     <message>
         <source>Another computer of yours?</source>
@@ -209,48 +207,24 @@
         <translation>Übersicht</translation>
     </message>
     <message>
-        <source>Earnings</source>
-        <translation>Ertrag</translation>
+        <source>Swarm</source>
+        <translation>Schwarm</translation>
     </message>
     <message>
-        <source>When to donate</source>
-        <translation>Spendezeiten</translation>
+        <source>Rules</source>
+        <translation>Regeln</translation>
     </message>
     <message>
-        <source>Limits</source>
-        <translation>Grenzen</translation>
-    </message>
-    <message>
-        <source>Models</source>
-        <translation>Modelle</translation>
-    </message>
-    <message>
-        <source>People</source>
-        <translation>Leute</translation>
-    </message>
-    <message>
-        <source>Activity</source>
-        <translation>Verlauf</translation>
+        <source>Connect</source>
+        <translation>Verbinden</translation>
     </message>
     <message>
         <source>Chat</source>
         <translation>Chat</translation>
     </message>
     <message>
-        <source>Use in other apps</source>
-        <translation>In anderen Apps</translation>
-    </message>
-    <message>
         <source>Settings</source>
         <translation>Einstellungen</translation>
-    </message>
-    <message>
-        <source>Diagnostics</source>
-        <translation>Diagnose</translation>
-    </message>
-    <message>
-        <source>Installation</source>
-        <translation>Installation</translation>
     </message>
     <message>
         <source>Welcome</source>
@@ -285,20 +259,8 @@
         <translation>Lädt Schichten</translation>
     </message>
     <message>
-        <source>layers {blocks} of {model} (loading {target})</source>
-        <translation>die Schichten {blocks} von {model} (lädt {target})</translation>
-    </message>
-    <message>
-        <source>layers {blocks} of {model} (moving to {target})</source>
-        <translation>die Schichten {blocks} von {model} (dann {target})</translation>
-    </message>
-    <message>
         <source>layers {blocks} of {model}</source>
         <translation>die Schichten {blocks} von {model}</translation>
-    </message>
-    <message>
-        <source>You stopped donating</source>
-        <translation>Du hast das Spenden beendet</translation>
     </message>
     <message>
         <source>The compute engine is not set up yet</source>
@@ -349,20 +311,12 @@
         <translation>{free} von {all} verfügbar</translation>
     </message>
     <message>
-        <source>when the time is over</source>
-        <translation>wenn die Zeit um ist</translation>
-    </message>
-    <message>
         <source>in a moment</source>
         <translation>gleich</translation>
     </message>
     <message>
         <source>when you&apos;ve been away for a while</source>
         <translation>wenn du eine Weile weg bist</translation>
-    </message>
-    <message>
-        <source>when you start donating again</source>
-        <translation>wenn du wieder spendest</translation>
     </message>
     <message>
         <source>when you set it up</source>
@@ -480,8 +434,8 @@
         <translation>{name}, für Grafikkarten von Intel</translation>
     </message>
     <message>
-        <source>Getting ready: {step}…</source>
-        <translation>Macht sich bereit: {step} …</translation>
+        <source>Getting ready, usually within a minute: {step}…</source>
+        <translation>Wird vorbereitet, meist in unter einer Minute: {step}&#xa0;…</translation>
     </message>
     <message>
         <source>Downloading {what}</source>
@@ -556,7 +510,7 @@
     </message>
     <message>
         <source>Serving at {percent} %</source>
-        <translation>Im Einsatz mit {percent} %</translation>
+        <translation>Im Einsatz mit {percent}&#xa0;%</translation>
     </message>
     <message>
         <source>Waiting to be let in</source>
@@ -573,8 +527,8 @@
     <message numerus="yes">
         <source>%n session(s) left</source>
         <translation>
-            <numerusform>noch %n Sitzung</numerusform>
-            <numerusform>noch %n Sitzungen</numerusform>
+            <numerusform>Noch %n Sitzung</numerusform>
+            <numerusform>Noch %n Sitzungen</numerusform>
         </translation>
     </message>
     <message>
@@ -614,8 +568,16 @@
         <translation>Aus dem Schwarm entfernt</translation>
     </message>
     <message>
+        <source>Your invite is over</source>
+        <translation>Deine Einladung gilt nicht mehr</translation>
+    </message>
+    <message>
         <source>{left}. Shuts down by {time}.</source>
         <translation>{left}. Endet spätestens um {time}.</translation>
+    </message>
+    <message>
+        <source>The pause ends at {time}.</source>
+        <translation>Die Pause endet um {time}.</translation>
     </message>
     <message>
         <source>Resume</source>
@@ -630,24 +592,16 @@
         <translation>Jetzt loslegen</translation>
     </message>
     <message>
-        <source>Start donating again</source>
-        <translation>Wieder spenden</translation>
+        <source>Never step aside for {program}</source>
+        <translation>Nie für {program} Platz machen</translation>
+    </message>
+    <message>
+        <source>Today: {sent} sent, {received} received</source>
+        <translation>Heute: {sent} gesendet, {received} empfangen</translation>
     </message>
     <message>
         <source>Try again now</source>
         <translation>Jetzt noch einmal versuchen</translation>
-    </message>
-    <message>
-        <source>Never step aside for {program}…</source>
-        <translation>Nie für {program} Platz machen…</translation>
-    </message>
-    <message>
-        <source>Keep serving whenever {program} runs? You can change this later in Activity.</source>
-        <translation>Weiter im Einsatz bleiben, wenn {program} läuft? Unter Verlauf kannst du das später ändern.</translation>
-    </message>
-    <message>
-        <source>Today: {sent} sent, {received} received, {energy}</source>
-        <translation>Heute: {sent} gesendet, {received} empfangen, {energy}</translation>
     </message>
     <message>
         <source>{number} tokens/s</source>
@@ -714,10 +668,6 @@
         <translation>{name}: {watts} W (geschätzt).</translation>
     </message>
     <message>
-        <source>{coverage} (at {time})</source>
-        <translation>{coverage} (Stand {time})</translation>
-    </message>
-    <message>
         <source>You serve none.</source>
         <translation>Du stellst keine bereit.</translation>
     </message>
@@ -733,8 +683,36 @@
         </translation>
     </message>
     <message>
-        <source>Nobody serves layer {layer}.</source>
-        <translation>Niemand stellt die Schicht {layer} bereit.</translation>
+        <source>Nobody serves layer {layers}.</source>
+        <translation>Niemand stellt Schicht {layers} bereit.</translation>
+    </message>
+    <message>
+        <source>About {rate} for you.</source>
+        <translation>Etwa {rate} für dich.</translation>
+    </message>
+    <message>
+        <source>One more computer would serve layers {layers} and complete the model.</source>
+        <translation>Ein weiterer Computer würde die Schichten {layers} bereitstellen und das Modell vervollständigen.</translation>
+    </message>
+    <message>
+        <source>One more computer would serve layers {layers}. Others would still be missing.</source>
+        <translation>Ein weiterer Computer würde die Schichten {layers} bereitstellen. Andere würden weiter fehlen.</translation>
+    </message>
+    <message>
+        <source>One more computer would serve layers {layers} and let {percent} % more answers run at once.</source>
+        <translation>Mit einem weiteren Computer für die Schichten {layers} könnten {percent}&#xa0;% mehr Antworten zugleich laufen.</translation>
+    </message>
+    <message>
+        <source>One more computer would serve layers {layers}, in case another one leaves.</source>
+        <translation>Ein weiterer Computer würde die Schichten {layers} bereitstellen, falls ein anderer geht.</translation>
+    </message>
+    <message>
+        <source>Only one computer serves layer {layers}.</source>
+        <translation>Nur ein Computer stellt Schicht {layers} bereit.</translation>
+    </message>
+    <message>
+        <source>Only one computer serves layers {layers}.</source>
+        <translation>Nur ein Computer stellt die Schichten {layers} bereit.</translation>
     </message>
     <message>
         <source>Nobody serves layers {layers}.</source>
@@ -746,14 +724,6 @@
             <numerusform>Die %n Schicht ist online.</numerusform>
             <numerusform>Alle %n Schichten sind online.</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>Total capacity: about {rate}.</source>
-        <translation>Gesamtleistung: etwa {rate}.</translation>
-    </message>
-    <message>
-        <source>The framed layers limit it: {layers}.</source>
-        <translation>Die umrahmten Schichten begrenzen sie: {layers}.</translation>
     </message>
     <message>
         <source>Only the founder and admins can invite people.</source>
@@ -794,52 +764,6 @@
     <message>
         <source>on probation</source>
         <translation>auf Probe</translation>
-    </message>
-    <message>
-        <source>Last hour: {mean} tokens/s on average, {most} at most</source>
-        <translation>Letzte Stunde: im Mittel {mean} Token/s, höchstens {most}</translation>
-    </message>
-    <message>
-        <source>Last hour: {mean} % on average, {most} % at most</source>
-        <translation>Letzte Stunde: im Mittel {mean} %, höchstens {most} %</translation>
-    </message>
-    <message numerus="yes">
-        <source>{number} token(s)</source>
-        <translation>
-            <numerusform>{number} Token</numerusform>
-            <numerusform>{number} Token</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>you helped %n people with {tokens}</source>
-        <translation>
-            <numerusform>%n Person mit {tokens} geholfen</numerusform>
-            <numerusform>%n Leuten mit {tokens} geholfen</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>you served {tokens}</source>
-        <translation>{tokens} bereitgestellt</translation>
-    </message>
-    <message>
-        <source>you helped {people} with {tokens}</source>
-        <translation>{people} mit {tokens} geholfen</translation>
-    </message>
-    <message>
-        <source>stepped aside for {time} of {game}</source>
-        <translation>{time} lang {game} Platz gemacht</translation>
-    </message>
-    <message>
-        <source>you stepped aside for {time} of {game}</source>
-        <translation>{time} lang {game} Platz gemacht</translation>
-    </message>
-    <message>
-        <source>Today: {one} and {other}.</source>
-        <translation>Heute: {one} und {other}.</translation>
-    </message>
-    <message>
-        <source>Today: {one}.</source>
-        <translation>Heute: {one}.</translation>
     </message>
     <message>
         <source>In Admin Panel, Settings, Connections, add an OpenAI API connection:</source>
@@ -1041,10 +965,6 @@
         <translation>Programme auf deiner Liste</translation>
     </message>
     <message>
-        <source>Loading blocks</source>
-        <translation>Lädt Blöcke</translation>
-    </message>
-    <message>
         <source>Memory ran out, so the engine starts again with less (to choose how much: serve.memory_limit_mb)</source>
         <translation>Der Speicher ging aus, daher startet die Engine neu mit weniger (wie viel, legt serve.memory_limit_mb fest)</translation>
     </message>
@@ -1127,10 +1047,6 @@
     <message>
         <source>Screen lock (logind)</source>
         <translation>Bildschirmsperre (logind)</translation>
-    </message>
-    <message>
-        <source>Serving is switched off in the settings</source>
-        <translation>Das Spenden ist in den Einstellungen ausgeschaltet</translation>
     </message>
     <message>
         <source>Serving {what}</source>
@@ -1233,10 +1149,6 @@
         <translation>Wartet, bis du diesen Computer auf deinem anderen bestätigst</translation>
     </message>
     <message>
-        <source>Waiting until a member is online who lets this computer in</source>
-        <translation>Wartet, bis ein Mitglied online ist, das diesen Computer aufnimmt</translation>
-    </message>
-    <message>
         <source>You are back at the computer; waiting a moment</source>
         <translation>Du bist wieder am Computer; wartet einen Moment</translation>
     </message>
@@ -1249,16 +1161,8 @@
         <translation>Akku</translation>
     </message>
     <message>
-        <source>Downloaded checkpoints take {used} of {all}</source>
-        <translation>Geladene Modelle belegen {used} von {all} MiB</translation>
-    </message>
-    <message>
         <source>GPU use ({name})</source>
         <translation>Grafikkartenlast ({name})</translation>
-    </message>
-    <message>
-        <source>Importing</source>
-        <translation>Laden der Programme</translation>
     </message>
     <message>
         <source>Layer {number} is gone. Waiting for a server.</source>
@@ -1271,10 +1175,6 @@
     <message>
         <source>Layers {number} are gone. Waiting for a server.</source>
         <translation>Schichten {number} sind weg. Warte auf einen Server.</translation>
-    </message>
-    <message>
-        <source>Loading embeddings and head</source>
-        <translation>Laden von Anfang und Ende des Modells</translation>
     </message>
     <message>
         <source>Memory</source>
@@ -1310,7 +1210,7 @@
     </message>
     <message>
         <source>The disk is nearly full: {free} are free, {least} must stay free</source>
-        <translation>Die Festplatte ist fast voll: {free} MiB sind frei, {least} müssen frei bleiben</translation>
+        <translation>Die Festplatte ist fast voll: {free} sind frei, {least} müssen frei bleiben</translation>
     </message>
     <message>
         <source>This computer returned wrong results: found by {name}</source>
@@ -1319,22 +1219,6 @@
     <message>
         <source>This computer returned wrong results: found by {number} people</source>
         <translation>Dieser Computer hat falsche Ergebnisse geliefert: bemerkt von {number} Leuten</translation>
-    </message>
-    <message>
-        <source>This month&apos;s download limit is reached: {used} of {all}</source>
-        <translation>Die Download-Grenze dieses Monats ist erreicht: {used} von {all}</translation>
-    </message>
-    <message>
-        <source>This month&apos;s upload limit is reached: {used} of {all}</source>
-        <translation>Die Upload-Grenze dieses Monats ist erreicht: {used} von {all}</translation>
-    </message>
-    <message>
-        <source>Today&apos;s download limit is reached: {used} of {all}</source>
-        <translation>Das Download-Limit von heute ist erreicht: {used} von {all} MiB</translation>
-    </message>
-    <message>
-        <source>Today&apos;s upload limit is reached: {used} of {all}</source>
-        <translation>Das Upload-Limit von heute ist erreicht: {used} von {all} MiB</translation>
     </message>
     <message>
         <source>`potluck logs` has the details</source>
@@ -1545,26 +1429,6 @@
         <translation>es geht los</translation>
     </message>
     <message>
-        <source>blocks {blocks} are served by few</source>
-        <translation>die Schichten {blocks} stellen nur wenige bereit</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} of {model}</source>
-        <translation>die Schichten {blocks} von {model}</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} of {model} before moving to {target}</source>
-        <translation>die Schichten {blocks} von {model} (dann {target})</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} of {model} while loading {target}</source>
-        <translation>die Schichten {blocks} von {model} (lädt {target})</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} were served by nobody</source>
-        <translation>die Schichten {blocks} stellte niemand bereit</translation>
-    </message>
-    <message>
         <source>cannot ask the hub: {why}</source>
         <translation>der Hub lässt sich nicht fragen: {why}</translation>
     </message>
@@ -1761,10 +1625,6 @@
         <translation>Uhr</translation>
     </message>
     <message>
-        <source>close other programs, or serve fewer blocks: serve.num_blocks</source>
-        <translation>schließe andere Programme, oder stelle weniger Schichten bereit: serve.num_blocks</translation>
-    </message>
-    <message>
         <source>close programs that keep this computer busy</source>
         <translation>schließe Programme, die den Computer auslasten</translation>
     </message>
@@ -1783,10 +1643,6 @@
     <message>
         <source>connect it; without a network only a swarm on this machine works</source>
         <translation>verbinde ihn; ohne Netz geht nur ein Schwarm auf diesem Computer</translation>
-    </message>
-    <message>
-        <source>converted blocks would take more than the {number} MB they may have on disk</source>
-        <translation>umgewandelte Schichten würden mehr als die erlaubten {number} MB auf der Platte belegen</translation>
     </message>
     <message>
         <source>copy it again from the publisher</source>
@@ -2077,6 +1933,10 @@
         <translation>es hat eine andere Version (Pipe {theirs}, der Dienst {ours}); richte es neu ein: potluck setup</translation>
     </message>
     <message>
+        <source>The setting serve.enabled is gone. It was off, so Potluck is paused until you resume</source>
+        <translation>Die Einstellung serve.enabled gibt es nicht mehr. Sie war aus, also pausiert Potluck, bis du fortsetzt</translation>
+    </message>
+    <message>
         <source>it stopped answering</source>
         <translation>sie antwortete nicht mehr</translation>
     </message>
@@ -2139,6 +1999,10 @@
     <message>
         <source>keyboard or mouse</source>
         <translation>Tastatur oder Maus</translation>
+    </message>
+    <message>
+        <source>layer {block} of {model}</source>
+        <translation>die Schicht {block} von {model}</translation>
     </message>
     <message>
         <source>leave it first: potluck leave {name}</source>
@@ -2389,10 +2253,6 @@
         <translation>keine Quelle für Aktualisierungen ist eingestellt</translation>
     </message>
     <message>
-        <source>no span of this model can start at block {number}, which uses the tokens that the block before it chose</source>
-        <translation>kein Abschnitt dieses Modells kann bei Block {number} beginnen, denn er nutzt die Token, die der Block davor gewählt hat</translation>
-    </message>
-    <message>
         <source>no swarm is joined</source>
         <translation>keinem Schwarm beigetreten</translation>
     </message>
@@ -2407,10 +2267,6 @@
     <message>
         <source>nobody in the swarm is called {name}</source>
         <translation>niemand im Schwarm heißt {name}</translation>
-    </message>
-    <message>
-        <source>nobody serves {number} blocks of {name}</source>
-        <translation>{number} Schichten stellt niemand bereit: {name}</translation>
     </message>
     <message>
         <source>note its recovery code (potluck members recovery-code), appoint an admin, or add --yes</source>
@@ -2453,8 +2309,8 @@
         <translation>nur öffentliche Schwärme haben Personen, die andere einlassen</translation>
     </message>
     <message>
-        <source>only plain LoRA of linear layers inside blocks can be served</source>
-        <translation>nur einfaches LoRA für lineare Schichten kann bereitgestellt werden</translation>
+        <source>only plain LoRA of linear parts of layers can be served</source>
+        <translation>nur einfaches LoRA linearer Teile von Schichten kann bereitgestellt werden</translation>
     </message>
     <message>
         <source>only root may read the processor&apos;s power meter; {what} allows it until the next start</source>
@@ -2471,10 +2327,6 @@
     <message>
         <source>only the founder&apos;s computer has the recovery code</source>
         <translation>nur der Computer der Gründung hat den Wiederherstellungscode</translation>
-    </message>
-    <message>
-        <source>only {free} are free at {path}</source>
-        <translation>nur {free} sind frei unter {path}</translation>
     </message>
     <message>
         <source>or the file is damaged</source>
@@ -2569,10 +2421,6 @@
         <translation>warum, zeigt: potluck logs</translation>
     </message>
     <message>
-        <source>serve fewer blocks, or the number format of the checkpoint, which needs no converted files</source>
-        <translation>stelle weniger Schichten bereit oder das Zahlenformat des Modells, das keine umgewandelten Dateien braucht</translation>
-    </message>
-    <message>
         <source>serve it, or ask a member for an invite</source>
         <translation>stelle selbst Blöcke bereit oder bitte ein Mitglied um eine Einladung</translation>
     </message>
@@ -2613,20 +2461,8 @@
         <translation>Einstellungen</translation>
     </message>
     <message>
-        <source>several people are called {name}</source>
-        <translation>mehrere Leute heißen {name}</translation>
-    </message>
-    <message>
         <source>start again</source>
         <translation>starte neu</translation>
-    </message>
-    <message>
-        <source>start at block {number}</source>
-        <translation>beginne bei Block {number}</translation>
-    </message>
-    <message>
-        <source>start at block {number} or {other}</source>
-        <translation>beginne bei Block {number} oder {other}</translation>
     </message>
     <message>
         <source>start it with: potluck start</source>
@@ -2763,10 +2599,6 @@
     <message>
         <source>the checkpoint has {what}, which the model does not know</source>
         <translation>die Dateien enthalten {what}, das im Modell nicht vorkommt</translation>
-    </message>
-    <message>
-        <source>the checkpoint lacks tensors of the blocks {blocks}</source>
-        <translation>dem Modell fehlen Tensoren der Schichten {blocks}</translation>
     </message>
     <message>
         <source>the checkpoint lacks {what}</source>
@@ -2941,10 +2773,6 @@
         <translation>die Datei: {why}</translation>
     </message>
     <message>
-        <source>the files of block {number} have changed since they were served</source>
-        <translation>die Dateien von Block {number} sind nicht mehr die, die bereitgestellt wurden</translation>
-    </message>
-    <message>
         <source>the folder must be absolute</source>
         <translation>der Ordner muss ganz angegeben sein</translation>
     </message>
@@ -3005,6 +2833,10 @@
         <translation>zu viele Abonnenten</translation>
     </message>
     <message>
+        <source>when you join with a new invite</source>
+        <translation>wenn du mit einer neuen Einladung beitrittst</translation>
+    </message>
+    <message>
         <source>{file} is of a newer Potluck; what this one does not know stays in it and has no effect</source>
         <translation>{file} stammt von einem neueren Potluck; was dieses nicht kennt, bleibt darin und wirkt nicht</translation>
     </message>
@@ -3027,6 +2859,10 @@
     <message>
         <source>{place} has version {theirs}; this Potluck knows version {ours}</source>
         <translation>{place} hat Version {theirs}; dieses Potluck kennt Version {ours}</translation>
+    </message>
+    <message>
+        <source>{what} is stored quantised, which is supported for layers alone</source>
+        <translation>{what} liegt quantisiert vor, was nur für Schichten unterstützt wird</translation>
     </message>
     <message>
         <source>{who}&apos;s {what} returned wrong results: found by {name}</source>
@@ -3061,8 +2897,56 @@
         <translation>In {file}:</translation>
     </message>
     <message>
+        <source>Loading programs</source>
+        <translation>Programme werden geladen</translation>
+    </message>
+    <message>
+        <source>Loading the model&apos;s first and last parts</source>
+        <translation>Die ersten und letzten Teile des Modells werden geladen</translation>
+    </message>
+    <message>
+        <source>Paused by you until you resume</source>
+        <translation>Von dir pausiert, bis du fortsetzt</translation>
+    </message>
+    <message>
+        <source>Waiting for a member of {name} to let you in</source>
+        <translation>Warten, bis ein Mitglied von {name} dich hereinlässt</translation>
+    </message>
+    <message>
+        <source>Your invite to {name} has expired</source>
+        <translation>Deine Einladung zu {name} ist abgelaufen</translation>
+    </message>
+    <message>
+        <source>Your invite to {name} is used up</source>
+        <translation>Deine Einladung zu {name} ist aufgebraucht</translation>
+    </message>
+    <message>
+        <source>Your invite to {name} was ended</source>
+        <translation>Deine Einladung zu {name} wurde beendet</translation>
+    </message>
+    <message>
+        <source>another program uses port {port}</source>
+        <translation>ein anderes Programm nutzt den Port {port}</translation>
+    </message>
+    <message>
         <source>ask it for the other swarm&apos;s model, or: potluck gateway stop</source>
         <translation>frage es nach dem Modell des anderen Schwarms, oder: potluck gateway stop</translation>
+    </message>
+    <message>
+        <source>ask one of its members for an invite; it begins with `potluck4:`</source>
+        <translation>bitte ein Mitglied um eine Einladung; sie beginnt mit `potluck4:`</translation>
+    </message>
+    <message>
+        <source>choose another one: potluck config set gateway.port {other}</source>
+        <translation>wähle einen anderen: potluck config set gateway.port {other}</translation>
+    </message>
+    <message>
+        <source>close other programs, or serve fewer layers: serve.num_blocks</source>
+        <translation>schließe andere Programme, oder stelle weniger Schichten bereit: serve.num_blocks</translation>
+    </message>
+    <message>
+        <source>converted layers would take more than the {number} MB they may have on disk</source>
+        <translation>umgewandelte Schichten würden mehr als die erlaubten {number} MB auf der Platte belegen</translation>
     </message>
     <message>
         <source>copy the tokenizer files too</source>
@@ -3081,16 +2965,48 @@
         <translation>gateway.address {address} kann nicht geöffnet werden: {why}</translation>
     </message>
     <message>
+        <source>layers {blocks} are served by few</source>
+        <translation>die Schichten {blocks} stellen nur wenige bereit</translation>
+    </message>
+    <message>
+        <source>layers {blocks} were served by nobody</source>
+        <translation>die Schichten {blocks} stellte niemand bereit</translation>
+    </message>
+    <message>
         <source>members get a drafting model from the hub, not from a folder</source>
         <translation>Mitglieder laden ein Entwurfsmodell aus dem Hub, nicht aus einem Ordner</translation>
+    </message>
+    <message>
+        <source>memory is short</source>
+        <translation>der Speicher ist knapp</translation>
     </message>
     <message>
         <source>name a small model of the same family, or none</source>
         <translation>nenne ein kleines Modell derselben Familie oder none</translation>
     </message>
     <message>
+        <source>no span of this model can start at layer {number}, which uses the tokens that the layer before it chose</source>
+        <translation>kein Abschnitt dieses Modells kann bei Block {number} beginnen, denn er nutzt die Token, die der Block davor gewählt hat</translation>
+    </message>
+    <message>
+        <source>nobody can remove the founder</source>
+        <translation>niemand kann den Gründer entfernen</translation>
+    </message>
+    <message>
+        <source>nobody serves {number} layers of {name}</source>
+        <translation>{number} Schichten stellt niemand bereit: {name}</translation>
+    </message>
+    <message>
         <source>only programs of this machine reach the gateway, with a key</source>
         <translation>nur Programme dieses Computers erreichen das Gateway, mit einem Schlüssel</translation>
+    </message>
+    <message>
+        <source>paste only the invite: the line that begins with `potluck4:`</source>
+        <translation>füge nur die Einladung ein: die Zeile, die mit `potluck4:` beginnt</translation>
+    </message>
+    <message>
+        <source>paste only the one that you want to use</source>
+        <translation>füge nur die ein, die du verwenden willst</translation>
     </message>
     <message>
         <source>port {number} (gateway.port) is taken by {holder}</source>
@@ -3099,6 +3015,42 @@
     <message>
         <source>put it on the hub, and give its name there</source>
         <translation>lade es in den Hub und nenne seinen Namen dort</translation>
+    </message>
+    <message>
+        <source>save it with `potluck members backup`, then leave the swarm and join again</source>
+        <translation>sichere ihn mit `potluck members backup`, verlasse dann den Schwarm und tritt neu bei</translation>
+    </message>
+    <message>
+        <source>serve fewer layers, or the number format of the checkpoint, which needs no converted files</source>
+        <translation>stelle weniger Schichten bereit oder das Zahlenformat des Modells, das keine umgewandelten Dateien braucht</translation>
+    </message>
+    <message>
+        <source>several are called {name}</source>
+        <translation>mehrere heißen {name}</translation>
+    </message>
+    <message>
+        <source>start at layer {number}</source>
+        <translation>beginne bei Block {number}</translation>
+    </message>
+    <message>
+        <source>start at layer {number} or {other}</source>
+        <translation>beginne bei Block {number} oder {other}</translation>
+    </message>
+    <message>
+        <source>the checkpoint has no output head</source>
+        <translation>dem Checkpoint fehlt die Ausgabeschicht</translation>
+    </message>
+    <message>
+        <source>the checkpoint lacks tensors of layers {blocks}</source>
+        <translation>dem Checkpoint fehlen Tensoren der Schichten {blocks}</translation>
+    </message>
+    <message>
+        <source>the daemon does not start: {why}</source>
+        <translation>der Dienst startet nicht: {why}</translation>
+    </message>
+    <message>
+        <source>the files of layer {number} have changed since they were served</source>
+        <translation>die Dateien von Block {number} sind nicht mehr die, die bereitgestellt wurden</translation>
     </message>
     <message>
         <source>the files of {draft} are not those that the swarm&apos;s leaders chose</source>
@@ -3159,6 +3111,10 @@
     <message>
         <source>the memory</source>
         <translation>der Arbeitsspeicher</translation>
+    </message>
+    <message>
+        <source>the model&apos;s output head is no plain matrix</source>
+        <translation>die Ausgabeschicht des Modells ist keine einfache Matrix</translation>
     </message>
     <message>
         <source>the models are already there</source>
@@ -3349,6 +3305,10 @@
         <translation>der {what}-Bus ist weg</translation>
     </message>
     <message>
+        <source>there are {number} different invites in this text: {names}</source>
+        <translation>in diesem Text sind {number} verschiedene Einladungen: {names}</translation>
+    </message>
+    <message>
         <source>there are {number} keys already</source>
         <translation>es gibt schon {number} Schlüssel</translation>
     </message>
@@ -3391,6 +3351,10 @@
     <message>
         <source>there is no folder {path}</source>
         <translation>den Ordner {path} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>there is no invite in this text</source>
+        <translation>in diesem Text ist keine Einladung</translation>
     </message>
     <message>
         <source>there is no invite {what}</source>
@@ -3445,6 +3409,10 @@
         <translation>dieser Computer ist schon im Schwarm {name}</translation>
     </message>
     <message>
+        <source>this computer was removed from {name}, but holds your key there</source>
+        <translation>dieser Computer wurde aus {name} entfernt, hat aber deinen Schlüssel dort</translation>
+    </message>
+    <message>
         <source>this daemon is the machine&apos;s own service</source>
         <translation>dieser Dienst gehört dem Computer selbst</translation>
     </message>
@@ -3463,6 +3431,10 @@
     <message>
         <source>this installation is updated by the tool that installed it</source>
         <translation>diese Installation aktualisiert das Werkzeug, das sie installiert hat</translation>
+    </message>
+    <message>
+        <source>this installation lacks {name}</source>
+        <translation>dieser Installation fehlt {name}</translation>
     </message>
     <message>
         <source>this invite has expired</source>
@@ -3499,6 +3471,10 @@
     <message>
         <source>this is the computer that you are using</source>
         <translation>das ist der Computer, den du gerade benutzt</translation>
+    </message>
+    <message>
+        <source>this is the link of the swarm {name}, which lets nobody in</source>
+        <translation>das ist der Link des Schwarms {name}, der niemanden hereinlässt</translation>
     </message>
     <message>
         <source>this is you</source>
@@ -3541,6 +3517,10 @@
         <translation>dieses Passwort öffnet die Sicherung nicht</translation>
     </message>
     <message>
+        <source>this text is too long to look for an invite in it</source>
+        <translation>dieser Text ist zu lang, um darin eine Einladung zu suchen</translation>
+    </message>
+    <message>
         <source>this works, but more slowly; for direct connections forward {port} in the router</source>
         <translation>das geht, aber langsamer; für direkte Verbindungen leite im Router weiter: {port}</translation>
     </message>
@@ -3551,6 +3531,10 @@
     <message>
         <source>to see more, in a terminal: potluck update --check</source>
         <translation>mehr zeigt im Terminal: potluck update --check</translation>
+    </message>
+    <message>
+        <source>to stop serving: potluck pause until I resume</source>
+        <translation>um nicht mehr bereitzustellen: potluck pause until I resume</translation>
     </message>
     <message>
         <source>too many people joined from your part of the network today; try again tomorrow</source>
@@ -3681,10 +3665,6 @@
         <translation>nimm eine Distribution mit glibc oder das Container-Image</translation>
     </message>
     <message>
-        <source>use a peer id: {what}</source>
-        <translation>nimm eine Peer-ID: {what}</translation>
-    </message>
-    <message>
         <source>use letters, digits, dots, dashes, underscores</source>
         <translation>nimm Buchstaben, Ziffern, Punkte, Binde- und Unterstriche</translation>
     </message>
@@ -3793,10 +3773,6 @@
         <translation>wenn es sich abgekühlt hat</translation>
     </message>
     <message>
-        <source>when keyboard and mouse have rested for a while</source>
-        <translation>wenn Tastatur und Maus eine Weile geruht haben</translation>
-    </message>
-    <message>
         <source>when some are deleted, or when limits.disk_mb is larger</source>
         <translation>wenn welche gelöscht sind oder die Grenze höher ist</translation>
     </message>
@@ -3833,12 +3809,12 @@
         <translation>wenn Platz da ist oder weniger frei bleiben muss</translation>
     </message>
     <message>
-        <source>when you join or create a swarm</source>
-        <translation>wenn du einem Schwarm beitrittst oder einen gründest</translation>
+        <source>when you enter another invite</source>
+        <translation>wenn du eine andere Einladung eingibst</translation>
     </message>
     <message>
-        <source>when you leave it and join with a new invite</source>
-        <translation>wenn du ihn verlässt und mit einer neuen Einladung beitrittst</translation>
+        <source>when you join or create a swarm</source>
+        <translation>wenn du einem Schwarm beitrittst oder einen gründest</translation>
     </message>
     <message>
         <source>when you resume</source>
@@ -3847,10 +3823,6 @@
     <message>
         <source>when you set it up: in the app, or with `potluck setup`</source>
         <translation>wenn du sie einrichtest: in der App oder mit `potluck setup`</translation>
-    </message>
-    <message>
-        <source>when you switch serve.enabled on</source>
-        <translation>wenn du das Spenden wieder einschaltest</translation>
     </message>
     <message>
         <source>when you switch when.only_when_idle off</source>
@@ -3923,6 +3895,10 @@
     <message>
         <source>your open invites would let in more people than you may invite</source>
         <translation>mit deinen offenen Einladungen kämen mehr Leute herein, als du einladen darfst</translation>
+    </message>
+    <message>
+        <source>{addr} names a peer in an unknown way</source>
+        <translation>{addr} nennt einen Peer auf unbekannte Weise</translation>
     </message>
     <message>
         <source>{advice}, and check the setting updates.url</source>
@@ -4081,20 +4057,16 @@
         <translation>{folder} ist kein Modell: config.json fehlt</translation>
     </message>
     <message>
+        <source>{folder} is not a local checkpoint of a decoder</source>
+        <translation>{folder} ist kein lokaler Checkpoint eines Decoders</translation>
+    </message>
+    <message>
         <source>{folder} is not an adapter that can be served: it has no {file}</source>
         <translation>{folder} ist kein Adapter, der bereitgestellt werden kann: {file} fehlt</translation>
     </message>
     <message>
-        <source>{free} are free for downloaded checkpoints at {path}</source>
-        <translation>{free} sind frei für Modelle unter {path}</translation>
-    </message>
-    <message>
         <source>{free} are free, {least} are needed at most</source>
         <translation>{free} sind frei, höchstens {least} sind nötig</translation>
-    </message>
-    <message>
-        <source>{free} of {all} are available</source>
-        <translation>{free} von {all} sind verfügbar</translation>
     </message>
     <message>
         <source>{host} cannot be found</source>
@@ -4149,10 +4121,6 @@
         <translation>{name} hat keine solche Revision</translation>
     </message>
     <message>
-        <source>{name} has several computers named {what}</source>
-        <translation>{name} hat mehrere Computer namens {what}</translation>
-    </message>
-    <message>
         <source>{name} is a member already</source>
         <translation>{name} ist schon Mitglied</translation>
     </message>
@@ -4163,6 +4131,10 @@
     <message>
         <source>{name} is gated: its owner must grant you access</source>
         <translation>{name} ist nicht frei zugänglich: Sein Eigentümer muss dir Zugriff geben</translation>
+    </message>
+    <message>
+        <source>{name} is gone</source>
+        <translation>{name} gibt es nicht mehr</translation>
     </message>
     <message>
         <source>{name} is ignored: {why}</source>
@@ -4281,6 +4253,10 @@
         <translation>{place}: eine Einstellung {key} gibt es nicht; ist {other} gemeint?</translation>
     </message>
     <message>
+        <source>{place}: {key} is gone; {advice}</source>
+        <translation>{place}: {key} gibt es nicht mehr; {advice}</translation>
+    </message>
+    <message>
         <source>{place}: {key}: {why}</source>
         <translation>{place}: {key}: {why}</translation>
     </message>
@@ -4295,6 +4271,14 @@
     <message>
         <source>{section}.address {name} is not an IP address (127.0.0.1 is this machine only)</source>
         <translation>{section}.address {name} ist keine IP-Adresse (127.0.0.1 ist nur dieser Computer)</translation>
+    </message>
+    <message>
+        <source>{served} (loading {target})</source>
+        <translation>{served} (lädt {target})</translation>
+    </message>
+    <message>
+        <source>{served} (moving to {target})</source>
+        <translation>{served} (dann {target})</translation>
     </message>
     <message>
         <source>{text}</source>
@@ -4349,10 +4333,6 @@
         <translation>{what} liegt als {format} vor, das diese Version von torch nicht kennt</translation>
     </message>
     <message>
-        <source>{what} is stored quantised, which is supported for blocks alone</source>
-        <translation>{what} liegt quantisiert vor, was nur für Schichten unterstützt wird</translation>
-    </message>
-    <message>
         <source>{what}, so this address is for now</source>
         <translation>{what}, diese Adresse gilt also nur für jetzt</translation>
     </message>
@@ -4400,13 +4380,121 @@
         <source>{who} needs another build of torch than the machine&apos;s other GPUs</source>
         <translation>{who} braucht einen anderen Build von PyTorch als die übrigen GPUs des Computers</translation>
     </message>
+    <message>
+        <source>Games started by Steam</source>
+        <translation>Von Steam gestartete Spiele</translation>
+    </message>
+    <message>
+        <source>Games that use GameMode</source>
+        <translation>Spiele, die GameMode nutzen</translation>
+    </message>
+    <message>
+        <source>Windows games in Proton or Wine</source>
+        <translation>Windows-Spiele mit Proton oder Wine</translation>
+    </message>
+    <message>
+        <source>Programs in gamescope</source>
+        <translation>Programme in gamescope</translation>
+    </message>
+    <message>
+        <source>Busy full-screen programs</source>
+        <translation>Ausgelastete Vollbildprogramme</translation>
+    </message>
+    <message>
+        <source>Video players, browsers and screen savers do not count.</source>
+        <translation>Videoplayer, Browser und Bildschirmschoner zählen nicht.</translation>
+    </message>
+    <message>
+        <source>Programs that keep a graphics card busy</source>
+        <translation>Programme, die eine Grafikkarte auslasten</translation>
+    </message>
+    <message>
+        <source>Programs that need the memory</source>
+        <translation>Programme, die den Speicher brauchen</translation>
+    </message>
+    <message>
+        <source>Last hour: {mean} on average, {most} at most</source>
+        <translation>Letzte Stunde: im Mittel {mean}, höchstens {most}</translation>
+    </message>
+    <message>
+        <source>Starting the swarm…</source>
+        <translation>Der Schwarm wird gegründet&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Joining the swarm…</source>
+        <translation>Dem Schwarm wird beigetreten&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Asking who is in the swarm…</source>
+        <translation>Es wird gefragt, wer im Schwarm ist&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Finding out how others can reach this computer…</source>
+        <translation>Es wird geprüft, wie andere diesen Computer erreichen&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Asking the others about the other model…</source>
+        <translation>Die anderen werden nach dem anderen Modell gefragt&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Searching for models…</source>
+        <translation>Modelle werden gesucht&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Looking for models on this computer…</source>
+        <translation>Modelle auf diesem Computer werden gesucht&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Deleting the files…</source>
+        <translation>Die Dateien werden gelöscht&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Checking this computer…</source>
+        <translation>Dieser Computer wird geprüft&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Writing the report…</source>
+        <translation>Der Bericht wird geschrieben&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Looking at this computer…</source>
+        <translation>Dieser Computer wird angesehen&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Encrypting your keys…</source>
+        <translation>Deine Schlüssel werden verschlüsselt&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Reading the backup…</source>
+        <translation>Die Sicherung wird gelesen&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Looking for a newer version…</source>
+        <translation>Nach einer neueren Version wird gesucht&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Reading the receipts…</source>
+        <translation>Die Quittungen werden gelesen&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Starting the address for other programs…</source>
+        <translation>Die Adresse für andere Programme wird gestartet&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Waiting for Potluck…</source>
+        <translation>Warten auf Potluck&#xa0;…</translation>
+    </message>
+    <message>
+        <source>This takes about {seconds} s.</source>
+        <translation>Das dauert etwa {seconds} s.</translation>
+    </message>
+    <message>
+        <source>{seconds} s so far.</source>
+        <translation>Bisher {seconds} s.</translation>
+    </message>
 </context>
 <context>
-    <name>ActivityPage</name>
-    <message>
-        <source>Activity</source>
-        <translation>Verlauf</translation>
-    </message>
+    <name>Activity</name>
     <message>
         <source>Everything</source>
         <translation>Alles</translation>
@@ -4424,44 +4512,36 @@
         <translation>Anzeigen</translation>
     </message>
     <message>
-        <source>Nothing here yet</source>
-        <translation>Hier ist noch nichts</translation>
-    </message>
-    <message>
-        <source>Keep serving while {program} runs</source>
-        <translation>Im Einsatz bleiben, während {program} läuft</translation>
-    </message>
-    <message>
-        <source>Remove</source>
-        <translation>Entfernen</translation>
-    </message>
-    <message>
-        <source>Never step aside for</source>
-        <translation>Nie Platz machen für</translation>
-    </message>
-    <message>
-        <source>Potluck now keeps serving while {program} runs.</source>
-        <translation>Potluck bleibt jetzt im Einsatz, während {program} läuft.</translation>
-    </message>
-    <message>
         <source>Show more</source>
         <translation>Mehr zeigen</translation>
     </message>
     <message>
-        <source>Never for this app</source>
-        <translation>Nie für dieses Programm</translation>
+        <source>What happened</source>
+        <translation>Was geschah</translation>
+    </message>
+    <message>
+        <source>Show less</source>
+        <translation>Weniger zeigen</translation>
+    </message>
+    <message>
+        <source>Nothing here yet</source>
+        <translation>Hier ist noch nichts</translation>
     </message>
     <message>
         <source>Never step aside for {program}</source>
         <translation>Nie für {program} Platz machen</translation>
     </message>
     <message>
-        <source>Step aside for {program} again</source>
-        <translation>Für {program} wieder Platz machen</translation>
+        <source>Never for this app</source>
+        <translation>Nie für dieses Programm</translation>
     </message>
     <message>
-        <source>Potluck steps aside for {program} again.</source>
-        <translation>Potluck macht für {program} wieder Platz.</translation>
+        <source>Keep serving while {program} runs</source>
+        <translation>Im Einsatz bleiben, während {program} läuft</translation>
+    </message>
+    <message>
+        <source>Potluck now keeps serving while {program} runs.</source>
+        <translation>Potluck bleibt jetzt im Einsatz, während {program} läuft.</translation>
     </message>
     <message>
         <source>Undo</source>
@@ -4496,7 +4576,7 @@
     </message>
     <message>
         <source>Starting Potluck…</source>
-        <translation>Potluck startet …</translation>
+        <translation>Potluck startet&#xa0;…</translation>
     </message>
 </context>
 <context>
@@ -4511,7 +4591,7 @@
     </message>
     <message>
         <source>Save backup…</source>
-        <translation>Sicherung speichern…</translation>
+        <translation>Sicherung speichern&#xa0;…</translation>
     </message>
     <message>
         <source>If this computer breaks, a backup makes a new one yours, in all your swarms. Keep the file and the password apart.</source>
@@ -4542,6 +4622,13 @@
     </message>
 </context>
 <context>
+    <name>BackupSection</name>
+    <message>
+        <source>This computer has no keys of its own.</source>
+        <translation>Dieser Computer hat keine eigenen Schlüssel.</translation>
+    </message>
+</context>
+<context>
     <name>ChatOptions</name>
     <message>
         <source>Instructions</source>
@@ -4552,12 +4639,32 @@
         <translation>Zum Beispiel: Antworte in einem Satz.</translation>
     </message>
     <message>
+        <source>tokens</source>
+        <translation>Token</translation>
+    </message>
+    <message>
+        <source>No limit</source>
+        <translation>Keine Grenze</translation>
+    </message>
+    <message>
         <source>At 0 the likeliest word always comes next; about 1 gives more variety.</source>
         <translation>Bei 0 folgt immer das wahrscheinlichste Wort, bei etwa 1 wird es abwechslungsreicher.</translation>
     </message>
     <message>
         <source>The model reads them before each conversation.</source>
         <translation>Das Modell liest sie vor jedem Gespräch.</translation>
+    </message>
+    <message>
+        <source>Longest answer</source>
+        <translation>Längste Antwort</translation>
+    </message>
+    <message>
+        <source>About 75 words are 100 tokens.</source>
+        <translation>Etwa 75 Wörter sind 100 Token.</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
     </message>
     <message>
         <source>Options</source>
@@ -4575,8 +4682,16 @@
         <translation>Chat</translation>
     </message>
     <message>
-        <source>New conversation</source>
-        <translation>Neues Gespräch</translation>
+        <source>Conversations</source>
+        <translation>Gespräche</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>Neuer Chat</translation>
+    </message>
+    <message>
+        <source>Options</source>
+        <translation>Optionen</translation>
     </message>
     <message>
         <source>Send</source>
@@ -4585,6 +4700,14 @@
     <message>
         <source>Stop</source>
         <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>More</source>
+        <translation>Mehr</translation>
+    </message>
+    <message>
+        <source>Who can read along</source>
+        <translation>Wer mitlesen kann</translation>
     </message>
     <message>
         <source>You</source>
@@ -4603,28 +4726,20 @@
         <translation>Noch einmal</translation>
     </message>
     <message>
-        <source>Asking…</source>
-        <translation>Frage wird gestellt …</translation>
+        <source>Your messages pass through the computers that serve this model. Their owners can read them, and nobody else can. Don&apos;t write what they should not know.
+
+Conversations are kept on this computer only.</source>
+        <translation>Deine Nachrichten laufen durch die Computer, die dieses Modell bereitstellen. Deren Besitzer können sie lesen, sonst niemand. Schreibe nichts, was sie nicht wissen sollen.
+
+Gespräche bleiben nur auf diesem Computer.</translation>
     </message>
     <message>
-        <source>The compute engine is not set up yet. Set it up on the page Installation.</source>
-        <translation>Die Rechenumgebung ist noch nicht eingerichtet. Richte sie auf der Seite Installation ein.</translation>
+        <source>Asking…</source>
+        <translation>Frage wird gestellt&#xa0;…</translation>
     </message>
     <message>
         <source>People serving this model can read your messages.</source>
         <translation>Wer dieses Modell bereitstellt, kann deine Nachrichten lesen.</translation>
-    </message>
-    <message>
-        <source>this computer starts</source>
-        <translation>dieser Computer startet</translation>
-    </message>
-    <message>
-        <source>Waiting for the first word…</source>
-        <translation>Wartet auf das erste Wort …</translation>
-    </message>
-    <message>
-        <source>The chat service was stopped.</source>
-        <translation>Der Chat-Dienst wurde beendet.</translation>
     </message>
     <message>
         <source>This conversation could not be kept. Is the disk full?</source>
@@ -4643,10 +4758,6 @@
         <translation>Noch kein Modell zum Reden</translation>
     </message>
     <message>
-        <source>Ask again</source>
-        <translation>Noch einmal fragen</translation>
-    </message>
-    <message>
         <source>Stopped.</source>
         <translation>Angehalten.</translation>
     </message>
@@ -4656,10 +4767,131 @@
     </message>
 </context>
 <context>
+    <name>Code</name>
+    <message>
+        <source>Code</source>
+        <translation>Code</translation>
+    </message>
+</context>
+<context>
     <name>CommandStarter</name>
     <message>
         <source>Potluck does not start. The log says more: potluck logs</source>
         <translation>Potluck startet nicht. Mehr steht im Protokoll: potluck logs</translation>
+    </message>
+</context>
+<context>
+    <name>ConnectPage</name>
+    <message>
+        <source>Connect</source>
+        <translation>Verbinden</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>Adresse</translation>
+    </message>
+    <message>
+        <source>Copy the address</source>
+        <translation>Adresse kopieren</translation>
+    </message>
+    <message>
+        <source>Start</source>
+        <translation>Starten</translation>
+    </message>
+    <message>
+        <source>Make a key</source>
+        <translation>Schlüssel anlegen</translation>
+    </message>
+    <message>
+        <source>New key</source>
+        <translation>Neuer Schlüssel</translation>
+    </message>
+    <message>
+        <source>Copy the new key</source>
+        <translation>Neuen Schlüssel kopieren</translation>
+    </message>
+    <message>
+        <source>Known once it runs</source>
+        <translation>Bekannt, sobald sie läuft</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>No program has a key yet.</source>
+        <translation>Noch kein Programm hat einen Schlüssel.</translation>
+    </message>
+    <message>
+        <source>Revoke the key of {program}</source>
+        <translation>Schlüssel von {program} sperren</translation>
+    </message>
+    <message>
+        <source>Revoke…</source>
+        <translation>Sperren&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Made {day}</source>
+        <translation>Angelegt am {day}</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n answer(s), {tokens} tokens</source>
+        <translation>
+            <numerusform>%n Antwort, {tokens} Token</numerusform>
+            <numerusform>%n Antworten, {tokens} Token</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The key of {program}. Copy it now: Potluck keeps only its hash, and shows it this once.</source>
+        <translation>Der Schlüssel von {program}. Kopiere ihn jetzt: Potluck behält nur seine Prüfsumme und zeigt ihn nur dieses eine Mal.</translation>
+    </message>
+    <message>
+        <source>Revoke the key of {program}?</source>
+        <translation>Schlüssel von {program} sperren?</translation>
+    </message>
+    <message>
+        <source>That program can no longer use the swarm&apos;s model.</source>
+        <translation>Dieses Programm kann das Modell des Schwarms nicht mehr nutzen.</translation>
+    </message>
+    <message>
+        <source>Revoke</source>
+        <translation>Sperren</translation>
+    </message>
+    <message>
+        <source>Ready: {model}.</source>
+        <translation>Bereit: {model}.</translation>
+    </message>
+    <message>
+        <source>Ends at {time} if nobody asks.</source>
+        <translation>Endet um {time}, wenn niemand fragt.</translation>
+    </message>
+    <message>
+        <source>It does not run.</source>
+        <translation>Sie läuft nicht.</translation>
+    </message>
+    <message>
+        <source>Programs that speak OpenAI&apos;s, Anthropic&apos;s or Ollama&apos;s API can use the swarm&apos;s model through this computer.</source>
+        <translation>Programme, die mit OpenAI, Anthropic oder Ollama sprechen können, nutzen über diesen Computer das Modell des Schwarms.</translation>
+    </message>
+    <message>
+        <source>Always on</source>
+        <translation>Immer an</translation>
+    </message>
+    <message>
+        <source>Starts with Potluck and keeps running. Otherwise it ends when nobody asks, or when a game starts.</source>
+        <translation>Startet mit Potluck und läuft weiter. Sonst endet sie, wenn niemand fragt oder ein Spiel beginnt.</translation>
+    </message>
+    <message>
+        <source>Name of the program</source>
+        <translation>Name des Programms</translation>
+    </message>
+    <message>
+        <source>Give each program a key of its own. Whoever has one asks in your name.</source>
+        <translation>Gib jedem Programm einen eigenen Schlüssel. Wer einen hat, fragt in deinem Namen.</translation>
+    </message>
+    <message>
+        <source>Keys</source>
+        <translation>Schlüssel</translation>
     </message>
 </context>
 <context>
@@ -4673,12 +4905,16 @@
         <translation>In Gesprächen suchen</translation>
     </message>
     <message>
-        <source>Conversations are kept on this computer only.</source>
-        <translation>Gespräche bleiben auf diesem Computer.</translation>
-    </message>
-    <message>
         <source>Conversations</source>
         <translation>Gespräche</translation>
+    </message>
+    <message>
+        <source>Rename or delete</source>
+        <translation>Umbenennen oder löschen</translation>
+    </message>
+    <message>
+        <source>Rename</source>
+        <translation>Umbenennen</translation>
     </message>
     <message>
         <source>No conversation has these words.</source>
@@ -4687,22 +4923,6 @@
     <message>
         <source>No conversations yet.</source>
         <translation>Noch keine Gespräche.</translation>
-    </message>
-    <message>
-        <source>Search to find older ones.</source>
-        <translation>Ältere findet die Suche.</translation>
-    </message>
-    <message>
-        <source>Open</source>
-        <translation>Öffnen</translation>
-    </message>
-    <message>
-        <source>Open “{title}”</source>
-        <translation>„{title}“ öffnen</translation>
-    </message>
-    <message>
-        <source>Delete “{title}”</source>
-        <translation>„{title}“ löschen</translation>
     </message>
     <message>
         <source>Delete</source>
@@ -4734,46 +4954,39 @@
 <context>
     <name>DeviceCards</name>
     <message>
+        <source>Set up…</source>
+        <translation>Einrichten&#xa0;…</translation>
+    </message>
+    <message>
+        <source>The compute engine is not installed yet.</source>
+        <translation>Die Rechenumgebung ist noch nicht installiert.</translation>
+    </message>
+    <message>
         <source>Several graphics cards share the layers. Choose none, and Potluck takes the fastest.</source>
         <translation>Mehrere Grafikkarten teilen sich die Schichten. Ohne Auswahl nimmt Potluck das schnellste Gerät.</translation>
     </message>
 </context>
 <context>
-    <name>Devices</name>
+    <name>Diagnostics</name>
     <message>
-        <source>In use</source>
-        <translation>Wird benutzt</translation>
-    </message>
-    <message>
-        <source>Not in use</source>
-        <translation>Wird nicht benutzt</translation>
-    </message>
-</context>
-<context>
-    <name>DiagnosticsPage</name>
-    <message>
-        <source>Diagnostics</source>
-        <translation>Diagnose</translation>
-    </message>
-    <message>
-        <source>Check now</source>
-        <translation>Jetzt prüfen</translation>
+        <source>Run a check-up</source>
+        <translation>Prüfung starten</translation>
     </message>
     <message>
         <source>Not checked yet</source>
         <translation>Noch nicht geprüft</translation>
     </message>
     <message>
+        <source>A check-up covers the installation, disk, graphics card, network and swarm.</source>
+        <translation>Geprüft werden Installation, Festplatte, Grafikkarte, Netz und Schwarm.</translation>
+    </message>
+    <message>
         <source>Checking…</source>
-        <translation>Prüfe …</translation>
+        <translation>Prüfe&#xa0;…</translation>
     </message>
     <message>
         <source>Checked {done} of {all}…</source>
-        <translation>{done} von {all} geprüft …</translation>
-    </message>
-    <message>
-        <source>A check-up covers the installation, disk, graphics card, network and swarm.</source>
-        <translation>Geprüft werden Installation, Festplatte, Grafikkarte, Netz und Schwarm.</translation>
+        <translation>{done} von {all} geprüft&#xa0;…</translation>
     </message>
     <message>
         <source>Checked {time}.</source>
@@ -4787,12 +5000,12 @@
         </translation>
     </message>
     <message>
-        <source>Report (*.zip)</source>
-        <translation>Bericht (*.zip)</translation>
-    </message>
-    <message>
         <source>Save a report</source>
         <translation>Bericht speichern</translation>
+    </message>
+    <message>
+        <source>Report (*.zip)</source>
+        <translation>Bericht (*.zip)</translation>
     </message>
     <message>
         <source>Saved {file} ({size}): {parts}.</source>
@@ -4811,16 +5024,16 @@
         <translation>Ein Bericht enthält Einstellungen, Verlauf und Protokoll, ohne Schlüssel, Einladungen, Adressen und deinen Benutzernamen.</translation>
     </message>
     <message>
-        <source>Check-up</source>
-        <translation>Prüfung</translation>
-    </message>
-    <message>
         <source>Save a report…</source>
-        <translation>Bericht speichern …</translation>
+        <translation>Bericht speichern&#xa0;…</translation>
     </message>
     <message>
         <source>Copy system info</source>
         <translation>Systemdaten kopieren</translation>
+    </message>
+    <message>
+        <source>Check-up</source>
+        <translation>Prüfung</translation>
     </message>
     <message>
         <source>Get help</source>
@@ -4832,11 +5045,7 @@
     </message>
 </context>
 <context>
-    <name>EarningsPage</name>
-    <message>
-        <source>Earnings</source>
-        <translation>Ertrag</translation>
-    </message>
+    <name>EarningsSection</name>
     <message>
         <source>Day</source>
         <translation>Tag</translation>
@@ -4870,7 +5079,7 @@
     </message>
     <message>
         <source>People</source>
-        <translation>Personen</translation>
+        <translation>Leute</translation>
     </message>
     <message>
         <source>Tokens</source>
@@ -4885,8 +5094,24 @@
         <translation>Verdiente Punkte</translation>
     </message>
     <message>
+        <source>Points by time</source>
+        <translation>Punkte nach Zeit</translation>
+    </message>
+    <message>
+        <source>When</source>
+        <translation>Wann</translation>
+    </message>
+    <message>
+        <source>Show as table</source>
+        <translation>Als Tabelle zeigen</translation>
+    </message>
+    <message>
         <source>Points by model</source>
         <translation>Punkte nach Modell</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
     </message>
     <message>
         <source>No points in this period.</source>
@@ -4894,7 +5119,11 @@
     </message>
     <message>
         <source>Share…</source>
-        <translation>Teilen …</translation>
+        <translation>Teilen&#xa0;…</translation>
+    </message>
+    <message>
+        <source>By model</source>
+        <translation>Nach Modell</translation>
     </message>
     <message>
         <source>My computer&apos;s day with Potluck</source>
@@ -4917,36 +5146,16 @@
         <translation>{amount} Punkte</translation>
     </message>
     <message>
-        <source>Points move your requests up the queue. They are not money.</source>
-        <translation>Mit Punkten kommen deine Anfragen früher dran. Sie sind kein Geld.</translation>
-    </message>
-    <message>
-        <source>When</source>
-        <translation>Wann</translation>
-    </message>
-    <message>
-        <source>Points by time</source>
-        <translation>Punkte nach Zeit</translation>
-    </message>
-    <message>
-        <source>Show as table</source>
-        <translation>Als Tabelle zeigen</translation>
-    </message>
-    <message>
-        <source>Model</source>
-        <translation>Modell</translation>
-    </message>
-    <message>
         <source>Show as chart</source>
         <translation>Als Diagramm zeigen</translation>
     </message>
     <message>
         <source>Export…</source>
-        <translation>Exportieren …</translation>
+        <translation>Exportieren&#xa0;…</translation>
     </message>
     <message>
-        <source>By model</source>
-        <translation>Nach Modell</translation>
+        <source>Points move your requests up the queue. They are not money.</source>
+        <translation>Mit Punkten kommen deine Anfragen früher dran. Sie sind kein Geld.</translation>
     </message>
 </context>
 <context>
@@ -4980,14 +5189,18 @@
     </message>
 </context>
 <context>
-    <name>EnginePanel</name>
+    <name>EngineSection</name>
     <message>
         <source>Looking at this computer…</source>
-        <translation>Dieser Computer wird angesehen…</translation>
+        <translation>Dieser Computer wird angesehen&#xa0;…</translation>
     </message>
     <message>
         <source>Installation progress</source>
         <translation>Fortschritt der Installation</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
     </message>
     <message>
         <source>Update</source>
@@ -4999,7 +5212,11 @@
     </message>
     <message>
         <source>Change build or folder…</source>
-        <translation>Variante oder Ordner ändern …</translation>
+        <translation>Variante oder Ordner ändern&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Noch einmal</translation>
     </message>
     <message>
         <source>Using your own Python environment.</source>
@@ -5014,20 +5231,12 @@
         <translation>PyTorch-Variante: {variant}</translation>
     </message>
     <message>
-        <source>Newer packages are available. Update when it suits you.</source>
-        <translation>Neuere Pakete sind verfügbar. Aktualisiere, wann es dir passt.</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>Abbrechen</translation>
-    </message>
-    <message>
         <source>Folder: {folder}</source>
         <translation>Ordner: {folder}</translation>
     </message>
     <message>
-        <source>Try again</source>
-        <translation>Noch einmal</translation>
+        <source>Newer packages are available. Update when it suits you.</source>
+        <translation>Neuere Pakete sind verfügbar. Aktualisiere, wann es dir passt.</translation>
     </message>
 </context>
 <context>
@@ -5043,22 +5252,6 @@
     <message>
         <source>Later</source>
         <translation>Später</translation>
-    </message>
-    <message>
-        <source>This computer</source>
-        <translation>Dieser Computer</translation>
-    </message>
-    <message>
-        <source>How much, and when</source>
-        <translation>Wie viel und wann</translation>
-    </message>
-    <message>
-        <source>When you log in</source>
-        <translation>Wenn du dich anmeldest</translation>
-    </message>
-    <message>
-        <source>Potluck computes on the device marked here.</source>
-        <translation>Potluck rechnet auf dem hier markierten Gerät.</translation>
     </message>
     <message>
         <source>You come first</source>
@@ -5095,22 +5288,6 @@
     <message>
         <source>A swarm is a group of people who run a model together.</source>
         <translation>Ein Schwarm ist eine Gruppe von Leuten, die zusammen ein Modell betreiben.</translation>
-    </message>
-    <message>
-        <source>Your computer</source>
-        <translation>Dein Computer</translation>
-    </message>
-    <message>
-        <source>You can change this later in When to donate and Limits.</source>
-        <translation>Unter Spendezeiten und Grenzen kannst du das später ändern.</translation>
-    </message>
-    <message>
-        <source>Start at log-in</source>
-        <translation>Start bei der Anmeldung</translation>
-    </message>
-    <message>
-        <source>Nothing starts by itself unless you turn it on.</source>
-        <translation>Nichts startet von selbst, wenn du es nicht einschaltest.</translation>
     </message>
     <message>
         <source>{step} of {all}</source>
@@ -5157,6 +5334,10 @@
         <translation>Deine Spiele gehen vor</translation>
     </message>
     <message>
+        <source>Potluck takes what is free and steps aside for games. The page Rules changes how much, and when.</source>
+        <translation>Potluck nimmt, was frei ist, und macht Spielen Platz. Wie viel und wann, ändert die Seite Regeln.</translation>
+    </message>
+    <message>
         <source>Earn points</source>
         <translation>Punkte verdienen</translation>
     </message>
@@ -5181,7 +5362,7 @@
     <name>FounderKeyCard</name>
     <message>
         <source>Show recovery code…</source>
-        <translation>Wiederherstellungscode zeigen…</translation>
+        <translation>Wiederherstellungscode zeigen&#xa0;…</translation>
     </message>
     <message>
         <source>If you lose this computer, only the recovery code lets you remove admins and appoint new ones.</source>
@@ -5238,8 +5419,12 @@
         <translation>Übersicht</translation>
     </message>
     <message>
-        <source>Pause longer</source>
-        <translation>Länger pausieren</translation>
+        <source>Change the rules</source>
+        <translation>Regeln ändern</translation>
+    </message>
+    <message>
+        <source>Paste another</source>
+        <translation>Andere einfügen</translation>
     </message>
     <message>
         <source>Potluck {version} is available.</source>
@@ -5258,47 +5443,32 @@
         <translation>Fortschritt zeigen</translation>
     </message>
     <message>
+        <source>Pause</source>
+        <translation>Pausieren</translation>
+    </message>
+    <message>
         <source>Show all detectors</source>
         <translation>Alle Melder zeigen</translation>
     </message>
     <message>
-        <source>No swarm joined</source>
-        <translation>In keinem Schwarm</translation>
+        <source>Points by time and by model, electricity, export</source>
+        <translation>Punkte nach Zeit und Modell, Strom, Export</translation>
     </message>
     <message>
-        <source>Invite someone</source>
-        <translation>Jemanden einladen</translation>
+        <source>Earnings</source>
+        <translation>Ertrag</translation>
     </message>
     <message>
-        <source>{model}, swarm “{swarm}”</source>
-        <translation>{model}, Schwarm „{swarm}“</translation>
-    </message>
-</context>
-<context>
-    <name>InstallationPage</name>
-    <message>
-        <source>Installation</source>
-        <translation>Installation</translation>
+        <source>This computer</source>
+        <translation>Dieser Computer</translation>
     </message>
     <message>
-        <source>Compute engine</source>
-        <translation>Rechenumgebung</translation>
-    </message>
-    <message>
-        <source>Updates</source>
-        <translation>Aktualisierungen</translation>
+        <source>Its load in the last hour</source>
+        <translation>Seine Last in der letzten Stunde</translation>
     </message>
 </context>
 <context>
     <name>InvitingCard</name>
-    <message>
-        <source>Copy invite</source>
-        <translation>Einladung kopieren</translation>
-    </message>
-    <message>
-        <source>Send it over a channel you trust: whoever has it can join.</source>
-        <translation>Schick sie auf einem Weg, dem du vertraust: Wer sie hat, kann beitreten.</translation>
-    </message>
     <message>
         <source>People</source>
         <translation>Leute</translation>
@@ -5320,10 +5490,6 @@
         <translation>Jemanden einladen</translation>
     </message>
     <message>
-        <source>Open invites</source>
-        <translation>Offene Einladungen</translation>
-    </message>
-    <message>
         <source>{used} of {people} used</source>
         <translation>{used} von {people} benutzt</translation>
     </message>
@@ -5337,11 +5503,51 @@
     </message>
     <message>
         <source>End…</source>
-        <translation>Beenden …</translation>
+        <translation>Beenden&#xa0;…</translation>
     </message>
     <message>
         <source>End: {invite}</source>
         <translation>Beenden: {invite}</translation>
+    </message>
+    <message>
+        <source>The invite as a QR code</source>
+        <translation>Die Einladung als QR-Code</translation>
+    </message>
+    <message>
+        <source>The swarm&apos;s link</source>
+        <translation>Der Link des Schwarms</translation>
+    </message>
+    <message>
+        <source>Copy the link</source>
+        <translation>Den Link kopieren</translation>
+    </message>
+    <message>
+        <source>For how many people, and how long</source>
+        <translation>Für wie viele und wie lange</translation>
+    </message>
+    <message>
+        <source>Paste the message into a mail or chat that you trust: whoever has it can join.</source>
+        <translation>Füge die Nachricht in eine Mail oder einen Chat ein, dem du vertraust: Wer sie hat, kann beitreten.</translation>
+    </message>
+    <message>
+        <source>This link opens Potluck where the invite is entered. It lets nobody in, so it&apos;s no secret.</source>
+        <translation>Dieser Link öffnet Potluck dort, wo man die Einladung eingibt. Er lässt niemanden herein und ist kein Geheimnis.</translation>
+    </message>
+    <message>
+        <source>QR code and link</source>
+        <translation>QR-Code und Link</translation>
+    </message>
+    <message>
+        <source>Copy an invite</source>
+        <translation>Einladung kopieren</translation>
+    </message>
+    <message>
+        <source>Join my Potluck swarm “{swarm}”: install Potluck, then paste this invite:</source>
+        <translation>Komm in meinen Potluck-Schwarm „{swarm}“: Installiere Potluck und füge dann diese Einladung ein:</translation>
+    </message>
+    <message>
+        <source>Copied</source>
+        <translation>Kopiert</translation>
     </message>
     <message>
         <source>End this invite?</source>
@@ -5363,17 +5569,6 @@
         <source>Invite {id}</source>
         <translation>Einladung {id}</translation>
     </message>
-    <message>
-        <source>Invite copied. Anybody can join with it, so it&apos;s no secret.</source>
-        <translation>Einladung kopiert. Jeder kann damit beitreten, sie ist also kein Geheimnis.</translation>
-    </message>
-    <message numerus="yes">
-        <source>Invite copied. %n people can join with it until {day}.</source>
-        <translation>
-            <numerusform>Einladung kopiert. Bis {day} kann %n Person damit beitreten.</numerusform>
-            <numerusform>Einladung kopiert. Bis {day} können %n Leute damit beitreten.</numerusform>
-        </translation>
-    </message>
 </context>
 <context>
     <name>JoinForm</name>
@@ -5388,10 +5583,6 @@
     <message>
         <source>I use Potluck on another computer</source>
         <translation>Ich nutze Potluck auf einem anderen Computer</translation>
-    </message>
-    <message>
-        <source>Invite others from Home. A small demo model is included.</source>
-        <translation>Unter Übersicht lädst du andere ein. Ein kleines Demo-Modell ist dabei.</translation>
     </message>
     <message>
         <source>Start a new swarm</source>
@@ -5422,6 +5613,26 @@
         <translation>Jeder darf beitreten, zunächst auf Probe</translation>
     </message>
     <message>
+        <source>What should friends call you?</source>
+        <translation>Wie sollen Freunde dich nennen?</translation>
+    </message>
+    <message>
+        <source>What should this computer be called?</source>
+        <translation>Wie soll dieser Computer heißen?</translation>
+    </message>
+    <message>
+        <source>Invite others later. A small demo model is included.</source>
+        <translation>Lade andere später ein. Ein kleines Demomodell ist dabei.</translation>
+    </message>
+    <message>
+        <source>Paste the invite, or the whole message that it came in</source>
+        <translation>Füge die Einladung ein oder die ganze Nachricht, in der sie kam</translation>
+    </message>
+    <message>
+        <source>Your name or nickname</source>
+        <translation>Dein Name oder Spitzname</translation>
+    </message>
+    <message>
         <source>Invite</source>
         <translation>Einladung</translation>
     </message>
@@ -5437,155 +5648,54 @@
 <context>
     <name>LayersCard</name>
     <message>
-        <source>Who serves the model</source>
-        <translation>Wer das Modell bereitstellt</translation>
+        <source>Download progress</source>
+        <translation>Fortschritt des Downloads</translation>
+    </message>
+    <message>
+        <source>{swarm} runs {model}</source>
+        <translation>{swarm} betreibt {model}</translation>
     </message>
     <message>
         <source>As of {time}.</source>
         <translation>Stand: {time}.</translation>
     </message>
     <message>
-        <source>you</source>
-        <translation>dir</translation>
-    </message>
-    <message>
-        <source>Served by {people}.</source>
-        <translation>Bereitgestellt von {people}.</translation>
+        <source>Downloading…</source>
+        <translation>Lädt herunter&#xa0;…</translation>
     </message>
 </context>
 <context>
-    <name>LimitsPage</name>
+    <name>Load</name>
     <message>
-        <source>Limits</source>
-        <translation>Grenzen</translation>
+        <source>tokens/s</source>
+        <translation>Token/s</translation>
+    </message>
+    <message numerus="yes">
+        <source>open session(s)</source>
+        <translation>
+            <numerusform>offene Sitzung</numerusform>
+            <numerusform>offene Sitzungen</numerusform>
+        </translation>
     </message>
     <message>
-        <source>No limit</source>
-        <translation>Keine Grenze</translation>
+        <source>Tokens a second in the last hour</source>
+        <translation>Token je Sekunde in der letzten Stunde</translation>
     </message>
     <message>
-        <source>All that fits</source>
-        <translation>Alles, was passt</translation>
+        <source>Processor</source>
+        <translation>Prozessor</translation>
     </message>
     <message>
-        <source>System memory for Potluck as a whole</source>
-        <translation>Arbeitsspeicher für ganz Potluck</translation>
-    </message>
-    <message>
-        <source>Layers to serve</source>
-        <translation>Anzahl der Schichten</translation>
-    </message>
-    <message>
-        <source>Upload speed</source>
-        <translation>Upload-Tempo</translation>
-    </message>
-    <message>
-        <source>Download speed</source>
-        <translation>Download-Tempo</translation>
-    </message>
-    <message>
-        <source>Upload per day</source>
-        <translation>Upload pro Tag</translation>
-    </message>
-    <message>
-        <source>Download per day</source>
-        <translation>Download pro Tag</translation>
-    </message>
-    <message>
-        <source>Upload per month</source>
-        <translation>Upload pro Monat</translation>
-    </message>
-    <message>
-        <source>Download per month</source>
-        <translation>Download pro Monat</translation>
-    </message>
-    <message>
-        <source>When a day&apos;s or a month&apos;s data is used up, Potluck stops until the next one begins.</source>
-        <translation>Sind die Daten eines Tages oder Monats aufgebraucht, hält Potluck an, bis der nächste beginnt.</translation>
-    </message>
-    <message>
-        <source>Choose their folder on Models.</source>
-        <translation>Ihren Ordner wählst du unter Modelle.</translation>
-    </message>
-    <message>
-        <source>Downloads wait while less is free.</source>
-        <translation>Downloads warten, solange weniger frei ist.</translation>
-    </message>
-    <message>
-        <source>Space for downloaded models</source>
-        <translation>Platz für heruntergeladene Modelle</translation>
-    </message>
-    <message>
-        <source>Price per kilowatt-hour</source>
-        <translation>Preis pro Kilowattstunde</translation>
-    </message>
-    <message>
-        <source>In your currency. Earnings then shows your costs.</source>
-        <translation>In deiner Währung. Der Ertrag zeigt dann deine Kosten.</translation>
-    </message>
-    <message>
-        <source>Not set</source>
-        <translation>Nicht angegeben</translation>
-    </message>
-    <message>
-        <source>Cost per day</source>
-        <translation>Kosten pro Tag</translation>
-    </message>
-    <message>
-        <source>Potluck stops for the day when the cost reaches this.</source>
-        <translation>Bei diesem Betrag hört Potluck für heute auf.</translation>
-    </message>
-    <message>
-        <source>Power while serving</source>
-        <translation>Leistung im Einsatz</translation>
-    </message>
-    <message>
-        <source>Enter the reading of a power meter, if you have one.</source>
-        <translation>Trage den Wert eines Messgeräts ein, wenn du eins hast.</translation>
+        <source>Graphics card</source>
+        <translation>Grafikkarte</translation>
     </message>
     <message>
         <source>Memory</source>
-        <translation>Speicher</translation>
+        <translation>Arbeitsspeicher</translation>
     </message>
     <message>
-        <source>This month so far: {sent} sent, {received} received</source>
-        <translation>Diesen Monat bisher: {sent} gesendet, {received} empfangen</translation>
-    </message>
-    <message>
-        <source>Always left free for other programs</source>
-        <translation>Bleibt immer frei für andere Programme</translation>
-    </message>
-    <message>
-        <source>Half of them</source>
-        <translation>Die Hälfte</translation>
-    </message>
-    <message>
-        <source>Processor cores to use</source>
-        <translation>Genutzte Prozessorkerne</translation>
-    </message>
-    <message>
-        <source>Network</source>
-        <translation>Netzwerk</translation>
-    </message>
-    <message>
-        <source>Mbit/s</source>
-        <translation>Mbit/s</translation>
-    </message>
-    <message>
-        <source>Disk</source>
-        <translation>Festplatte</translation>
-    </message>
-    <message>
-        <source>Always left free on the disk</source>
-        <translation>Bleibt auf der Festplatte immer frei</translation>
-    </message>
-    <message>
-        <source>Electricity</source>
-        <translation>Strom</translation>
-    </message>
-    <message>
-        <source>Measured</source>
-        <translation>Gemessen</translation>
+        <source>{all} %, Potluck {ours} %</source>
+        <translation>{all}&#xa0;%, Potluck {ours}&#xa0;%</translation>
     </message>
 </context>
 <context>
@@ -5604,6 +5714,10 @@
     <message>
         <source>Start donating</source>
         <translation>Mit dem Spenden beginnen</translation>
+    </message>
+    <message>
+        <source>When you log in</source>
+        <translation>Wenn du dich anmeldest</translation>
     </message>
     <message>
         <source>Set in {file}</source>
@@ -5627,33 +5741,10 @@
     </message>
 </context>
 <context>
-    <name>MachineCard</name>
-    <message>
-        <source>Processor</source>
-        <translation>Prozessor</translation>
-    </message>
-    <message>
-        <source>Graphics card</source>
-        <translation>Grafikkarte</translation>
-    </message>
-    <message>
-        <source>Memory</source>
-        <translation>Speicher</translation>
-    </message>
-    <message>
-        <source>This computer</source>
-        <translation>Dieser Computer</translation>
-    </message>
-    <message>
-        <source>{all} %, Potluck {ours} %</source>
-        <translation>{all} %, Potluck {ours} %</translation>
-    </message>
-</context>
-<context>
     <name>MainWindow</name>
     <message>
         <source>Connecting…</source>
-        <translation>Verbindet …</translation>
+        <translation>Verbindet&#xa0;…</translation>
     </message>
     <message>
         <source>Potluck {installed} is installed, and this window still runs {running}. Restarting it ends your chat, but not your serving.</source>
@@ -5677,6 +5768,14 @@
     <message>
         <source>Members</source>
         <translation>Mitglieder</translation>
+    </message>
+    <message>
+        <source>{swarm} is open to everybody</source>
+        <translation>{swarm} steht allen offen</translation>
+    </message>
+    <message>
+        <source>It has no members. Everybody who finds it can use it.</source>
+        <translation>Er hat keine Mitglieder. Wer ihn findet, kann ihn benutzen.</translation>
     </message>
     <message>
         <source>Nobody has that name.</source>
@@ -5714,20 +5813,8 @@
         <translation>Zum Admin machen</translation>
     </message>
     <message>
-        <source>Make {name} an ordinary member</source>
-        <translation>{name} die Admin-Rechte nehmen</translation>
-    </message>
-    <message>
-        <source>Make {name} an admin</source>
-        <translation>{name} zum Admin machen</translation>
-    </message>
-    <message>
         <source>Remove…</source>
-        <translation>Entfernen …</translation>
-    </message>
-    <message>
-        <source>Remove {name}</source>
-        <translation>{name} entfernen</translation>
+        <translation>Entfernen&#xa0;…</translation>
     </message>
     <message>
         <source>{name} is a member now.</source>
@@ -5754,6 +5841,10 @@
         <translation>Nach höchstens einer Minute bedienen ihre Computer hier niemanden mehr, und niemand bedient sie. Das lässt sich nicht rückgängig machen. Zurück geht es nur mit einer Einladung.</translation>
     </message>
     <message>
+        <source>Change {name}</source>
+        <translation>{name} ändern</translation>
+    </message>
+    <message>
         <source>Also end the invite they used, which still lets people in</source>
         <translation>Auch die benutzte Einladung beenden, mit der noch andere hereinkommen</translation>
     </message>
@@ -5774,7 +5865,7 @@
     </message>
     <message>
         <source>Look in a folder…</source>
-        <translation>In einem Ordner suchen …</translation>
+        <translation>In einem Ordner suchen&#xa0;…</translation>
     </message>
     <message>
         <source>Models to choose from</source>
@@ -5782,11 +5873,11 @@
     </message>
     <message>
         <source>Searching Hugging Face…</source>
-        <translation>Hugging Face wird durchsucht …</translation>
+        <translation>Hugging Face wird durchsucht&#xa0;…</translation>
     </message>
     <message>
         <source>Looking on this computer…</source>
-        <translation>Dieser Computer wird durchsucht …</translation>
+        <translation>Dieser Computer wird durchsucht&#xa0;…</translation>
     </message>
     <message>
         <source>Choose a folder with a model</source>
@@ -5810,69 +5901,30 @@
     </message>
 </context>
 <context>
-    <name>ModelsPage</name>
+    <name>ModelsCard</name>
     <message>
-        <source>Models</source>
-        <translation>Modelle</translation>
-    </message>
-    <message>
-        <source>What the swarm needs</source>
-        <translation>Was der Schwarm braucht</translation>
+        <source>Computed here</source>
+        <translation>Hier berechnet</translation>
     </message>
     <message>
         <source>On the disk</source>
         <translation>Auf der Festplatte</translation>
     </message>
     <message>
-        <source>Download progress</source>
-        <translation>Fortschritt des Downloads</translation>
-    </message>
-    <message>
-        <source>On this computer</source>
-        <translation>Auf diesem Computer</translation>
-    </message>
-    <message>
-        <source>Join a swarm. This computer then takes the layers that the swarm needs most.</source>
-        <translation>Tritt einem Schwarm bei. Dieser Computer übernimmt dann die Schichten, die am meisten fehlen.</translation>
-    </message>
-    <message>
-        <source>Not serving a model</source>
-        <translation>Kein Modell im Einsatz</translation>
-    </message>
-    <message>
-        <source>Downloading…</source>
-        <translation>Lädt herunter …</translation>
-    </message>
-    <message>
-        <source>Loading…</source>
-        <translation>Lädt …</translation>
-    </message>
-    <message>
-        <source>Layers {layers}</source>
-        <translation>Schichten {layers}</translation>
-    </message>
-    <message numerus="yes">
-        <source>%n server(s)</source>
-        <translation>
-            <numerusform>%n Server</numerusform>
-            <numerusform>%n Server</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>nobody</source>
-        <translation>niemand</translation>
+        <source>Nothing is served now.</source>
+        <translation>Gerade wird nichts bereitgestellt.</translation>
     </message>
     <message>
         <source>Moving to {folder}: {progress}</source>
         <translation>Zieht um nach {folder}: {progress}</translation>
     </message>
     <message>
-        <source>Delete</source>
-        <translation>Löschen</translation>
-    </message>
-    <message>
         <source>Delete prepared layers</source>
         <translation>Vorbereitete Schichten löschen</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Löschen</translation>
     </message>
     <message>
         <source>{size}. Potluck makes them again when needed.</source>
@@ -5887,16 +5939,36 @@
         <translation>{used} belegt, {free} frei</translation>
     </message>
     <message>
+        <source>Move the models to another folder</source>
+        <translation>Die Modelle in einen anderen Ordner verschieben</translation>
+    </message>
+    <message>
+        <source>Move…</source>
+        <translation>Verschieben&#xa0;…</translation>
+    </message>
+    <message>
         <source>serving now</source>
         <translation>jetzt im Einsatz</translation>
+    </message>
+    <message>
+        <source>used by {swarms}</source>
+        <translation>benutzt von {swarms}</translation>
     </message>
     <message>
         <source>incomplete</source>
         <translation>unvollständig</translation>
     </message>
     <message>
+        <source>Delete {model}</source>
+        <translation>{model} löschen</translation>
+    </message>
+    <message>
         <source>Frees {size}. Potluck downloads the model again when it needs it.</source>
         <translation>Gibt {size} frei. Potluck lädt das Modell bei Bedarf erneut herunter.</translation>
+    </message>
+    <message>
+        <source>Delete {model}?</source>
+        <translation>{model} löschen?</translation>
     </message>
     <message>
         <source>Freed {size}.</source>
@@ -5906,191 +5978,151 @@
         <source>Choose a folder for models</source>
         <translation>Ordner für Modelle wählen</translation>
     </message>
-    <message>
-        <source>Move…</source>
-        <translation>Verschieben …</translation>
-    </message>
-    <message>
-        <source>Move the models to another folder</source>
-        <translation>Die Modelle in einen anderen Ordner verschieben</translation>
-    </message>
-    <message>
-        <source>used by {swarms}</source>
-        <translation>benutzt von {swarms}</translation>
-    </message>
-    <message>
-        <source>Delete {model}</source>
-        <translation>{model} löschen</translation>
-    </message>
-    <message>
-        <source>Delete {model}?</source>
-        <translation>{model} löschen?</translation>
-    </message>
 </context>
 <context>
-    <name>NeverYield</name>
+    <name>MoreLimits</name>
     <message>
-        <source>Never step aside</source>
-        <translation>Nie Platz machen</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>Abbrechen</translation>
-    </message>
-</context>
-<context>
-    <name>NowCard</name>
-    <message>
-        <source>tokens/s</source>
-        <translation>Token/s</translation>
-    </message>
-    <message numerus="yes">
-        <source>open session(s)</source>
-        <translation>
-            <numerusform>offene Sitzung</numerusform>
-            <numerusform>offene Sitzungen</numerusform>
-        </translation>
+        <source>No limit</source>
+        <translation>Keine Grenze</translation>
     </message>
     <message>
-        <source>tokens today</source>
-        <translation>Token heute</translation>
+        <source>This month so far: {sent} sent, {received} received</source>
+        <translation>Diesen Monat bisher: {sent} gesendet, {received} empfangen</translation>
     </message>
     <message>
-        <source>Tokens a second in the last hour</source>
-        <translation>Token je Sekunde in der letzten Stunde</translation>
+        <source>All that fits</source>
+        <translation>Alles, was passt</translation>
     </message>
     <message>
-        <source>Right now</source>
-        <translation>Gerade jetzt</translation>
-    </message>
-</context>
-<context>
-    <name>OtherAppsPage</name>
-    <message>
-        <source>Use in other apps</source>
-        <translation>In anderen Apps</translation>
+        <source>Memory</source>
+        <translation>Arbeitsspeicher</translation>
     </message>
     <message>
-        <source>Address</source>
-        <translation>Adresse</translation>
+        <source>System memory for Potluck as a whole</source>
+        <translation>Arbeitsspeicher für ganz Potluck</translation>
     </message>
     <message>
-        <source>Copy the address</source>
-        <translation>Adresse kopieren</translation>
+        <source>Always left free for other programs</source>
+        <translation>Bleibt immer frei für andere Programme</translation>
     </message>
     <message>
-        <source>Start</source>
-        <translation>Starten</translation>
+        <source>Layers to serve</source>
+        <translation>Anzahl der Schichten</translation>
     </message>
     <message>
-        <source>Make a key</source>
-        <translation>Schlüssel anlegen</translation>
+        <source>Processor cores to use</source>
+        <translation>Genutzte Prozessorkerne</translation>
     </message>
     <message>
-        <source>New key</source>
-        <translation>Neuer Schlüssel</translation>
+        <source>Half of them</source>
+        <translation>Die Hälfte</translation>
     </message>
     <message>
-        <source>Copy the new key</source>
-        <translation>Neuen Schlüssel kopieren</translation>
+        <source>Mbit/s</source>
+        <translation>Mbit/s</translation>
     </message>
     <message>
-        <source>Known once it runs</source>
-        <translation>Bekannt, sobald sie läuft</translation>
+        <source>Network</source>
+        <translation>Netzwerk</translation>
     </message>
     <message>
-        <source>Stop</source>
-        <translation>Anhalten</translation>
+        <source>Upload speed</source>
+        <translation>Upload-Tempo</translation>
     </message>
     <message>
-        <source>No program has a key yet.</source>
-        <translation>Noch kein Programm hat einen Schlüssel.</translation>
+        <source>Download speed</source>
+        <translation>Download-Tempo</translation>
     </message>
     <message>
-        <source>Revoke…</source>
-        <translation>Sperren …</translation>
+        <source>Upload per day</source>
+        <translation>Upload pro Tag</translation>
     </message>
     <message>
-        <source>Programs that speak OpenAI&apos;s, Anthropic&apos;s or Ollama&apos;s API can use the swarm&apos;s model through this computer.</source>
-        <translation>Programme, die mit OpenAI, Anthropic oder Ollama sprechen können, nutzen über diesen Computer das Modell des Schwarms.</translation>
+        <source>Download per day</source>
+        <translation>Download pro Tag</translation>
     </message>
     <message>
-        <source>Starts with Potluck and keeps running. Otherwise it ends when nobody asks, or when a game starts.</source>
-        <translation>Startet mit Potluck und läuft weiter. Sonst endet sie, wenn niemand fragt oder ein Spiel beginnt.</translation>
+        <source>Upload per month</source>
+        <translation>Upload pro Monat</translation>
     </message>
     <message>
-        <source>Revoke the key of {program}</source>
-        <translation>Schlüssel von {program} sperren</translation>
+        <source>Download per month</source>
+        <translation>Download pro Monat</translation>
     </message>
     <message>
-        <source>Made {day}</source>
-        <translation>Angelegt am {day}</translation>
-    </message>
-    <message numerus="yes">
-        <source>%n answer(s), {tokens} tokens</source>
-        <translation>
-            <numerusform>%n Antwort, {tokens} Token</numerusform>
-            <numerusform>%n Antworten, {tokens} Token</numerusform>
-        </translation>
+        <source>When a day&apos;s or a month&apos;s data is used up, Potluck stops until the next one begins.</source>
+        <translation>Sind die Daten eines Tages oder Monats aufgebraucht, hält Potluck an, bis der nächste beginnt.</translation>
     </message>
     <message>
-        <source>The key of {program}. Copy it now: Potluck keeps only its hash, and shows it this once.</source>
-        <translation>Der Schlüssel von {program}. Kopiere ihn jetzt: Potluck behält nur seine Prüfsumme und zeigt ihn nur dieses eine Mal.</translation>
+        <source>Choose their folder on the page Swarm.</source>
+        <translation>Wähle ihren Ordner auf der Seite Schwarm.</translation>
     </message>
     <message>
-        <source>Revoke the key of {program}?</source>
-        <translation>Schlüssel von {program} sperren?</translation>
+        <source>Downloads wait while less is free.</source>
+        <translation>Downloads warten, solange weniger frei ist.</translation>
     </message>
     <message>
-        <source>Revoke</source>
-        <translation>Sperren</translation>
+        <source>Disk</source>
+        <translation>Festplatte</translation>
     </message>
     <message>
-        <source>That program can no longer use the swarm&apos;s model.</source>
-        <translation>Dieses Programm kann das Modell des Schwarms nicht mehr nutzen.</translation>
+        <source>Space for downloaded models</source>
+        <translation>Platz für heruntergeladene Modelle</translation>
     </message>
     <message>
-        <source>Ready: {model}.</source>
-        <translation>Bereit: {model}.</translation>
+        <source>Always left free on the disk</source>
+        <translation>Bleibt auf der Festplatte immer frei</translation>
     </message>
     <message>
-        <source>Ends at {time} if nobody asks.</source>
-        <translation>Endet um {time}, wenn niemand fragt.</translation>
+        <source>Electricity</source>
+        <translation>Strom</translation>
     </message>
     <message>
-        <source>It does not run.</source>
-        <translation>Sie läuft nicht.</translation>
+        <source>Price per kilowatt-hour</source>
+        <translation>Preis pro Kilowattstunde</translation>
     </message>
     <message>
-        <source>Always on</source>
-        <translation>Immer an</translation>
+        <source>In your currency. Earnings then shows your costs.</source>
+        <translation>In deiner Währung. Der Ertrag zeigt dann deine Kosten.</translation>
     </message>
     <message>
-        <source>Name of the program</source>
-        <translation>Name des Programms</translation>
+        <source>Not set</source>
+        <translation>Nicht angegeben</translation>
     </message>
     <message>
-        <source>Give each program a key of its own. Whoever has one asks in your name.</source>
-        <translation>Gib jedem Programm einen eigenen Schlüssel. Wer einen hat, fragt in deinem Namen.</translation>
+        <source>Cost per day</source>
+        <translation>Kosten pro Tag</translation>
     </message>
     <message>
-        <source>Keys</source>
-        <translation>Schlüssel</translation>
+        <source>Potluck stops for the day when the cost reaches this.</source>
+        <translation>Bei diesem Betrag hört Potluck für heute auf.</translation>
+    </message>
+    <message>
+        <source>Power while serving</source>
+        <translation>Leistung im Einsatz</translation>
+    </message>
+    <message>
+        <source>Enter the reading of a power meter, if you have one.</source>
+        <translation>Trage den Wert eines Messgeräts ein, wenn du eins hast.</translation>
+    </message>
+    <message>
+        <source>Measured</source>
+        <translation>Gemessen</translation>
     </message>
 </context>
 <context>
     <name>OtherComputer</name>
     <message>
         <source>Restore backup…</source>
-        <translation>Sicherung einspielen…</translation>
+        <translation>Sicherung einspielen&#xa0;…</translation>
     </message>
     <message>
         <source>Password of the backup</source>
         <translation>Passwort der Sicherung</translation>
     </message>
     <message>
-        <source>There, People has “Add a computer…”, which shows an invite to enter above. If that computer is gone, restore the backup of your keys.</source>
-        <translation>Dort gibt es unter Leute „Computer hinzufügen…“: Das zeigt eine Einladung, die du hier oben eingibst. Gibt es den Computer nicht mehr, spiele die Sicherung deiner Schlüssel ein.</translation>
+        <source>There, Swarm has “Your computers”, which can show an invite to enter above. If that computer is gone, restore the backup of your keys.</source>
+        <translation>Dort gibt es auf der Seite Schwarm „Deine Computer“; dort erscheint eine Einladung, die du oben eingibst. Wenn jener Computer weg ist, stelle die Sicherung deiner Schlüssel wieder her.</translation>
     </message>
     <message>
         <source>My other computer</source>
@@ -6105,11 +6137,7 @@
     <name>OwnComputers</name>
     <message>
         <source>Add a computer…</source>
-        <translation>Computer hinzufügen…</translation>
-    </message>
-    <message>
-        <source>Your computers</source>
-        <translation>Deine Computer</translation>
+        <translation>Computer hinzufügen&#xa0;…</translation>
     </message>
     <message>
         <source>{name} is one of your computers now.</source>
@@ -6117,7 +6145,7 @@
     </message>
     <message>
         <source>Remove…</source>
-        <translation>Entfernen …</translation>
+        <translation>Entfernen&#xa0;…</translation>
     </message>
     <message>
         <source>Remove {name}</source>
@@ -6160,6 +6188,10 @@
         <translation>Bestätige ihn nur, wenn er dir gehört und du die Einladung gerade dort eingegeben hast.</translation>
     </message>
     <message>
+        <source>{name} (this computer)</source>
+        <translation>{name} (dieser Computer)</translation>
+    </message>
+    <message>
         <source>Remove {name}?</source>
         <translation>{name} entfernen?</translation>
     </message>
@@ -6179,61 +6211,12 @@
 <context>
     <name>Page</name>
     <message>
-        <source>Try again</source>
-        <translation>Noch einmal</translation>
-    </message>
-</context>
-<context>
-    <name>PeoplePage</name>
-    <message>
-        <source>People</source>
-        <translation>Leute</translation>
-    </message>
-    <message>
         <source>The others learn of it when this computer serves again.</source>
         <translation>Die anderen erfahren davon, wenn dieser Computer wieder etwas bereitstellt.</translation>
     </message>
     <message>
-        <source>{swarm} is open to everybody</source>
-        <translation>{swarm} steht allen offen</translation>
-    </message>
-    <message>
-        <source>It has no members. Everybody who finds it can use it.</source>
-        <translation>Er hat keine Mitglieder. Wer ihn findet, kann ihn benutzen.</translation>
-    </message>
-</context>
-<context>
-    <name>PointsCard</name>
-    <message>
-        <source>Points earned in the last 24 hours</source>
-        <translation>Verdiente Punkte der letzten 24 Stunden</translation>
-    </message>
-    <message>
-        <source>Earnings</source>
-        <translation>Ertrag</translation>
-    </message>
-    <message>
-        <source>Show all earnings</source>
-        <translation>Ganzen Ertrag zeigen</translation>
-    </message>
-    <message>
-        <source>Points today</source>
-        <translation>Punkte heute</translation>
-    </message>
-    <message numerus="yes">
-        <source>from %n people</source>
-        <translation>
-            <numerusform>von einer Person</numerusform>
-            <numerusform>von %n Personen</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>No points yet today</source>
-        <translation>Heute noch keine Punkte</translation>
-    </message>
-    <message>
-        <source>{amount} points in the last 24 hours</source>
-        <translation>{amount} Punkte in den letzten 24 Stunden</translation>
+        <source>Try again</source>
+        <translation>Noch einmal</translation>
     </message>
 </context>
 <context>
@@ -6261,14 +6244,6 @@
     <message>
         <source>Colours</source>
         <translation>Farben</translation>
-    </message>
-    <message>
-        <source>The app speaks the chosen language once it has started again. Serving goes on.</source>
-        <translation>Die App spricht die gewählte Sprache, sobald sie neu gestartet ist. Die Bereitstellung läuft weiter.</translation>
-    </message>
-    <message>
-        <source>Restart</source>
-        <translation>Neu starten</translation>
     </message>
     <message>
         <source>A friend joined</source>
@@ -6299,20 +6274,40 @@
         <translation>Benachrichtigungen</translation>
     </message>
     <message>
+        <source>Installation and updates</source>
+        <translation>Installation und Updates</translation>
+    </message>
+    <message>
+        <source>The compute engine, and newer versions of Potluck</source>
+        <translation>Die Rechenumgebung und neuere Versionen von Potluck</translation>
+    </message>
+    <message>
+        <source>Compute engine</source>
+        <translation>Rechenumgebung</translation>
+    </message>
+    <message>
+        <source>Backup</source>
+        <translation>Sicherung</translation>
+    </message>
+    <message>
+        <source>Your keys, and the founder&apos;s recovery code</source>
+        <translation>Deine Schlüssel und der Wiederherstellungscode des Gründers</translation>
+    </message>
+    <message>
+        <source>Diagnostics</source>
+        <translation>Diagnose</translation>
+    </message>
+    <message>
+        <source>A check-up, a report for people who help, detectors and the log</source>
+        <translation>Eine Prüfung, ein Bericht für Helfer, die Melder und das Protokoll</translation>
+    </message>
+    <message>
         <source>This app</source>
         <translation>Diese App</translation>
     </message>
     <message>
-        <source>Each tells one piece of news, once.</source>
-        <translation>Jede sagt eine Neuigkeit, einmal.</translation>
-    </message>
-    <message>
         <source>News</source>
         <translation>Neuigkeiten</translation>
-    </message>
-    <message>
-        <source>When you log in</source>
-        <translation>Wenn du dich anmeldest</translation>
     </message>
 </context>
 <context>
@@ -6336,6 +6331,37 @@
     <message>
         <source>A running program, or its name</source>
         <translation>Ein laufendes Programm oder sein Name</translation>
+    </message>
+</context>
+<context>
+    <name>Programs</name>
+    <message>
+        <source>Always step aside for</source>
+        <translation>Immer Platz machen für</translation>
+    </message>
+    <message>
+        <source>Potluck stops whenever one runs.</source>
+        <translation>Potluck hält an, sobald eins davon läuft.</translation>
+    </message>
+    <message>
+        <source>Never step aside for</source>
+        <translation>Nie Platz machen für</translation>
+    </message>
+    <message>
+        <source>Programs that Potluck mistakes for games.</source>
+        <translation>Programme, die Potluck für Spiele hält.</translation>
+    </message>
+    <message>
+        <source>Potluck now steps aside whenever {program} runs.</source>
+        <translation>Potluck macht jetzt Platz, sobald {program} läuft.</translation>
+    </message>
+    <message>
+        <source>Potluck now keeps serving while {program} runs.</source>
+        <translation>Potluck bleibt jetzt im Einsatz, während {program} läuft.</translation>
+    </message>
+    <message>
+        <source>{program} is no longer on a list.</source>
+        <translation>{program} steht auf keiner Liste mehr.</translation>
     </message>
 </context>
 <context>
@@ -6384,25 +6410,37 @@
     </message>
 </context>
 <context>
-    <name>SetUpOffer</name>
+    <name>RulesPage</name>
     <message>
-        <source>Set up…</source>
-        <translation>Einrichten …</translation>
+        <source>Rules</source>
+        <translation>Regeln</translation>
     </message>
     <message>
-        <source>The compute engine is not installed yet.</source>
-        <translation>Die Rechenumgebung ist noch nicht installiert.</translation>
+        <source>Programs</source>
+        <translation>Programme</translation>
+    </message>
+    <message>
+        <source>Programs that Potluck always or never steps aside for</source>
+        <translation>Programme, für die Potluck immer oder nie Platz macht</translation>
+    </message>
+    <message>
+        <source>More limits</source>
+        <translation>Weitere Grenzen</translation>
+    </message>
+    <message>
+        <source>Memory, network, disk and electricity</source>
+        <translation>Speicher, Netzwerk, Festplatte und Strom</translation>
     </message>
 </context>
 <context>
     <name>SetUpPlan</name>
     <message>
         <source>Another folder…</source>
-        <translation>Anderer Ordner…</translation>
+        <translation>Anderer Ordner&#xa0;…</translation>
     </message>
     <message>
         <source>Another build</source>
-        <translation>Andere Ausgabe</translation>
+        <translation>Andere Variante</translation>
     </message>
     <message>
         <source>PyTorch build</source>
@@ -6461,49 +6499,6 @@
     </message>
 </context>
 <context>
-    <name>SharePanel</name>
-    <message>
-        <source>All that fits</source>
-        <translation>Alles, was passt</translation>
-    </message>
-    <message>
-        <source>Half</source>
-        <translation>Die Hälfte</translation>
-    </message>
-    <message>
-        <source>A quarter</source>
-        <translation>Ein Viertel</translation>
-    </message>
-    <message>
-        <source>At full speed</source>
-        <translation>Mit voller Kraft</translation>
-    </message>
-    <message>
-        <source>At half speed</source>
-        <translation>Mit halber Kraft</translation>
-    </message>
-    <message>
-        <source>Not at all</source>
-        <translation>Gar nicht</translation>
-    </message>
-    <message>
-        <source>Memory to donate</source>
-        <translation>Gespendeter Speicher</translation>
-    </message>
-    <message>
-        <source>Games always come first.</source>
-        <translation>Spiele gehen immer vor.</translation>
-    </message>
-    <message>
-        <source>{device} has {size}. Potluck leaves enough for other programs.</source>
-        <translation>{device} hat {size}. Potluck lässt anderen Programmen genug.</translation>
-    </message>
-    <message>
-        <source>Donate while I use the computer</source>
-        <translation>Spenden, während ich den Computer benutze</translation>
-    </message>
-</context>
-<context>
     <name>Sidebar</name>
     <message>
         <source>Pages</source>
@@ -6515,6 +6510,29 @@
     <message>
         <source>Layers of the model</source>
         <translation>Schichten des Modells</translation>
+    </message>
+</context>
+<context>
+    <name>SwarmPage</name>
+    <message>
+        <source>Swarm</source>
+        <translation>Schwarm</translation>
+    </message>
+    <message>
+        <source>Your computers</source>
+        <translation>Deine Computer</translation>
+    </message>
+    <message>
+        <source>Those that serve in your name. Add another one, or remove a lost one.</source>
+        <translation>Die in deinem Namen bereitstellen. Füge einen hinzu oder entferne einen verlorenen.</translation>
+    </message>
+    <message>
+        <source>Models on this computer</source>
+        <translation>Modelle auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>What is computed here, and how much of the disk models take.</source>
+        <translation>Was hier berechnet wird und wie viel Platz Modelle belegen.</translation>
     </message>
 </context>
 <context>
@@ -6552,19 +6570,11 @@
     </message>
     <message>
         <source>Change the model…</source>
-        <translation>Modell wechseln …</translation>
-    </message>
-    <message>
-        <source>Change the model of {swarm}</source>
-        <translation>Modell von {swarm} wechseln</translation>
+        <translation>Modell wechseln&#xa0;…</translation>
     </message>
     <message>
         <source>Leave…</source>
-        <translation>Verlassen …</translation>
-    </message>
-    <message>
-        <source>Leave {swarm}</source>
-        <translation>{swarm} verlassen</translation>
+        <translation>Verlassen&#xa0;…</translation>
     </message>
     <message>
         <source>Change the model of {swarm} to {model}?</source>
@@ -6583,8 +6593,12 @@
         <translation>beschleunigt von {model}</translation>
     </message>
     <message>
+        <source>Change {name}</source>
+        <translation>{name} ändern</translation>
+    </message>
+    <message>
         <source>Reading the files of {model}…</source>
-        <translation>Die Dateien von {model} werden gelesen …</translation>
+        <translation>Die Dateien von {model} werden gelesen&#xa0;…</translation>
     </message>
     <message>
         <source>{swarm} keeps its model. {why}</source>
@@ -6593,6 +6607,10 @@
     <message>
         <source>{swarm} serves {model} now. Members that are online follow within seconds.</source>
         <translation>{swarm} stellt jetzt {model} bereit. Mitglieder, die online sind, folgen in Sekunden.</translation>
+    </message>
+    <message>
+        <source>You founded this swarm, and this computer forgets the founder&apos;s key. Write down its recovery code, without which nobody can ever appoint admins again: {code}</source>
+        <translation>Du hast diesen Schwarm gegründet, und dieser Computer vergisst den Schlüssel des Gründers. Schreibe den Wiederherstellungscode auf, ohne den nie wieder jemand Admins ernennen kann: {code}</translation>
     </message>
     <message>
         <source>Leave the swarm {swarm}?</source>
@@ -6607,12 +6625,34 @@
         <translation>Zum Zurückkehren brauchst du eine neue Einladung. Deine Punkte behältst du.</translation>
     </message>
     <message>
-        <source>You founded this swarm, and the founder&apos;s key on this computer is deleted. Without its recovery code (page People), nobody can ever appoint admins again.</source>
-        <translation>Du hast diesen Schwarm gegründet, und der Gründerschlüssel auf diesem Computer wird gelöscht. Ohne den Wiederherstellungscode (Seite Leute) kann nie wieder jemand Admins ernennen.</translation>
-    </message>
-    <message>
         <source>It has no admin, so nobody can invite, confirm or remove people either.</source>
         <translation>Es gibt keinen Admin, daher kann auch niemand mehr Leute einladen, bestätigen oder entfernen.</translation>
+    </message>
+</context>
+<context>
+    <name>Today</name>
+    <message>
+        <source>points earned</source>
+        <translation>Punkte verdient</translation>
+    </message>
+    <message>
+        <source>tokens served</source>
+        <translation>Token bereitgestellt</translation>
+    </message>
+    <message>
+        <source>Today</source>
+        <translation>Heute</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n people</source>
+        <translation>
+            <numerusform>%n Person</numerusform>
+            <numerusform>%n Personen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>You helped {people}.</source>
+        <translation>Du hast {people} geholfen.</translation>
     </message>
 </context>
 <context>
@@ -6635,15 +6675,7 @@
     </message>
     <message>
         <source>Version {version} is available…</source>
-        <translation>Version {version} ist verfügbar …</translation>
-    </message>
-    <message>
-        <source>Start donating again</source>
-        <translation>Wieder spenden</translation>
-    </message>
-    <message>
-        <source>Stop donating</source>
-        <translation>Nicht mehr spenden</translation>
+        <translation>Version {version} ist verfügbar&#xa0;…</translation>
     </message>
 </context>
 <context>
@@ -6681,6 +6713,10 @@
         <translation>Installiere sie so, wie du Potluck installiert hast: mit apt oder pip.</translation>
     </message>
     <message>
+        <source>Updates</source>
+        <translation>Aktualisierungen</translation>
+    </message>
+    <message>
         <source>Try again</source>
         <translation>Noch einmal versuchen</translation>
     </message>
@@ -6705,7 +6741,7 @@
     </message>
     <message>
         <source>Loading…</source>
-        <translation>Lädt …</translation>
+        <translation>Lädt&#xa0;…</translation>
     </message>
 </context>
 <context>
@@ -6720,86 +6756,10 @@
     </message>
 </context>
 <context>
-    <name>WhenPage</name>
-    <message>
-        <source>When to donate</source>
-        <translation>Spendezeiten</translation>
-    </message>
-    <message>
-        <source>Always step aside for</source>
-        <translation>Immer Platz machen für</translation>
-    </message>
-    <message>
-        <source>Never step aside for</source>
-        <translation>Nie Platz machen für</translation>
-    </message>
-    <message>
-        <source>Games come first</source>
-        <translation>Spiele gehen vor</translation>
-    </message>
-    <message>
-        <source>What counts as a game</source>
-        <translation>Was als Spiel zählt</translation>
-    </message>
-    <message>
-        <source>Wait after a game</source>
-        <translation>Warten nach einem Spiel</translation>
-    </message>
-    <message>
-        <source>s</source>
-        <translation>s</translation>
-    </message>
-    <message>
-        <source>Programs that keep a graphics card busy</source>
-        <translation>Programme, die eine Grafikkarte auslasten</translation>
-    </message>
-    <message>
-        <source>Programs that need the memory</source>
-        <translation>Programme, die den Speicher brauchen</translation>
-    </message>
-    <message>
-        <source>While you are here</source>
-        <translation>Während du da bist</translation>
-    </message>
-    <message>
-        <source>Speed while I use the computer</source>
-        <translation>Tempo, während ich den Computer benutze</translation>
-    </message>
-    <message>
-        <source>Away after</source>
-        <translation>Weg nach</translation>
-    </message>
-    <message>
-        <source>min</source>
-        <translation>min</translation>
-    </message>
-    <message>
-        <source>Hours of the week</source>
-        <translation>Stunden der Woche</translation>
-    </message>
-    <message>
-        <source>At any time</source>
-        <translation>Jederzeit</translation>
-    </message>
+    <name>When</name>
     <message>
         <source>Hours of the week for donating</source>
         <translation>Stunden der Woche zum Spenden</translation>
-    </message>
-    <message>
-        <source>Potluck stops whenever one runs.</source>
-        <translation>Potluck hält an, sobald eins davon läuft.</translation>
-    </message>
-    <message>
-        <source>Programs that Potluck mistakes for games.</source>
-        <translation>Programme, die Potluck für Spiele hält.</translation>
-    </message>
-    <message>
-        <source>Donate on battery power</source>
-        <translation>Auch im Akkubetrieb spenden</translation>
-    </message>
-    <message>
-        <source>Donate on metered networks</source>
-        <translation>Auch in getakteten Netzen spenden</translation>
     </message>
     <message>
         <source>At any time. Click or drag to leave hours out.</source>
@@ -6814,24 +6774,24 @@
         <translation>Deine genauen Zeiten: {hours}. Malen rundet auf volle Stunden.</translation>
     </message>
     <message>
-        <source>At least one hour must stay. To stop donating, use the tray menu.</source>
-        <translation>Mindestens eine Stunde muss bleiben. Das Spenden beendest du im Menü der Leiste.</translation>
+        <source>At least one hour must stay. To stop donating, pause until you resume.</source>
+        <translation>Mindestens eine Stunde muss bleiben. Um nicht mehr zu spenden, pausiere, bis du fortsetzt.</translation>
     </message>
     <message>
-        <source>Potluck now steps aside whenever {program} runs.</source>
-        <translation>Potluck macht jetzt Platz, sobald {program} läuft.</translation>
+        <source>What counts as a game</source>
+        <translation>Was als Spiel zählt</translation>
     </message>
     <message>
-        <source>Potluck now keeps serving while {program} runs.</source>
-        <translation>Potluck bleibt jetzt im Einsatz, während {program} läuft.</translation>
-    </message>
-    <message>
-        <source>{program} is no longer on a list.</source>
-        <translation>{program} steht auf keiner Liste mehr.</translation>
+        <source>Wait after a game</source>
+        <translation>Warten nach einem Spiel</translation>
     </message>
     <message>
         <source>Time to start the next round undisturbed.</source>
         <translation>Zeit, um ungestört die nächste Runde zu beginnen.</translation>
+    </message>
+    <message>
+        <source>s</source>
+        <translation>s</translation>
     </message>
     <message>
         <source>Keep using the other graphics cards</source>
@@ -6846,40 +6806,48 @@
         <translation>Startet ein Spiel, gibt Potluck den Grafikspeicher innerhalb einer Sekunde frei.</translation>
     </message>
     <message>
-        <source>Games started by Steam</source>
-        <translation>Von Steam gestartete Spiele</translation>
+        <source>Games come first</source>
+        <translation>Spiele gehen vor</translation>
     </message>
     <message>
-        <source>Games that use GameMode</source>
-        <translation>Spiele, die GameMode nutzen</translation>
+        <source>While you are here</source>
+        <translation>Während du da bist</translation>
     </message>
     <message>
-        <source>Windows games in Proton or Wine</source>
-        <translation>Windows-Spiele mit Proton oder Wine</translation>
-    </message>
-    <message>
-        <source>Programs in gamescope</source>
-        <translation>Programme in gamescope</translation>
-    </message>
-    <message>
-        <source>Busy full-screen programs</source>
-        <translation>Ausgelastete Vollbildprogramme</translation>
-    </message>
-    <message>
-        <source>Video players, browsers and screen savers do not count.</source>
-        <translation>Videoplayer, Browser und Bildschirmschoner zählen nicht.</translation>
+        <source>Speed while I use the computer</source>
+        <translation>Tempo, während ich den Computer benutze</translation>
     </message>
     <message>
         <source>Only while I&apos;m away</source>
         <translation>Nur wenn ich weg bin</translation>
     </message>
     <message>
+        <source>Away after</source>
+        <translation>Weg nach</translation>
+    </message>
+    <message>
         <source>This long without keyboard or mouse.</source>
         <translation>So lange ohne Tastatur und Maus.</translation>
     </message>
     <message>
+        <source>min</source>
+        <translation>min</translation>
+    </message>
+    <message>
         <source>Step aside for other users of this computer</source>
         <translation>Für andere Benutzer dieses Computers Platz machen</translation>
+    </message>
+    <message>
+        <source>Donate on battery power</source>
+        <translation>Auch im Akkubetrieb spenden</translation>
+    </message>
+    <message>
+        <source>Donate on metered networks</source>
+        <translation>Auch in getakteten Netzen spenden</translation>
+    </message>
+    <message>
+        <source>At any time</source>
+        <translation>Jederzeit</translation>
     </message>
     <message>
         <source>Only at night</source>
@@ -6890,8 +6858,8 @@
         <translation>Nicht nachts</translation>
     </message>
     <message>
-        <source>On the move</source>
-        <translation>Unterwegs</translation>
+        <source>Hours of the week</source>
+        <translation>Stunden der Woche</translation>
     </message>
 </context>
 <context>
@@ -6918,7 +6886,7 @@
     </message>
     <message>
         <source>Remove…</source>
-        <translation>Entfernen …</translation>
+        <translation>Entfernen&#xa0;…</translation>
     </message>
     <message>
         <source>Remove {name}</source>
@@ -7021,29 +6989,6 @@
     <message>
         <source>{name} in the last hour</source>
         <translation>{name} in der letzten Stunde</translation>
-    </message>
-</context>
-<context>
-    <name>_MadeInvite</name>
-    <message>
-        <source>The invite as a QR code</source>
-        <translation>Die Einladung als QR-Code</translation>
-    </message>
-    <message>
-        <source>The swarm&apos;s link</source>
-        <translation>Der Link des Schwarms</translation>
-    </message>
-    <message>
-        <source>Copy the link</source>
-        <translation>Den Link kopieren</translation>
-    </message>
-    <message>
-        <source>A phone can read the invite here and send it on.</source>
-        <translation>Ein Handy kann die Einladung hier lesen und weiterschicken.</translation>
-    </message>
-    <message>
-        <source>This link opens Potluck where the invite is entered. It lets nobody in, so it&apos;s no secret.</source>
-        <translation>Dieser Link öffnet Potluck dort, wo man die Einladung eingibt. Er lässt niemanden herein und ist kein Geheimnis.</translation>
     </message>
 </context>
 </TS>

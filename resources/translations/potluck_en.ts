@@ -18,20 +18,6 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>Swarm “{swarm}”, %n layer(s)</source>
-        <translation>
-            <numerusform>Swarm “{swarm}”, %n layer</numerusform>
-            <numerusform>Swarm “{swarm}”, %n layers</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>Here: {layers} (%n)</source>
-        <translation>
-            <numerusform>Here: {layers} (%n)</numerusform>
-            <numerusform>Here: {layers} (%n)</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
         <source>Watching for games and activity (%n detector(s) not working)</source>
         <translation>
             <numerusform>Watching for games and activity (%n detector not working)</numerusform>
@@ -50,20 +36,6 @@
         <translation>
             <numerusform>The %n layer is online.</numerusform>
             <numerusform>All %n layers online.</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>{number} token(s)</source>
-        <translation>
-            <numerusform>{number} token</numerusform>
-            <numerusform>{number} tokens</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>you helped %n people with {tokens}</source>
-        <translation>
-            <numerusform>you helped %n person with {tokens}</numerusform>
-            <numerusform>you helped %n people with {tokens}</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -92,7 +64,17 @@
     </message>
 </context>
 <context>
-    <name>DiagnosticsPage</name>
+    <name>ConnectPage</name>
+    <message numerus="yes">
+        <source>%n answer(s), {tokens} tokens</source>
+        <translation>
+            <numerusform>%n answer, {tokens} tokens</numerusform>
+            <numerusform>%n answers, {tokens} tokens</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>Diagnostics</name>
     <message numerus="yes">
         <source>%n check(s) found nothing wrong</source>
         <translation>
@@ -102,7 +84,7 @@
     </message>
 </context>
 <context>
-    <name>EarningsPage</name>
+    <name>EarningsSection</name>
     <message numerus="yes">
         <source>person(s) helped</source>
         <translation>
@@ -122,12 +104,12 @@
     </message>
 </context>
 <context>
-    <name>InvitingCard</name>
+    <name>Load</name>
     <message numerus="yes">
-        <source>Invite copied. %n people can join with it until {day}.</source>
+        <source>open session(s)</source>
         <translation>
-            <numerusform>Invite copied. %n person can join with it until {day}.</numerusform>
-            <numerusform>Invite copied. %n people can join with it until {day}.</numerusform>
+            <numerusform>open session</numerusform>
+            <numerusform>open sessions</numerusform>
         </translation>
     </message>
 </context>
@@ -142,52 +124,22 @@
     </message>
 </context>
 <context>
-    <name>ModelsPage</name>
-    <message numerus="yes">
-        <source>%n server(s)</source>
-        <translation>
-            <numerusform>%n server</numerusform>
-            <numerusform>%n servers</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
-    <name>NowCard</name>
-    <message numerus="yes">
-        <source>open session(s)</source>
-        <translation>
-            <numerusform>open session</numerusform>
-            <numerusform>open sessions</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
-    <name>OtherAppsPage</name>
-    <message numerus="yes">
-        <source>%n answer(s), {tokens} tokens</source>
-        <translation>
-            <numerusform>%n answer, {tokens} tokens</numerusform>
-            <numerusform>%n answers, {tokens} tokens</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
-    <name>PointsCard</name>
-    <message numerus="yes">
-        <source>from %n people</source>
-        <translation>
-            <numerusform>from %n person</numerusform>
-            <numerusform>from %n people</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
     <name>SwarmsCard</name>
     <message numerus="yes">
         <source>%n layer(s)</source>
         <translation>
             <numerusform>%n layer</numerusform>
             <numerusform>%n layers</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>Today</name>
+    <message numerus="yes">
+        <source>%n people</source>
+        <translation>
+            <numerusform>%n person</numerusform>
+            <numerusform>%n people</numerusform>
         </translation>
     </message>
 </context>

@@ -4,6 +4,26 @@
 <context>
     <name></name>
     <message>
+        <source>you</source>
+        <translation>ti</translation>
+    </message>
+    <message>
+        <source>The compute engine is not set up yet. Set it up on the page Settings.</source>
+        <translation>El motor de cálculo aún no está configurado. Configúralo en la página Ajustes.</translation>
+    </message>
+    <message>
+        <source>this computer starts</source>
+        <translation>este ordenador arranca</translation>
+    </message>
+    <message>
+        <source>Waiting for the first word…</source>
+        <translation>Esperando la primera palabra…</translation>
+    </message>
+    <message>
+        <source>The chat service was stopped.</source>
+        <translation>El servicio de chat se detuvo.</translation>
+    </message>
+    <message>
         <source>The answer is too long.</source>
         <translation>La respuesta es demasiado larga.</translation>
     </message>
@@ -68,10 +88,6 @@
         <translation>otros programas {others}</translation>
     </message>
     <message>
-        <source>selected automatically</source>
-        <translation>elegido automáticamente</translation>
-    </message>
-    <message>
         <source>Problem</source>
         <translation>Problema</translation>
     </message>
@@ -88,10 +104,6 @@
         <translation>Correcto</translation>
     </message>
     <message>
-        <source>Table (CSV)</source>
-        <translation>Tabla (CSV)</translation>
-    </message>
-    <message>
         <source>Export all entries</source>
         <translation>Exportar todas las entradas</translation>
     </message>
@@ -100,20 +112,6 @@
         <translation>
             <numerusform>%n entrada escrita en {file}.</numerusform>
             <numerusform>%n entradas escritas en {file}.</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>Swarm “{swarm}”, %n layer(s)</source>
-        <translation>
-            <numerusform>Enjambre «{swarm}», %n capa</numerusform>
-            <numerusform>Enjambre «{swarm}», %n capas</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>Here: {layers} (%n)</source>
-        <translation>
-            <numerusform>Aquí: {layers} (%n)</numerusform>
-            <numerusform>Aquí: {layers} (%n)</numerusform>
         </translation>
     </message>
     <message>
@@ -173,16 +171,16 @@
         <translation>Se ha unido un amigo</translation>
     </message>
     <message>
-        <source>Waiting to be let into the swarm “{swarm}”: {names}. Decide on the page People.</source>
-        <translation>Esperan entrar en el enjambre «{swarm}»: {names}. Decide en la página Personas.</translation>
+        <source>Waiting to be let into the swarm “{swarm}”: {names}. Decide on the page Swarm.</source>
+        <translation>Esperan entrar en el enjambre «{swarm}»: {names}. Decide en la página Enjambre.</translation>
+    </message>
+    <message>
+        <source>{name} asks to be one of your computers. Confirm it on the page Swarm.</source>
+        <translation>{name} pide ser uno de tus ordenadores. Confírmalo en la página Enjambre.</translation>
     </message>
     <message>
         <source>Somebody waits to be let in</source>
         <translation>Alguien espera entrar</translation>
-    </message>
-    <message>
-        <source>{name} asks to be one of your computers. Confirm it on the page People.</source>
-        <translation>{name} pide ser uno de tus ordenadores. Confírmalo en la página Personas.</translation>
     </message>
     <message>
         <source>Another computer of yours?</source>
@@ -209,48 +207,24 @@
         <translation>Inicio</translation>
     </message>
     <message>
-        <source>Earnings</source>
-        <translation>Ganancias</translation>
+        <source>Swarm</source>
+        <translation>Enjambre</translation>
     </message>
     <message>
-        <source>When to donate</source>
-        <translation>Cuándo donar</translation>
+        <source>Rules</source>
+        <translation>Reglas</translation>
     </message>
     <message>
-        <source>Limits</source>
-        <translation>Límites</translation>
-    </message>
-    <message>
-        <source>Models</source>
-        <translation>Modelos</translation>
-    </message>
-    <message>
-        <source>People</source>
-        <translation>Personas</translation>
-    </message>
-    <message>
-        <source>Activity</source>
-        <translation>Actividad</translation>
+        <source>Connect</source>
+        <translation>Conectar</translation>
     </message>
     <message>
         <source>Chat</source>
         <translation>Chat</translation>
     </message>
     <message>
-        <source>Use in other apps</source>
-        <translation>En otras apps</translation>
-    </message>
-    <message>
         <source>Settings</source>
         <translation>Ajustes</translation>
-    </message>
-    <message>
-        <source>Diagnostics</source>
-        <translation>Diagnóstico</translation>
-    </message>
-    <message>
-        <source>Installation</source>
-        <translation>Instalación</translation>
     </message>
     <message>
         <source>Welcome</source>
@@ -285,20 +259,8 @@
         <translation>Carga capas</translation>
     </message>
     <message>
-        <source>layers {blocks} of {model} (loading {target})</source>
-        <translation>las capas {blocks} de {model} (cargando {target})</translation>
-    </message>
-    <message>
-        <source>layers {blocks} of {model} (moving to {target})</source>
-        <translation>las capas {blocks} de {model} (luego {target})</translation>
-    </message>
-    <message>
         <source>layers {blocks} of {model}</source>
         <translation>las capas {blocks} de {model}</translation>
-    </message>
-    <message>
-        <source>You stopped donating</source>
-        <translation>Has dejado de donar</translation>
     </message>
     <message>
         <source>The compute engine is not set up yet</source>
@@ -349,20 +311,12 @@
         <translation>{free} de {all} disponibles</translation>
     </message>
     <message>
-        <source>when the time is over</source>
-        <translation>cuando pase el tiempo</translation>
-    </message>
-    <message>
         <source>in a moment</source>
         <translation>en un momento</translation>
     </message>
     <message>
         <source>when you&apos;ve been away for a while</source>
         <translation>cuando lleves un rato ausente</translation>
-    </message>
-    <message>
-        <source>when you start donating again</source>
-        <translation>cuando vuelvas a donar</translation>
     </message>
     <message>
         <source>when you set it up</source>
@@ -480,8 +434,8 @@
         <translation>{name}, para tarjetas gráficas Intel</translation>
     </message>
     <message>
-        <source>Getting ready: {step}…</source>
-        <translation>Preparando: {step}…</translation>
+        <source>Getting ready, usually within a minute: {step}…</source>
+        <translation>Preparando, por lo general en menos de un minuto: {step}…</translation>
     </message>
     <message>
         <source>Downloading {what}</source>
@@ -556,7 +510,7 @@
     </message>
     <message>
         <source>Serving at {percent} %</source>
-        <translation>Sirviendo al {percent} %</translation>
+        <translation>Sirviendo al {percent}&#xa0;%</translation>
     </message>
     <message>
         <source>Waiting to be let in</source>
@@ -573,8 +527,8 @@
     <message numerus="yes">
         <source>%n session(s) left</source>
         <translation>
-            <numerusform>queda %n sesión</numerusform>
-            <numerusform>quedan %n sesiones</numerusform>
+            <numerusform>Queda %n sesión</numerusform>
+            <numerusform>Quedan %n sesiones</numerusform>
         </translation>
     </message>
     <message>
@@ -614,8 +568,16 @@
         <translation>Fuera del enjambre</translation>
     </message>
     <message>
+        <source>Your invite is over</source>
+        <translation>Tu invitación ya no vale</translation>
+    </message>
+    <message>
         <source>{left}. Shuts down by {time}.</source>
         <translation>{left}. Se apaga antes de las {time}.</translation>
+    </message>
+    <message>
+        <source>The pause ends at {time}.</source>
+        <translation>La pausa termina a las {time}.</translation>
     </message>
     <message>
         <source>Resume</source>
@@ -630,24 +592,16 @@
         <translation>Servir ahora</translation>
     </message>
     <message>
-        <source>Start donating again</source>
-        <translation>Volver a donar</translation>
+        <source>Never step aside for {program}</source>
+        <translation>No apartarse nunca por {program}</translation>
+    </message>
+    <message>
+        <source>Today: {sent} sent, {received} received</source>
+        <translation>Hoy: {sent} enviados, {received} recibidos</translation>
     </message>
     <message>
         <source>Try again now</source>
         <translation>Reintentar ahora</translation>
-    </message>
-    <message>
-        <source>Never step aside for {program}…</source>
-        <translation>No apartarse nunca por {program}…</translation>
-    </message>
-    <message>
-        <source>Keep serving whenever {program} runs? You can change this later in Activity.</source>
-        <translation>¿Seguir sirviendo mientras funcione {program}? Puedes cambiarlo después en Actividad.</translation>
-    </message>
-    <message>
-        <source>Today: {sent} sent, {received} received, {energy}</source>
-        <translation>Hoy: {sent} enviados, {received} recibidos, {energy}</translation>
     </message>
     <message>
         <source>{number} tokens/s</source>
@@ -714,10 +668,6 @@
         <translation>{name}: {watts} W (estimados).</translation>
     </message>
     <message>
-        <source>{coverage} (at {time})</source>
-        <translation>{coverage} (a las {time})</translation>
-    </message>
-    <message>
         <source>You serve none.</source>
         <translation>Tú no sirves ninguna.</translation>
     </message>
@@ -733,8 +683,36 @@
         </translation>
     </message>
     <message>
-        <source>Nobody serves layer {layer}.</source>
-        <translation>Nadie ofrece la capa {layer}.</translation>
+        <source>Nobody serves layer {layers}.</source>
+        <translation>Nadie sirve la capa {layers}.</translation>
+    </message>
+    <message>
+        <source>About {rate} for you.</source>
+        <translation>Unos {rate} para ti.</translation>
+    </message>
+    <message>
+        <source>One more computer would serve layers {layers} and complete the model.</source>
+        <translation>Un ordenador más serviría las capas {layers} y completaría el modelo.</translation>
+    </message>
+    <message>
+        <source>One more computer would serve layers {layers}. Others would still be missing.</source>
+        <translation>Un ordenador más serviría las capas {layers}. Aún faltarían otras.</translation>
+    </message>
+    <message>
+        <source>One more computer would serve layers {layers} and let {percent} % more answers run at once.</source>
+        <translation>Un ordenador más serviría las capas {layers} y permitiría un {percent}&#xa0;% más de respuestas a la vez.</translation>
+    </message>
+    <message>
+        <source>One more computer would serve layers {layers}, in case another one leaves.</source>
+        <translation>Un ordenador más serviría las capas {layers}, por si otro se va.</translation>
+    </message>
+    <message>
+        <source>Only one computer serves layer {layers}.</source>
+        <translation>Solo un ordenador sirve la capa {layers}.</translation>
+    </message>
+    <message>
+        <source>Only one computer serves layers {layers}.</source>
+        <translation>Solo un ordenador sirve las capas {layers}.</translation>
     </message>
     <message>
         <source>Nobody serves layers {layers}.</source>
@@ -746,14 +724,6 @@
             <numerusform>La única capa está en línea.</numerusform>
             <numerusform>Las %n capas están en línea.</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>Total capacity: about {rate}.</source>
-        <translation>Capacidad total: unos {rate}.</translation>
-    </message>
-    <message>
-        <source>The framed layers limit it: {layers}.</source>
-        <translation>Las capas enmarcadas la limitan: {layers}.</translation>
     </message>
     <message>
         <source>Only the founder and admins can invite people.</source>
@@ -794,52 +764,6 @@
     <message>
         <source>on probation</source>
         <translation>a prueba</translation>
-    </message>
-    <message>
-        <source>Last hour: {mean} tokens/s on average, {most} at most</source>
-        <translation>Última hora: {mean} tokens/s de media, {most} como máximo</translation>
-    </message>
-    <message>
-        <source>Last hour: {mean} % on average, {most} % at most</source>
-        <translation>Última hora: {mean} % de media, {most} % como máximo</translation>
-    </message>
-    <message numerus="yes">
-        <source>{number} token(s)</source>
-        <translation>
-            <numerusform>{number} token</numerusform>
-            <numerusform>{number} tokens</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>you helped %n people with {tokens}</source>
-        <translation>
-            <numerusform>ayudaste a %n persona con {tokens}</numerusform>
-            <numerusform>ayudaste a %n personas con {tokens}</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>you served {tokens}</source>
-        <translation>serviste {tokens}</translation>
-    </message>
-    <message>
-        <source>you helped {people} with {tokens}</source>
-        <translation>has ayudado a {people} con {tokens}</translation>
-    </message>
-    <message>
-        <source>stepped aside for {time} of {game}</source>
-        <translation>cediste el paso a {game} durante {time}</translation>
-    </message>
-    <message>
-        <source>you stepped aside for {time} of {game}</source>
-        <translation>cediste el paso a {game} durante {time}</translation>
-    </message>
-    <message>
-        <source>Today: {one} and {other}.</source>
-        <translation>Hoy {one} y {other}.</translation>
-    </message>
-    <message>
-        <source>Today: {one}.</source>
-        <translation>Hoy {one}.</translation>
     </message>
     <message>
         <source>In Admin Panel, Settings, Connections, add an OpenAI API connection:</source>
@@ -1041,10 +965,6 @@
         <translation>Programas de tu lista</translation>
     </message>
     <message>
-        <source>Loading blocks</source>
-        <translation>Cargando bloques</translation>
-    </message>
-    <message>
         <source>Memory ran out, so the engine starts again with less (to choose how much: serve.memory_limit_mb)</source>
         <translation>Se agotó la memoria, así que el motor arranca de nuevo con menos (para elegir cuánta: serve.memory_limit_mb)</translation>
     </message>
@@ -1127,10 +1047,6 @@
     <message>
         <source>Screen lock (logind)</source>
         <translation>Bloqueo de pantalla (logind)</translation>
-    </message>
-    <message>
-        <source>Serving is switched off in the settings</source>
-        <translation>La donación está desactivada en los ajustes</translation>
     </message>
     <message>
         <source>Serving {what}</source>
@@ -1233,10 +1149,6 @@
         <translation>Esperando a que confirmes este ordenador en el otro</translation>
     </message>
     <message>
-        <source>Waiting until a member is online who lets this computer in</source>
-        <translation>Esperando a que haya en línea un miembro que admita este ordenador</translation>
-    </message>
-    <message>
         <source>You are back at the computer; waiting a moment</source>
         <translation>Has vuelto al ordenador; espera un momento</translation>
     </message>
@@ -1249,16 +1161,8 @@
         <translation>Batería</translation>
     </message>
     <message>
-        <source>Downloaded checkpoints take {used} of {all}</source>
-        <translation>Los modelos descargados ocupan {used} de {all} MiB</translation>
-    </message>
-    <message>
         <source>GPU use ({name})</source>
         <translation>Uso de la tarjeta gráfica ({name})</translation>
-    </message>
-    <message>
-        <source>Importing</source>
-        <translation>Cargando programas</translation>
     </message>
     <message>
         <source>Layer {number} is gone. Waiting for a server.</source>
@@ -1271,10 +1175,6 @@
     <message>
         <source>Layers {number} are gone. Waiting for a server.</source>
         <translation>Las capas {number} no están. Esperando un servidor.</translation>
-    </message>
-    <message>
-        <source>Loading embeddings and head</source>
-        <translation>Cargando el principio y el final del modelo</translation>
     </message>
     <message>
         <source>Memory</source>
@@ -1310,31 +1210,15 @@
     </message>
     <message>
         <source>The disk is nearly full: {free} are free, {least} must stay free</source>
-        <translation>El disco está casi lleno: {free} MiB libres, {least} deben quedar libres</translation>
+        <translation>El disco está casi lleno: {free} libres, {least} deben quedar libres</translation>
     </message>
     <message>
         <source>This computer returned wrong results: found by {name}</source>
-        <translation>Este equipo devolvió resultados incorrectos: lo detectó {name}</translation>
+        <translation>Este ordenador devolvió resultados incorrectos: lo detectó {name}</translation>
     </message>
     <message>
         <source>This computer returned wrong results: found by {number} people</source>
-        <translation>Este equipo devolvió resultados incorrectos: lo detectaron {number} personas</translation>
-    </message>
-    <message>
-        <source>This month&apos;s download limit is reached: {used} of {all}</source>
-        <translation>Se alcanzó el límite de descarga de este mes: {used} de {all}</translation>
-    </message>
-    <message>
-        <source>This month&apos;s upload limit is reached: {used} of {all}</source>
-        <translation>Se alcanzó el límite de subida de este mes: {used} de {all}</translation>
-    </message>
-    <message>
-        <source>Today&apos;s download limit is reached: {used} of {all}</source>
-        <translation>Se alcanzó el límite de descarga de hoy: {used} de {all} MiB</translation>
-    </message>
-    <message>
-        <source>Today&apos;s upload limit is reached: {used} of {all}</source>
-        <translation>Se alcanzó el límite de subida de hoy: {used} de {all} MiB</translation>
+        <translation>Este ordenador devolvió resultados incorrectos: lo detectaron {number} personas</translation>
     </message>
     <message>
         <source>`potluck logs` has the details</source>
@@ -1545,26 +1429,6 @@
         <translation>empezando</translation>
     </message>
     <message>
-        <source>blocks {blocks} are served by few</source>
-        <translation>pocos sirven las capas {blocks}</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} of {model}</source>
-        <translation>las capas {blocks} de {model}</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} of {model} before moving to {target}</source>
-        <translation>las capas {blocks} de {model} (luego {target})</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} of {model} while loading {target}</source>
-        <translation>las capas {blocks} de {model} (cargando {target})</translation>
-    </message>
-    <message>
-        <source>blocks {blocks} were served by nobody</source>
-        <translation>nadie servía las capas {blocks}</translation>
-    </message>
-    <message>
         <source>cannot ask the hub: {why}</source>
         <translation>no se puede consultar el hub: {why}</translation>
     </message>
@@ -1678,7 +1542,7 @@
     </message>
     <message>
         <source>checking this machine</source>
-        <translation>se comprueba este equipo</translation>
+        <translation>se comprueba este ordenador</translation>
     </message>
     <message>
         <source>choose a checkpoint in bfloat16, float16, FP8, GPTQ or AWQ; --quantization holds its weights in fewer bits</source>
@@ -1750,7 +1614,7 @@
     </message>
     <message>
         <source>choose variant cpu, or another machine</source>
-        <translation>elige la variante cpu u otro equipo</translation>
+        <translation>elige la variante cpu u otro ordenador</translation>
     </message>
     <message>
         <source>chose {what}; kept with hashes in {path}</source>
@@ -1759,10 +1623,6 @@
     <message>
         <source>clock</source>
         <translation>reloj</translation>
-    </message>
-    <message>
-        <source>close other programs, or serve fewer blocks: serve.num_blocks</source>
-        <translation>cierra otros programas o sirve menos capas: serve.num_blocks</translation>
     </message>
     <message>
         <source>close programs that keep this computer busy</source>
@@ -1783,10 +1643,6 @@
     <message>
         <source>connect it; without a network only a swarm on this machine works</source>
         <translation>conéctalo; sin red solo funciona un enjambre en este ordenador</translation>
-    </message>
-    <message>
-        <source>converted blocks would take more than the {number} MB they may have on disk</source>
-        <translation>las capas convertidas ocuparían más de los {number} MB permitidos en el disco</translation>
     </message>
     <message>
         <source>copy it again from the publisher</source>
@@ -1954,11 +1810,11 @@
     </message>
     <message>
         <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has none</source>
-        <translation>para usar {who} hace falta el controlador {number} de NVIDIA o uno más nuevo; este equipo no tiene ninguno</translation>
+        <translation>para usar {who} hace falta el controlador {number} de NVIDIA o uno más nuevo; este ordenador no tiene ninguno</translation>
     </message>
     <message>
         <source>install NVIDIA&apos;s driver {number} or newer to use {who}; this machine has {driver}</source>
-        <translation>para usar {who} hace falta el controlador {number} de NVIDIA o uno más nuevo; este equipo tiene el {driver}</translation>
+        <translation>para usar {who} hace falta el controlador {number} de NVIDIA o uno más nuevo; este ordenador tiene el {driver}</translation>
     </message>
     <message>
         <source>install Potluck again</source>
@@ -1978,7 +1834,7 @@
     </message>
     <message>
         <source>install or repair NVIDIA&apos;s driver, then restart the machine</source>
-        <translation>instala o repara el controlador de NVIDIA y reinicia el equipo</translation>
+        <translation>instala o repara el controlador de NVIDIA y reinicia el ordenador</translation>
     </message>
     <message>
         <source>install potluck with the extra `client`</source>
@@ -2077,6 +1933,10 @@
         <translation>es de otra versión (conducto {theirs}, el servicio {ours}); configúralo de nuevo: potluck setup</translation>
     </message>
     <message>
+        <source>The setting serve.enabled is gone. It was off, so Potluck is paused until you resume</source>
+        <translation>El ajuste serve.enabled ya no existe. Estaba desactivado, así que Potluck está en pausa hasta que reanudes</translation>
+    </message>
+    <message>
         <source>it stopped answering</source>
         <translation>dejó de responder</translation>
     </message>
@@ -2139,6 +1999,10 @@
     <message>
         <source>keyboard or mouse</source>
         <translation>teclado o ratón</translation>
+    </message>
+    <message>
+        <source>layer {block} of {model}</source>
+        <translation>la capa {block} de {model}</translation>
     </message>
     <message>
         <source>leave it first: potluck leave {name}</source>
@@ -2389,10 +2253,6 @@
         <translation>no hay ningún origen de actualizaciones</translation>
     </message>
     <message>
-        <source>no span of this model can start at block {number}, which uses the tokens that the block before it chose</source>
-        <translation>ningún tramo de este modelo puede empezar en el bloque {number}, que usa los tokens que eligió el bloque anterior</translation>
-    </message>
-    <message>
         <source>no swarm is joined</source>
         <translation>no te has unido a ningún enjambre</translation>
     </message>
@@ -2407,10 +2267,6 @@
     <message>
         <source>nobody in the swarm is called {name}</source>
         <translation>nadie en el enjambre se llama {name}</translation>
-    </message>
-    <message>
-        <source>nobody serves {number} blocks of {name}</source>
-        <translation>nadie sirve {number} capas de {name}</translation>
     </message>
     <message>
         <source>note its recovery code (potluck members recovery-code), appoint an admin, or add --yes</source>
@@ -2453,8 +2309,8 @@
         <translation>solo un enjambre público tiene personas que admiten a otras</translation>
     </message>
     <message>
-        <source>only plain LoRA of linear layers inside blocks can be served</source>
-        <translation>solo se puede ofrecer LoRA sencillo de capas lineales</translation>
+        <source>only plain LoRA of linear parts of layers can be served</source>
+        <translation>solo se puede servir LoRA simple de partes lineales de las capas</translation>
     </message>
     <message>
         <source>only root may read the processor&apos;s power meter; {what} allows it until the next start</source>
@@ -2471,10 +2327,6 @@
     <message>
         <source>only the founder&apos;s computer has the recovery code</source>
         <translation>solo el ordenador fundador tiene el código de recuperación</translation>
-    </message>
-    <message>
-        <source>only {free} are free at {path}</source>
-        <translation>solo hay {free} libres en {path}</translation>
     </message>
     <message>
         <source>or the file is damaged</source>
@@ -2514,7 +2366,7 @@
     </message>
     <message>
         <source>reinstall the `hivemind` package for this kind of machine</source>
-        <translation>reinstala el paquete `hivemind` para este tipo de equipo</translation>
+        <translation>reinstala el paquete `hivemind` para este tipo de ordenador</translation>
     </message>
     <message>
         <source>remove it if it is a link, and make room if the disk is full</source>
@@ -2569,10 +2421,6 @@
         <translation>para ver por qué: potluck logs</translation>
     </message>
     <message>
-        <source>serve fewer blocks, or the number format of the checkpoint, which needs no converted files</source>
-        <translation>ofrece menos capas o el formato numérico del modelo, que no necesita archivos convertidos</translation>
-    </message>
-    <message>
         <source>serve it, or ask a member for an invite</source>
         <translation>sírvelo o pide una invitación a un miembro</translation>
     </message>
@@ -2602,7 +2450,7 @@
     </message>
     <message>
         <source>set this computer&apos;s clock</source>
-        <translation>ajusta el reloj de este equipo</translation>
+        <translation>ajusta el reloj de este ordenador</translation>
     </message>
     <message>
         <source>set updates.url and updates.key, as published</source>
@@ -2613,20 +2461,8 @@
         <translation>ajustes</translation>
     </message>
     <message>
-        <source>several people are called {name}</source>
-        <translation>varias personas se llaman {name}</translation>
-    </message>
-    <message>
         <source>start again</source>
         <translation>inicia de nuevo</translation>
-    </message>
-    <message>
-        <source>start at block {number}</source>
-        <translation>empieza en el bloque {number}</translation>
-    </message>
-    <message>
-        <source>start at block {number} or {other}</source>
-        <translation>empieza en el bloque {number} o {other}</translation>
     </message>
     <message>
         <source>start it with: potluck start</source>
@@ -2763,10 +2599,6 @@
     <message>
         <source>the checkpoint has {what}, which the model does not know</source>
         <translation>los archivos contienen {what}, que el modelo no conoce</translation>
-    </message>
-    <message>
-        <source>the checkpoint lacks tensors of the blocks {blocks}</source>
-        <translation>al modelo le faltan tensores de las capas {blocks}</translation>
     </message>
     <message>
         <source>the checkpoint lacks {what}</source>
@@ -2941,10 +2773,6 @@
         <translation>el archivo: {why}</translation>
     </message>
     <message>
-        <source>the files of block {number} have changed since they were served</source>
-        <translation>los archivos del bloque {number} han cambiado desde que se sirvieron</translation>
-    </message>
-    <message>
         <source>the folder must be absolute</source>
         <translation>la carpeta debe darse completa</translation>
     </message>
@@ -2994,7 +2822,7 @@
     </message>
     <message>
         <source>this version of Potluck has no torch of variant {what} for this computer</source>
-        <translation>esta versión de Potluck no tiene PyTorch de la variante {what} para este equipo</translation>
+        <translation>esta versión de Potluck no tiene PyTorch de la variante {what} para este ordenador</translation>
     </message>
     <message>
         <source>too many connections</source>
@@ -3003,6 +2831,10 @@
     <message>
         <source>too many subscribers</source>
         <translation>demasiados suscriptores</translation>
+    </message>
+    <message>
+        <source>when you join with a new invite</source>
+        <translation>cuando te unas con otra invitación</translation>
     </message>
     <message>
         <source>{file} is of a newer Potluck; what this one does not know stays in it and has no effect</source>
@@ -3027,6 +2859,10 @@
     <message>
         <source>{place} has version {theirs}; this Potluck knows version {ours}</source>
         <translation>{place} tiene la versión {theirs}; este Potluck conoce la {ours}</translation>
+    </message>
+    <message>
+        <source>{what} is stored quantised, which is supported for layers alone</source>
+        <translation>{what} está cuantizado, algo que solo se admite en las capas</translation>
     </message>
     <message>
         <source>{who}&apos;s {what} returned wrong results: found by {name}</source>
@@ -3061,8 +2897,56 @@
         <translation>En {file}:</translation>
     </message>
     <message>
+        <source>Loading programs</source>
+        <translation>Cargando programas</translation>
+    </message>
+    <message>
+        <source>Loading the model&apos;s first and last parts</source>
+        <translation>Cargando la primera y la última parte del modelo</translation>
+    </message>
+    <message>
+        <source>Paused by you until you resume</source>
+        <translation>En pausa hasta que reanudes</translation>
+    </message>
+    <message>
+        <source>Waiting for a member of {name} to let you in</source>
+        <translation>Esperando a que un miembro de {name} te deje entrar</translation>
+    </message>
+    <message>
+        <source>Your invite to {name} has expired</source>
+        <translation>Tu invitación a {name} ha caducado</translation>
+    </message>
+    <message>
+        <source>Your invite to {name} is used up</source>
+        <translation>Tu invitación a {name} está agotada</translation>
+    </message>
+    <message>
+        <source>Your invite to {name} was ended</source>
+        <translation>Tu invitación a {name} fue anulada</translation>
+    </message>
+    <message>
+        <source>another program uses port {port}</source>
+        <translation>otro programa usa el puerto {port}</translation>
+    </message>
+    <message>
         <source>ask it for the other swarm&apos;s model, or: potluck gateway stop</source>
         <translation>pídale el modelo del otro enjambre, o: potluck gateway stop</translation>
+    </message>
+    <message>
+        <source>ask one of its members for an invite; it begins with `potluck4:`</source>
+        <translation>pide una invitación a un miembro; empieza por `potluck4:`</translation>
+    </message>
+    <message>
+        <source>choose another one: potluck config set gateway.port {other}</source>
+        <translation>elige otro: potluck config set gateway.port {other}</translation>
+    </message>
+    <message>
+        <source>close other programs, or serve fewer layers: serve.num_blocks</source>
+        <translation>cierra otros programas o sirve menos capas: serve.num_blocks</translation>
+    </message>
+    <message>
+        <source>converted layers would take more than the {number} MB they may have on disk</source>
+        <translation>las capas convertidas ocuparían más de los {number} MB permitidos en el disco</translation>
     </message>
     <message>
         <source>copy the tokenizer files too</source>
@@ -3081,16 +2965,48 @@
         <translation>no se puede escuchar en gateway.address {address}: {why}</translation>
     </message>
     <message>
+        <source>layers {blocks} are served by few</source>
+        <translation>pocos sirven las capas {blocks}</translation>
+    </message>
+    <message>
+        <source>layers {blocks} were served by nobody</source>
+        <translation>nadie servía las capas {blocks}</translation>
+    </message>
+    <message>
         <source>members get a drafting model from the hub, not from a folder</source>
         <translation>los miembros obtienen el modelo de borrador del hub, no de una carpeta</translation>
+    </message>
+    <message>
+        <source>memory is short</source>
+        <translation>queda poca memoria</translation>
     </message>
     <message>
         <source>name a small model of the same family, or none</source>
         <translation>indica un modelo pequeño de la misma familia, o none</translation>
     </message>
     <message>
+        <source>no span of this model can start at layer {number}, which uses the tokens that the layer before it chose</source>
+        <translation>ningún tramo de este modelo puede empezar en el bloque {number}, que usa los tokens que eligió el bloque anterior</translation>
+    </message>
+    <message>
+        <source>nobody can remove the founder</source>
+        <translation>nadie puede quitar a quien fundó el enjambre</translation>
+    </message>
+    <message>
+        <source>nobody serves {number} layers of {name}</source>
+        <translation>nadie sirve {number} capas de {name}</translation>
+    </message>
+    <message>
         <source>only programs of this machine reach the gateway, with a key</source>
-        <translation>solo los programas de este equipo llegan a la pasarela, con una clave</translation>
+        <translation>solo los programas de este ordenador llegan a la pasarela, con una clave</translation>
+    </message>
+    <message>
+        <source>paste only the invite: the line that begins with `potluck4:`</source>
+        <translation>pega solo la invitación: la línea que empieza por `potluck4:`</translation>
+    </message>
+    <message>
+        <source>paste only the one that you want to use</source>
+        <translation>pega solo la que quieras usar</translation>
     </message>
     <message>
         <source>port {number} (gateway.port) is taken by {holder}</source>
@@ -3099,6 +3015,42 @@
     <message>
         <source>put it on the hub, and give its name there</source>
         <translation>súbelo al hub e indica su nombre allí</translation>
+    </message>
+    <message>
+        <source>save it with `potluck members backup`, then leave the swarm and join again</source>
+        <translation>guárdala con `potluck members backup`, deja el enjambre y vuelve a unirte</translation>
+    </message>
+    <message>
+        <source>serve fewer layers, or the number format of the checkpoint, which needs no converted files</source>
+        <translation>ofrece menos capas o el formato numérico del modelo, que no necesita archivos convertidos</translation>
+    </message>
+    <message>
+        <source>several are called {name}</source>
+        <translation>varios se llaman {name}</translation>
+    </message>
+    <message>
+        <source>start at layer {number}</source>
+        <translation>empieza en el bloque {number}</translation>
+    </message>
+    <message>
+        <source>start at layer {number} or {other}</source>
+        <translation>empieza en el bloque {number} o {other}</translation>
+    </message>
+    <message>
+        <source>the checkpoint has no output head</source>
+        <translation>al checkpoint le falta la capa de salida</translation>
+    </message>
+    <message>
+        <source>the checkpoint lacks tensors of layers {blocks}</source>
+        <translation>al punto de control le faltan tensores de las capas {blocks}</translation>
+    </message>
+    <message>
+        <source>the daemon does not start: {why}</source>
+        <translation>el servicio no arranca: {why}</translation>
+    </message>
+    <message>
+        <source>the files of layer {number} have changed since they were served</source>
+        <translation>los archivos del bloque {number} han cambiado desde que se sirvieron</translation>
     </message>
     <message>
         <source>the files of {draft} are not those that the swarm&apos;s leaders chose</source>
@@ -3159,6 +3111,10 @@
     <message>
         <source>the memory</source>
         <translation>la memoria</translation>
+    </message>
+    <message>
+        <source>the model&apos;s output head is no plain matrix</source>
+        <translation>la capa de salida del modelo no es una matriz simple</translation>
     </message>
     <message>
         <source>the models are already there</source>
@@ -3326,7 +3282,7 @@
     </message>
     <message>
         <source>the update server redirects to this machine itself</source>
-        <translation>el servidor de actualizaciones redirige a este mismo equipo</translation>
+        <translation>el servidor de actualizaciones redirige a este mismo ordenador</translation>
     </message>
     <message>
         <source>the update&apos;s description has expired: the publisher is gone, or somebody hides newer ones</source>
@@ -3347,6 +3303,10 @@
     <message>
         <source>the {what} bus went away</source>
         <translation>el bus {what} ha desaparecido</translation>
+    </message>
+    <message>
+        <source>there are {number} different invites in this text: {names}</source>
+        <translation>hay {number} invitaciones distintas en este texto: {names}</translation>
     </message>
     <message>
         <source>there are {number} keys already</source>
@@ -3391,6 +3351,10 @@
     <message>
         <source>there is no folder {path}</source>
         <translation>no existe la carpeta {path}</translation>
+    </message>
+    <message>
+        <source>there is no invite in this text</source>
+        <translation>no hay ninguna invitación en este texto</translation>
     </message>
     <message>
         <source>there is no invite {what}</source>
@@ -3445,12 +3409,16 @@
         <translation>este ordenador ya está en el enjambre {name}</translation>
     </message>
     <message>
+        <source>this computer was removed from {name}, but holds your key there</source>
+        <translation>este ordenador fue eliminado de {name}, pero guarda tu clave allí</translation>
+    </message>
+    <message>
         <source>this daemon is the machine&apos;s own service</source>
-        <translation>este servicio es del propio equipo</translation>
+        <translation>este servicio es del propio ordenador</translation>
     </message>
     <message>
         <source>this daemon is the machine&apos;s own service, which only root can change</source>
-        <translation>este servicio es el del propio equipo y solo root puede cambiarlo</translation>
+        <translation>este servicio es el del propio ordenador y solo root puede cambiarlo</translation>
     </message>
     <message>
         <source>this desktop shows no windows: games of its menu are noticed when they are busy</source>
@@ -3463,6 +3431,10 @@
     <message>
         <source>this installation is updated by the tool that installed it</source>
         <translation>esta instalación la actualiza la herramienta que la instaló</translation>
+    </message>
+    <message>
+        <source>this installation lacks {name}</source>
+        <translation>a esta instalación le falta {name}</translation>
     </message>
     <message>
         <source>this invite has expired</source>
@@ -3501,6 +3473,10 @@
         <translation>este es el ordenador que estás usando</translation>
     </message>
     <message>
+        <source>this is the link of the swarm {name}, which lets nobody in</source>
+        <translation>este es el enlace del enjambre {name}, que no deja entrar a nadie</translation>
+    </message>
+    <message>
         <source>this is you</source>
         <translation>eres tú</translation>
     </message>
@@ -3510,11 +3486,11 @@
     </message>
     <message>
         <source>this machine has no network</source>
-        <translation>este equipo no tiene red</translation>
+        <translation>este ordenador no tiene red</translation>
     </message>
     <message>
         <source>this machine has no {program}</source>
-        <translation>este equipo no tiene {program}</translation>
+        <translation>este ordenador no tiene {program}</translation>
     </message>
     <message>
         <source>this machine&apos;s clock differs from the swarm&apos;s by more than 3 s</source>
@@ -3541,6 +3517,10 @@
         <translation>esta contraseña no abre la copia</translation>
     </message>
     <message>
+        <source>this text is too long to look for an invite in it</source>
+        <translation>este texto es demasiado largo para buscar en él una invitación</translation>
+    </message>
+    <message>
         <source>this works, but more slowly; for direct connections forward {port} in the router</source>
         <translation>funciona, pero más despacio; para conexiones directas redirige en el router: {port}</translation>
     </message>
@@ -3551,6 +3531,10 @@
     <message>
         <source>to see more, in a terminal: potluck update --check</source>
         <translation>para ver más, en una terminal: potluck update --check</translation>
+    </message>
+    <message>
+        <source>to stop serving: potluck pause until I resume</source>
+        <translation>para dejar de servir: potluck pause until I resume</translation>
     </message>
     <message>
         <source>too many people joined from your part of the network today; try again tomorrow</source>
@@ -3614,7 +3598,7 @@
     </message>
     <message>
         <source>try again once this machine serves</source>
-        <translation>inténtalo cuando este equipo esté sirviendo</translation>
+        <translation>inténtalo cuando este ordenador esté sirviendo</translation>
     </message>
     <message>
         <source>try again when a leader&apos;s computer has been online</source>
@@ -3681,10 +3665,6 @@
         <translation>usa una distribución con glibc o la imagen de contenedor</translation>
     </message>
     <message>
-        <source>use a peer id: {what}</source>
-        <translation>usa un identificador de par: {what}</translation>
-    </message>
-    <message>
         <source>use letters, digits, dots, dashes, underscores</source>
         <translation>usa letras, cifras, puntos, guiones y guiones bajos</translation>
     </message>
@@ -3694,7 +3674,7 @@
     </message>
     <message>
         <source>use this Mac to chat and to look; let another machine serve</source>
-        <translation>usa este Mac para chatear y mirar; deja que sirva otro equipo</translation>
+        <translation>usa este Mac para chatear y mirar; deja que sirva otro ordenador</translation>
     </message>
     <message>
         <source>use up to 40 letters, digits, dashes and underscores, such as home-llama</source>
@@ -3770,7 +3750,7 @@
     </message>
     <message>
         <source>waiting for your other computer to let this one in</source>
-        <translation>espera a que tu otro equipo deje entrar a este</translation>
+        <translation>espera a que tu otro ordenador deje entrar a este</translation>
     </message>
     <message>
         <source>watching the new version</source>
@@ -3791,10 +3771,6 @@
     <message>
         <source>when it has cooled down</source>
         <translation>cuando se enfríe</translation>
-    </message>
-    <message>
-        <source>when keyboard and mouse have rested for a while</source>
-        <translation>cuando el teclado y el ratón descansen un rato</translation>
     </message>
     <message>
         <source>when some are deleted, or when limits.disk_mb is larger</source>
@@ -3833,12 +3809,12 @@
         <translation>cuando haya sitio o deba quedar menos libre</translation>
     </message>
     <message>
-        <source>when you join or create a swarm</source>
-        <translation>cuando te unas a un enjambre o crees uno</translation>
+        <source>when you enter another invite</source>
+        <translation>cuando pegues otra invitación</translation>
     </message>
     <message>
-        <source>when you leave it and join with a new invite</source>
-        <translation>cuando salgas de él y te unas con una invitación nueva</translation>
+        <source>when you join or create a swarm</source>
+        <translation>cuando te unas a un enjambre o crees uno</translation>
     </message>
     <message>
         <source>when you resume</source>
@@ -3847,10 +3823,6 @@
     <message>
         <source>when you set it up: in the app, or with `potluck setup`</source>
         <translation>cuando lo instales: en la aplicación o con `potluck setup`</translation>
-    </message>
-    <message>
-        <source>when you switch serve.enabled on</source>
-        <translation>cuando vuelvas a activar la donación</translation>
     </message>
     <message>
         <source>when you switch when.only_when_idle off</source>
@@ -3923,6 +3895,10 @@
     <message>
         <source>your open invites would let in more people than you may invite</source>
         <translation>con tus invitaciones abiertas entraría más gente de la que puedes invitar</translation>
+    </message>
+    <message>
+        <source>{addr} names a peer in an unknown way</source>
+        <translation>{addr} nombra un par de una forma desconocida</translation>
     </message>
     <message>
         <source>{advice}, and check the setting updates.url</source>
@@ -4081,20 +4057,16 @@
         <translation>{folder} no es un modelo: falta config.json</translation>
     </message>
     <message>
+        <source>{folder} is not a local checkpoint of a decoder</source>
+        <translation>{folder} no es un checkpoint local de un decodificador</translation>
+    </message>
+    <message>
         <source>{folder} is not an adapter that can be served: it has no {file}</source>
         <translation>{folder} no es un adaptador que se pueda ofrecer: falta {file}</translation>
     </message>
     <message>
-        <source>{free} are free for downloaded checkpoints at {path}</source>
-        <translation>hay {free} libres para modelos en {path}</translation>
-    </message>
-    <message>
         <source>{free} are free, {least} are needed at most</source>
         <translation>hay {free} libres; se necesitan como mucho {least}</translation>
-    </message>
-    <message>
-        <source>{free} of {all} are available</source>
-        <translation>hay {free} de {all} disponibles</translation>
     </message>
     <message>
         <source>{host} cannot be found</source>
@@ -4149,10 +4121,6 @@
         <translation>{name} no tiene esa revisión</translation>
     </message>
     <message>
-        <source>{name} has several computers named {what}</source>
-        <translation>{name} tiene varios equipos llamados {what}</translation>
-    </message>
-    <message>
         <source>{name} is a member already</source>
         <translation>{name} ya es miembro</translation>
     </message>
@@ -4163,6 +4131,10 @@
     <message>
         <source>{name} is gated: its owner must grant you access</source>
         <translation>{name} tiene acceso restringido: su propietario debe concederte acceso</translation>
+    </message>
+    <message>
+        <source>{name} is gone</source>
+        <translation>{name} ya no existe</translation>
     </message>
     <message>
         <source>{name} is ignored: {why}</source>
@@ -4230,7 +4202,7 @@
     </message>
     <message>
         <source>{number} of {all} members that tried reached this machine directly: it serves through a relay</source>
-        <translation>{number} de {all} miembros que lo intentaron llegaron directamente a este equipo: sirve a través de un relé</translation>
+        <translation>{number} de {all} miembros que lo intentaron llegaron directamente a este ordenador: sirve a través de un relé</translation>
     </message>
     <message>
         <source>{path} belongs to somebody else</source>
@@ -4281,6 +4253,10 @@
         <translation>{place}: no existe el ajuste {key}; ¿quieres decir {other}?</translation>
     </message>
     <message>
+        <source>{place}: {key} is gone; {advice}</source>
+        <translation>{place}: {key} ya no existe; {advice}</translation>
+    </message>
+    <message>
         <source>{place}: {key}: {why}</source>
         <translation>{place}: {key}: {why}</translation>
     </message>
@@ -4290,11 +4266,19 @@
     </message>
     <message>
         <source>{section}.address {name} can be reached from other machines, so nothing listens there (set {section}.allow_remote if that is what you want)</source>
-        <translation>{section}.address {name} es accesible desde otros equipos, así que allí no se escucha (activa {section}.allow_remote si es lo que quieres)</translation>
+        <translation>{section}.address {name} es accesible desde otros ordenadores, así que allí no se escucha (activa {section}.allow_remote si es lo que quieres)</translation>
     </message>
     <message>
         <source>{section}.address {name} is not an IP address (127.0.0.1 is this machine only)</source>
-        <translation>{section}.address {name} no es una dirección IP (127.0.0.1 es solo este equipo)</translation>
+        <translation>{section}.address {name} no es una dirección IP (127.0.0.1 es solo este ordenador)</translation>
+    </message>
+    <message>
+        <source>{served} (loading {target})</source>
+        <translation>{served} (cargando {target})</translation>
+    </message>
+    <message>
+        <source>{served} (moving to {target})</source>
+        <translation>{served} (luego {target})</translation>
     </message>
     <message>
         <source>{text}</source>
@@ -4349,10 +4333,6 @@
         <translation>{what} está guardado como {format}, que esta versión de torch no conoce</translation>
     </message>
     <message>
-        <source>{what} is stored quantised, which is supported for blocks alone</source>
-        <translation>{what} está cuantizado, algo que solo se admite en las capas</translation>
-    </message>
-    <message>
         <source>{what}, so this address is for now</source>
         <translation>{what}, así que esta dirección es solo por ahora</translation>
     </message>
@@ -4398,15 +4378,123 @@
     </message>
     <message>
         <source>{who} needs another build of torch than the machine&apos;s other GPUs</source>
-        <translation>{who} necesita otra compilación de PyTorch que las demás GPU del equipo</translation>
+        <translation>{who} necesita otra compilación de PyTorch que las demás GPU del ordenador</translation>
+    </message>
+    <message>
+        <source>Games started by Steam</source>
+        <translation>Juegos iniciados por Steam</translation>
+    </message>
+    <message>
+        <source>Games that use GameMode</source>
+        <translation>Juegos que usan GameMode</translation>
+    </message>
+    <message>
+        <source>Windows games in Proton or Wine</source>
+        <translation>Juegos de Windows en Proton o Wine</translation>
+    </message>
+    <message>
+        <source>Programs in gamescope</source>
+        <translation>Programas en gamescope</translation>
+    </message>
+    <message>
+        <source>Busy full-screen programs</source>
+        <translation>Programas a pantalla completa ocupados</translation>
+    </message>
+    <message>
+        <source>Video players, browsers and screen savers do not count.</source>
+        <translation>No cuentan reproductores, navegadores ni salvapantallas.</translation>
+    </message>
+    <message>
+        <source>Programs that keep a graphics card busy</source>
+        <translation>Programas que ocupan una tarjeta gráfica</translation>
+    </message>
+    <message>
+        <source>Programs that need the memory</source>
+        <translation>Programas que necesitan la memoria</translation>
+    </message>
+    <message>
+        <source>Last hour: {mean} on average, {most} at most</source>
+        <translation>Última hora: {mean} de media, {most} como máximo</translation>
+    </message>
+    <message>
+        <source>Starting the swarm…</source>
+        <translation>Creando el enjambre…</translation>
+    </message>
+    <message>
+        <source>Joining the swarm…</source>
+        <translation>Uniéndose al enjambre…</translation>
+    </message>
+    <message>
+        <source>Asking who is in the swarm…</source>
+        <translation>Preguntando quién está en el enjambre…</translation>
+    </message>
+    <message>
+        <source>Finding out how others can reach this computer…</source>
+        <translation>Averiguando cómo pueden llegar otros a este ordenador…</translation>
+    </message>
+    <message>
+        <source>Asking the others about the other model…</source>
+        <translation>Preguntando a los demás por el otro modelo…</translation>
+    </message>
+    <message>
+        <source>Searching for models…</source>
+        <translation>Buscando modelos…</translation>
+    </message>
+    <message>
+        <source>Looking for models on this computer…</source>
+        <translation>Buscando modelos en este ordenador…</translation>
+    </message>
+    <message>
+        <source>Deleting the files…</source>
+        <translation>Borrando los archivos…</translation>
+    </message>
+    <message>
+        <source>Checking this computer…</source>
+        <translation>Revisando este ordenador…</translation>
+    </message>
+    <message>
+        <source>Writing the report…</source>
+        <translation>Escribiendo el informe…</translation>
+    </message>
+    <message>
+        <source>Looking at this computer…</source>
+        <translation>Examinando este ordenador…</translation>
+    </message>
+    <message>
+        <source>Encrypting your keys…</source>
+        <translation>Cifrando tus claves…</translation>
+    </message>
+    <message>
+        <source>Reading the backup…</source>
+        <translation>Leyendo la copia…</translation>
+    </message>
+    <message>
+        <source>Looking for a newer version…</source>
+        <translation>Buscando una versión nueva…</translation>
+    </message>
+    <message>
+        <source>Reading the receipts…</source>
+        <translation>Leyendo los recibos…</translation>
+    </message>
+    <message>
+        <source>Starting the address for other programs…</source>
+        <translation>Iniciando la dirección para otros programas…</translation>
+    </message>
+    <message>
+        <source>Waiting for Potluck…</source>
+        <translation>Esperando a Potluck…</translation>
+    </message>
+    <message>
+        <source>This takes about {seconds} s.</source>
+        <translation>Tarda unos {seconds} s.</translation>
+    </message>
+    <message>
+        <source>{seconds} s so far.</source>
+        <translation>{seconds} s hasta ahora.</translation>
     </message>
 </context>
 <context>
-    <name>ActivityPage</name>
-    <message>
-        <source>Activity</source>
-        <translation>Actividad</translation>
-    </message>
+    <name>Activity</name>
     <message>
         <source>Everything</source>
         <translation>Todo</translation>
@@ -4424,44 +4512,36 @@
         <translation>Mostrar</translation>
     </message>
     <message>
-        <source>Nothing here yet</source>
-        <translation>Aún no hay nada</translation>
-    </message>
-    <message>
-        <source>Keep serving while {program} runs</source>
-        <translation>Seguir sirviendo mientras funciona {program}</translation>
-    </message>
-    <message>
-        <source>Remove</source>
-        <translation>Quitar</translation>
-    </message>
-    <message>
-        <source>Never step aside for</source>
-        <translation>No apartarse nunca por</translation>
-    </message>
-    <message>
-        <source>Potluck now keeps serving while {program} runs.</source>
-        <translation>Potluck sigue sirviendo ahora mientras funciona {program}.</translation>
-    </message>
-    <message>
         <source>Show more</source>
         <translation>Mostrar más</translation>
     </message>
     <message>
-        <source>Never for this app</source>
-        <translation>Nunca por esta aplicación</translation>
+        <source>What happened</source>
+        <translation>Qué ha pasado</translation>
+    </message>
+    <message>
+        <source>Show less</source>
+        <translation>Mostrar menos</translation>
+    </message>
+    <message>
+        <source>Nothing here yet</source>
+        <translation>Aún no hay nada</translation>
     </message>
     <message>
         <source>Never step aside for {program}</source>
         <translation>No apartarse nunca por {program}</translation>
     </message>
     <message>
-        <source>Step aside for {program} again</source>
-        <translation>Volver a apartarse por {program}</translation>
+        <source>Never for this app</source>
+        <translation>Nunca por esta aplicación</translation>
     </message>
     <message>
-        <source>Potluck steps aside for {program} again.</source>
-        <translation>Potluck vuelve a apartarse por {program}.</translation>
+        <source>Keep serving while {program} runs</source>
+        <translation>Seguir sirviendo mientras funciona {program}</translation>
+    </message>
+    <message>
+        <source>Potluck now keeps serving while {program} runs.</source>
+        <translation>Potluck sigue sirviendo ahora mientras funciona {program}.</translation>
     </message>
     <message>
         <source>Undo</source>
@@ -4542,6 +4622,13 @@
     </message>
 </context>
 <context>
+    <name>BackupSection</name>
+    <message>
+        <source>This computer has no keys of its own.</source>
+        <translation>Este ordenador no tiene claves propias.</translation>
+    </message>
+</context>
+<context>
     <name>ChatOptions</name>
     <message>
         <source>Instructions</source>
@@ -4552,12 +4639,32 @@
         <translation>Por ejemplo: Responde en una frase.</translation>
     </message>
     <message>
+        <source>tokens</source>
+        <translation>tokens</translation>
+    </message>
+    <message>
+        <source>No limit</source>
+        <translation>Sin límite</translation>
+    </message>
+    <message>
         <source>At 0 the likeliest word always comes next; about 1 gives more variety.</source>
         <translation>Con 0 sigue siempre la palabra más probable; con cerca de 1 hay más variedad.</translation>
     </message>
     <message>
         <source>The model reads them before each conversation.</source>
         <translation>El modelo las lee antes de cada conversación.</translation>
+    </message>
+    <message>
+        <source>Longest answer</source>
+        <translation>Respuesta más larga</translation>
+    </message>
+    <message>
+        <source>About 75 words are 100 tokens.</source>
+        <translation>Unas 75 palabras son 100 tokens.</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Cerrar</translation>
     </message>
     <message>
         <source>Options</source>
@@ -4575,8 +4682,16 @@
         <translation>Chat</translation>
     </message>
     <message>
-        <source>New conversation</source>
-        <translation>Conversación nueva</translation>
+        <source>Conversations</source>
+        <translation>Conversaciones</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>Nuevo chat</translation>
+    </message>
+    <message>
+        <source>Options</source>
+        <translation>Opciones</translation>
     </message>
     <message>
         <source>Send</source>
@@ -4585,6 +4700,14 @@
     <message>
         <source>Stop</source>
         <translation>Detener</translation>
+    </message>
+    <message>
+        <source>More</source>
+        <translation>Más</translation>
+    </message>
+    <message>
+        <source>Who can read along</source>
+        <translation>Quién puede leer</translation>
     </message>
     <message>
         <source>You</source>
@@ -4603,28 +4726,20 @@
         <translation>Reintentar</translation>
     </message>
     <message>
+        <source>Your messages pass through the computers that serve this model. Their owners can read them, and nobody else can. Don&apos;t write what they should not know.
+
+Conversations are kept on this computer only.</source>
+        <translation>Tus mensajes pasan por los ordenadores que sirven este modelo. Sus dueños pueden leerlos, y nadie más. No escribas lo que no deban saber.
+
+Las conversaciones se guardan solo en este ordenador.</translation>
+    </message>
+    <message>
         <source>Asking…</source>
         <translation>Preguntando…</translation>
     </message>
     <message>
-        <source>The compute engine is not set up yet. Set it up on the page Installation.</source>
-        <translation>El motor de cálculo aún no está instalado. Instálalo en la página Instalación.</translation>
-    </message>
-    <message>
         <source>People serving this model can read your messages.</source>
         <translation>Quienes sirven este modelo pueden leer tus mensajes.</translation>
-    </message>
-    <message>
-        <source>this computer starts</source>
-        <translation>este ordenador arranca</translation>
-    </message>
-    <message>
-        <source>Waiting for the first word…</source>
-        <translation>Esperando la primera palabra…</translation>
-    </message>
-    <message>
-        <source>The chat service was stopped.</source>
-        <translation>El servicio de chat se detuvo.</translation>
     </message>
     <message>
         <source>This conversation could not be kept. Is the disk full?</source>
@@ -4643,10 +4758,6 @@
         <translation>Aún no hay modelo con el que hablar</translation>
     </message>
     <message>
-        <source>Ask again</source>
-        <translation>Preguntar de nuevo</translation>
-    </message>
-    <message>
         <source>Stopped.</source>
         <translation>Detenido.</translation>
     </message>
@@ -4656,10 +4767,131 @@
     </message>
 </context>
 <context>
+    <name>Code</name>
+    <message>
+        <source>Code</source>
+        <translation>Código</translation>
+    </message>
+</context>
+<context>
     <name>CommandStarter</name>
     <message>
         <source>Potluck does not start. The log says more: potluck logs</source>
         <translation>Potluck no arranca. El registro dice más: potluck logs</translation>
+    </message>
+</context>
+<context>
+    <name>ConnectPage</name>
+    <message>
+        <source>Connect</source>
+        <translation>Conectar</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>Dirección</translation>
+    </message>
+    <message>
+        <source>Copy the address</source>
+        <translation>Copiar la dirección</translation>
+    </message>
+    <message>
+        <source>Start</source>
+        <translation>Iniciar</translation>
+    </message>
+    <message>
+        <source>Make a key</source>
+        <translation>Crear una clave</translation>
+    </message>
+    <message>
+        <source>New key</source>
+        <translation>Clave nueva</translation>
+    </message>
+    <message>
+        <source>Copy the new key</source>
+        <translation>Copiar la clave nueva</translation>
+    </message>
+    <message>
+        <source>Known once it runs</source>
+        <translation>Se sabrá cuando esté en marcha</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Detener</translation>
+    </message>
+    <message>
+        <source>No program has a key yet.</source>
+        <translation>Ningún programa tiene clave todavía.</translation>
+    </message>
+    <message>
+        <source>Revoke the key of {program}</source>
+        <translation>Revocar la clave de {program}</translation>
+    </message>
+    <message>
+        <source>Revoke…</source>
+        <translation>Revocar…</translation>
+    </message>
+    <message>
+        <source>Made {day}</source>
+        <translation>Creada el {day}</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n answer(s), {tokens} tokens</source>
+        <translation>
+            <numerusform>%n respuesta, {tokens} tokens</numerusform>
+            <numerusform>%n respuestas, {tokens} tokens</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The key of {program}. Copy it now: Potluck keeps only its hash, and shows it this once.</source>
+        <translation>La clave de {program}. Cópiala ahora: Potluck solo guarda su huella y la muestra una única vez.</translation>
+    </message>
+    <message>
+        <source>Revoke the key of {program}?</source>
+        <translation>¿Revocar la clave de {program}?</translation>
+    </message>
+    <message>
+        <source>That program can no longer use the swarm&apos;s model.</source>
+        <translation>Ese programa ya no podrá usar el modelo del enjambre.</translation>
+    </message>
+    <message>
+        <source>Revoke</source>
+        <translation>Revocar</translation>
+    </message>
+    <message>
+        <source>Ready: {model}.</source>
+        <translation>Lista: {model}.</translation>
+    </message>
+    <message>
+        <source>Ends at {time} if nobody asks.</source>
+        <translation>Termina a las {time} si nadie pregunta.</translation>
+    </message>
+    <message>
+        <source>It does not run.</source>
+        <translation>No está en marcha.</translation>
+    </message>
+    <message>
+        <source>Programs that speak OpenAI&apos;s, Anthropic&apos;s or Ollama&apos;s API can use the swarm&apos;s model through this computer.</source>
+        <translation>Los programas que hablan la API de OpenAI, Anthropic u Ollama pueden usar el modelo del enjambre a través de este ordenador.</translation>
+    </message>
+    <message>
+        <source>Always on</source>
+        <translation>Siempre activa</translation>
+    </message>
+    <message>
+        <source>Starts with Potluck and keeps running. Otherwise it ends when nobody asks, or when a game starts.</source>
+        <translation>Se inicia con Potluck y sigue en marcha. Si no, termina cuando nadie pregunta o empieza un juego.</translation>
+    </message>
+    <message>
+        <source>Name of the program</source>
+        <translation>Nombre del programa</translation>
+    </message>
+    <message>
+        <source>Give each program a key of its own. Whoever has one asks in your name.</source>
+        <translation>Da a cada programa su propia clave. Quien tenga una pregunta en tu nombre.</translation>
+    </message>
+    <message>
+        <source>Keys</source>
+        <translation>Claves</translation>
     </message>
 </context>
 <context>
@@ -4673,12 +4905,16 @@
         <translation>Buscar en las conversaciones</translation>
     </message>
     <message>
-        <source>Conversations are kept on this computer only.</source>
-        <translation>Las conversaciones se guardan solo en este ordenador.</translation>
-    </message>
-    <message>
         <source>Conversations</source>
         <translation>Conversaciones</translation>
+    </message>
+    <message>
+        <source>Rename or delete</source>
+        <translation>Renombrar o borrar</translation>
+    </message>
+    <message>
+        <source>Rename</source>
+        <translation>Renombrar</translation>
     </message>
     <message>
         <source>No conversation has these words.</source>
@@ -4687,22 +4923,6 @@
     <message>
         <source>No conversations yet.</source>
         <translation>Aún no hay conversaciones.</translation>
-    </message>
-    <message>
-        <source>Search to find older ones.</source>
-        <translation>Busca para encontrar las más antiguas.</translation>
-    </message>
-    <message>
-        <source>Open</source>
-        <translation>Abrir</translation>
-    </message>
-    <message>
-        <source>Open “{title}”</source>
-        <translation>Abrir «{title}»</translation>
-    </message>
-    <message>
-        <source>Delete “{title}”</source>
-        <translation>Borrar «{title}»</translation>
     </message>
     <message>
         <source>Delete</source>
@@ -4734,34 +4954,31 @@
 <context>
     <name>DeviceCards</name>
     <message>
+        <source>Set up…</source>
+        <translation>Instalar…</translation>
+    </message>
+    <message>
+        <source>The compute engine is not installed yet.</source>
+        <translation>El motor de cálculo aún no está instalado.</translation>
+    </message>
+    <message>
         <source>Several graphics cards share the layers. Choose none, and Potluck takes the fastest.</source>
         <translation>Varias tarjetas gráficas se reparten las capas. Si no eliges ninguna, Potluck usa la más rápida.</translation>
     </message>
 </context>
 <context>
-    <name>Devices</name>
+    <name>Diagnostics</name>
     <message>
-        <source>In use</source>
-        <translation>En uso</translation>
-    </message>
-    <message>
-        <source>Not in use</source>
-        <translation>Sin usar</translation>
-    </message>
-</context>
-<context>
-    <name>DiagnosticsPage</name>
-    <message>
-        <source>Diagnostics</source>
-        <translation>Diagnóstico</translation>
-    </message>
-    <message>
-        <source>Check now</source>
-        <translation>Comprobar ahora</translation>
+        <source>Run a check-up</source>
+        <translation>Hacer una revisión</translation>
     </message>
     <message>
         <source>Not checked yet</source>
         <translation>Aún sin comprobar</translation>
+    </message>
+    <message>
+        <source>A check-up covers the installation, disk, graphics card, network and swarm.</source>
+        <translation>Se revisan la instalación, el disco, la tarjeta gráfica, la red y el enjambre.</translation>
     </message>
     <message>
         <source>Checking…</source>
@@ -4770,10 +4987,6 @@
     <message>
         <source>Checked {done} of {all}…</source>
         <translation>{done} de {all} comprobados…</translation>
-    </message>
-    <message>
-        <source>A check-up covers the installation, disk, graphics card, network and swarm.</source>
-        <translation>Se revisan la instalación, el disco, la tarjeta gráfica, la red y el enjambre.</translation>
     </message>
     <message>
         <source>Checked {time}.</source>
@@ -4787,12 +5000,12 @@
         </translation>
     </message>
     <message>
-        <source>Report (*.zip)</source>
-        <translation>Informe (*.zip)</translation>
-    </message>
-    <message>
         <source>Save a report</source>
         <translation>Guardar un informe</translation>
+    </message>
+    <message>
+        <source>Report (*.zip)</source>
+        <translation>Informe (*.zip)</translation>
     </message>
     <message>
         <source>Saved {file} ({size}): {parts}.</source>
@@ -4811,16 +5024,16 @@
         <translation>Un informe contiene ajustes, historial y registro, sin claves, invitaciones, direcciones ni tu nombre de usuario.</translation>
     </message>
     <message>
-        <source>Check-up</source>
-        <translation>Comprobación</translation>
-    </message>
-    <message>
         <source>Save a report…</source>
         <translation>Guardar informe…</translation>
     </message>
     <message>
         <source>Copy system info</source>
         <translation>Copiar datos del sistema</translation>
+    </message>
+    <message>
+        <source>Check-up</source>
+        <translation>Comprobación</translation>
     </message>
     <message>
         <source>Get help</source>
@@ -4832,11 +5045,7 @@
     </message>
 </context>
 <context>
-    <name>EarningsPage</name>
-    <message>
-        <source>Earnings</source>
-        <translation>Ganancias</translation>
-    </message>
+    <name>EarningsSection</name>
     <message>
         <source>Day</source>
         <translation>Día</translation>
@@ -4885,8 +5094,24 @@
         <translation>Puntos ganados</translation>
     </message>
     <message>
+        <source>Points by time</source>
+        <translation>Puntos por tiempo</translation>
+    </message>
+    <message>
+        <source>When</source>
+        <translation>Cuándo</translation>
+    </message>
+    <message>
+        <source>Show as table</source>
+        <translation>Mostrar como tabla</translation>
+    </message>
+    <message>
         <source>Points by model</source>
         <translation>Puntos por modelo</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modelo</translation>
     </message>
     <message>
         <source>No points in this period.</source>
@@ -4895,6 +5120,10 @@
     <message>
         <source>Share…</source>
         <translation>Compartir…</translation>
+    </message>
+    <message>
+        <source>By model</source>
+        <translation>Por modelo</translation>
     </message>
     <message>
         <source>My computer&apos;s day with Potluck</source>
@@ -4917,26 +5146,6 @@
         <translation>{amount} puntos</translation>
     </message>
     <message>
-        <source>Points move your requests up the queue. They are not money.</source>
-        <translation>Los puntos adelantan tus peticiones en la cola. No son dinero.</translation>
-    </message>
-    <message>
-        <source>When</source>
-        <translation>Cuándo</translation>
-    </message>
-    <message>
-        <source>Points by time</source>
-        <translation>Puntos por tiempo</translation>
-    </message>
-    <message>
-        <source>Show as table</source>
-        <translation>Mostrar como tabla</translation>
-    </message>
-    <message>
-        <source>Model</source>
-        <translation>Modelo</translation>
-    </message>
-    <message>
         <source>Show as chart</source>
         <translation>Mostrar como gráfico</translation>
     </message>
@@ -4945,8 +5154,8 @@
         <translation>Exportar…</translation>
     </message>
     <message>
-        <source>By model</source>
-        <translation>Por modelo</translation>
+        <source>Points move your requests up the queue. They are not money.</source>
+        <translation>Los puntos adelantan tus peticiones en la cola. No son dinero.</translation>
     </message>
 </context>
 <context>
@@ -4980,14 +5189,18 @@
     </message>
 </context>
 <context>
-    <name>EnginePanel</name>
+    <name>EngineSection</name>
     <message>
         <source>Looking at this computer…</source>
-        <translation>Examinando este equipo…</translation>
+        <translation>Examinando este ordenador…</translation>
     </message>
     <message>
         <source>Installation progress</source>
         <translation>Progreso de la instalación</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Cancelar</translation>
     </message>
     <message>
         <source>Update</source>
@@ -5002,6 +5215,10 @@
         <translation>Cambiar variante o carpeta…</translation>
     </message>
     <message>
+        <source>Try again</source>
+        <translation>Reintentar</translation>
+    </message>
+    <message>
         <source>Using your own Python environment.</source>
         <translation>Usa tu propio entorno de Python.</translation>
     </message>
@@ -5014,20 +5231,12 @@
         <translation>Variante de PyTorch: {variant}</translation>
     </message>
     <message>
-        <source>Newer packages are available. Update when it suits you.</source>
-        <translation>Hay paquetes más nuevos. Actualiza cuando te venga bien.</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>Cancelar</translation>
-    </message>
-    <message>
         <source>Folder: {folder}</source>
         <translation>Carpeta: {folder}</translation>
     </message>
     <message>
-        <source>Try again</source>
-        <translation>Reintentar</translation>
+        <source>Newer packages are available. Update when it suits you.</source>
+        <translation>Hay paquetes más nuevos. Actualiza cuando te venga bien.</translation>
     </message>
 </context>
 <context>
@@ -5043,22 +5252,6 @@
     <message>
         <source>Later</source>
         <translation>Más tarde</translation>
-    </message>
-    <message>
-        <source>This computer</source>
-        <translation>Este ordenador</translation>
-    </message>
-    <message>
-        <source>How much, and when</source>
-        <translation>Cuánto y cuándo</translation>
-    </message>
-    <message>
-        <source>When you log in</source>
-        <translation>Cuando inicies sesión</translation>
-    </message>
-    <message>
-        <source>Potluck computes on the device marked here.</source>
-        <translation>Potluck calcula en el dispositivo marcado aquí.</translation>
     </message>
     <message>
         <source>You come first</source>
@@ -5095,22 +5288,6 @@
     <message>
         <source>A swarm is a group of people who run a model together.</source>
         <translation>Un enjambre es un grupo de personas que ejecutan juntas un modelo.</translation>
-    </message>
-    <message>
-        <source>Your computer</source>
-        <translation>Tu ordenador</translation>
-    </message>
-    <message>
-        <source>You can change this later in When to donate and Limits.</source>
-        <translation>Puedes cambiarlo después en Cuándo donar y Límites.</translation>
-    </message>
-    <message>
-        <source>Start at log-in</source>
-        <translation>Inicio de sesión</translation>
-    </message>
-    <message>
-        <source>Nothing starts by itself unless you turn it on.</source>
-        <translation>Nada arranca solo si no lo activas.</translation>
     </message>
     <message>
         <source>{step} of {all}</source>
@@ -5155,6 +5332,10 @@
     <message>
         <source>Your games come first</source>
         <translation>Tus juegos van primero</translation>
+    </message>
+    <message>
+        <source>Potluck takes what is free and steps aside for games. The page Rules changes how much, and when.</source>
+        <translation>Potluck usa lo que está libre y se aparta cuando juegas. En la página Reglas cambias cuánto y cuándo.</translation>
     </message>
     <message>
         <source>Earn points</source>
@@ -5238,8 +5419,12 @@
         <translation>Inicio</translation>
     </message>
     <message>
-        <source>Pause longer</source>
-        <translation>Pausar más tiempo</translation>
+        <source>Change the rules</source>
+        <translation>Cambiar las reglas</translation>
+    </message>
+    <message>
+        <source>Paste another</source>
+        <translation>Pegar otra</translation>
     </message>
     <message>
         <source>Potluck {version} is available.</source>
@@ -5258,47 +5443,32 @@
         <translation>Ver el progreso</translation>
     </message>
     <message>
+        <source>Pause</source>
+        <translation>Pausar</translation>
+    </message>
+    <message>
         <source>Show all detectors</source>
         <translation>Ver todos los detectores</translation>
     </message>
     <message>
-        <source>No swarm joined</source>
-        <translation>En ningún enjambre</translation>
+        <source>Points by time and by model, electricity, export</source>
+        <translation>Puntos por tiempo y por modelo, electricidad, exportar</translation>
     </message>
     <message>
-        <source>Invite someone</source>
-        <translation>Invitar a alguien</translation>
+        <source>Earnings</source>
+        <translation>Ganancias</translation>
     </message>
     <message>
-        <source>{model}, swarm “{swarm}”</source>
-        <translation>{model}, enjambre «{swarm}»</translation>
-    </message>
-</context>
-<context>
-    <name>InstallationPage</name>
-    <message>
-        <source>Installation</source>
-        <translation>Instalación</translation>
+        <source>This computer</source>
+        <translation>Este ordenador</translation>
     </message>
     <message>
-        <source>Compute engine</source>
-        <translation>Motor de cálculo</translation>
-    </message>
-    <message>
-        <source>Updates</source>
-        <translation>Actualizaciones</translation>
+        <source>Its load in the last hour</source>
+        <translation>Su carga en la última hora</translation>
     </message>
 </context>
 <context>
     <name>InvitingCard</name>
-    <message>
-        <source>Copy invite</source>
-        <translation>Copiar invitación</translation>
-    </message>
-    <message>
-        <source>Send it over a channel you trust: whoever has it can join.</source>
-        <translation>Envíala por un medio de confianza: quien la tenga puede unirse.</translation>
-    </message>
     <message>
         <source>People</source>
         <translation>Personas</translation>
@@ -5318,10 +5488,6 @@
     <message>
         <source>Invite someone</source>
         <translation>Invitar a alguien</translation>
-    </message>
-    <message>
-        <source>Open invites</source>
-        <translation>Invitaciones abiertas</translation>
     </message>
     <message>
         <source>{used} of {people} used</source>
@@ -5344,6 +5510,46 @@
         <translation>Anular: {invite}</translation>
     </message>
     <message>
+        <source>The invite as a QR code</source>
+        <translation>La invitación como código QR</translation>
+    </message>
+    <message>
+        <source>The swarm&apos;s link</source>
+        <translation>El enlace del enjambre</translation>
+    </message>
+    <message>
+        <source>Copy the link</source>
+        <translation>Copiar el enlace</translation>
+    </message>
+    <message>
+        <source>For how many people, and how long</source>
+        <translation>Para cuántas personas y cuánto tiempo</translation>
+    </message>
+    <message>
+        <source>Paste the message into a mail or chat that you trust: whoever has it can join.</source>
+        <translation>Pega el mensaje en un correo o chat de confianza: quien lo tenga puede unirse.</translation>
+    </message>
+    <message>
+        <source>This link opens Potluck where the invite is entered. It lets nobody in, so it&apos;s no secret.</source>
+        <translation>Este enlace abre Potluck donde se introduce la invitación. No deja entrar a nadie, así que no es secreto.</translation>
+    </message>
+    <message>
+        <source>QR code and link</source>
+        <translation>Código QR y enlace</translation>
+    </message>
+    <message>
+        <source>Copy an invite</source>
+        <translation>Copiar una invitación</translation>
+    </message>
+    <message>
+        <source>Join my Potluck swarm “{swarm}”: install Potluck, then paste this invite:</source>
+        <translation>Únete a mi enjambre de Potluck «{swarm}»: instala Potluck y pega esta invitación:</translation>
+    </message>
+    <message>
+        <source>Copied</source>
+        <translation>Copiado</translation>
+    </message>
+    <message>
         <source>End this invite?</source>
         <translation>¿Anular esta invitación?</translation>
     </message>
@@ -5363,17 +5569,6 @@
         <source>Invite {id}</source>
         <translation>Invitación {id}</translation>
     </message>
-    <message>
-        <source>Invite copied. Anybody can join with it, so it&apos;s no secret.</source>
-        <translation>Invitación copiada. Cualquiera puede entrar con ella, así que no es un secreto.</translation>
-    </message>
-    <message numerus="yes">
-        <source>Invite copied. %n people can join with it until {day}.</source>
-        <translation>
-            <numerusform>Invitación copiada. %n persona puede unirse con ella hasta el {day}.</numerusform>
-            <numerusform>Invitación copiada. %n personas pueden unirse con ella hasta el {day}.</numerusform>
-        </translation>
-    </message>
 </context>
 <context>
     <name>JoinForm</name>
@@ -5388,10 +5583,6 @@
     <message>
         <source>I use Potluck on another computer</source>
         <translation>Uso Potluck en otro ordenador</translation>
-    </message>
-    <message>
-        <source>Invite others from Home. A small demo model is included.</source>
-        <translation>Invita a otros desde Inicio. Se incluye un pequeño modelo de demostración.</translation>
     </message>
     <message>
         <source>Start a new swarm</source>
@@ -5422,6 +5613,26 @@
         <translation>Cualquiera puede unirse, al principio a prueba</translation>
     </message>
     <message>
+        <source>What should friends call you?</source>
+        <translation>¿Cómo deben llamarte tus amigos?</translation>
+    </message>
+    <message>
+        <source>What should this computer be called?</source>
+        <translation>¿Cómo debe llamarse este ordenador?</translation>
+    </message>
+    <message>
+        <source>Invite others later. A small demo model is included.</source>
+        <translation>Invita a otros más tarde. Se incluye un pequeño modelo de demostración.</translation>
+    </message>
+    <message>
+        <source>Paste the invite, or the whole message that it came in</source>
+        <translation>Pega la invitación, o todo el mensaje en que llegó</translation>
+    </message>
+    <message>
+        <source>Your name or nickname</source>
+        <translation>Tu nombre o apodo</translation>
+    </message>
+    <message>
         <source>Invite</source>
         <translation>Invitación</translation>
     </message>
@@ -5437,155 +5648,54 @@
 <context>
     <name>LayersCard</name>
     <message>
-        <source>Who serves the model</source>
-        <translation>Quién ofrece el modelo</translation>
+        <source>Download progress</source>
+        <translation>Progreso de la descarga</translation>
+    </message>
+    <message>
+        <source>{swarm} runs {model}</source>
+        <translation>{swarm} usa {model}</translation>
     </message>
     <message>
         <source>As of {time}.</source>
         <translation>A las {time}.</translation>
     </message>
     <message>
-        <source>you</source>
-        <translation>tú</translation>
-    </message>
-    <message>
-        <source>Served by {people}.</source>
-        <translation>Lo ofrecen: {people}.</translation>
+        <source>Downloading…</source>
+        <translation>Descargando…</translation>
     </message>
 </context>
 <context>
-    <name>LimitsPage</name>
+    <name>Load</name>
     <message>
-        <source>Limits</source>
-        <translation>Límites</translation>
+        <source>tokens/s</source>
+        <translation>tokens/s</translation>
+    </message>
+    <message numerus="yes">
+        <source>open session(s)</source>
+        <translation>
+            <numerusform>sesión abierta</numerusform>
+            <numerusform>sesiones abiertas</numerusform>
+        </translation>
     </message>
     <message>
-        <source>No limit</source>
-        <translation>Sin límite</translation>
+        <source>Tokens a second in the last hour</source>
+        <translation>Tokens por segundo en la última hora</translation>
     </message>
     <message>
-        <source>All that fits</source>
-        <translation>Todo lo que quepa</translation>
+        <source>Processor</source>
+        <translation>Procesador</translation>
     </message>
     <message>
-        <source>System memory for Potluck as a whole</source>
-        <translation>Memoria del sistema para todo Potluck</translation>
-    </message>
-    <message>
-        <source>Layers to serve</source>
-        <translation>Número de capas</translation>
-    </message>
-    <message>
-        <source>Upload speed</source>
-        <translation>Velocidad de subida</translation>
-    </message>
-    <message>
-        <source>Download speed</source>
-        <translation>Velocidad de descarga</translation>
-    </message>
-    <message>
-        <source>Upload per day</source>
-        <translation>Subida al día</translation>
-    </message>
-    <message>
-        <source>Download per day</source>
-        <translation>Descarga al día</translation>
-    </message>
-    <message>
-        <source>Upload per month</source>
-        <translation>Subida al mes</translation>
-    </message>
-    <message>
-        <source>Download per month</source>
-        <translation>Descarga al mes</translation>
-    </message>
-    <message>
-        <source>When a day&apos;s or a month&apos;s data is used up, Potluck stops until the next one begins.</source>
-        <translation>Cuando se agotan los datos de un día o de un mes, Potluck se detiene hasta que empiece el siguiente.</translation>
-    </message>
-    <message>
-        <source>Choose their folder on Models.</source>
-        <translation>Elige su carpeta en Modelos.</translation>
-    </message>
-    <message>
-        <source>Downloads wait while less is free.</source>
-        <translation>Las descargas esperan si hay menos espacio.</translation>
-    </message>
-    <message>
-        <source>Space for downloaded models</source>
-        <translation>Espacio para modelos descargados</translation>
-    </message>
-    <message>
-        <source>Price per kilowatt-hour</source>
-        <translation>Precio por kilovatio hora</translation>
-    </message>
-    <message>
-        <source>In your currency. Earnings then shows your costs.</source>
-        <translation>En tu moneda. Ganancias muestra entonces tus costes.</translation>
-    </message>
-    <message>
-        <source>Not set</source>
-        <translation>Sin indicar</translation>
-    </message>
-    <message>
-        <source>Cost per day</source>
-        <translation>Coste al día</translation>
-    </message>
-    <message>
-        <source>Potluck stops for the day when the cost reaches this.</source>
-        <translation>Al llegar a este coste, Potluck para por hoy.</translation>
-    </message>
-    <message>
-        <source>Power while serving</source>
-        <translation>Potencia al servir</translation>
-    </message>
-    <message>
-        <source>Enter the reading of a power meter, if you have one.</source>
-        <translation>Escribe la lectura de un medidor, si tienes uno.</translation>
+        <source>Graphics card</source>
+        <translation>Tarjeta gráfica</translation>
     </message>
     <message>
         <source>Memory</source>
         <translation>Memoria</translation>
     </message>
     <message>
-        <source>This month so far: {sent} sent, {received} received</source>
-        <translation>Este mes hasta ahora: {sent} enviados, {received} recibidos</translation>
-    </message>
-    <message>
-        <source>Always left free for other programs</source>
-        <translation>Siempre libre para otros programas</translation>
-    </message>
-    <message>
-        <source>Half of them</source>
-        <translation>La mitad</translation>
-    </message>
-    <message>
-        <source>Processor cores to use</source>
-        <translation>Núcleos del procesador</translation>
-    </message>
-    <message>
-        <source>Network</source>
-        <translation>Red</translation>
-    </message>
-    <message>
-        <source>Mbit/s</source>
-        <translation>Mbit/s</translation>
-    </message>
-    <message>
-        <source>Disk</source>
-        <translation>Disco</translation>
-    </message>
-    <message>
-        <source>Always left free on the disk</source>
-        <translation>Siempre libre en el disco</translation>
-    </message>
-    <message>
-        <source>Electricity</source>
-        <translation>Electricidad</translation>
-    </message>
-    <message>
-        <source>Measured</source>
-        <translation>Medida</translation>
+        <source>{all} %, Potluck {ours} %</source>
+        <translation>{all}&#xa0;%, Potluck {ours}&#xa0;%</translation>
     </message>
 </context>
 <context>
@@ -5606,6 +5716,10 @@
         <translation>Empezar a donar</translation>
     </message>
     <message>
+        <source>When you log in</source>
+        <translation>Cuando inicies sesión</translation>
+    </message>
+    <message>
         <source>Set in {file}</source>
         <translation>Definido en {file}</translation>
     </message>
@@ -5624,29 +5738,6 @@
     <message>
         <source>Without a window.</source>
         <translation>Sin ventana.</translation>
-    </message>
-</context>
-<context>
-    <name>MachineCard</name>
-    <message>
-        <source>Processor</source>
-        <translation>Procesador</translation>
-    </message>
-    <message>
-        <source>Graphics card</source>
-        <translation>Tarjeta gráfica</translation>
-    </message>
-    <message>
-        <source>Memory</source>
-        <translation>Memoria</translation>
-    </message>
-    <message>
-        <source>This computer</source>
-        <translation>Este ordenador</translation>
-    </message>
-    <message>
-        <source>{all} %, Potluck {ours} %</source>
-        <translation>{all} %, Potluck {ours} %</translation>
     </message>
 </context>
 <context>
@@ -5677,6 +5768,14 @@
     <message>
         <source>Members</source>
         <translation>Miembros</translation>
+    </message>
+    <message>
+        <source>{swarm} is open to everybody</source>
+        <translation>{swarm} está abierto a todos</translation>
+    </message>
+    <message>
+        <source>It has no members. Everybody who finds it can use it.</source>
+        <translation>No tiene miembros. Quien lo encuentra puede usarlo.</translation>
     </message>
     <message>
         <source>Nobody has that name.</source>
@@ -5714,20 +5813,8 @@
         <translation>Nombrar administrador</translation>
     </message>
     <message>
-        <source>Make {name} an ordinary member</source>
-        <translation>Quitar la administración a {name}</translation>
-    </message>
-    <message>
-        <source>Make {name} an admin</source>
-        <translation>Nombrar administrador a {name}</translation>
-    </message>
-    <message>
         <source>Remove…</source>
         <translation>Quitar…</translation>
-    </message>
-    <message>
-        <source>Remove {name}</source>
-        <translation>Quitar a {name}</translation>
     </message>
     <message>
         <source>{name} is a member now.</source>
@@ -5752,6 +5839,10 @@
     <message>
         <source>Within a minute, their computers serve nobody here and nobody serves them. This cannot be undone. They can only come back with an invite.</source>
         <translation>En menos de un minuto sus ordenadores dejan de servir aquí y nadie los atiende. No se puede deshacer. Solo pueden volver con una invitación.</translation>
+    </message>
+    <message>
+        <source>Change {name}</source>
+        <translation>Cambiar {name}</translation>
     </message>
     <message>
         <source>Also end the invite they used, which still lets people in</source>
@@ -5810,69 +5901,30 @@
     </message>
 </context>
 <context>
-    <name>ModelsPage</name>
+    <name>ModelsCard</name>
     <message>
-        <source>Models</source>
-        <translation>Modelos</translation>
-    </message>
-    <message>
-        <source>What the swarm needs</source>
-        <translation>Qué necesita el enjambre</translation>
+        <source>Computed here</source>
+        <translation>Se calcula aquí</translation>
     </message>
     <message>
         <source>On the disk</source>
         <translation>En el disco</translation>
     </message>
     <message>
-        <source>Download progress</source>
-        <translation>Progreso de la descarga</translation>
-    </message>
-    <message>
-        <source>On this computer</source>
-        <translation>En este ordenador</translation>
-    </message>
-    <message>
-        <source>Join a swarm. This computer then takes the layers that the swarm needs most.</source>
-        <translation>Únete a un enjambre. Este ordenador tomará entonces las capas que más faltan.</translation>
-    </message>
-    <message>
-        <source>Not serving a model</source>
-        <translation>No se sirve ningún modelo</translation>
-    </message>
-    <message>
-        <source>Downloading…</source>
-        <translation>Descargando…</translation>
-    </message>
-    <message>
-        <source>Loading…</source>
-        <translation>Cargando…</translation>
-    </message>
-    <message>
-        <source>Layers {layers}</source>
-        <translation>Capas {layers}</translation>
-    </message>
-    <message numerus="yes">
-        <source>%n server(s)</source>
-        <translation>
-            <numerusform>%n servidor</numerusform>
-            <numerusform>%n servidores</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>nobody</source>
-        <translation>nadie</translation>
+        <source>Nothing is served now.</source>
+        <translation>Ahora no se sirve nada.</translation>
     </message>
     <message>
         <source>Moving to {folder}: {progress}</source>
         <translation>Moviendo a {folder}: {progress}</translation>
     </message>
     <message>
-        <source>Delete</source>
-        <translation>Borrar</translation>
-    </message>
-    <message>
         <source>Delete prepared layers</source>
         <translation>Borrar las capas preparadas</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Borrar</translation>
     </message>
     <message>
         <source>{size}. Potluck makes them again when needed.</source>
@@ -5887,16 +5939,36 @@
         <translation>{used} en uso, {free} libres</translation>
     </message>
     <message>
+        <source>Move the models to another folder</source>
+        <translation>Mover los modelos a otra carpeta</translation>
+    </message>
+    <message>
+        <source>Move…</source>
+        <translation>Mover…</translation>
+    </message>
+    <message>
         <source>serving now</source>
         <translation>en servicio</translation>
+    </message>
+    <message>
+        <source>used by {swarms}</source>
+        <translation>usado por {swarms}</translation>
     </message>
     <message>
         <source>incomplete</source>
         <translation>incompleto</translation>
     </message>
     <message>
+        <source>Delete {model}</source>
+        <translation>Borrar {model}</translation>
+    </message>
+    <message>
         <source>Frees {size}. Potluck downloads the model again when it needs it.</source>
         <translation>Libera {size}. Potluck vuelve a descargar el modelo si lo necesita.</translation>
+    </message>
+    <message>
+        <source>Delete {model}?</source>
+        <translation>¿Borrar {model}?</translation>
     </message>
     <message>
         <source>Freed {size}.</source>
@@ -5906,176 +5978,136 @@
         <source>Choose a folder for models</source>
         <translation>Elige una carpeta para los modelos</translation>
     </message>
-    <message>
-        <source>Move…</source>
-        <translation>Mover…</translation>
-    </message>
-    <message>
-        <source>Move the models to another folder</source>
-        <translation>Mover los modelos a otra carpeta</translation>
-    </message>
-    <message>
-        <source>used by {swarms}</source>
-        <translation>usado por {swarms}</translation>
-    </message>
-    <message>
-        <source>Delete {model}</source>
-        <translation>Borrar {model}</translation>
-    </message>
-    <message>
-        <source>Delete {model}?</source>
-        <translation>¿Borrar {model}?</translation>
-    </message>
 </context>
 <context>
-    <name>NeverYield</name>
+    <name>MoreLimits</name>
     <message>
-        <source>Never step aside</source>
-        <translation>No apartarse nunca</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>Cancelar</translation>
-    </message>
-</context>
-<context>
-    <name>NowCard</name>
-    <message>
-        <source>tokens/s</source>
-        <translation>tokens/s</translation>
-    </message>
-    <message numerus="yes">
-        <source>open session(s)</source>
-        <translation>
-            <numerusform>sesión abierta</numerusform>
-            <numerusform>sesiones abiertas</numerusform>
-        </translation>
+        <source>No limit</source>
+        <translation>Sin límite</translation>
     </message>
     <message>
-        <source>tokens today</source>
-        <translation>tokens hoy</translation>
+        <source>This month so far: {sent} sent, {received} received</source>
+        <translation>Este mes hasta ahora: {sent} enviados, {received} recibidos</translation>
     </message>
     <message>
-        <source>Tokens a second in the last hour</source>
-        <translation>Tokens por segundo en la última hora</translation>
+        <source>All that fits</source>
+        <translation>Todo lo que quepa</translation>
     </message>
     <message>
-        <source>Right now</source>
-        <translation>Ahora mismo</translation>
-    </message>
-</context>
-<context>
-    <name>OtherAppsPage</name>
-    <message>
-        <source>Use in other apps</source>
-        <translation>En otras apps</translation>
+        <source>Memory</source>
+        <translation>Memoria</translation>
     </message>
     <message>
-        <source>Address</source>
-        <translation>Dirección</translation>
+        <source>System memory for Potluck as a whole</source>
+        <translation>Memoria del sistema para todo Potluck</translation>
     </message>
     <message>
-        <source>Copy the address</source>
-        <translation>Copiar la dirección</translation>
+        <source>Always left free for other programs</source>
+        <translation>Siempre libre para otros programas</translation>
     </message>
     <message>
-        <source>Start</source>
-        <translation>Iniciar</translation>
+        <source>Layers to serve</source>
+        <translation>Número de capas</translation>
     </message>
     <message>
-        <source>Make a key</source>
-        <translation>Crear una clave</translation>
+        <source>Processor cores to use</source>
+        <translation>Núcleos del procesador</translation>
     </message>
     <message>
-        <source>New key</source>
-        <translation>Clave nueva</translation>
+        <source>Half of them</source>
+        <translation>La mitad</translation>
     </message>
     <message>
-        <source>Copy the new key</source>
-        <translation>Copiar la clave nueva</translation>
+        <source>Mbit/s</source>
+        <translation>Mbit/s</translation>
     </message>
     <message>
-        <source>Known once it runs</source>
-        <translation>Se sabrá cuando esté en marcha</translation>
+        <source>Network</source>
+        <translation>Red</translation>
     </message>
     <message>
-        <source>Stop</source>
-        <translation>Detener</translation>
+        <source>Upload speed</source>
+        <translation>Velocidad de subida</translation>
     </message>
     <message>
-        <source>No program has a key yet.</source>
-        <translation>Ningún programa tiene clave todavía.</translation>
+        <source>Download speed</source>
+        <translation>Velocidad de descarga</translation>
     </message>
     <message>
-        <source>Revoke…</source>
-        <translation>Revocar…</translation>
+        <source>Upload per day</source>
+        <translation>Subida al día</translation>
     </message>
     <message>
-        <source>Programs that speak OpenAI&apos;s, Anthropic&apos;s or Ollama&apos;s API can use the swarm&apos;s model through this computer.</source>
-        <translation>Los programas que hablan la API de OpenAI, Anthropic u Ollama pueden usar el modelo del enjambre a través de este ordenador.</translation>
+        <source>Download per day</source>
+        <translation>Descarga al día</translation>
     </message>
     <message>
-        <source>Starts with Potluck and keeps running. Otherwise it ends when nobody asks, or when a game starts.</source>
-        <translation>Se inicia con Potluck y sigue en marcha. Si no, termina cuando nadie pregunta o empieza un juego.</translation>
+        <source>Upload per month</source>
+        <translation>Subida al mes</translation>
     </message>
     <message>
-        <source>Revoke the key of {program}</source>
-        <translation>Revocar la clave de {program}</translation>
+        <source>Download per month</source>
+        <translation>Descarga al mes</translation>
     </message>
     <message>
-        <source>Made {day}</source>
-        <translation>Creada el {day}</translation>
-    </message>
-    <message numerus="yes">
-        <source>%n answer(s), {tokens} tokens</source>
-        <translation>
-            <numerusform>%n respuesta, {tokens} tokens</numerusform>
-            <numerusform>%n respuestas, {tokens} tokens</numerusform>
-        </translation>
+        <source>When a day&apos;s or a month&apos;s data is used up, Potluck stops until the next one begins.</source>
+        <translation>Cuando se agotan los datos de un día o de un mes, Potluck se detiene hasta que empiece el siguiente.</translation>
     </message>
     <message>
-        <source>The key of {program}. Copy it now: Potluck keeps only its hash, and shows it this once.</source>
-        <translation>La clave de {program}. Cópiala ahora: Potluck solo guarda su huella y la muestra una única vez.</translation>
+        <source>Choose their folder on the page Swarm.</source>
+        <translation>Elige su carpeta en la página Enjambre.</translation>
     </message>
     <message>
-        <source>Revoke the key of {program}?</source>
-        <translation>¿Revocar la clave de {program}?</translation>
+        <source>Downloads wait while less is free.</source>
+        <translation>Las descargas esperan si hay menos espacio.</translation>
     </message>
     <message>
-        <source>Revoke</source>
-        <translation>Revocar</translation>
+        <source>Disk</source>
+        <translation>Disco</translation>
     </message>
     <message>
-        <source>That program can no longer use the swarm&apos;s model.</source>
-        <translation>Ese programa ya no podrá usar el modelo del enjambre.</translation>
+        <source>Space for downloaded models</source>
+        <translation>Espacio para modelos descargados</translation>
     </message>
     <message>
-        <source>Ready: {model}.</source>
-        <translation>Lista: {model}.</translation>
+        <source>Always left free on the disk</source>
+        <translation>Siempre libre en el disco</translation>
     </message>
     <message>
-        <source>Ends at {time} if nobody asks.</source>
-        <translation>Termina a las {time} si nadie pregunta.</translation>
+        <source>Electricity</source>
+        <translation>Electricidad</translation>
     </message>
     <message>
-        <source>It does not run.</source>
-        <translation>No está en marcha.</translation>
+        <source>Price per kilowatt-hour</source>
+        <translation>Precio por kilovatio hora</translation>
     </message>
     <message>
-        <source>Always on</source>
-        <translation>Siempre activa</translation>
+        <source>In your currency. Earnings then shows your costs.</source>
+        <translation>En tu moneda. Ganancias muestra entonces tus costes.</translation>
     </message>
     <message>
-        <source>Name of the program</source>
-        <translation>Nombre del programa</translation>
+        <source>Not set</source>
+        <translation>Sin indicar</translation>
     </message>
     <message>
-        <source>Give each program a key of its own. Whoever has one asks in your name.</source>
-        <translation>Da a cada programa su propia clave. Quien tenga una pregunta en tu nombre.</translation>
+        <source>Cost per day</source>
+        <translation>Coste al día</translation>
     </message>
     <message>
-        <source>Keys</source>
-        <translation>Claves</translation>
+        <source>Potluck stops for the day when the cost reaches this.</source>
+        <translation>Al llegar a este coste, Potluck para por hoy.</translation>
+    </message>
+    <message>
+        <source>Power while serving</source>
+        <translation>Potencia al servir</translation>
+    </message>
+    <message>
+        <source>Enter the reading of a power meter, if you have one.</source>
+        <translation>Escribe la lectura de un medidor, si tienes uno.</translation>
+    </message>
+    <message>
+        <source>Measured</source>
+        <translation>Medida</translation>
     </message>
 </context>
 <context>
@@ -6089,8 +6121,8 @@
         <translation>Contraseña de la copia</translation>
     </message>
     <message>
-        <source>There, People has “Add a computer…”, which shows an invite to enter above. If that computer is gone, restore the backup of your keys.</source>
-        <translation>Allí, en Personas, «Añadir un ordenador…» muestra una invitación para introducir aquí arriba. Si ya no tienes ese ordenador, restaura la copia de tus claves.</translation>
+        <source>There, Swarm has “Your computers”, which can show an invite to enter above. If that computer is gone, restore the backup of your keys.</source>
+        <translation>Allí, la página Enjambre tiene «Tus ordenadores», que puede mostrar una invitación para pegar arriba. Si ese ordenador ya no está, restaura la copia de tus claves.</translation>
     </message>
     <message>
         <source>My other computer</source>
@@ -6106,10 +6138,6 @@
     <message>
         <source>Add a computer…</source>
         <translation>Añadir un ordenador…</translation>
-    </message>
-    <message>
-        <source>Your computers</source>
-        <translation>Tus ordenadores</translation>
     </message>
     <message>
         <source>{name} is one of your computers now.</source>
@@ -6160,6 +6188,10 @@
         <translation>Confírmalo solo si es tuyo y acabas de introducir allí la invitación.</translation>
     </message>
     <message>
+        <source>{name} (this computer)</source>
+        <translation>{name} (este ordenador)</translation>
+    </message>
+    <message>
         <source>Remove {name}?</source>
         <translation>¿Quitar {name}?</translation>
     </message>
@@ -6179,61 +6211,12 @@
 <context>
     <name>Page</name>
     <message>
-        <source>Try again</source>
-        <translation>Reintentar</translation>
-    </message>
-</context>
-<context>
-    <name>PeoplePage</name>
-    <message>
-        <source>People</source>
-        <translation>Personas</translation>
-    </message>
-    <message>
         <source>The others learn of it when this computer serves again.</source>
         <translation>Los demás se enteran cuando este ordenador vuelve a servir.</translation>
     </message>
     <message>
-        <source>{swarm} is open to everybody</source>
-        <translation>{swarm} está abierto a todos</translation>
-    </message>
-    <message>
-        <source>It has no members. Everybody who finds it can use it.</source>
-        <translation>No tiene miembros. Quien lo encuentra puede usarlo.</translation>
-    </message>
-</context>
-<context>
-    <name>PointsCard</name>
-    <message>
-        <source>Points earned in the last 24 hours</source>
-        <translation>Puntos ganados en las últimas 24 horas</translation>
-    </message>
-    <message>
-        <source>Earnings</source>
-        <translation>Ganancias</translation>
-    </message>
-    <message>
-        <source>Show all earnings</source>
-        <translation>Ver todas las ganancias</translation>
-    </message>
-    <message>
-        <source>Points today</source>
-        <translation>Puntos de hoy</translation>
-    </message>
-    <message numerus="yes">
-        <source>from %n people</source>
-        <translation>
-            <numerusform>de %n persona</numerusform>
-            <numerusform>de %n personas</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>No points yet today</source>
-        <translation>Aún sin puntos hoy</translation>
-    </message>
-    <message>
-        <source>{amount} points in the last 24 hours</source>
-        <translation>{amount} puntos en las últimas 24 horas</translation>
+        <source>Try again</source>
+        <translation>Reintentar</translation>
     </message>
 </context>
 <context>
@@ -6261,14 +6244,6 @@
     <message>
         <source>Colours</source>
         <translation>Colores</translation>
-    </message>
-    <message>
-        <source>The app speaks the chosen language once it has started again. Serving goes on.</source>
-        <translation>La aplicación hablará el idioma elegido cuando se reinicie. El servicio continúa.</translation>
-    </message>
-    <message>
-        <source>Restart</source>
-        <translation>Reiniciar</translation>
     </message>
     <message>
         <source>A friend joined</source>
@@ -6299,20 +6274,40 @@
         <translation>Notificaciones</translation>
     </message>
     <message>
+        <source>Installation and updates</source>
+        <translation>Instalación y actualizaciones</translation>
+    </message>
+    <message>
+        <source>The compute engine, and newer versions of Potluck</source>
+        <translation>El motor de cálculo y versiones nuevas de Potluck</translation>
+    </message>
+    <message>
+        <source>Compute engine</source>
+        <translation>Motor de cálculo</translation>
+    </message>
+    <message>
+        <source>Backup</source>
+        <translation>Copia de seguridad</translation>
+    </message>
+    <message>
+        <source>Your keys, and the founder&apos;s recovery code</source>
+        <translation>Tus claves y el código de recuperación del fundador</translation>
+    </message>
+    <message>
+        <source>Diagnostics</source>
+        <translation>Diagnóstico</translation>
+    </message>
+    <message>
+        <source>A check-up, a report for people who help, detectors and the log</source>
+        <translation>Una revisión, un informe para quien ayuda, los detectores y el registro</translation>
+    </message>
+    <message>
         <source>This app</source>
         <translation>Esta aplicación</translation>
     </message>
     <message>
-        <source>Each tells one piece of news, once.</source>
-        <translation>Cada una cuenta una novedad, una sola vez.</translation>
-    </message>
-    <message>
         <source>News</source>
         <translation>Novedades</translation>
-    </message>
-    <message>
-        <source>When you log in</source>
-        <translation>Al iniciar sesión</translation>
     </message>
 </context>
 <context>
@@ -6336,6 +6331,37 @@
     <message>
         <source>A running program, or its name</source>
         <translation>Un programa abierto o su nombre</translation>
+    </message>
+</context>
+<context>
+    <name>Programs</name>
+    <message>
+        <source>Always step aside for</source>
+        <translation>Apartarse siempre por</translation>
+    </message>
+    <message>
+        <source>Potluck stops whenever one runs.</source>
+        <translation>Potluck para cuando funciona alguno.</translation>
+    </message>
+    <message>
+        <source>Never step aside for</source>
+        <translation>No apartarse nunca por</translation>
+    </message>
+    <message>
+        <source>Programs that Potluck mistakes for games.</source>
+        <translation>Programas que Potluck confunde con juegos.</translation>
+    </message>
+    <message>
+        <source>Potluck now steps aside whenever {program} runs.</source>
+        <translation>Potluck se aparta ahora cuando funciona {program}.</translation>
+    </message>
+    <message>
+        <source>Potluck now keeps serving while {program} runs.</source>
+        <translation>Potluck sigue sirviendo ahora mientras funciona {program}.</translation>
+    </message>
+    <message>
+        <source>{program} is no longer on a list.</source>
+        <translation>{program} ya no está en ninguna lista.</translation>
     </message>
 </context>
 <context>
@@ -6384,14 +6410,26 @@
     </message>
 </context>
 <context>
-    <name>SetUpOffer</name>
+    <name>RulesPage</name>
     <message>
-        <source>Set up…</source>
-        <translation>Instalar…</translation>
+        <source>Rules</source>
+        <translation>Reglas</translation>
     </message>
     <message>
-        <source>The compute engine is not installed yet.</source>
-        <translation>El motor de cálculo aún no está instalado.</translation>
+        <source>Programs</source>
+        <translation>Programas</translation>
+    </message>
+    <message>
+        <source>Programs that Potluck always or never steps aside for</source>
+        <translation>Programas por los que Potluck siempre o nunca se aparta</translation>
+    </message>
+    <message>
+        <source>More limits</source>
+        <translation>Más límites</translation>
+    </message>
+    <message>
+        <source>Memory, network, disk and electricity</source>
+        <translation>Memoria, red, disco y electricidad</translation>
     </message>
 </context>
 <context>
@@ -6461,49 +6499,6 @@
     </message>
 </context>
 <context>
-    <name>SharePanel</name>
-    <message>
-        <source>All that fits</source>
-        <translation>Todo lo que quepa</translation>
-    </message>
-    <message>
-        <source>Half</source>
-        <translation>La mitad</translation>
-    </message>
-    <message>
-        <source>A quarter</source>
-        <translation>Un cuarto</translation>
-    </message>
-    <message>
-        <source>At full speed</source>
-        <translation>A toda velocidad</translation>
-    </message>
-    <message>
-        <source>At half speed</source>
-        <translation>A media velocidad</translation>
-    </message>
-    <message>
-        <source>Not at all</source>
-        <translation>Nada</translation>
-    </message>
-    <message>
-        <source>Memory to donate</source>
-        <translation>Memoria que donas</translation>
-    </message>
-    <message>
-        <source>Games always come first.</source>
-        <translation>Los juegos siempre van primero.</translation>
-    </message>
-    <message>
-        <source>{device} has {size}. Potluck leaves enough for other programs.</source>
-        <translation>{device} tiene {size}. Potluck deja suficiente para otros programas.</translation>
-    </message>
-    <message>
-        <source>Donate while I use the computer</source>
-        <translation>Donar mientras uso el ordenador</translation>
-    </message>
-</context>
-<context>
     <name>Sidebar</name>
     <message>
         <source>Pages</source>
@@ -6515,6 +6510,29 @@
     <message>
         <source>Layers of the model</source>
         <translation>Capas del modelo</translation>
+    </message>
+</context>
+<context>
+    <name>SwarmPage</name>
+    <message>
+        <source>Swarm</source>
+        <translation>Enjambre</translation>
+    </message>
+    <message>
+        <source>Your computers</source>
+        <translation>Tus ordenadores</translation>
+    </message>
+    <message>
+        <source>Those that serve in your name. Add another one, or remove a lost one.</source>
+        <translation>Los que sirven en tu nombre. Añade otro o elimina uno perdido.</translation>
+    </message>
+    <message>
+        <source>Models on this computer</source>
+        <translation>Modelos en este ordenador</translation>
+    </message>
+    <message>
+        <source>What is computed here, and how much of the disk models take.</source>
+        <translation>Qué se calcula aquí y cuánto disco ocupan los modelos.</translation>
     </message>
 </context>
 <context>
@@ -6555,16 +6573,8 @@
         <translation>Cambiar el modelo…</translation>
     </message>
     <message>
-        <source>Change the model of {swarm}</source>
-        <translation>Cambiar el modelo de {swarm}</translation>
-    </message>
-    <message>
         <source>Leave…</source>
         <translation>Salir…</translation>
-    </message>
-    <message>
-        <source>Leave {swarm}</source>
-        <translation>Salir de {swarm}</translation>
     </message>
     <message>
         <source>Change the model of {swarm} to {model}?</source>
@@ -6583,6 +6593,10 @@
         <translation>acelerado por {model}</translation>
     </message>
     <message>
+        <source>Change {name}</source>
+        <translation>Cambiar {name}</translation>
+    </message>
+    <message>
         <source>Reading the files of {model}…</source>
         <translation>Leyendo los archivos de {model}…</translation>
     </message>
@@ -6593,6 +6607,10 @@
     <message>
         <source>{swarm} serves {model} now. Members that are online follow within seconds.</source>
         <translation>{swarm} sirve ahora {model}. Los miembros en línea lo siguen en segundos.</translation>
+    </message>
+    <message>
+        <source>You founded this swarm, and this computer forgets the founder&apos;s key. Write down its recovery code, without which nobody can ever appoint admins again: {code}</source>
+        <translation>Fundaste este enjambre y este ordenador olvida la clave del fundador. Anota el código de recuperación; sin él, nadie podrá volver a nombrar administradores: {code}</translation>
     </message>
     <message>
         <source>Leave the swarm {swarm}?</source>
@@ -6607,12 +6625,34 @@
         <translation>Para volver necesitas una invitación nueva. Conservas tus puntos.</translation>
     </message>
     <message>
-        <source>You founded this swarm, and the founder&apos;s key on this computer is deleted. Without its recovery code (page People), nobody can ever appoint admins again.</source>
-        <translation>Fundaste este enjambre, y la clave de fundación de este ordenador se borra. Sin su código de recuperación (página Personas), nadie podrá volver a nombrar administradores.</translation>
-    </message>
-    <message>
         <source>It has no admin, so nobody can invite, confirm or remove people either.</source>
         <translation>No hay administradores, así que tampoco podrá nadie invitar, confirmar ni quitar a nadie.</translation>
+    </message>
+</context>
+<context>
+    <name>Today</name>
+    <message>
+        <source>points earned</source>
+        <translation>puntos ganados</translation>
+    </message>
+    <message>
+        <source>tokens served</source>
+        <translation>tokens servidos</translation>
+    </message>
+    <message>
+        <source>Today</source>
+        <translation>Hoy</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n people</source>
+        <translation>
+            <numerusform>%n persona</numerusform>
+            <numerusform>%n personas</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>You helped {people}.</source>
+        <translation>Has ayudado a {people}.</translation>
     </message>
 </context>
 <context>
@@ -6636,14 +6676,6 @@
     <message>
         <source>Version {version} is available…</source>
         <translation>Versión {version} disponible…</translation>
-    </message>
-    <message>
-        <source>Start donating again</source>
-        <translation>Volver a donar</translation>
-    </message>
-    <message>
-        <source>Stop donating</source>
-        <translation>Dejar de donar</translation>
     </message>
 </context>
 <context>
@@ -6679,6 +6711,10 @@
     <message>
         <source>Install this version the way you installed Potluck: with apt, or pip.</source>
         <translation>Instálala como instalaste Potluck: con apt o pip.</translation>
+    </message>
+    <message>
+        <source>Updates</source>
+        <translation>Actualizaciones</translation>
     </message>
     <message>
         <source>Try again</source>
@@ -6720,86 +6756,10 @@
     </message>
 </context>
 <context>
-    <name>WhenPage</name>
-    <message>
-        <source>When to donate</source>
-        <translation>Cuándo donar</translation>
-    </message>
-    <message>
-        <source>Always step aside for</source>
-        <translation>Apartarse siempre por</translation>
-    </message>
-    <message>
-        <source>Never step aside for</source>
-        <translation>No apartarse nunca por</translation>
-    </message>
-    <message>
-        <source>Games come first</source>
-        <translation>Los juegos van primero</translation>
-    </message>
-    <message>
-        <source>What counts as a game</source>
-        <translation>Qué cuenta como juego</translation>
-    </message>
-    <message>
-        <source>Wait after a game</source>
-        <translation>Espera tras un juego</translation>
-    </message>
-    <message>
-        <source>s</source>
-        <translation>s</translation>
-    </message>
-    <message>
-        <source>Programs that keep a graphics card busy</source>
-        <translation>Programas que ocupan una tarjeta gráfica</translation>
-    </message>
-    <message>
-        <source>Programs that need the memory</source>
-        <translation>Programas que necesitan la memoria</translation>
-    </message>
-    <message>
-        <source>While you are here</source>
-        <translation>Mientras estás aquí</translation>
-    </message>
-    <message>
-        <source>Speed while I use the computer</source>
-        <translation>Velocidad mientras uso el ordenador</translation>
-    </message>
-    <message>
-        <source>Away after</source>
-        <translation>Ausente tras</translation>
-    </message>
-    <message>
-        <source>min</source>
-        <translation>min</translation>
-    </message>
-    <message>
-        <source>Hours of the week</source>
-        <translation>Horas de la semana</translation>
-    </message>
-    <message>
-        <source>At any time</source>
-        <translation>A cualquier hora</translation>
-    </message>
+    <name>When</name>
     <message>
         <source>Hours of the week for donating</source>
         <translation>Horas de la semana para donar</translation>
-    </message>
-    <message>
-        <source>Potluck stops whenever one runs.</source>
-        <translation>Potluck para cuando funciona alguno.</translation>
-    </message>
-    <message>
-        <source>Programs that Potluck mistakes for games.</source>
-        <translation>Programas que Potluck confunde con juegos.</translation>
-    </message>
-    <message>
-        <source>Donate on battery power</source>
-        <translation>Donar también con batería</translation>
-    </message>
-    <message>
-        <source>Donate on metered networks</source>
-        <translation>Donar también en redes de uso medido</translation>
     </message>
     <message>
         <source>At any time. Click or drag to leave hours out.</source>
@@ -6814,24 +6774,24 @@
         <translation>Tus horas exactas: {hours}. Al pintar se redondean a horas completas.</translation>
     </message>
     <message>
-        <source>At least one hour must stay. To stop donating, use the tray menu.</source>
-        <translation>Debe quedar al menos una hora. Para dejar de donar, usa el menú de la bandeja.</translation>
+        <source>At least one hour must stay. To stop donating, pause until you resume.</source>
+        <translation>Debe quedar al menos una hora. Para dejar de donar, haz una pausa hasta que reanudes.</translation>
     </message>
     <message>
-        <source>Potluck now steps aside whenever {program} runs.</source>
-        <translation>Potluck se aparta ahora cuando funciona {program}.</translation>
+        <source>What counts as a game</source>
+        <translation>Qué cuenta como juego</translation>
     </message>
     <message>
-        <source>Potluck now keeps serving while {program} runs.</source>
-        <translation>Potluck sigue sirviendo ahora mientras funciona {program}.</translation>
-    </message>
-    <message>
-        <source>{program} is no longer on a list.</source>
-        <translation>{program} ya no está en ninguna lista.</translation>
+        <source>Wait after a game</source>
+        <translation>Espera tras un juego</translation>
     </message>
     <message>
         <source>Time to start the next round undisturbed.</source>
         <translation>Tiempo para empezar la siguiente partida con calma.</translation>
+    </message>
+    <message>
+        <source>s</source>
+        <translation>s</translation>
     </message>
     <message>
         <source>Keep using the other graphics cards</source>
@@ -6846,40 +6806,48 @@
         <translation>Cuando empieza un juego, Potluck libera la memoria gráfica en un segundo.</translation>
     </message>
     <message>
-        <source>Games started by Steam</source>
-        <translation>Juegos iniciados por Steam</translation>
+        <source>Games come first</source>
+        <translation>Los juegos van primero</translation>
     </message>
     <message>
-        <source>Games that use GameMode</source>
-        <translation>Juegos que usan GameMode</translation>
+        <source>While you are here</source>
+        <translation>Mientras estás aquí</translation>
     </message>
     <message>
-        <source>Windows games in Proton or Wine</source>
-        <translation>Juegos de Windows en Proton o Wine</translation>
-    </message>
-    <message>
-        <source>Programs in gamescope</source>
-        <translation>Programas en gamescope</translation>
-    </message>
-    <message>
-        <source>Busy full-screen programs</source>
-        <translation>Programas a pantalla completa ocupados</translation>
-    </message>
-    <message>
-        <source>Video players, browsers and screen savers do not count.</source>
-        <translation>No cuentan reproductores, navegadores ni salvapantallas.</translation>
+        <source>Speed while I use the computer</source>
+        <translation>Velocidad mientras uso el ordenador</translation>
     </message>
     <message>
         <source>Only while I&apos;m away</source>
         <translation>Solo cuando no estoy</translation>
     </message>
     <message>
+        <source>Away after</source>
+        <translation>Ausente tras</translation>
+    </message>
+    <message>
         <source>This long without keyboard or mouse.</source>
         <translation>Este tiempo sin teclado ni ratón.</translation>
     </message>
     <message>
+        <source>min</source>
+        <translation>min</translation>
+    </message>
+    <message>
         <source>Step aside for other users of this computer</source>
         <translation>Apartarse por otros usuarios de este ordenador</translation>
+    </message>
+    <message>
+        <source>Donate on battery power</source>
+        <translation>Donar también con batería</translation>
+    </message>
+    <message>
+        <source>Donate on metered networks</source>
+        <translation>Donar también en redes de uso medido</translation>
+    </message>
+    <message>
+        <source>At any time</source>
+        <translation>A cualquier hora</translation>
     </message>
     <message>
         <source>Only at night</source>
@@ -6890,8 +6858,8 @@
         <translation>De noche no</translation>
     </message>
     <message>
-        <source>On the move</source>
-        <translation>En movimiento</translation>
+        <source>Hours of the week</source>
+        <translation>Horas de la semana</translation>
     </message>
 </context>
 <context>
@@ -6910,7 +6878,7 @@
     </message>
     <message>
         <source>This computer returned wrong results</source>
-        <translation>Este equipo devolvió resultados incorrectos</translation>
+        <translation>Este ordenador devolvió resultados incorrectos</translation>
     </message>
     <message>
         <source>Stop serving</source>
@@ -6958,7 +6926,7 @@
     </message>
     <message>
         <source>This computer serves nobody until you resume.</source>
-        <translation>Este equipo no sirve a nadie hasta que reanudes.</translation>
+        <translation>Este ordenador no sirve a nadie hasta que reanudes.</translation>
     </message>
     <message>
         <source>Dismissed.</source>
@@ -6974,7 +6942,7 @@
     </message>
     <message>
         <source>Within a minute, it serves nobody here. This cannot be undone. Other computers of theirs stay.</source>
-        <translation>En un minuto dejará de servir aquí. Esto no se puede deshacer. Los demás equipos de esa persona se quedan.</translation>
+        <translation>En un minuto dejará de servir aquí. Esto no se puede deshacer. Los demás ordenadores de esa persona se quedan.</translation>
     </message>
     <message>
         <source>{name} was removed.</source>
@@ -7021,29 +6989,6 @@
     <message>
         <source>{name} in the last hour</source>
         <translation>{name} en la última hora</translation>
-    </message>
-</context>
-<context>
-    <name>_MadeInvite</name>
-    <message>
-        <source>The invite as a QR code</source>
-        <translation>La invitación como código QR</translation>
-    </message>
-    <message>
-        <source>The swarm&apos;s link</source>
-        <translation>El enlace del enjambre</translation>
-    </message>
-    <message>
-        <source>Copy the link</source>
-        <translation>Copiar el enlace</translation>
-    </message>
-    <message>
-        <source>A phone can read the invite here and send it on.</source>
-        <translation>Un móvil puede leer la invitación aquí y reenviarla.</translation>
-    </message>
-    <message>
-        <source>This link opens Potluck where the invite is entered. It lets nobody in, so it&apos;s no secret.</source>
-        <translation>Este enlace abre Potluck donde se introduce la invitación. No deja entrar a nadie, así que no es secreto.</translation>
     </message>
 </context>
 </TS>

@@ -3,7 +3,7 @@
 import pytest
 from helpers.application import Wait, english, qapp_args, wait
 from helpers.daemon_process import LOOPBACK, DaemonProcess
-from helpers.screen import button
+from helpers.screen import button, shown
 from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.shell.link import DaemonLink
@@ -31,5 +31,6 @@ def test_one_click_leads_to_a_chat_and_another_to_an_answer(qtbot: QtBot, wait: 
         button(page, "What is Potluck?").click()
         wait(lambda: bool(page.conversation) and page.conversation[-1].role == "assistant")
         assert "run large language models together" in page.conversation[-1].content
+        assert any("answered by" in text for text in shown(page)), shown(page)
         window.hide()
         link.stop()

@@ -14,7 +14,7 @@ from potluck_control.methods.models import Choices, ModelChoice, Models, ModelsF
 from potluck_control.methods.periods import Period
 from potluck_control.methods.programs import Programs
 from potluck_control.methods.setup import Plan, SetupState
-from potluck_control.methods.swarms import Contact, JoinedSwarm, Reach, Swarms
+from potluck_control.methods.swarms import Contact, JoinedSwarm, Reach, Swarms, UserNames
 from potluck_control.methods.updates import UpdatesState
 from potluck_control.schema import (
     EngineStatus,
@@ -93,6 +93,7 @@ ANSWERS: dict[str, object] = {
         12 << 30,
     ),
     "swarms.list": Swarms((JoinedSwarm("friday", "demo", 4, False, True, may_lead=True),)),
+    "swarms.own_names": UserNames("Ada", "hub"),
     "swarms.contact": Contact("friday", "p", ("/ip4/192.168.0.7/tcp/31337/p2p/12D3",), Reach.NEARBY),
     "members.list": MembersList(
         "friday",

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPlainTextEdit, QPus
 
 from potluck.errors import PotluckError
 from tests.helpers.fake_link import FakeLink
+from tests.helpers.screen import unfold
 
 ROOT = Path(__file__).parents[2]
 ENGLISH = re.compile(r"\b(the|is|are|of|and|with|not|when|your?|for|this|be|it|that|from|by|which|does|cannot)\b")
@@ -59,6 +60,7 @@ def window_texts(
         for entry in (*SIDEBAR, FIRST_RUN):
             window._page(entry).show_status(status)
             window._page(entry).refresh()
+            unfold(window._page(entry))
         for widget in window.findChildren(QWidget):
             found |= {widget.accessibleName(), widget.accessibleDescription(), widget.toolTip()}
             if isinstance(widget, QLabel | QPushButton):

@@ -5,23 +5,36 @@ What a command printed is remembered where later commands have a capital word fo
 
 from __future__ import annotations
 
+import codecs
+import contextlib
+import fcntl
 import json
 import os
+import pty
 import re
+import select
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from helpers.daemon_process import LOOPBACK, giving_up_after
 from potluck_control.client import ControlClient
 from potluck_control.schema import Status
+from potluck_daemon.swarms.contact import free_port
 
 WAIT_S = 300.0
 _PRINTED = {"INVITE": r"potluck4:[\w-]{40,}", "ADDRESS": r"/ip4/127\.0\.0\.1/\S+/p2p/\w+"}
+_TERMINAL = struct.pack("HHHH", 50, 160, 0, 0)  # rows, columns
+_ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07)")
+_QUESTION = re.compile(r"[:\]>?)] $")
 _ASSIGNMENT = re.compile(r"([A-Z]+)=\$")
 _INTERPRETER = """\
 import contextlib, io, json, sys, traceback
@@ -59,6 +72,15 @@ shutil.rmtree(home)
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """What came of a command at a terminal; `silent_s`: the longest time without a new word of it."""
+
+    code: int
+    said: str
+    silent_s: float
+
+
 class Reader:
     """Use as a context manager: nothing is left of it, whatever ends the tests.
 
@@ -83,7 +105,7 @@ class Reader:
         self._python: subprocess.Popen[str] | None = None
         settings = self.home / ".config" / "potluck" / "settings.toml"
         settings.parent.mkdir(parents=True)
-        settings.write_text(LOOPBACK)
+        settings.write_text(LOOPBACK.replace("/tcp/0", f"/tcp/{free_port()}"))  # the same after a restart
         (self.home / "run").mkdir(mode=0o700)
         self._tidy = subprocess.Popen(
             [sys.executable, "-c", _TIDY_UP, self.home], stdin=subprocess.PIPE, start_new_session=True
@@ -131,8 +153,62 @@ class Reader:
         self.note(done.stdout)
         return done
 
-    def type_and_leave(self, command: str, shown: str, *, then_stop: bool) -> None:
-        """Run what ends with Ctrl-C only, until it shows something; it goes on unless it is to stop then."""
+    def type_at_terminal(
+        self, command: str, answers: Mapping[str, str] = MappingProxyType({}), *, until: str = "", limit_s: float = 120
+    ) -> Typed:
+        """Type a command at a terminal of its own, and answer what it asks.
+
+        Args:
+            answers: by a part of the question's line; `""`: what any other question is answered with.
+            until: what it shows before it gets Ctrl-C, for a command that ends with that only.
+            limit_s: after which it is killed.
+        """
+        outer, inner = pty.openpty()
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, _TERMINAL)
+        process = subprocess.Popen(
+            ["env", "--default-signal=INT", "bash", "-c", f"exec {self.replaced(command)}"],
+            env=self.environment | {"TERM": "xterm", "EDITOR": "true"},
+            cwd=self.home,
+            stdin=inner,
+            stdout=inner,
+            stderr=inner,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(inner)
+        said, longest_s, is_over = "", 0.0, False
+        letters = codecs.getincrementaldecoder("utf-8")("replace")
+        began = heard_at = time.monotonic()
+        while time.monotonic() - began < limit_s:
+            is_ready = bool(select.select([outer], [], [], 0.05)[0])
+            part = b""
+            with contextlib.suppress(OSError):  # nobody has the terminal any more
+                part = os.read(outer, 1 << 16) if is_ready else b""
+            now = time.monotonic()
+            is_over = is_over or process.poll() is not None
+            if part or is_over:
+                longest_s, heard_at = max(longest_s, now - heard_at), now
+            if is_over and not part:
+                break
+            said += letters.decode(part)
+            plain = _ESCAPES.sub("", said)
+            self.note(plain)
+            if until and until in plain:
+                process.send_signal(signal.SIGINT)
+                until = ""
+            if part and _QUESTION.search(plain):
+                asked = re.split(r"[\r\n]", plain)[-1]
+                answer = next((answers[each] for each in answers if each in asked), "")
+                os.write(outer, self.replaced(answer).encode() + b"\n")
+        else:
+            process.kill()
+            longest_s = max(longest_s, time.monotonic() - heard_at)
+        os.close(outer)
+        plain = re.sub(r"\r+\n?", "\n", _ESCAPES.sub("", said))
+        return Typed(process.wait(), plain, longest_s)
+
+    def type_and_leave(self, command: str, shown: str) -> None:
+        """Run what ends with Ctrl-C only, until it shows something; it goes on."""
         process = subprocess.Popen(
             ["env", "--default-signal=INT", "bash", "-c", f"exec {self.replaced(command)}"],
             env=self.environment,
@@ -147,10 +223,13 @@ class Reader:
             line = next((line for line in process.stdout if shown in line), None)
         assert line is not None, f"{command} ended before it showed {shown!r}"
         self.note(line)
-        if then_stop:
+
+    def end_lasting(self) -> None:
+        """Press Ctrl-C where those go on that end with it only."""
+        for process in self._lasting:
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=WAIT_S)
-            assert process.returncode in (0, 130), process.returncode
+        self._lasting.clear()
 
     def run_program(self, program: str) -> tuple[str, str]:
         """In one interpreter for all of this reader's programs; returns what was printed, and the error, if any."""

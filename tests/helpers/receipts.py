@@ -6,8 +6,8 @@ import itertools
 from dataclasses import dataclass, field
 
 from potluck.membership.identity import Identity
-from potluck.protocol.blocks import PersonId, Span
-from potluck.protocol.receipts import POINT, Booking, Receipt, Work, new_tab, sign_receipt
+from potluck.protocol.blocks import Booking, PersonId, Span
+from potluck.protocol.receipts import POINT, Receipt, Work, new_tab, sign_receipt
 
 NOW = 1_790_000_000.0
 SWARM = bytes(range(16))

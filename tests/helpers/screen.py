@@ -1,18 +1,39 @@
 """What somebody sees on a page and presses there; widgets are known by what is written on them."""
 
+from collections.abc import Callable
 from typing import Any
 
 from helpers.fake_link import FakeLink
-from PySide6.QtGui import QImage
+from potluck_app.pages.page import Page
+from potluck_app.pages.section import Fold, Section
+from PySide6.QtGui import QAction, QImage
 from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
 
 
-def opened(make: type, answers: dict[str, object] | None = None) -> tuple[Any, FakeLink]:
-    """Return a page that has asked its questions, and its way to the daemon."""
+def opened(make: Callable[[FakeLink], Page], answers: dict[str, object] | None = None) -> tuple[Any, FakeLink]:
+    """Return a page that has asked its questions, with all folds open, and its way to the daemon."""
     link = FakeLink(answers)
     page = make(link)
     page.refresh()
+    unfold(page)
     return page, link
+
+
+def opened_alone(section: Callable[[Page], Section], answers: dict[str, object] | None = None) -> tuple[Any, FakeLink]:
+    """Return the same for a page that has this section only."""
+
+    def make(link: FakeLink) -> Page:
+        page = Page(link, "")
+        page.add(section(page))
+        return page
+
+    return opened(make, answers)
+
+
+def unfold(page: QWidget) -> None:
+    """Open what waits behind a click."""
+    for fold in page.findChildren(Fold):
+        fold.open()
 
 
 def shown(page: QWidget) -> list[str]:
@@ -40,6 +61,11 @@ def button(page: QWidget, text: str) -> QPushButton:
 
 def press(page: QWidget, text: str) -> None:
     button(page, text).click()
+
+
+def chosen_from(page: QWidget, menu: str) -> dict[str, QAction]:
+    """Return what the menu of the button of that name offers, by what is written there."""
+    return {action.text(): action for action in button(page, menu).menu().actions()}
 
 
 def control(page: QWidget, name: str) -> QWidget:

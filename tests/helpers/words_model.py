@@ -13,7 +13,7 @@ from potluck_control.settings import GatewaySettings
 from potluck_gateway.answers.answer import Answer, Begun, Embeddings, Kind, ModelFacts, Part, Told, ToolCall
 from potluck_gateway.answers.models import LoadedModel, Models
 from potluck_gateway.requests import ChatRequest, Prompt
-from potluck_gateway.server import GatewayServer
+from potluck_gateway.server import Answered, GatewayServer
 
 from potluck.client.outages import wait_text
 from potluck.errors import PotluckError
@@ -101,7 +101,7 @@ class Words:
 def server_of(
     model: Words,
     on_asked: Callable[[], None] = lambda: None,
-    on_answered: Callable[[str, int], None] = lambda key, tokens: None,
+    on_answered: Callable[[Answered], None] = lambda answered: None,
     **settings: Any,
 ) -> GatewayServer:
     """`settings`: those of `GatewaySettings`."""

@@ -31,16 +31,10 @@ class PageEntry:
 
 SIDEBAR = (
     PageEntry("home", QT_TRANSLATE_NOOP("", "Home"), "home", "home:HomePage"),
-    PageEntry("earnings", QT_TRANSLATE_NOOP("", "Earnings"), "earnings", "earnings:EarningsPage"),
-    PageEntry("when", QT_TRANSLATE_NOOP("", "When to donate"), "when", "when:WhenPage"),
-    PageEntry("limits", QT_TRANSLATE_NOOP("", "Limits"), "limits", "limits:LimitsPage"),
-    PageEntry("models", QT_TRANSLATE_NOOP("", "Models"), "models", "models:ModelsPage"),
-    PageEntry("people", QT_TRANSLATE_NOOP("", "People"), "people", "people:PeoplePage"),
-    PageEntry("activity", QT_TRANSLATE_NOOP("", "Activity"), "activity", "activity:ActivityPage"),
     PageEntry("chat", QT_TRANSLATE_NOOP("", "Chat"), "chat", "chat:ChatPage"),
-    PageEntry("apps", QT_TRANSLATE_NOOP("", "Use in other apps"), "apps", "other_apps:OtherAppsPage"),
+    PageEntry("swarm", QT_TRANSLATE_NOOP("", "Swarm"), "people", "swarm:SwarmPage"),
+    PageEntry("rules", QT_TRANSLATE_NOOP("", "Rules"), "limits", "rules:RulesPage"),
+    PageEntry("connect", QT_TRANSLATE_NOOP("", "Connect"), "apps", "connect:ConnectPage"),
     PageEntry("settings", QT_TRANSLATE_NOOP("", "Settings"), "settings", "preferences_page:PreferencesPage"),
-    PageEntry("diagnostics", QT_TRANSLATE_NOOP("", "Diagnostics"), "diagnostics", "diagnostics:DiagnosticsPage"),
-    PageEntry("installation", QT_TRANSLATE_NOOP("", "Installation"), "save", "installation:InstallationPage"),
 )
 FIRST_RUN = PageEntry("first-run", QT_TRANSLATE_NOOP("", "Welcome"), "home", "first_run:FirstRunPage")

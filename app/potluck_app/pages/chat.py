@@ -1,23 +1,18 @@
-"""The page Chat, to talk to the swarm's model. A question starts the gateway unless it runs; it ends by itself."""
+"""The page Chat, to talk to the swarm's model, with the kept conversations beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
-from potluck_control.methods import gateway, setup
-from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartParams
-from potluck_control.methods.setup import SetupState
-from potluck_control.schema import Method, Status, SwarmStatus
-from potluck_control.states import Reason, State
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from potluck_control.schema import Status
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtNetwork import QNetworkAccessManager, QNetworkProxy
-from PySide6.QtWidgets import QFrame, QLayout, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QFrame, QMessageBox, QPlainTextEdit, QWidget
 
-from potluck.errors import PotluckError
-from potluck_app.pages.answer import Answer, Details, Said
+from potluck_app.pages.answer import Answer, Said
 from potluck_app.pages.chat_options import ChatOptions
 from potluck_app.pages.conversation_list import ConversationList
 from potluck_app.pages.conversations import Conversation, Conversations
@@ -29,19 +24,13 @@ from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import text
 from potluck_app.widgets.copy_field import CopyButton
 from potluck_app.widgets.layout import Slot, column, holder, row
-from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.placeholder import Placeholder
 from potluck_app.widgets.theme import Type
-from potluck_app.words import engine, layers, numbers, prompts, sentences
-from potluck_app.words.daemon_texts import translated
-from potluck_app.words.language import tr
+from potluck_app.words import layers, prompts
 
-P = TypeVar("P")
-R = TypeVar("R")
-
-_LOOK_MS = 400  # while the engine is set up or the gateway starts
-_FIELD_HEIGHT = 60
+_FEWEST_LINES, _MOST_LINES = 2, 8  # of the field
 _WIDEST = 860  # as the page
+_BESIDE, _LIST = 620, 200  # from which width on the conversations stay beside the chat, and their width
 _AGAIN_TEMPERATURE = 0.7  # at least: at 0 another attempt would give the same answer
 
 
@@ -51,24 +40,30 @@ class ChatPage(Page):
     def __init__(
         self, link: DaemonCaller, kept: Conversations | None = None, preferences: Preferences | None = None
     ) -> None:
-        super().__init__(link, self.tr("Chat"))
+        super().__init__(link, "")
+        self.setAccessibleName(self.tr("Chat"))
         self._network = QNetworkAccessManager(self)
         self._network.setProxy(QNetworkProxy(QNetworkProxy.ProxyType.NoProxy))
-        self._swarm: SwarmStatus | None = None
-        self._state, self._reason = State.UNKNOWN, Reason.NONE
+        self._status: Status | None = None
         self.conversation: list[Said] = []
         self._bubbles: list[Bubble] = []
         self._answer: Answer | None = None
-        self._turn = 0  # grows with each question and each end; answers to an earlier one are dropped
-        self._is_busy, self._least_temperature = False, 0.0
         self._kept, self._key = kept or Conversations(), ""
-        self._list, self._options = ConversationList(self._kept), ChatOptions(preferences or Preferences())
-        self._older, self._options_button = Button(glyph="when"), Button(glyph="settings")
-        self._new, self._problem = Button(self.tr("New conversation"), "plus"), Notice("problem", "error")
-        self._empty, self._suggestions = Placeholder("chat", ""), Slot()
+        self._list, self._options = ConversationList(self._kept, self), ChatOptions(preferences or Preferences(), self)
+        self._lists = Button(glyph="when", style="quiet", about=self.tr("Conversations"))
+        self._lists.setCheckable(True)
+        self._lists.clicked.connect(self._show_list)
+        self._new = Button(self.tr("New chat"), "plus", "quiet", self._start_anew)
+        self._model = text(kind=Type.STRONG)
+        self._gear = Button(glyph="settings", style="quiet", act=self._options.open, about=self.tr("Options"))
+        for button in (self._lists, self._gear):
+            button.setToolTip(button.accessibleName())
+        self._empty, self._suggestions, self._talk = Placeholder("chat", ""), Slot(), column()
         self._field, self._send = QuestionField(), Button(self.tr("Send"), "send", "primary", self._press_send)
         self._stop = Button(self.tr("Stop"), "close", act=self._press_stop)
-        self._composer_parts, self._composer = self._build_composer()
+        self._more = Button(self.tr("More"), style="link", act=self._tell_more, about=self.tr("Who can read along"))
+        self._bar, self._composer = QFrame(self), QFrame(self)
+        self._follows = True  # the end of the conversation, as it grows
         self._build()
         self._show_state()
 
@@ -77,324 +72,327 @@ class ChatPage(Page):
         return bool(self._bubbles or self._field.toPlainText())
 
     def show_status(self, status: Status) -> None:
-        before, self._swarm = self._swarm, status.swarm
-        self._state, self._reason = status.state, status.reason
-        if before is None or (before.name if before else "") != (self._swarm.name if self._swarm else ""):
+        before, self._status = self._status, status
+        if self._answer is not None:
+            self._answer.status = status
+        if before is None or before.swarm is None or status.swarm is None or before.swarm.model != status.swarm.model:
             self._show_suggestions()
             self._show_state()
 
+    def refresh(self) -> None:
+        self._list.refresh()
+
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 (Qt's name)
-        """Keep the field at the lower edge, while the conversation scrolls above it."""
         super().resizeEvent(event)
-        self._place_composer()
+        self._place_parts()
+
+    def stops(self) -> list[QWidget]:
+        above = (self._lists, self._new, self._gear, self._list.search, self._list.rows)
+        return [*above, *super().stops(), self._field, self._send, self._stop, self._more]
+
+    def go_on_from(self, before: Page) -> bool:
+        assert isinstance(before, ChatPage)
+        if before._answer is not None:
+            before._press_stop()
+        if before._status is not None:
+            self.show_status(before._status)  # its model stands above the answers
+        self._key = before._key
+        self._show_messages(before.conversation)
+        self._show_state()
+        self._field.setPlainText(before._field.toPlainText())
+        return True
 
     def ask_model(self, question: str) -> None:
         """Ask `question`; the answer comes by signals."""
+        if len(self._bubbles) > len(self.conversation):  # the last answer failed
+            self._cut(self._bubbles[-1], len(self.conversation))
         self._show_question(question)
         self._begin()
 
     def _show_question(self, question: str) -> None:
         before = len(self.conversation)
         self.conversation.append(Said("user", question))
-        bubble = Bubble(self.tr("You"), question, is_question=True)
+        bubble = self._add(Bubble(self.tr("You"), question, is_question=True))
         bubble.offer(Button(self.tr("Edit"), "edit", "quiet", lambda: self._edit(bubble, before)))
-        self._add(bubble)
-
-    def _finish_answer(self, said: str) -> None:
-        before = len(self.conversation)
-        self.conversation.append(Said("assistant", said))
-        bubble = self._bubbles[-1]
-        copy = CopyButton(self.tr("Copy the answer"))
-        copy.setObjectName("quiet")
-        copy.show_content(said)
-        again = partial(self._try_again_from, bubble, before)
-        bubble.offer(copy, Button(self.tr("Try again"), "refresh", "quiet", again))
-
-    def _edit(self, bubble: Bubble, before: int) -> None:
-        """Put a question back into the field, and take away what came after it."""
-        if self._is_busy:
-            self._press_stop()
-        self._cut(bubble, before)
-        self._problem.say("")  # its "Ask again" would ask nothing
-        self._field.setPlainText(bubble.said)
-        self._show_state()
-        self._field.setFocus()
-
-    def _try_again_from(self, bubble: Bubble, before: int) -> None:
-        """Answer a question once more, with more variety, and take away what came after it."""
-        if not self._is_busy:
-            self._cut(bubble, before)
-            self._begin(least_temperature=_AGAIN_TEMPERATURE)
-
-    def _cut(self, bubble: Bubble, messages: int) -> None:
-        """Keep the first `messages`, and the bubbles before `bubble`."""
-        place = self._bubbles.index(bubble)
-        for gone in self._bubbles[place:]:
-            self._remove(gone)
-        del self._bubbles[place:], self.conversation[messages:]
 
     def _begin(self, least_temperature: float = 0.0) -> None:
         """Begin an answer to the last message."""
-        self._problem.say("")
-        self._turn += 1
-        self._is_busy, self._least_temperature = True, least_temperature
-        self._add_answer().show_note(self.tr("Asking…"))
+        assert self._status is not None
+        sampling, said = self._options.sampling, self._options.instructions
+        sampling = replace(sampling, temperature=max(sampling.temperature, least_temperature))
+        messages = [*([Said("system", said)] if said else []), *self.conversation]
+        bubble = self._add_answer()
+        bubble.show_note(self.tr("Asking…"))
+        self._answer = answer = Answer(self._network, self.link, messages, sampling, self._status)
+        answer.waits.connect(bubble.show_note)
+        answer.grew.connect(partial(self._grow, bubble))
+        answer.ended.connect(lambda: self._end(answer.how))
+        answer.failed.connect(self._fail)
         self._show_state()
-        self._start_gateway()
+        answer.start()
 
-    def _start_gateway(self) -> None:
-        """Start the gateway, once the compute engine is there that it runs in."""
-        if self._reason is Reason.NO_ENGINE:
-            self._call(setup.STATE, None, self._hear_of_setup, lambda error: self._fail(sentences.failure(error)))
-        else:
-            self._call(gateway.START, StartParams(), self._hear, self._try_later)
-
-    def _call(
-        self, method: Method[P, R], params: P | None, done: Callable[[R], None], failed: Callable[[PotluckError], None]
-    ) -> None:
-        """Call the daemon, and drop its answer if the question is not waited for any more."""
-        turn = self._turn
-        self.link.call(
-            method,
-            params,
-            done=lambda result: done(result) if turn == self._turn else None,
-            failed=lambda error: failed(error) if turn == self._turn else None,
-        )
-
-    def _hear_of_setup(self, state: SetupState) -> None:
-        """Wait while the compute engine is set up; without a set-up there is nothing to wait for."""
-        if state.progress is not None:
-            self._wait(engine.progress(state.progress), self._start_gateway)
-        elif state.ready:  # the daemon is about to start it, which a hidden page is not told
-            self._call(gateway.START, StartParams(), self._hear, self._try_later)
-        else:
-            missing = self.tr("The compute engine is not set up yet. Set it up on the page Installation.")
-            self._fail(sentences.problem(state.error) or missing)
-
-    def _try_later(self, error: PotluckError) -> None:
-        """Wait for a computer that is about to serve: until then nobody may be found."""
-        if self._state in (State.STARTING, State.JOINING) or self._reason is Reason.NO_ENGINE:
-            self._wait(engine.getting_ready(self.tr("this computer starts")), self._start_gateway)
-        else:
-            self._fail(sentences.failure(error))
-
-    def _wait(self, note: str, then: Callable[[], None]) -> None:
-        """Say what there is to wait for, and go on in a moment."""
-        turn = self._turn
-        self._bubbles[-1].show_note(note)
-        QTimer.singleShot(_LOOK_MS, lambda: then() if turn == self._turn else None)
-
-    def _hear(self, status: GatewayStatus) -> None:
-        if status.state is GatewayState.STARTING:
-            note = engine.getting_ready(translated(status.step))
-            self._wait(note, lambda: self._call(gateway.STATUS, None, self._hear, self._try_later))
-        elif status.state is GatewayState.READY:
-            self._bubbles[-1].show_note(self.tr("Waiting for the first word…"))
-            sampling = self._options.sampling
-            instructions = [Said("system", sampling.instructions)] if sampling.instructions else []
-            temperature = max(sampling.temperature, self._least_temperature)
-            said = (*instructions, *self.conversation)
-            self._answer = answer = Answer(self._network, status, said, temperature, self)
-            answer.grew.connect(self._grow)
-            answer.waits.connect(lambda said: self._bubbles[-1].show_note(translated(said)))
-            answer.ended.connect(self._end)
-            answer.failed.connect(self._fail)
-        else:
-            self._fail(sentences.reason(status.problem) or self.tr("The chat service was stopped."))
-
-    def _grow(self, said: str) -> None:
-        bar = self.verticalScrollBar()
-        is_at_end = bar.value() >= bar.maximum() - theme.SPACE_XL
-        self._bubbles[-1].show_text(said.strip())
-        self._bubbles[-1].show_note("")
-        if is_at_end:
-            self._scroll_down()
+    def _grow(self, bubble: Bubble, said: str) -> None:
+        bubble.show_text(said.strip(), is_whole=False)
+        bubble.show_note("")
 
     def _end(self, note: str = "") -> None:
         """Keep what has come of the answer, even if it was stopped."""
-        answer = self._answer
-        said = answer.text.strip() if answer is not None else ""
-        self._turn += 1
-        self._answer, self._is_busy = None, False
+        assert self._answer is not None
+        said, self._answer = self._answer.text.strip(), None
         if said:
             self._finish_answer(said)
             self._key = self._kept.keep(self._key, tuple(self.conversation))
-            note = note or (_how(answer.details) if answer is not None else "")
+            self.refresh()
+            self._list.choose(self._key)
             if not self._key:
                 note = self.tr("This conversation could not be kept. Is the disk full?")
         elif not note:
             note = self.tr("No answer. A small model only continues a text: begin a sentence.")
         self._bubbles[-1].show_note(note)
         self._show_state()
-        self._field.setFocus()
-        self.refresh()
+
+    def _finish_answer(self, said: str) -> None:
+        bubble, copy = self._bubbles[-1], CopyButton(self.tr("Copy the answer"))
+        bubble.show_text(said)
+        copy.setObjectName("quiet")
+        copy.show_content(said)
+        bubble.offer(copy, self._again(bubble))
+        self.conversation.append(Said("assistant", said))
 
     def _fail(self, problem: str) -> None:
         """Drop half an answer, say why, and offer to ask the question again."""
-        self._turn += 1
-        self._answer, self._is_busy = None, False
-        self._remove(self._bubbles.pop())
-        self._problem.say(problem, self.tr("Ask again"))
+        self._answer = None
+        bubble = self._bubbles[-1]
+        bubble.show_text("")
+        bubble.show_note("", problem)
+        bubble.offer(self._again(bubble))
         self._show_state()
-        self._scroll_down()
+
+    def _again(self, bubble: Bubble) -> Button:
+        """Return what answers a question once more, with more variety, and takes away what came after it."""
+        before = len(self.conversation)
+
+        def again() -> None:
+            if self._answer is None:
+                has_failed = len(self.conversation) == before
+                self._cut(bubble, before)
+                self._begin(0.0 if has_failed else _AGAIN_TEMPERATURE)
+
+        return Button(self.tr("Try again"), "refresh", "quiet", again)
+
+    def _edit(self, bubble: Bubble, before: int) -> None:
+        """Put a question back into the field, and take away what came after it."""
+        if self._answer is not None:
+            self._press_stop()
+        self._cut(bubble, before)
+        self._field.setPlainText(bubble.said)
+        self._field.setFocus()
+
+    def _edit_last(self) -> None:
+        """Edit the last question."""
+        asked = [place for place, said in enumerate(self.conversation) if said.role == "user"]
+        if asked:
+            self._edit(self._bubbles[asked[-1]], asked[-1])
+
+    def _cut(self, bubble: Bubble, messages: int) -> None:
+        """Keep the first `messages`, and the bubbles before `bubble`."""
+        place = self._bubbles.index(bubble)
+        for gone in self._bubbles[place:]:
+            gone.hide()
+            gone.deleteLater()
+        del self._bubbles[place:], self.conversation[messages:]
+        self._show_state()
 
     def _press_stop(self) -> None:
         if self._answer is not None:
             self._answer.stop()
-        self._end(self.tr("Stopped."))
+            self._end(self.tr("Stopped."))
+
+    def _press_escape(self) -> None:
+        if self._lists.isChecked():
+            self._show_list(False)
+        else:
+            self._press_stop()
+
+    def _show_list(self, is_shown: bool) -> None:
+        """Show or hide the list over a narrow chat."""
+        self._lists.setChecked(is_shown)
+        self._place_parts()
+        (self._list if is_shown else self._field).setFocus()
 
     def _press_send(self) -> None:
-        question = self._field.toPlainText().strip()
-        if question and not self._is_busy and self._swarm is not None:
+        self._ask(self._field.toPlainText().strip())
+
+    def _ask(self, question: str) -> None:
+        """Ask, unless an answer runs or there is nobody to ask."""
+        if question and self._send.isVisibleTo(self) and self._field.isEnabled():
             self._field.clear()
             self.ask_model(question)
 
     def _start_anew(self) -> None:
-        if self._answer is not None:
-            self._answer.stop()
-        self._turn += 1
-        self._answer, self._is_busy = None, False
-        self.conversation, self._key = [], ""
-        for bubble in self._bubbles:
-            self._remove(bubble)
-        self._bubbles = []
-        self._problem.say("")
-        self._list.hide()
-        self._show_state()
-        self._field.setFocus()
+        """Begin another conversation, and keep this one with what has come of its answer."""
+        self._press_stop()
+        self._key = ""
+        if self._bubbles:
+            self._cut(self._bubbles[0], 0)
+        self._list.choose("")
+        self._show_list(False)
 
     def _open(self, conversation: Conversation) -> None:
         """Show a kept conversation, to go on with it."""
-        self._start_anew()
-        self._key = conversation.key
-        for message in conversation.messages:
+        if conversation.key != self._key:
+            self._start_anew()
+            self._key = conversation.key
+            self._show_messages(conversation.messages)
+            self._list.choose(self._key)
+            self._show_state()
+        self._show_list(False)
+
+    def _show_messages(self, messages: Sequence[Said]) -> None:
+        for message in messages:
             if message.role == "user":
                 self._show_question(message.content)
             else:
-                self._add_answer().show_text(message.content)
+                self._add_answer()
                 self._finish_answer(message.content)
-        self._show_state()
 
     def _forget(self, key: str) -> None:
-        """Let a conversation whose file was deleted be written anew, if it goes on."""
+        """Leave a conversation that was deleted."""
         if key == self._key:
-            self._key = ""
-
-    def _toggle(self, card: QWidget) -> None:
-        """Show the list or the options, or hide it."""
-        for each in (self._list, self._options):
-            each.setVisible(each is card and each.isHidden())
-        if not self._list.isHidden():
-            self._list.refresh()
-        if not card.isHidden():
-            card.setFocus()
-            self.verticalScrollBar().setValue(0)
+            self._start_anew()
 
     def _show_suggestions(self) -> None:
-        buttons = []
-        for question in prompts.suggestions(self._swarm.model) if self._swarm is not None else ():
-            button = Button(question, act=partial(self._take_suggestion, question))
-            buttons.append(row(None, button, None))
+        model = self._status.swarm.model if self._status is not None and self._status.swarm is not None else ""
+        buttons = [
+            row(None, Button(question, act=partial(self._ask, question)), None)
+            for question in (prompts.suggestions(model) if model else ())
+        ]
         self._suggestions.show_content(holder(column(*buttons, spacing=theme.SPACE_S)))
-
-    def _take_suggestion(self, question: str) -> None:
-        if not self._is_busy and self._swarm is not None:
-            self.ask_model(question)
+        self._model.setText(layers.model(model) if model else "")
 
     def _show_state(self) -> None:
-        can_ask = self._swarm is not None
-        if self._swarm is None:
-            said = self.tr("Join or start a swarm to chat.")
-            self._empty.say(self.tr("No model to talk to yet"), said)
+        can_ask = self._status is not None and self._status.swarm is not None
+        if can_ask:
+            self._empty.say(self.tr("Talk to {model}").format(model=self._model.text()))
         else:
-            model = layers.model(self._swarm.model)
-            self._empty.say(self.tr("Talk to {model}").format(model=model), "")
+            self._empty.say(self.tr("No model to talk to yet"), self.tr("Join or start a swarm to chat."))
         self._empty.setVisible(not self._bubbles)
         self._suggestions.setVisible(not self._bubbles)
-        self._new.setEnabled(bool(self._bubbles))
         self._field.setEnabled(can_ask)
-        self._send.setVisible(not self._is_busy)
-        self._send.setEnabled(can_ask and bool(self._field.toPlainText().strip()))
-        self._stop.setVisible(self._is_busy)
+        self._send.setVisible(self._answer is None)
+        self._stop.setVisible(self._answer is not None)
+        self._show_send()
+        self.order_tabs()
+
+    def _show_send(self) -> None:
+        self._send.setEnabled(self._field.isEnabled() and bool(self._field.toPlainText().strip()))
 
     def _add_answer(self) -> Bubble:
-        bubble = Bubble(layers.model(self._swarm.model if self._swarm else ""), is_question=False)
-        self._add(bubble)
-        return bubble
+        return self._add(Bubble(self._model.text(), is_question=False))
 
-    def _add(self, bubble: Bubble) -> None:
+    def _add(self, bubble: Bubble) -> Bubble:
         self._bubbles.append(bubble)
         self._talk.addWidget(bubble)
-        self._scroll_down()
+        self._follows = True
+        return bubble
 
-    def _remove(self, bubble: Bubble) -> None:
-        bubble.hide()
-        bubble.deleteLater()
-
-    def _scroll_down(self) -> None:
-        """Scroll once the new text has its place."""
-        QTimer.singleShot(0, lambda: self.verticalScrollBar().setValue(self.verticalScrollBar().maximum()))
+    def _tell_more(self) -> None:
+        """Say who can read what is written here."""
+        said = self.tr(
+            "Your messages pass through the computers that serve this model. Their owners can read them, and nobody "
+            "else can. Don't write what they should not know.\n\nConversations are kept on this computer only."
+        )
+        box = QMessageBox(QMessageBox.Icon.NoIcon, self.tr("Who can read along"), said, parent=self)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.open()
 
     def _build(self) -> None:
-        for button, card in ((self._older, self._list), (self._options_button, self._options)):
-            self.head.addWidget(button)
-            button.setAccessibleName(card.accessibleName())
-            button.setToolTip(card.accessibleName())
-            button.clicked.connect(lambda _=False, card=card: self._toggle(card))
-            card.hide()
+        bar = row(self._lists, self._new, (self._model, 1), self._gear, spacing=theme.SPACE_S)
+        bar.setContentsMargins(theme.SPACE_S, theme.SPACE_S, theme.SPACE_M, theme.SPACE_S)
+        self._bar.setLayout(bar)
+        note = text("muted", kind=Type.CAPTION, said=self.tr("People serving this model can read your messages."))
+        parts = column(
+            row((self._field, 1), column(None, self._send, self._stop)),
+            row((note, 1), self._more, spacing=theme.SPACE_XS),
+            spacing=theme.SPACE_XS,
+        )
+        parts.setContentsMargins(theme.SPACE_XL, theme.SPACE_S, theme.SPACE_XL, theme.SPACE_S)
+        self._composer.setObjectName("composer")
+        self._composer.setLayout(parts)
+        self._composer_parts = parts
         self._list.opened.connect(self._open)
         self._list.deleted.connect(self._forget)
-        self.head.addWidget(self._new)
-        self._new.clicked.connect(self._start_anew)
         self._field.sent.connect(self._press_send)
-        self._field.textChanged.connect(self._show_state)
-        self._problem.pressed.connect(self._begin)
+        self._field.edit_wanted.connect(self._edit_last)
+        self._field.textChanged.connect(self._show_send)
+        self._field.grew.connect(self._place_parts)
+        for keys, act in ((QKeySequence.StandardKey.New, self._start_anew), (Qt.Key.Key_Escape, self._press_escape)):
+            QShortcut(QKeySequence(keys), self, act, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        bar_beside = self.verticalScrollBar()
+        bar_beside.valueChanged.connect(self._note_place)
+        bar_beside.rangeChanged.connect(self._follow)
         self.setFocusProxy(self._field)
-        self._talk = column()
-        for part in (self._list, self._options, self._empty, self._suggestions):
+        for part in (self._empty, self._suggestions):
             self.column.addWidget(part)
         self.column.addLayout(self._talk)
-        self.column.addWidget(self._problem)
 
-    def _build_composer(self) -> tuple[QLayout, QFrame]:
-        frame = QFrame(self)
-        frame.setObjectName("composer")
-        note = text("muted", kind=Type.CAPTION, said=self.tr("People serving this model can read your messages."))
-        parts = column(row((self._field, 1), column(None, self._send, self._stop)), note, spacing=theme.SPACE_XS)
-        parts.setContentsMargins(theme.SPACE_XL, theme.SPACE_S, theme.SPACE_XL, theme.SPACE_M)
-        frame.setLayout(parts)
-        return parts, frame
+    def _follow(self, _least: int, most: int) -> None:
+        if self._follows and self._bubbles:
+            self.verticalScrollBar().setValue(most)
 
-    def _place_composer(self) -> None:
-        width = min(self.width(), _WIDEST)
-        height = self._composer_parts.totalHeightForWidth(width)  # the texts below the field may take two lines
-        self.setViewportMargins(0, 0, 0, height)
-        self._composer.setGeometry((self.width() - width) // 2, self.height() - height, width, height)
+    def _note_place(self, value: int) -> None:
+        self._follows = value >= self.verticalScrollBar().maximum() - theme.SPACE_XL
 
-
-def _how(details: Details) -> str:
-    """Return how fast an answer came, and from whom as far as servers have names."""
-    if not details.tokens_per_s:
-        return ""
-    by = tr("answered by {names}").format(names=", ".join(details.servers)) if details.servers else ""
-    return " · ".join(filter(None, (numbers.rate(details.tokens_per_s), by)))
+    def _place_parts(self) -> None:
+        """Put the bar above the conversation, the field below it, and the list beside it, or over it if asked for."""
+        width, height, above = self.width(), self.height(), self._bar.sizeHint().height()
+        is_wide = width >= _BESIDE
+        self._lists.setVisible(not is_wide)
+        self._lists.setChecked(self._lists.isChecked() and not is_wide)
+        self._list.setVisible(is_wide or self._lists.isChecked())
+        left = _LIST if is_wide else 0
+        beside = min(width - left, _WIDEST)
+        self._composer_parts.activate()  # the field may be higher now
+        below = self._composer_parts.totalHeightForWidth(beside)  # the note may take two lines
+        self.setViewportMargins(left, above, 0, below)
+        self._bar.setGeometry(0, 0, width, above)
+        self._list.setGeometry(0, above, left or width - theme.SCROLL_BAR, height - above)
+        self._composer.setGeometry(left + (width - left - beside) // 2, height - below, beside, below)
+        self._list.raise_()
 
 
 class QuestionField(QPlainTextEdit):
-    """A field that Return sends; Shift with Return begins a line. Signal: `sent()`."""
+    """A field that Return sends; Shift with Return begins a line. It grows with its lines.
+
+    Signals: `sent()`, `edit_wanted()` when the last question is wanted again, `grew()` when its height changed.
+    """
 
     sent = Signal()
+    edit_wanted = Signal()
+    grew = Signal()
 
     def __init__(self) -> None:
         super().__init__()
-        self.setFixedHeight(_FIELD_HEIGHT)
         self.setTabChangesFocus(True)
         self.setPlaceholderText(self.tr("Ask something"))
         self.setAccessibleName(self.tr("Question"))
+        self.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self._fit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 (Qt's name)
         is_return = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if is_return and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             self.sent.emit()
+        elif event.key() == Qt.Key.Key_Up and not self.toPlainText():
+            self.edit_wanted.emit()
         else:
             super().keyPressEvent(event)
+
+    def _fit(self) -> None:
+        lines = max(_FEWEST_LINES, min(round(self.document().size().height()), _MOST_LINES))
+        height = self.fontMetrics().lineSpacing() * lines + 2 * (
+            theme.SPACE_S + round(self.document().documentMargin())
+        )
+        if height != self.height():
+            self.setFixedHeight(height)
+            self.grew.emit()

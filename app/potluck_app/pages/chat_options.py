@@ -1,47 +1,41 @@
-"""What the chat tells the model before the first message, and how it draws words."""
+"""What the chat tells the model before the first message, how it draws words, and how long an answer may be."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from PySide6.QtWidgets import QDialog, QPlainTextEdit, QWidget
 
-from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QPlainTextEdit
-
+from potluck_app.pages.answer import Sampling
 from potluck_app.pages.preferences import Preferences
 from potluck_app.widgets import theme
-from potluck_app.widgets.card import Card, line, text
-from potluck_app.widgets.layout import column
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.card import text
+from potluck_app.widgets.layout import column, row
 from potluck_app.widgets.number_box import NumberBox
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.theme import Type
 
-_FIELD_HEIGHT = 60
-_HOTTEST = 2.0
-_KEEP_MS = 500  # after the last key
+_FIELD_HEIGHT, _WIDTH = 100, 460
+_HOTTEST, _LONGEST = 2.0, 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How an answer is drawn. `instructions`: a system message, empty for none; `temperature` 0: the likeliest word."""
+class ChatOptions(QDialog):
+    """A window with the options, which are kept among the app's preferences once it is closed."""
 
-    instructions: str = ""
-    temperature: float = 0.0
-
-
-class ChatOptions(Card):
-    """A card with the options, which are kept among the app's preferences."""
-
-    def __init__(self, preferences: Preferences) -> None:
-        super().__init__()
+    def __init__(self, preferences: Preferences, parent: QWidget) -> None:
+        super().__init__(parent)
         self._preferences = preferences
+        self.setWindowTitle(self.tr("Options"))
+        self.setFixedWidth(_WIDTH)
         self._instructions = QPlainTextEdit(preferences.chat_instructions)
         self._instructions.setFixedHeight(_FIELD_HEIGHT)
         self._instructions.setTabChangesFocus(True)
         self._instructions.setAccessibleName(self.tr("Instructions"))
         self._instructions.setPlaceholderText(self.tr("For example: Answer in one sentence."))
-        self._temperature = NumberBox()
-        self._temperature.show_value(preferences.chat_temperature, 0.0, _HOTTEST, is_whole=False)
+        self._temperature, self._length = NumberBox(), NumberBox(self.tr("tokens"), self.tr("No limit"))
         self._temperature.setSingleStep(0.1)
+        self._length.setSingleStep(100)
+        self._temperature.show_value(preferences.chat_temperature, 0.0, _HOTTEST, is_whole=False)
+        self._length.show_value(preferences.chat_max_tokens, 0, _LONGEST, is_whole=True)
         said = self.tr("At 0 the likeliest word always comes next; about 1 gives more variety.")
         heading = column(
             text(said=self.tr("Instructions")),
@@ -49,17 +43,25 @@ class ChatOptions(Card):
             self._instructions,
             spacing=theme.SPACE_XS,
         )
-        self.fill(self.tr("Options"), heading, line(), Row(self.tr("Temperature"), said, self._temperature))
-        self._later = QTimer(self, singleShot=True, interval=_KEEP_MS)
-        self._later.timeout.connect(self._keep)
-        self._instructions.textChanged.connect(self._later.start)
-        self._temperature.valueChanged.connect(self._later.start)
-        self.setFocusProxy(self._instructions)
+        parts = (
+            heading,
+            Row(self.tr("Temperature"), said, self._temperature),
+            Row(self.tr("Longest answer"), self.tr("About 75 words are 100 tokens."), self._length),
+            row(None, Button(self.tr("Close"), style="primary", act=self.accept)),
+        )
+        self.setLayout(column(*parts, spacing=theme.SPACE_L, margin=theme.SPACE_L))
+        self.finished.connect(self._keep)
+
+    @property
+    def instructions(self) -> str:
+        """The first message of the system; empty: none."""
+        return self._instructions.toPlainText().strip()
 
     @property
     def sampling(self) -> Sampling:
-        """What holds now, kept or not yet."""
-        return Sampling(self._instructions.toPlainText().strip(), self._temperature.value())
+        return Sampling(self._temperature.value(), round(self._length.value()))
 
     def _keep(self) -> None:
-        self._preferences.set_chat(self._instructions.toPlainText(), self._temperature.value())
+        kept, sampling = self._preferences, self.sampling
+        kept.chat_instructions, kept.chat_temperature = self.instructions, sampling.temperature
+        kept.chat_max_tokens = sampling.max_tokens

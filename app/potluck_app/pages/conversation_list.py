@@ -1,69 +1,127 @@
-"""The kept conversations, to search, open and delete."""
+"""The kept conversations beside the chat: to search, open, rename and delete."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QAction, QCursor, QKeySequence
+from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QMenu, QWidget
 
 from potluck_app.pages.conversations import Conversation, Conversations
+from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import Card, divided, text
-from potluck_app.widgets.layout import Slot, column, holder, row
+from potluck_app.widgets.card import text
+from potluck_app.widgets.layout import column
 from potluck_app.widgets.question import Question
-from potluck_app.widgets.row import Row
 from potluck_app.words import dates
 
-_MOST_SHOWN = 30
+_KEY = Qt.ItemDataRole.UserRole
 
 
-class ConversationList(Card):
-    """Signals: `opened(Conversation)`, and `deleted(str)` with the key of one that is gone."""
+class ConversationList(QFrame):
+    """A row opens its conversation. F2 renames, Del deletes, and so does the menu of a row, which its button opens too.
+
+    Signals: `opened(Conversation)`, and `deleted(str)` with the key of one that is about to go.
+    """
 
     opened = Signal(object)
     deleted = Signal(str)
 
-    def __init__(self, kept: Conversations) -> None:
-        super().__init__()
-        self._kept = kept
-        self._conversations: list[Conversation] = []
-        self._search, self._rows = QLineEdit(), Slot()
-        self._search.setPlaceholderText(self.tr("Search"))
-        self._search.setAccessibleName(self.tr("Search in conversations"))
-        self._search.textChanged.connect(self._show_found)
-        note = text("muted", said=self.tr("Conversations are kept on this computer only."))
-        self.fill(self.tr("Conversations"), self._search, self._rows, note)
-        self.setFocusProxy(self._search)
+    def __init__(self, kept: Conversations, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("sidebar")
+        self._kept, self._chosen = kept, ""
+        self._conversations: dict[str, Conversation] = {}
+        self.search, self.rows, self._nothing = QLineEdit(), QListWidget(), text("muted")
+        self.search.setPlaceholderText(self.tr("Search"))
+        self.search.setAccessibleName(self.tr("Search in conversations"))
+        self.search.textChanged.connect(self._show_found)
+        self.rows.setAccessibleName(self.tr("Conversations"))
+        self.rows.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.rows.setEditTriggers(QListWidget.EditTrigger.NoEditTriggers)
+        self.rows.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.rows.setMouseTracking(True)
+        self._more = Button("", "more", "quiet", self._open_menu, about=self.tr("Rename or delete"))
+        self._more.setParent(self.rows.viewport())
+        self._more.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the menu key opens the same
+        self._more.hide()
+        self._pointed = 0  # the row under the pointer
+        self.rows.itemEntered.connect(self._point)
+        self.rows.viewport().installEventFilter(self)
+        self.rows.itemClicked.connect(self._open)
+        self.rows.itemActivated.connect(self._open)
+        self.rows.itemChanged.connect(self._rename)
+        for name, key, act in (
+            (self.tr("Rename"), "F2", lambda: self.rows.editItem(self.rows.currentItem())),
+            (self.tr("Delete"), "Del", self._ask_delete),
+        ):
+            action = QAction(name, self.rows, shortcut=QKeySequence(key))
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            action.triggered.connect(act)
+            self.rows.addAction(action)
+        self.setLayout(column(self.search, self._nothing, (self.rows, 1), spacing=theme.SPACE_S, margin=theme.SPACE_S))
+        self.setFocusProxy(self.rows)
 
     def refresh(self) -> None:
         """Read the conversations again."""
-        self._conversations = self._kept.listed()
+        self._conversations = {each.key: each for each in self._kept.listed()}
         self._show_found()
 
+    def choose(self, key: str) -> None:
+        """Mark the conversation that the page shows; empty: none."""
+        self._chosen = key
+        marked = [row for row in range(self.rows.count()) if self.rows.item(row).data(_KEY) == key]
+        self.rows.setCurrentRow(marked[0] if marked else -1)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 (Qt's name)
+        if event.type() in (QEvent.Type.Leave, QEvent.Type.Wheel):
+            self._more.hide()
+        return False
+
     def _show_found(self) -> None:
-        words = self._search.text()
-        found = [each for each in self._conversations if each.has(words)]
-        rows: list[QWidget] = [self._row(each) for each in found[:_MOST_SHOWN]]
-        if not found:
-            said = self.tr("No conversation has these words.") if words else self.tr("No conversations yet.")
-            rows = [text("muted", said=said)]
-        elif len(found) > _MOST_SHOWN:
-            rows.append(text("muted", said=self.tr("Search to find older ones.")))
-        self._rows.show_content(holder(column(*divided(rows))))
+        words = self.search.text()
+        found = [each for each in self._conversations.values() if each.has(words)]
+        self._more.hide()
+        with QSignalBlocker(self.rows):
+            self.rows.clear()
+            for each in found:
+                item = QListWidgetItem(each.title)
+                item.setData(_KEY, each.key)
+                item.setToolTip(f"{each.title}\n{dates.date(each.at)}")
+                item.setFlags(item.flags() | Qt.ItemFlag.ItemIsEditable)
+                self.rows.addItem(item)
+        self.choose(self._chosen)
+        nothing = self.tr("No conversation has these words.") if words else self.tr("No conversations yet.")
+        self._nothing.say("" if found else nothing)
 
-    def _row(self, conversation: Conversation) -> Row:
-        title = conversation.title
-        about = self.tr("Open “{title}”").format(title=title)
-        open_it = Button(self.tr("Open"), "", "quiet", lambda: self.opened.emit(conversation), about=about)
-        about = self.tr("Delete “{title}”").format(title=title)
-        delete = Button("", "trash", "quiet", lambda: self._ask_delete(conversation), about=about)
-        delete.setToolTip(self.tr("Delete"))
-        return Row(title, dates.date(conversation.at), holder(row(open_it, delete)))
+    def _point(self, item: QListWidgetItem) -> None:
+        """Show the button of the row under the pointer."""
+        place = self.rows.visualItemRect(item)
+        self._pointed = self.rows.row(item)
+        self._more.setGeometry(place.right() - place.height(), place.top(), place.height(), place.height())
+        self._more.show()
 
-    def _ask_delete(self, conversation: Conversation) -> None:
-        asked = self.tr("Delete the conversation “{title}”?").format(title=conversation.title)
-        Question(self, asked, "", self.tr("Delete"), lambda: self._delete(conversation.key)).open()
+    def _open_menu(self) -> None:
+        self._more.hide()
+        self.rows.setCurrentRow(self._pointed)
+        menu = QMenu(self)
+        menu.addActions(self.rows.actions())
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(QCursor.pos())
+
+    def _open(self, item: QListWidgetItem) -> None:
+        self.opened.emit(self._conversations[item.data(_KEY)])
+
+    def _rename(self, item: QListWidgetItem) -> None:
+        self._kept.rename(self._conversations[item.data(_KEY)], item.text())
+        self.refresh()
+
+    def _ask_delete(self) -> None:
+        item = self.rows.currentItem()
+        if item is not None:
+            asked, key = self.tr("Delete the conversation “{title}”?").format(title=item.text()), item.data(_KEY)
+            Question(self, asked, "", self.tr("Delete"), lambda: self._delete(key)).open()
 
     def _delete(self, key: str) -> None:
+        self.deleted.emit(key)
         self._kept.delete(key)
         self.refresh()
-        self.deleted.emit(key)

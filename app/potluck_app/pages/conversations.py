@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import platformdirs
@@ -22,21 +21,25 @@ _OWN = QFileDevice.Permission.ReadOwner | QFileDevice.Permission.WriteOwner
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Messages by turns, the first one a question. `key` names its file; `at`: Unix seconds of the last message."""
+    """Messages by turns, the first one a question. `key` names its file; `at`: Unix seconds of the last message.
+
+    `name`: what the user called it, if they did.
+    """
 
     key: str
     messages: tuple[Said, ...]
     at: float
+    name: str = ""
 
     @property
     def title(self) -> str:
-        """Return the beginning of the first question, in one line."""
-        first = " ".join(self.messages[0].content.split())
+        """Return its name, or the beginning of the first question, in one line."""
+        first = " ".join((self.name or self.messages[0].content).split())
         return first if len(first) <= _TITLE_LETTERS else f"{first[: _TITLE_LETTERS - 1]}…"
 
     def has(self, words: str) -> bool:
         """Tell whether every one of `words` is in it, whatever their case."""
-        said = "\n".join(message.content for message in self.messages).casefold()
+        said = "\n".join((self.name, *(message.content for message in self.messages))).casefold()
         return all(word in said for word in words.casefold().split())
 
 
@@ -45,6 +48,7 @@ class _Stored(Struct, frozen=True):
 
     at: float
     messages: tuple[Said, ...]
+    name: str = ""
 
 
 class Conversations:
@@ -56,27 +60,23 @@ class Conversations:
 
     def keep(self, key: str, messages: tuple[Said, ...]) -> str:
         """Write a conversation, a new one if `key` is empty. Return its key; empty if it could not be written."""
-        now, is_new = time.time(), not key
-        key = key or str(time.time_ns())
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError:
+        before = self._read(self._path(key)) if key else None
+        made = Conversation(key or str(time.time_ns()), messages, time.time(), before.name if before else "")
+        if not self._write(made):
             return ""
-        file = QSaveFile(str(self._path(key)))
-        if not file.open(QSaveFile.OpenModeFlag.WriteOnly):
-            return ""
-        file.setPermissions(_OWN)
-        file.write(encode(_Stored(now, messages)))
-        if not file.commit():
-            return ""
-        if is_new:
+        if not key:
             for old in self.listed()[MOST_KEPT:]:
                 self.delete(old.key)
-        return key
+        return made.key
+
+    def rename(self, conversation: Conversation, name: str) -> None:
+        """Call a conversation by `name` from now on; empty: by its first question again."""
+        self._write(replace(conversation, name=name[:_TITLE_LETTERS].strip()))
 
     def listed(self) -> list[Conversation]:
         """Return all conversations, the latest first."""
-        return sorted(self._read(), key=lambda conversation: -conversation.at)
+        found = filter(None, map(self._read, self._folder.glob("*.json")))
+        return sorted(found, key=lambda conversation: -conversation.at)
 
     def delete(self, key: str) -> None:
         self._path(key).unlink(missing_ok=True)
@@ -84,12 +84,26 @@ class Conversations:
     def _path(self, key: str) -> Path:
         return self._folder / f"{key}.json"
 
-    def _read(self) -> Iterator[Conversation]:
-        for path in self._folder.glob("*.json"):
-            try:
-                if path.stat().st_size <= _MOST_BYTES:
-                    stored = decode(_Stored, path.read_bytes())
-                    if stored.messages:
-                        yield Conversation(path.stem, stored.messages, stored.at)
-            except (OSError, CodecError):
-                continue
+    def _write(self, of: Conversation) -> bool:
+        """Tell whether it could be written."""
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            return False
+        file = QSaveFile(str(self._path(of.key)))
+        if not file.open(QSaveFile.OpenModeFlag.WriteOnly):
+            return False
+        file.setPermissions(_OWN)
+        file.write(encode(_Stored(of.at, of.messages, of.name)))
+        return file.commit()
+
+    @staticmethod
+    def _read(path: Path) -> Conversation | None:
+        try:
+            if path.stat().st_size <= _MOST_BYTES:
+                stored = decode(_Stored, path.read_bytes())
+                if stored.messages:
+                    return Conversation(path.stem, stored.messages, stored.at, stored.name)
+        except (OSError, CodecError):
+            pass
+        return None

@@ -7,15 +7,15 @@ from functools import partial
 
 from potluck_control.methods import machine
 from potluck_control.methods.machine import Device, DeviceList
-from potluck_control.methods.settings import Setting
+from potluck_control.methods.settings import Change, Setting
 from potluck_control.schema import Status
-from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QWidget
 
-from potluck_app.pages.devices import CPU, SetUpOffer, choice, toggled
-from potluck_app.pages.settings_page import SettingRow, SettingsForm, SliderScale
+from potluck_app.pages.section import Part, Section
+from potluck_app.pages.settings_form import SettingRow, SettingsForm, SliderScale
 from potluck_app.widgets import theme
-from potluck_app.widgets.button import Switch
+from potluck_app.widgets.button import Button, Switch
 from potluck_app.widgets.card import Card, text
 from potluck_app.widgets.figure import Figure, in_a_row
 from potluck_app.widgets.layout import Slot, column, holder, row
@@ -31,25 +31,36 @@ _HEAT = SliderScale(50, 100, 1)  # degrees Celsius
 _POWER = SliderScale(50, 600, 10)  # watts; the strongest cards for one computer draw about 600
 _HALF_GB = 0.5
 _AUTO = "auto"
+CPU = "cpu"
 
 
-class DeviceCards(QWidget):
-    """Shows the devices of this computer on a page of settings, and changes their limits through it.
+def choice(chosen: frozenset[str]) -> tuple[Change, ...]:
+    """Return the settings that make the engine compute on the chosen devices; without any, on the best one."""
+    together = tuple(sorted(chosen)) if len(chosen) > 1 else ()
+    alone = next(iter(chosen)) if len(chosen) == 1 else None
+    return Change("serve.device", alone), Change("serve.devices", together or None)
 
-    Signal: `setup_wanted()` while no engine is installed.
-    """
 
-    setup_wanted = Signal()
+def toggled(chosen: frozenset[str], name: str, *, is_on: bool) -> frozenset[str]:
+    """Return the choice after a switch: the processor computes alone, graphics cards also together."""
+    if not is_on:
+        return chosen - {name}
+    return frozenset({name}) if name == CPU else (chosen - {CPU}) | {name}
+
+
+class DeviceCards(Section):
+    """Shows the devices of this computer on a page of settings, and changes their limits through it."""
 
     def __init__(self, page: SettingsForm) -> None:
-        super().__init__()
+        super().__init__(page)
         self._page = page
         self._machine: DeviceList | None = None
         self._chosen, self._is_fixed = frozenset[str](), True
         self._status: Status | None = None
         self._cards: list[_DeviceCard] = []
-        self._list, self._setup = Slot(), SetUpOffer()
-        self._setup.pressed.connect(self.setup_wanted)
+        lead = Button(self.tr("Set up…"), "next", act=lambda: page.wanted.emit(Part.INSTALLATION), is_trailing=True)
+        warning = text("warning", said=self.tr("The compute engine is not installed yet."))
+        self._list, self._setup = Slot(), holder(column(warning, row(lead, None)))
         self._setup.hide()
         self.setLayout(column(self._setup, self._list))
 

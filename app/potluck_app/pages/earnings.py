@@ -1,19 +1,23 @@
-"""The page Earnings: points by time and by model, and the energy and money that they took."""
+"""All earnings: points by time and by model, and the energy and money that they took."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from enum import Enum
 from typing import TypeVar
 
 from potluck_control.methods import contribution, earnings
 from potluck_control.methods.earnings import Earned, Earnings, EarningsGroups, EarningsSeries, GroupParams
+from potluck_control.methods.periods import Period, SeriesParams
 from potluck_control.schema import Method
+from PySide6.QtCore import QDateTime, QLocale
 from PySide6.QtWidgets import QStackedWidget
 
 from potluck_app.pages.energy import EnergyCard
-from potluck_app.pages.export import Export
-from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.export import choose
+from potluck_app.pages.page import Page
+from potluck_app.pages.section import Section
 from potluck_app.pages.share_picture import painted, share
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, headline, text
@@ -25,20 +29,43 @@ from potluck_app.widgets.segments import Segments
 from potluck_app.widgets.table import DataTable
 from potluck_app.widgets.theme import Type
 from potluck_app.words import numbers
-from potluck_app.words.stretch import HOURS, Stretch
 
 P = TypeVar("P")
 R = TypeVar("R")
-_HOUR_S = 3600.0
+_HOURS, _HOUR_S = 24, 3600.0  # of a day; seconds
 
 
-class EarningsPage(Page):
+class Stretch(Enum):
+    """A stretch of time that ends now; the value is its number of days, today included."""
+
+    DAY = 1
+    WEEK = 7
+    MONTH = 30
+
+    def params(self, now: datetime.datetime) -> SeriesParams:
+        """Ask for today by the hour, and for the others by the day. `now`: local time."""
+        if self is Stretch.DAY:
+            return SeriesParams(Period.HOUR, now.hour + 1)
+        return SeriesParams(Period.DAY, self.value)
+
+    def sums(self, earnings: Earnings) -> Earned:
+        return {Stretch.DAY: earnings.today, Stretch.WEEK: earnings.week, Stretch.MONTH: earnings.month}[self]
+
+    def label(self, start: float) -> str:
+        """Return the short name of the period that begins at `start`, for below a bar."""
+        formats = {Stretch.DAY: "HH", Stretch.WEEK: "ddd", Stretch.MONTH: "d"}
+        return _said(start, formats[self])
+
+    def full(self, start: float) -> str:
+        """Return the name of the period in full."""
+        return _said(start, "HH:mm" if self is Stretch.DAY else "dddd d MMMM")
+
+
+class EarningsSection(Section):
     """Shows one `Stretch` of time, except where a text says otherwise."""
 
-    AGAIN_MS = 10_000
-
-    def __init__(self, link: DaemonCaller) -> None:
-        super().__init__(link, self.tr("Earnings"))
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
         choices = ((Stretch.DAY, self.tr("Day")), (Stretch.WEEK, self.tr("Week")), (Stretch.MONTH, self.tr("Month")))
         self._stretches: Segments[Stretch] = Segments(self.tr("Period"), choices)
         self._earned, self._tokens = Figure(self.tr("points earned")), Figure(self.tr("tokens served"))
@@ -50,8 +77,7 @@ class EarningsPage(Page):
         self._models = DataTable(self.tr("Points by model"), (self.tr("Model"), *columns))
         self._no_models = text("muted", said=self.tr("No points in this period."))
         self._energy = EnergyCard()
-        self._export = Export(self)
-        self._share = Button(self.tr("Share…"), act=lambda: share(self, painted(*self._shared())))
+        self._share = Button(self.tr("Share…"), act=lambda: share(page, painted(*self._shared())))
         self._sums: Earnings | None = None
         self._loading = Waiting("earnings")
         sums = Card("", in_a_row(self._earned, self._tokens, self._people), row(None, self._share))
@@ -66,7 +92,7 @@ class EarningsPage(Page):
         self._ask_about(stretch, earnings.SERIES, params, self._show_series)
         self._ask_about(stretch, earnings.BY_MODEL, GroupParams(stretch.value), self._show_models)
         self._ask_about(stretch, contribution.SERIES, params, lambda _, series: self._energy.show_series(series))
-        self.ask(contribution.NOW, None, self._energy.show_now)
+        self.page.ask(contribution.NOW, None, self._energy.show_now)
 
     def _ask_about(
         self, stretch: Stretch, method: Method[P, R], params: P | None, show: Callable[[Stretch, R], None]
@@ -77,7 +103,7 @@ class EarningsPage(Page):
             if stretch is self._stretches.value:
                 show(stretch, result)
 
-        self.ask(method, params, show_if_chosen)
+        self.page.ask(method, params, show_if_chosen)
 
     def _show_sums(self, stretch: Stretch, sums: Earnings) -> None:
         self._loading.hide()
@@ -114,7 +140,7 @@ class EarningsPage(Page):
         periods = series.periods
         bars = [_bar(stretch, period.start, period.earned, unit) for period in periods]
         if stretch is Stretch.DAY and periods:  # the hours to come
-            starts = (periods[-1].start + hour * _HOUR_S for hour in range(1, HOURS - len(periods) + 1))
+            starts = (periods[-1].start + hour * _HOUR_S for hour in range(1, _HOURS - len(periods) + 1))
             bars.extend(_bar(stretch, start, 0, unit) for start in starts)
         total = sum(period.earned for period in periods)
         self._chart.show_bars(bars, unit.format(amount=numbers.points(total)))
@@ -132,16 +158,14 @@ class EarningsPage(Page):
         self._switch.show_glyph("earnings" if is_table else "table")
 
     def _build(self) -> None:
-        export = Button(self.tr("Export…"), "save", act=self._export.choose)
+        export = Button(self.tr("Export…"), "save", act=lambda: choose(self.page))
         self._stretches.choose(Stretch.WEEK)
         self._stretches.chosen.connect(lambda _: self.refresh())
         self.setFocusProxy(self._stretches)
         self._share.setEnabled(False)
-        self.column.addLayout(row(self._stretches, None, export))
-        self.column.addWidget(self._loading)
         for frame in self._cards:
             frame.hide()
-            self.column.addWidget(frame)
+        self.fill(row(self._stretches, None, export), self._loading, *self._cards)
 
     def _build_chart(self) -> Card:
         self._views.addWidget(self._chart)
@@ -159,3 +183,7 @@ def _bar(stretch: Stretch, start: float, points: int, unit: str) -> ChartBar:
 def _cells(sums: Earned) -> tuple[str, str, str]:
     """Return a table's cells in the order of its columns."""
     return numbers.number(sums.people), numbers.number(sums.tokens), numbers.points(sums.earned)
+
+
+def _said(at: float, pattern: str) -> str:
+    return QLocale().toString(QDateTime.fromSecsSinceEpoch(int(at)), pattern)

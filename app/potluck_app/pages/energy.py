@@ -46,8 +46,8 @@ class EnergyCard(Card):
 
 
 def described(source: EnergySource) -> str:
-    """Return a sentence about a meter that counts; empty for the others."""
-    if not source.is_used:
+    """Return a sentence about a meter that counts; empty for the others, and for less than can be measured."""
+    if not source.is_used or not source.watts:
         return ""
     said = tr(_SOURCES.get(source.kind, _SOURCES["nvml"]))
     return said.format(name=sentences.capital(translated(source.name)), watts=numbers.number(source.watts))

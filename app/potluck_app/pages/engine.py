@@ -5,14 +5,14 @@ from __future__ import annotations
 from potluck_control.methods import setup
 from potluck_control.methods.setup import BeginParams, SetupState
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
 
 from potluck.errors import PotluckError
 from potluck_app.pages.page import Page
+from potluck_app.pages.section import Section
 from potluck_app.pages.set_up_plan import SetUpPlan
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import Sign, text
+from potluck_app.widgets.card import Card, Sign, text
 from potluck_app.widgets.fetching import FetchBar
 from potluck_app.widgets.layout import Poll, column, holder, row
 from potluck_app.widgets.notice import Notice
@@ -20,17 +20,16 @@ from potluck_app.widgets.theme import Type
 from potluck_app.words import engine, sentences
 
 
-class EnginePanel(QWidget):
-    """Asks by way of its page. Signal: `told(SetupState)`, with each answer of the daemon.
+class EngineSection(Section):
+    """Signal: `told(SetupState)`, with each answer of the daemon.
 
     The daemon sets up the environment, whatever page is open, and without the app.
     """
 
     told = Signal(object)
 
-    def __init__(self, page: Page) -> None:
-        super().__init__()
-        self._page = page
+    def __init__(self, page: Page, heading: str = "") -> None:
+        super().__init__(page)
         self._state: SetupState | None = None
         self._last = BeginParams()
         self._is_choosing = False
@@ -42,15 +41,10 @@ class EnginePanel(QWidget):
         self._back = Button(self.tr("Go back to the previous one"), "undo")
         self._other = Button(self.tr("Change build or folder…"), "more", act=self._choose)
         self._poll = Poll(self, self.refresh)
-        self._build()
-
-    @property
-    def state(self) -> SetupState | None:
-        """The latest answer of the daemon, if there is one."""
-        return self._state
+        self._build(heading)
 
     def refresh(self) -> None:
-        self._page.ask(setup.STATE, None, self.show_state)
+        self.page.ask(setup.STATE, None, self.show_state)
 
     def show_state(self, state: SetupState) -> None:
         self._state = state
@@ -94,7 +88,7 @@ class EnginePanel(QWidget):
     def _begin(self, params: BeginParams) -> None:
         """A refusal is said where its button is."""
         self._last, self._is_choosing = params, False
-        self._page.link.call(setup.BEGIN, params, done=self.show_state, failed=self._fail)
+        self.page.link.call(setup.BEGIN, params, done=self.show_state, failed=self._fail)
 
     def _fail(self, error: PotluckError) -> None:
         self._error.say(sentences.failure(error))
@@ -105,12 +99,12 @@ class EnginePanel(QWidget):
             self.show_state(self._state)
         self._plan.setFocus()
 
-    def _build(self) -> None:
+    def _build(self, heading: str) -> None:
         self.setFocusProxy(self._plan)
         self._plan.begun.connect(self._begin)
         self._error.pressed.connect(lambda: self._begin(self._last))
-        self._cancel.clicked.connect(lambda: self._page.ask(setup.CANCEL, None, self.show_state))
-        self._back.clicked.connect(lambda: self._page.ask(setup.ROLL_BACK, None, self.show_state))
+        self._cancel.clicked.connect(lambda: self.page.ask(setup.CANCEL, None, self.show_state))
+        self._back.clicked.connect(lambda: self.page.ask(setup.ROLL_BACK, None, self.show_state))
         self._current = holder(
             row(column(Sign("good", "serving"), None), (column(self._ready, self._detail, spacing=2), 1))
         )
@@ -118,6 +112,7 @@ class EnginePanel(QWidget):
         # Two rows: in some languages three buttons are too wide for a small window.
         self._upkeep = holder(column(row(self._renew, self._back, None), row(self._other, None)))
         hidden = (self._current, self._plan, self._running, self._upkeep)
-        self.setLayout(column(self._looking, self._current, self._error, self._plan, self._running, self._upkeep))
+        parts = (self._looking, self._current, self._error, self._plan, self._running, self._upkeep)
+        self.fill(Card(heading, *parts))
         for widget in hidden:
             widget.hide()

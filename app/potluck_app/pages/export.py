@@ -9,7 +9,6 @@ from msgspec import structs
 from potluck_control.methods import earnings
 from potluck_control.methods.earnings import Entries, Entry, ExportParams
 
-from potluck.errors import PotluckError
 from potluck.protocol.codec import readable
 from potluck_app.pages.page import Page
 from potluck_app.widgets.saving import choose_file
@@ -19,56 +18,37 @@ from potluck_app.words.language import tr
 _PAGE = 1000
 
 
-class Export:
-    """One export at a time. The page says how it ended."""
+def choose(page: Page) -> None:
+    """Ask for a file and write it."""
+    kinds = f"{tr('Table (CSV)')} (*.csv);;JSON (*.json)"
+    file = choose_file(page, tr("Export all entries"), "potluck-earnings.csv", kinds)
+    if file is not None:
+        export(page, file)
 
-    def __init__(self, page: Page) -> None:
-        self._page = page
-        self._path: Path | None = None
-        self._entries: list[Entry] = []
 
-    def choose(self) -> None:
-        """Ask for a file and write it, unless an export is under way."""
-        if self._path is not None:
+def export(page: Page, path: Path, before: tuple[Entry, ...] = (), after: int = 0) -> None:
+    """Write JSON if the name ends so, and CSV otherwise; the page says how it ended.
+
+    Args:
+        before: the entries up to number `after`, which the daemon has told already.
+    """
+
+    def take(found: Entries) -> None:
+        entries = before + found.entries
+        if found.next is not None:
+            export(page, path, entries, found.next)
             return
-        table = tr("Table (CSV)")
-        kinds = f"{table} (*.csv);;JSON (*.json)"
-        file = choose_file(self._page, tr("Export all entries"), "potluck-earnings.csv", kinds)
-        if file is not None:
-            self.write(file)
-
-    def write(self, path: Path) -> None:
-        """Write JSON if the name ends so, and CSV otherwise."""
-        self._path, self._entries = path, []
-        self._ask(0)
-
-    def _ask(self, after: int) -> None:
-        self._page.link.call(earnings.EXPORT, ExportParams(after, _PAGE), done=self._take, failed=self._fail)
-
-    def _take(self, page: Entries) -> None:
-        self._entries.extend(page.entries)
-        if page.next is not None:
-            self._ask(page.next)
-            return
-        path, self._path = self._path, None
-        assert path is not None
         try:
-            _write(path, self._entries)
+            _write(path, entries)
         except OSError as error:
-            self._page.notice.say(sentences.sentence(f"{path}: {error.strerror or error}"))
+            page.complain(sentences.sentence(f"{path}: {error.strerror or error}"))
         else:
-            self._page.tell(_done(path, len(self._entries)))
+            page.tell(tr("%n entries written to {file}.", "", len(entries)).format(file=path))
 
-    def _fail(self, error: PotluckError) -> None:
-        self._path = None
-        self._page.notice.say(sentences.failure(error))
+    page.link.call(earnings.EXPORT, ExportParams(after, _PAGE), done=take, failed=page.complain)
 
 
-def _done(path: Path, number: int) -> str:
-    return tr("%n entries written to {file}.", "", number).format(file=path)
-
-
-def _write(path: Path, entries: list[Entry]) -> None:
+def _write(path: Path, entries: tuple[Entry, ...]) -> None:
     """Write beside the file first, so that an existing one is replaced as a whole or not at all."""
     rows = [structs.asdict(entry) for entry in entries]
     beside = path.with_name(f".{path.name}.part")

@@ -1,6 +1,6 @@
-"""The first run: welcome, compute engine, swarm, device, how much to donate, and starting at log-in.
+"""The first run: welcome, compute engine, swarm, and what starts at log-in.
 
-The step about the compute engine is left out where one is installed.
+The steps about the compute engine and the swarm are left out where one is there.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ from potluck_control import schema
 from potluck_control.methods.setup import SetupState
 from potluck_control.schema import Status
 from potluck_control.states import Reason, State
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QProgressBar, QWidget
 
 from potluck.errors import PotluckError
-from potluck_app.pages.devices import Devices
-from potluck_app.pages.engine import EnginePanel
+from potluck_app.pages.engine import EngineSection
 from potluck_app.pages.join_form import JoinForm
 from potluck_app.pages.login import Login
-from potluck_app.pages.page import DaemonCaller, Page, Part
-from potluck_app.pages.share import SharePanel
+from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.section import Part
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, Pot, Sign, text
@@ -28,7 +27,8 @@ from potluck_app.words import engine, layers, sentences
 from potluck_app.words.people import unconfirmed
 
 _POT, _SIGN = 56, 24
-_WELCOME, _COMPUTE, _SWARM, _DEVICE, _GIVE, _START = range(6)
+_SIGNS = {Reason.NOT_ADMITTED: ("info", "accent"), Reason.INVITE_OVER: ("problem", "error")}
+_WELCOME, _COMPUTE, _SWARM, _READY = range(4)
 
 
 class FirstRunPage(Page):
@@ -36,11 +36,8 @@ class FirstRunPage(Page):
 
     Every step has a default that works: people who only press Continue donate politely.
 
-    Signals: `finished()`, and before it `chat_wanted()` by those who only try it out, in a swarm of their own.
+    Those who only try it out, in a swarm of their own, are led to the chat before it has `finished`.
     """
-
-    finished = Signal()
-    chat_wanted = Signal()
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, "")
@@ -52,9 +49,8 @@ class FirstRunPage(Page):
         self._title, self._lead = text(kind=Type.TITLE), text("muted")
         self._where = text("muted", kind=Type.CAPTION)
         self._bar = QProgressBar()
-        self._computing = EnginePanel(self)
-        self._joining, self._devices = JoinForm(link), Devices(self)
-        self._giving, self._login = SharePanel(self), Login(self)
+        self._computing = EngineSection(self)
+        self._joining, self._login = JoinForm(self.link), Login(self)
         self._member = text()
         self._sign = Sign("good", "serving", _SIGN)
         self._joined = Card("", row(self._sign, (self._member, 1)))
@@ -65,11 +61,9 @@ class FirstRunPage(Page):
         self._download = text("muted", kind=Type.CAPTION)
         self._steps = (
             self._build_welcome(),
-            Card("", self._computing),
-            holder(column(self._joining, self._joined)),
-            Card(self.tr("This computer"), self._devices),
-            Card(self.tr("How much, and when"), self._giving),
-            Card(self.tr("When you log in"), self._login),
+            self._computing,
+            self._joining,
+            holder(column(self._joined, self._login, spacing=theme.SPACE_L)),
         )
         self._build()
         self._go(_WELCOME)
@@ -81,7 +75,9 @@ class FirstRunPage(Page):
 
     def show_status(self, status: Status) -> None:
         before, self._status = self._status, status
-        if before is None or self._membership(before) != self._membership(status):
+        if self._step == _SWARM and self._is_in:
+            self._go(_READY)
+        elif before is None or self._membership(before) != self._membership(status):
             self._show_step()
         self._end_trial()
 
@@ -92,12 +88,17 @@ class FirstRunPage(Page):
             self._joining.ask_invite(swarm)
 
     def refresh(self) -> None:
-        for part in (self._computing, self._devices, self._giving, self._login):
-            part.refresh()
+        self._computing.refresh()
+        self._login.refresh()
 
     @property
     def _is_member(self) -> bool:
         return self._status is not None and self._status.swarm is not None
+
+    @property
+    def _is_in(self) -> bool:
+        """Tell whether no invite is missing."""
+        return self._status is not None and self._is_member and self._status.reason is not Reason.INVITE_OVER
 
     def _go(self, step: int) -> None:
         self._step = step
@@ -111,11 +112,12 @@ class FirstRunPage(Page):
         if self._step == _COMPUTE and not self._next.isVisibleTo(self):
             self._computing.setFocus()
         else:
-            (self._joining if self._step == _SWARM and not self._is_member else self._next).setFocus()
+            (self._joining if self._step == _SWARM else self._next).setFocus()
 
     def _path(self) -> tuple[int, ...]:
         """Return the steps that this computer needs."""
-        return tuple(step for step in range(len(self._steps)) if step != _COMPUTE or self._needs_engine)
+        is_needed = {_COMPUTE: self._needs_engine, _SWARM: not self._is_in}
+        return tuple(step for step in range(len(self._steps)) if step == self._step or is_needed.get(step, True))
 
     def _show_engine(self, state: SetupState) -> None:
         """Keep the step of an environment that is being made."""
@@ -123,8 +125,6 @@ class FirstRunPage(Page):
         self._needs_engine = self._needs_engine or not state.ready
         self._is_computing_begun = state.ready or state.progress is not None
         self._download.setText(self._trial_note(state))
-        if state.ready and self._needs_engine:
-            self._devices.refresh()
         if (was_ready and self._needs_engine) or self._step in (_WELCOME, _COMPUTE):
             self._show_step()
         self._end_trial()
@@ -141,45 +141,47 @@ class FirstRunPage(Page):
             (self.tr("Welcome to Potluck"), self.tr("Lend a swarm the power that you do not need.")),
             (self.tr("Compute engine"), self.tr("Potluck chooses the PyTorch build that fits this computer.")),
             (self.tr("Choose a swarm"), self.tr("A swarm is a group of people who run a model together.")),
-            (self.tr("Your computer"), self.tr("Potluck computes on the device marked here.")),
-            (self.tr("You come first"), self.tr("You can change this later in When to donate and Limits.")),
-            (self.tr("Start at log-in"), self.tr("Nothing starts by itself unless you turn it on.")),
+            (
+                self.tr("You come first"),
+                self.tr(
+                    "Potluck takes what is free and steps aside for games. The page Rules changes how much, and when."
+                ),
+            ),
         )
         for number, widget in enumerate(self._steps):
             widget.setVisible(number == self._step)
         self._title.setText(said[self._step][0])
         self._lead.setText(said[self._step][1])
-        path = self._path()
-        place = path.index(self._step) + 1
-        self._bar.setRange(0, len(path))
+        counted = sorted({*self._path(), _SWARM})  # which counts once it is joined, too
+        place = counted.index(self._step) + 1
+        self._bar.setRange(0, len(counted))
         self._bar.setValue(place)
-        self._where.setText(self.tr("{step} of {all}").format(step=place, all=len(path)))
+        self._where.setText(self.tr("{step} of {all}").format(step=place, all=len(counted)))
         self._back.setVisible(self._step > _WELCOME)
         is_unset = self._step == _COMPUTE and not self._is_computing_begun
         self._later.setVisible(is_unset)
-        self._next.setVisible(not is_unset and (self._step != _SWARM or self._is_member))
+        self._next.setVisible(not is_unset and self._step != _SWARM)
         may_try = self._step == _WELCOME and not self._is_member
         self._try.setVisible(may_try)
         self._download.setVisible(may_try and bool(self._download.text()))
-        self._next.setText(self.tr("Done") if self._step == _START else self.tr("Continue"))
-        self._joining.setVisible(not self._is_member)
+        self._next.setText(self.tr("Done") if self._step == _READY else self.tr("Continue"))
+        reason = self._status.reason if self._status is not None else Reason.NONE
         self._joined.setVisible(self._is_member)
         self._member.setText(self._membership(self._status))
-        is_waiting = self._status is not None and self._status.reason is Reason.NOT_ADMITTED
-        self._sign.show_glyph(*(("info", "accent") if is_waiting else ("good", "serving")))
+        self._sign.show_glyph(*_SIGNS.get(reason, ("good", "serving")))
 
     def _membership(self, status: Status | None) -> str:
         """Return what the user is in the swarm; empty without one."""
         if status is None or status.swarm is None:
             return ""
-        if status.reason is Reason.NOT_ADMITTED:
+        if status.reason in _SIGNS:
             return sentences.reason(status.text)
         said = self.tr("You are in the swarm “{swarm}”, which runs {model}.")
         said = said.format(swarm=status.swarm.name, model=layers.model(status.swarm.model))
         return " ".join(filter(None, (said, unconfirmed(status))))
 
     def _continue(self) -> None:
-        if self._step == _START or (self._step == _COMPUTE and self._is_trying):
+        if self._step == _READY or (self._step == _COMPUTE and self._is_trying):
             self._leave()
         else:
             self._go(self._beside(1))
@@ -191,7 +193,7 @@ class FirstRunPage(Page):
 
     def _begin_trial(self, _: schema.Joined) -> None:
         self._try.setEnabled(True)
-        self.notice.say("")
+        self.forget_problems()
         self._is_trying = True
         if self._has_engine:
             self._leave()
@@ -211,12 +213,12 @@ class FirstRunPage(Page):
 
     def _fail_trial(self, error: PotluckError) -> None:
         self._try.setEnabled(True)
-        self.notice.say(sentences.failure(error))
+        self.complain(error)
 
     def _leave(self) -> None:
         wants_chat, self._is_trying = self._is_trying, False
         if wants_chat:
-            self.chat_wanted.emit()
+            self.wanted.emit(Part.CHAT)
         self._go(_WELCOME)
         self.finished.emit()
 
@@ -227,8 +229,7 @@ class FirstRunPage(Page):
     def _build(self) -> None:
         self.setFocusProxy(self._next)
         self._computing.told.connect(self._show_engine)
-        self._devices.setup_wanted.connect(lambda: self._go(_COMPUTE))
-        self._joining.joined.connect(lambda: self._go(_DEVICE))
+        self._joining.joined.connect(lambda: self._go(_READY))
         texts = column(self._title, self._lead, spacing=2)
         self._bar.setTextVisible(False)
         self._bar.setFixedWidth(_POT * 2)

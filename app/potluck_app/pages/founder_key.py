@@ -7,20 +7,20 @@ from functools import partial
 from potluck_control.methods import members
 from potluck_control.methods.members import MembersList, RecoveryCode, SwarmParams
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLineEdit, QMessageBox, QWidget
+from PySide6.QtWidgets import QLineEdit, QMessageBox
 
-from potluck_app.pages.changing import Changing
+from potluck_app.pages.page import Page
+from potluck_app.pages.section import Section
 from potluck_app.widgets.button import Button, Opener
 from potluck_app.widgets.card import Card, text
 from potluck_app.widgets.layout import column, holder, row
 
 
-class FounderKeyCard(QWidget):
-    """Asks by way of its page."""
+class FounderKeyCard(Section):
+    """Shows a founder the code, and others where to enter it."""
 
-    def __init__(self, page: Changing) -> None:
-        super().__init__()
-        self._page = page
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
         code = partial(page.ask, members.RECOVERY_CODE, SwarmParams(), self._show_code)
         show = Button(self.tr("Show recovery code…"), act=code)
         why = self.tr("If you lose this computer, only the recovery code lets you remove admins and appoint new ones.")
@@ -36,11 +36,10 @@ class FounderKeyCard(QWidget):
         form = holder(row((self._code, 1), self._recover))
         self._more = Opener(self.tr("I have a recovery code"), form)
         self._lost = holder(column(row(self._more, None), form))
-        self.setLayout(column(self._founder, self._lost))
+        self.fill(self._founder, self._lost)
 
     @property
-    def is_begun(self) -> bool:
-        """Tell whether the user has written something."""
+    def is_unsaved(self) -> bool:
         return bool(self._code.text())
 
     def show_members(self, found: MembersList) -> None:
@@ -62,4 +61,4 @@ class FounderKeyCard(QWidget):
         params = RecoveryCode(self._code.text().strip())
         self._code.clear()
         self._more.setChecked(False)
-        self._page.change(members.RECOVER, params, self.tr("This computer has the founder's key again."))
+        self.page.carry_out(members.RECOVER, params, self.tr("This computer has the founder's key again."))

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+from potluck_control.methods import programs
 from potluck_control.methods.programs import PlaceParams, ProgramPlace
 from potluck_control.schema import Status
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
 
+from potluck_app.pages.page import Page
+from potluck_app.pages.section import Section
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, text
-from potluck_app.widgets.layout import column, row
+from potluck_app.widgets.layout import row
 from potluck_app.words import sentences
 
 
-class GameQuestion(QWidget):
-    """Hidden unless a question is open; the oldest comes first. Signal: `answered(PlaceParams)`."""
+class GameQuestion(Section):
+    """Hidden unless a question is open; the oldest comes first."""
 
-    answered = Signal(object)
-
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
         self._app, self._question = "", text()
         yes = Button(self.tr("It is a game"), act=lambda: self._answer(ProgramPlace.ALWAYS))
         no = Button(self.tr("Not a game"), act=lambda: self._answer(ProgramPlace.NEVER))
-        self.setLayout(column(Card("", self._question, row(None, yes, no))))
+        self.fill(Card("", self._question, row(None, yes, no)))
         self.hide()
 
     def show_status(self, status: Status) -> None:
@@ -35,4 +34,4 @@ class GameQuestion(QWidget):
         self.setVisible(question is not None)
 
     def _answer(self, place: ProgramPlace) -> None:
-        self.answered.emit(PlaceParams(self._app, place))
+        self.page.ask(programs.PLACE, PlaceParams(self._app, place), lambda _: None)

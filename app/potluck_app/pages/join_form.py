@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from potluck_control import schema
+from potluck_control.methods import swarms
+from potluck_control.methods.swarms import UserNames
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from potluck.errors import PotluckError
 from potluck_app.pages.model_picker import ModelPicker
 from potluck_app.pages.other_computer import OtherComputer
 from potluck_app.pages.page import DaemonCaller
 from potluck_app.widgets import theme
-from potluck_app.widgets.button import Button, Opener
-from potluck_app.widgets.card import Card, text
+from potluck_app.widgets.button import Button, Opener, Switch
+from potluck_app.widgets.card import Card, divided, text
 from potluck_app.widgets.layout import column, row
+from potluck_app.widgets.row import Row
 from potluck_app.words import sentences
 
-_INVITE_HEIGHT = 64
+_INVITE_HEIGHT, _NAME_WIDTH = 64, 220
+_MAX_NAME_CHARS = 40  # as records have
 
 
 class JoinForm(QWidget):
@@ -30,9 +35,8 @@ class JoinForm(QWidget):
         self._invite, self._model = QPlainTextEdit(), QLineEdit()
         self._join = Button(self.tr("Join this swarm"), "", "primary", self._press_join)
         self._start = Button(act=self._press_start)
-        self._public = QCheckBox(self.tr("Anybody may join, on probation at first"))
-        self._moves = QCheckBox()
-        self._moves.hide()
+        self._public = Switch(self.tr("Anybody may join, on probation at first"))
+        self._moves = Switch()
         self._other = OtherComputer(link)
         self._other.joined.connect(self.joined)
         self._picker = ModelPicker(link)
@@ -40,12 +44,17 @@ class JoinForm(QWidget):
         self._pick_model = Opener(self.tr("Choose a model"), self._picker)
         self._more = Opener(self.tr("I use Potluck on another computer"), self._other)
         self._error, self._asked = text("error"), text()
-        self._error.hide()
-        self._asked.hide()
+        self._person, self._computer = QLineEdit(), QLineEdit()
+        you = self.tr("What should friends call you?"), self.tr("What should this computer be called?")
+        rows = [Row(said, "", field) for said, field in zip(you, (self._person, self._computer), strict=True)]
+        self._names = Card("", *divided(rows))
+        for part in (self._error, self._asked, self._moves, self._names):
+            part.hide()
         self._build_fields()
-        note = self.tr("Invite others from Home. A small demo model is included.")
+        note = self.tr("Invite others later. A small demo model is included.")
         self.setLayout(
             column(
+                self._names,
                 self._moves,
                 Card(self.tr("I have an invite"), self._asked, self._invite, row(self._join, None)),
                 self._error,
@@ -64,6 +73,17 @@ class JoinForm(QWidget):
         )
         self.setFocusProxy(self._invite)
         self._set_busy(False)
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 (Qt's name)
+        super().showEvent(event)
+        self._link.call(swarms.OWN_NAMES, None, done=self._show_names)
+
+    def _show_names(self, names: UserNames) -> None:
+        """Ask once for the names that others see, with guesses to take."""
+        self._names.setVisible(not names.is_chosen)
+        for field, name in ((self._person, names.person), (self._computer, names.computer)):
+            if not field.isModified():
+                field.setText(name)
 
     def ask_invite(self, swarm: str) -> None:
         """Ask for the invite of `swarm`, whose link was opened; empty: of any."""
@@ -97,21 +117,21 @@ class JoinForm(QWidget):
         self._start.setText(self.tr("Start this swarm") if named else self.tr("Start a swarm with the demo model"))
 
     def _text(self) -> str:
-        return "".join(self._invite.toPlainText().split())
+        return self._invite.toPlainText().strip()
 
     def _press_join(self) -> None:
-        try:
-            params = schema.JoinParams(self._text(), moves=self._moves.isChecked())
-        except ValueError as error:
-            self._show_error(sentences.sentence(str(error)))
-            return
         self._begin()
+        params = schema.JoinParams(self._text(), self._moves.isChecked(), self._person.text(), self._computer.text())
         self._link.call(schema.JOIN, params, done=self._clear, failed=self._fail)
 
     def _press_start(self) -> None:
         self._begin()
         params = schema.CreateParams(
-            model=self._model.text().strip(), is_public=self._public.isChecked(), moves=self._moves.isChecked()
+            model=self._model.text().strip(),
+            is_public=self._public.isChecked(),
+            moves=self._moves.isChecked(),
+            person=self._person.text(),
+            computer=self._computer.text(),
         )
         self._link.call(schema.CREATE, params, done=self._clear, failed=self._fail)
 
@@ -125,14 +145,15 @@ class JoinForm(QWidget):
         self._set_busy(True)
 
     def _fail(self, error: PotluckError) -> None:
-        self._show_error(sentences.failure(error))
-
-    def _show_error(self, message: str) -> None:
-        self._error.say(message)
+        self._error.say(sentences.failure(error))
         self._set_busy(False)
 
     def _build_fields(self) -> None:
-        self._invite.setPlaceholderText("potluck4:…")
+        self._invite.setPlaceholderText(self.tr("Paste the invite, or the whole message that it came in"))
+        self._person.setPlaceholderText(self.tr("Your name or nickname"))
+        for field in (self._person, self._computer):
+            field.setMaxLength(_MAX_NAME_CHARS)
+            field.setMinimumWidth(_NAME_WIDTH)
         self._invite.setAccessibleName(self.tr("Invite"))
         self._invite.setTabChangesFocus(True)
         self._invite.setFixedHeight(_INVITE_HEIGHT)

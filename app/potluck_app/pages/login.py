@@ -8,25 +8,23 @@ from msgspec import structs
 from potluck_control.methods import machine
 from potluck_control.methods.machine import LoginParams, LoginStart
 from PySide6.QtCore import QSignalBlocker
-from PySide6.QtWidgets import QWidget
 
 from potluck.sentences import NOTHING
 from potluck_app.pages.page import Page
+from potluck_app.pages.section import Section
 from potluck_app.widgets.button import Switch
-from potluck_app.widgets.card import divided
-from potluck_app.widgets.layout import column
+from potluck_app.widgets.card import Card, divided
 from potluck_app.widgets.row import Row
 from potluck_app.windows.autostart import Autostart
 from potluck_app.windows.places import LAUNCHER
 from potluck_app.words import sentences
 
 
-class Login(QWidget):
-    """Asks by way of its page."""
+class Login(Section):
+    """Each switch stays off until it is known what the system does."""
 
     def __init__(self, page: Page) -> None:
-        super().__init__()
-        self._page = page
+        super().__init__(page)
         self._windows = Autostart() if sys.platform == "win32" else None  # the daemon in WSL2 cannot do it there
         self._daemon, self._app = Switch(), Switch()
         self._help = {self._daemon: self.tr("It follows your rules."), self._app: self.tr("Without a window.")}
@@ -36,12 +34,12 @@ class Login(QWidget):
         }
         self._daemon.toggled.connect(lambda is_on: self._change(LoginParams(daemon=is_on)))
         self._app.toggled.connect(lambda is_on: self._change(LoginParams(app=is_on)))
-        self.setLayout(column(*divided(self._rows.values())))
+        self.fill(Card(self.tr("When you log in"), *divided(self._rows.values())))
         for switch in self._rows:
             switch.setEnabled(False)  # until it is known
 
     def refresh(self) -> None:
-        self._page.ask(machine.LOGIN, None, self._show)
+        self.page.ask(machine.LOGIN, None, self._show)
 
     def _show(self, start: LoginStart) -> None:
         if self._windows is not None:
@@ -64,4 +62,4 @@ class Login(QWidget):
         if self._windows is not None and params.app is not None:
             self._windows.switch(f'"{LAUNCHER}" --hidden' if params.app else None)
             params = LoginParams()
-        self._page.ask(machine.SET_LOGIN, params, self._show)
+        self.page.ask(machine.SET_LOGIN, params, self._show)

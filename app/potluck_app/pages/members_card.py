@@ -5,48 +5,43 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from msgspec import structs
 from potluck_control.methods import members
-from potluck_control.methods.members import (
-    EndInviteParams,
-    Member,
-    MemberParams,
-    MembersList,
-    PromoteParams,
-)
+from potluck_control.methods.members import EndInviteParams, Member, MemberParams, MembersList, PromoteParams
 from potluck_control.schema import Status
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
-from potluck_app.pages.changing import Changing
-from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import Card, divided, text
+from potluck_app.pages.page import Page
+from potluck_app.pages.section import Section
+from potluck_app.widgets.button import Button, More, Switch
+from potluck_app.widgets.card import Card, text
 from potluck_app.widgets.face import Face
-from potluck_app.widgets.layout import Slot, column, holder
+from potluck_app.widgets.layout import holder, row
+from potluck_app.widgets.placeholder import Waiting
 from potluck_app.widgets.question import Question
-from potluck_app.widgets.row import Row
+from potluck_app.widgets.row import Row, Rows
 from potluck_app.words import dates
 from potluck_app.words.language import tr
-from potluck_app.words.people import doing, places_of
+from potluck_app.words.people import doing, lasting, places_of
 
 _MAX_ROWS = 50  # more people are found by name
 _MANY = 10  # people, from which on a search is worth its place
 
 
-class MembersCard(QWidget):
-    """Changes the members by way of its page."""
+class MembersCard(Section):
+    """Shows those of the served swarm."""
 
-    def __init__(self, page: Changing) -> None:
-        super().__init__()
-        self._page = page
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
         self._shown: MembersList | None = None
         self._status: Status | None = None
         self._rows: list[tuple[Member, Row]] = []
-        self._search, self._people = QLineEdit(), Slot()
+        self._waiting, self._search, self._people = Waiting("people"), QLineEdit(), Rows()
         self._search.setPlaceholderText(self.tr("Search by name"))
         self._search.setAccessibleName(self.tr("Search people by name"))
         self._search.setClearButtonEnabled(True)
         self._search.textChanged.connect(lambda: self._draw())
-        self.setLayout(column(Card(self.tr("Members"), self._search, self._people)))
+        self._search.hide()
+        self.fill(Card(self.tr("Members"), self._waiting, self._search, self._people))
 
     def show_status(self, status: Status) -> None:
         """Say of the user's own computer what only it knows, such as the game that it steps aside for."""
@@ -54,12 +49,9 @@ class MembersCard(QWidget):
         self._update()
 
     def show_members(self, found: MembersList) -> None:
-        before, self._shown = self._shown, found
-        self._search.setVisible(len(found.members) > _MANY)
-        if before is None or structs.replace(before, servers=found.servers, servers_at=found.servers_at) != found:
-            self._draw()
-        else:
-            self._update()  # the keyboard stays where it is
+        self._shown = found
+        self._draw()
+        self._update()
 
     def _update(self) -> None:
         """Say anew what each person's computers do."""
@@ -74,17 +66,25 @@ class MembersCard(QWidget):
         found = self._shown
         if found is None:
             return
+        self._waiting.setVisible(found.is_open)
+        self._search.setVisible(len(found.members) > _MANY)
+        if found.is_open:
+            said = self.tr("{swarm} is open to everybody").format(swarm=found.swarm)
+            self._waiting.say(said, self.tr("It has no members. Everybody who finds it can use it."))
         wanted = self._search.text().strip().casefold() if len(found.members) > _MANY else ""
+        self._people.show_rows((lasting(found), wanted), lambda: self._make_rows(found, wanted))
+
+    def _make_rows(self, found: MembersList, wanted: str) -> list[QWidget]:
         matching = [member for member in found.members if wanted in member.name.casefold()]
         self._rows = [(member, self._person(member, found)) for member in matching[:_MAX_ROWS]]
         rows: list[QWidget] = [shown for _, shown in self._rows]
-        if not matching:
+        if not matching and wanted:
             rows.append(text("muted", said=self.tr("Nobody has that name.")))
         elif len(found.members) == 1:
             rows.append(text("muted", said=self.tr("Nobody else has joined yet.")))
         if len(matching) > _MAX_ROWS:
             rows.append(text("muted", said=self.tr("%n more. Search for a name.", "", len(matching) - _MAX_ROWS)))
-        self._people.show_content(holder(column(*divided(rows))))
+        return rows
 
     def _person(self, member: Member, found: MembersList) -> Row:
         name = self.tr("{name} (you)").format(name=member.name) if member.is_you else member.name
@@ -92,26 +92,25 @@ class MembersCard(QWidget):
         if member.waits:
             about = self.tr("Let {name} in").format(name=member.name)
             buttons.append(Button(self.tr("Let in"), "check", act=lambda: self._confirm(member), about=about))
-        if found.is_founder and member.rank != "guest" and member.rank != "founder" and not member.is_you:
+        changes = []
+        if found.is_founder and member.rank not in ("guest", "founder") and not member.is_you:
             is_admin = member.rank == "admin"
             said = self.tr("Make ordinary member") if is_admin else self.tr("Make admin")
-            about = self.tr("Make {name} an ordinary member") if is_admin else self.tr("Make {name} an admin")
-            promote = partial(self._promote, member, is_admin=not is_admin)
-            buttons.append(Button(said, "", "quiet", promote, about=about.format(name=member.name)))
+            changes.append((said, partial(self._promote, member, is_admin=not is_admin)))
         if may_remove(member, found):
-            about = self.tr("Remove {name}").format(name=member.name)
-            remove = partial(self._ask_remove, member, found)
-            buttons.append(Button(self.tr("Remove…"), "", "quiet", remove, about=about))
+            changes.append((self.tr("Remove…"), partial(self._ask_remove, member, found)))
+        if changes:
+            buttons.append(More(self.tr("Change {name}").format(name=member.name), changes))
         face = Face(member.name, places_of(found)[member.id])
-        return Row(name, self._said(member, found), holder(column(*buttons, spacing=0)), face)
+        return Row(name, self._said(member, found), holder(row(*buttons, spacing=0)), face)
 
     def _confirm(self, member: Member) -> None:
         done = self.tr("{name} is a member now.").format(name=member.name)
-        self._page.change(members.CONFIRM, MemberParams(member.id), done)
+        self.page.carry_out(members.CONFIRM, MemberParams(member.id), done)
 
     def _promote(self, member: Member, *, is_admin: bool) -> None:
         done = self.tr("{name} is an admin now.") if is_admin else self.tr("{name} is an ordinary member now.")
-        self._page.change(members.PROMOTE, PromoteParams(member.id, is_admin), done.format(name=member.name))
+        self.page.carry_out(members.PROMOTE, PromoteParams(member.id, is_admin), done.format(name=member.name))
 
     def _ask_remove(self, member: Member, found: MembersList) -> None:
         asked = self.tr("Remove {name} from {swarm}?").format(name=member.name, swarm=found.swarm)
@@ -121,14 +120,14 @@ class MembersCard(QWidget):
         )
         ends_invite = None
         if any(_is_open(invite, member) for invite in found.invites):
-            ends_invite = QCheckBox(self.tr("Also end the invite they used, which still lets people in"))
+            ends_invite = Switch(self.tr("Also end the invite they used, which still lets people in"))
             ends_invite.setChecked(True)
 
         def remove() -> None:
             if ends_invite is not None and ends_invite.isChecked():
-                self._page.ask(members.END_INVITE, EndInviteParams(member.invite), lambda _: None)
+                self.page.ask(members.END_INVITE, EndInviteParams(member.invite), lambda _: None)
             done = self.tr("{name} was removed.").format(name=member.name)
-            self._page.change(members.REMOVE, MemberParams(member.id), done)
+            self.page.carry_out(members.REMOVE, MemberParams(member.id), done)
 
         question = Question(self, asked, said, self.tr("Remove"), remove)
         if ends_invite is not None:

@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
 from potluck.errors import PotluckError
 from potluck_app.pages.page import DaemonCaller
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import Card, divided, text
-from potluck_app.widgets.layout import Slot, column, holder, row
-from potluck_app.widgets.row import Row
+from potluck_app.widgets.card import Card, text
+from potluck_app.widgets.layout import column, row
+from potluck_app.widgets.row import Row, Rows
 from potluck_app.widgets.theme import Type
 from potluck_app.words import numbers, sentences
 from potluck_app.words.language import tr
@@ -41,7 +41,7 @@ class ModelPicker(QWidget):
         self._words.setMaxLength(200)
         self._words.returnPressed.connect(self._ask)
         folder = Button(self.tr("Look in a folder…"), "folder", act=self._choose_folder)
-        self._said, self._problem, self._list = text("muted", kind=Type.CAPTION), text("error"), Slot()
+        self._said, self._problem, self._list = text("muted", kind=Type.CAPTION), text("error"), Rows()
         items = (row((self._words, 1), self._search), row(folder, None), self._said, self._problem, self._list)
         self.setLayout(column(Card(self.tr("Models to choose from"), *items)))
         self.setFocusProxy(self._words)
@@ -86,7 +86,7 @@ class ModelPicker(QWidget):
         lends = self.tr("This computer now lends a model {size}. That decides how many friends a model needs.")
         nothing = self.tr("No model has such a name.")
         self._say(lends.format(size=numbers.size(found.lent_bytes)) if found.models else nothing)
-        self._list.show_content(holder(column(*divided(map(self._row, found.models)))))
+        self._list.show_rows(found.models, lambda: map(self._row, found.models))
 
     def _row(self, choice: ModelChoice) -> Row:
         about = self.tr("Choose {model}").format(model=choice.name)

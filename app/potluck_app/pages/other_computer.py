@@ -37,7 +37,7 @@ class OtherComputer(QWidget):
         self._password.textChanged.connect(lambda: self._set_busy(False))
         self._error.hide()
         said = self.tr(
-            "There, People has “Add a computer…”, which shows an invite to enter above. If that computer is gone, "
+            "There, Swarm has “Your computers”, which can show an invite to enter above. If that computer is gone, "
             "restore the backup of your keys."
         )
         rows = (text("muted", said=said), row((self._password, 1), self._restore), self._error)

@@ -6,20 +6,23 @@ The catalogue of pages is in `catalogue.py`; a page's own file is imported when 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from enum import Enum
+from functools import partial
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
+from potluck_control.methods.members import MembersChanged
 from potluck_control.schema import Method, Status
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QLayout, QScrollArea, QWidget
 
 from potluck.errors import PotluckError
+from potluck_app.pages.section import Part, Section
+from potluck_app.pages.waits import WatchedLink
 from potluck_app.widgets import theme
 from potluck_app.widgets.card import text
 from potluck_app.widgets.layout import Poll, column, holder, row
-from potluck_app.widgets.notice import Notice
+from potluck_app.widgets.notice import NoticeBar, Urgency
 from potluck_app.widgets.placeholder import Waiting
 from potluck_app.widgets.theme import Type
 from potluck_app.words import sentences
@@ -27,16 +30,8 @@ from potluck_app.words import sentences
 P = TypeVar("P")
 R = TypeVar("R")
 _WIDEST = 860  # longer lines are hard to read
-_NEWS_MS = 8000
 _TAB = Qt.FocusPolicy.TabFocus
 _ELSEWHERE = ""  # stands for the method of a command that was given in the menu
-
-
-class Part(Enum):
-    """A part of a page that something elsewhere leads to."""
-
-    INVITE = "invite"  # of People
-    JOIN = "join"  # of Models and of the first run
 
 
 class DaemonCaller(Protocol):
@@ -53,25 +48,27 @@ class DaemonCaller(Protocol):
 
 
 class Page(QScrollArea):
-    """A page of the window. Subclasses fill `self.column`, and override `show_status` and `refresh` as they need.
+    """A page of the window: a column of sections, which `add` puts there.
 
     `head` is the row of the title; what belongs to the whole page goes to its right. An empty title makes no row.
-    Signal: `installation_wanted()`, to open the page Installation.
+    Signals: `wanted(Part)`, to go to a part of this or another page; `finished()`, when a page that `is_open`, and
+    so stays in front whatever the sidebar says, no longer has to.
     """
 
-    installation_wanted = Signal()
+    wanted = Signal(object)
+    finished = Signal()
+    is_open = False
     AGAIN_MS = 0  # how often to refresh a page that is on the screen; 0: not by itself
 
     def __init__(self, link: DaemonCaller, title: str) -> None:
         super().__init__()
-        self.link = link
         self.head, self.column = row(), column(spacing=theme.SPACE_L)
-        self.notice, self._news = Notice(), Notice("good", "serving")
+        self.sections: list[Section] = []
         self._problems: dict[str, str] = {}
-        self.notice.pressed.connect(self._try_again)
+        self._main: QWidget | None = None
         if title:
             self.head.addWidget(text(kind=Type.TITLE, said=title), 1)
-        self._outer = column(self.head, self.notice, self._news, self.column, None, spacing=theme.SPACE_L)
+        self._outer = column(self.head, self.column, None, spacing=theme.SPACE_L)
         self._make_room(0, 0)
         self.verticalScrollBar().rangeChanged.connect(self._make_room)
         content = holder(self._outer)
@@ -82,21 +79,48 @@ class Page(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName(title)
+        self.notice_bar = NoticeBar(self, _WIDEST)
+        self.link = WatchedLink(self, link, partial(self.notice_bar.say, Urgency.WAIT))
         Poll(self, self.refresh).run_while(bool(self.AGAIN_MS), self.AGAIN_MS)
 
     @property
     def is_unsaved(self) -> bool:
         """Tell whether closing the page would lose something that the user wrote."""
-        return False
+        return any(section.is_unsaved for section in self.sections)
+
+    def add(self, *sections: Section) -> None:
+        """Append sections to the column."""
+        for section in sections:
+            self.sections.append(section)
+            self.column.addWidget(section)
 
     def show_status(self, status: Status) -> None:
         """Take the latest status; called when the page comes to the front, and with each status while it is there."""
+        for section in self.sections:
+            section.show_status(status)
 
     def refresh(self) -> None:
         """Ask for what a status does not tell; called when the page comes to the front and when the daemon is back."""
+        for section in self.sections:
+            section.refresh()
 
     def lead_to(self, part: Part, swarm: str = "") -> None:
         """Go to a part of a page that has it. `swarm`: whose link was opened, if that led here."""
+        for section in self.sections:
+            if section.part is part:
+                section.enter(swarm)
+                self.reveal(section)
+
+    def reveal(self, part: QWidget) -> None:
+        """Scroll as little as shows `part`, or its beginning if it is too high, once it has its place."""
+
+        def scroll() -> None:
+            bar, room = self.verticalScrollBar(), self.viewport().height() - NoticeBar.ROOM
+            top = part.mapTo(self.viewport(), QPoint()).y() + bar.value()
+            end = top + max(part.height(), room // 2) - room  # half a screen for what only comes with an answer
+            bar.setValue(min(top - theme.SPACE_L, max(bar.value(), end)))
+
+        QTimer.singleShot(0, part, scroll)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 (Qt's name)
         super().showEvent(event)
@@ -118,24 +142,54 @@ class Page(QScrollArea):
 
         self.link.call(method, params, done=answered, failed=failed)
 
+    def carry_out(self, method: Method[P, MembersChanged], params: P, done: str) -> None:
+        """Have the daemon change something about the members of a swarm, then say `done` and ask for all anew."""
+
+        def changed(result: MembersChanged) -> None:
+            later = self.tr("The others learn of it when this computer serves again.")
+            self.tell(done if result.is_known else f"{done} {later}")
+            self.refresh()
+
+        self.ask(method, params, changed)
+
+    def go_on_from(self, before: Page) -> bool:
+        """Take over what is unsaved on this page as it was made in another language; False if that is not possible."""
+        return not before.is_unsaved
+
     def order_tabs(self) -> None:
         """Make the Tab key go from top to bottom, in whatever order widgets were made."""
-        for before, after in pairwise(self.stops()):
+        stops = self.stops()
+        for before, after in pairwise(stops):
             QWidget.setTabOrder(before, after)
+        for widget in stops:
+            if widget.focusPolicy() is Qt.FocusPolicy.WheelFocus:
+                widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the keyboard doesn't follow a wheel
 
-    def start_above(self) -> None:
-        """Let the keyboard begin at the uppermost control, on pages where none is wanted first."""
-        first = next((widget for widget in self.stops() if widget.isVisibleTo(self) and widget.isEnabled()), None)
-        if first is not None:
-            self.setFocusProxy(first)
+    def setFocusProxy(self, widget: QWidget | None) -> None:  # noqa: N802 (Qt's name)
+        """Choose the main control, where the keyboard begins.
+
+        Qt's own proxy would draw the Tab key past all that stands above it.
+        """
+        self._main = widget
+
+    def focusProxy(self) -> QWidget | None:  # noqa: N802 (Qt's name)
+        return self._main
+
+    def setFocus(self, reason: Qt.FocusReason = Qt.FocusReason.OtherFocusReason) -> None:  # noqa: N802 (Qt's name)
+        if self._main is not None and self._main.isEnabled() and self._main.isVisibleTo(self):
+            self._main.setFocus(reason)
+        else:  # or Qt would choose a control, perhaps one far below, and scroll there
+            super().setFocus(reason)
 
     def stops(self) -> list[QWidget]:
-        """Return what the Tab key reaches in the column and its head, hidden widgets included."""
-        return [widget for widget in _in_order(self._outer) if widget.focusPolicy() & _TAB]
+        """Return what the Tab key reaches in the head, the column and the notice, hidden widgets included."""
+        places = (*_in_order(self._outer), *_in_order(self.notice_bar.layout()))
+        return [widget for widget in places if widget.focusPolicy() & _TAB]
 
-    def complain(self, error: PotluckError) -> None:
-        """Show why a command from the menu failed, until something works again."""
-        self._problems[_ELSEWHERE] = sentences.failure(error)
+    def complain(self, problem: PotluckError | str) -> None:
+        """Show why a command failed that the page itself didn't give, until something works again."""
+        self._problems[_ELSEWHERE] = problem if isinstance(problem, str) else sentences.failure(problem)
+        self.tell("")  # older news would hide it
         self._show_problems()
 
     def forget_problems(self) -> None:
@@ -143,19 +197,26 @@ class Page(QScrollArea):
         self._problems.clear()
         self._show_problems()
 
-    def tell(self, message: str) -> None:
-        """Show for a while that something went well."""
-        self._news.say(message)
-        QTimer.singleShot(_NEWS_MS, self._news.hide)
+    def tell(self, message: str, button: str = "", act: Callable[[], object] | None = None) -> None:
+        """Show for a while that something went well, with a button that calls `act`, such as Undo."""
+        self.notice_bar.say(Urgency.NEWS, message, button, act)
+
+    def stand(self, message: str, button: str = "", act: Callable[[], object] | None = None) -> None:
+        """Show something about the app as a whole for as long as it is so; "" takes it away."""
+        self.notice_bar.say(Urgency.STANDING, message, button, act)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 (Qt's name)
+        super().resizeEvent(event)
+        self.notice_bar.settle()
 
     def _make_room(self, _least: int, most: int) -> None:
         """Take the scroll bar's place from the margin: cards are as wide on every page."""
         bar = theme.SCROLL_BAR if most > 0 else 0
-        self._outer.setContentsMargins(theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL - bar, theme.SPACE_XL)
+        self._outer.setContentsMargins(theme.SPACE_XL, theme.SPACE_XL, theme.SPACE_XL - bar, NoticeBar.ROOM)
 
     def _show_problems(self) -> None:
         said = " ".join(dict.fromkeys(self._problems.values()))
-        self.notice.say(said, self.tr("Try again") if said else "")
+        self.notice_bar.say(Urgency.PROBLEM, said, self.tr("Try again"), self._try_again)
         for waiting in self.findChildren(Waiting):
             waiting.note_failure(has_failed=bool(said))
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 from PySide6.QtCore import QByteArray, QSettings
 
-_NOTIFICATIONS, _GEOMETRY, _THEME, _LANGUAGE = "notifications", "window", "theme", "language"
+T = TypeVar("T")
 _NEWS = "news"
-_INSTRUCTIONS, _TEMPERATURE = "chat/instructions", "chat/temperature"
 THEMES = ("system", "light", "dark")
 LANGUAGES = ("", "en", "de", "es")  # "": the desktop's
 
@@ -25,20 +26,50 @@ class News(StrEnum):
     MILESTONE = "milestone"
 
 
+class Preference(Generic[T]):
+    """One of the preferences. `read` makes something sensible of whatever somebody wrote into the file."""
+
+    def __init__(self, key: str, read: Callable[[object], T]) -> None:
+        self._key, self._read = key, read
+
+    def __get__(self, of: Preferences, _: object) -> T:
+        return self._read(of.settings.value(self._key))
+
+    def __set__(self, of: Preferences, value: T) -> None:
+        of.settings.setValue(self._key, value)
+
+
+def _is_on(value: object) -> bool:
+    return value not in (False, "false", "0")
+
+
+def _one_of(known: Sequence[str]) -> Callable[[object], str]:
+    return lambda value: value if isinstance(value, str) and value in known else known[0]
+
+
+def _number(value: object) -> float:
+    try:
+        number = float(value) if isinstance(value, str | float | int) else 0.0
+    except ValueError:
+        return 0.0
+    return number if math.isfinite(number) else 0.0
+
+
 class Preferences:
     """Preferences in a file of the user."""
+
+    notifications = Preference("notifications", _is_on)
+    theme = Preference("theme", _one_of(THEMES))
+    language = Preference("language", _one_of(LANGUAGES))
+    chat_instructions = Preference("chat/instructions", lambda value: value if isinstance(value, str) else "")
+    chat_temperature = Preference("chat/temperature", _number)
+    chat_max_tokens = Preference("chat/max_tokens", lambda value: round(_number(value)))  # of an answer; 0: no limit
+    geometry = Preference("window", lambda value: value if isinstance(value, QByteArray) else QByteArray())
 
     def __init__(self, file: str | None = None) -> None:
         """`file` None: the usual place."""
         ini, user = QSettings.Format.IniFormat, QSettings.Scope.UserScope
-        self._settings = QSettings(file, ini) if file is not None else QSettings(ini, user, "potluck", "app")
-
-    @property
-    def notifications(self) -> bool:
-        return bool(self._settings.value(_NOTIFICATIONS, True, bool))
-
-    def set_notifications(self, is_on: bool) -> None:
-        self._settings.setValue(_NOTIFICATIONS, is_on)
+        self.settings = QSettings(file, ini) if file is not None else QSettings(ini, user, "potluck", "app")
 
     def notifies_of(self, news: News) -> bool:
         """Return whether the user wants to hear of such news."""
@@ -46,52 +77,7 @@ class Preferences:
 
     def has_chosen(self, news: News) -> bool:
         """Return whether such news are on, whatever the switch for all notifications says."""
-        return bool(self._settings.value(f"{_NEWS}/{news}", True, bool))
+        return _is_on(self.settings.value(f"{_NEWS}/{news}"))
 
     def choose_news(self, news: News, is_on: bool) -> None:
-        self._settings.setValue(f"{_NEWS}/{news}", is_on)
-
-    @property
-    def theme(self) -> str:
-        return self._one_of(THEMES, _THEME)
-
-    def set_theme(self, name: str) -> None:
-        self._settings.setValue(_THEME, name)
-
-    @property
-    def language(self) -> str:
-        return self._one_of(LANGUAGES, _LANGUAGE)
-
-    def set_language(self, language: str) -> None:
-        self._settings.setValue(_LANGUAGE, language)
-
-    @property
-    def chat_instructions(self) -> str:
-        value = self._settings.value(_INSTRUCTIONS, "")
-        return value if isinstance(value, str) else ""
-
-    @property
-    def chat_temperature(self) -> float:
-        value = self._settings.value(_TEMPERATURE, 0.0)
-        try:
-            return float(value) if isinstance(value, str | float | int) else 0.0
-        except ValueError:  # somebody wrote something else into the file
-            return 0.0
-
-    def set_chat(self, instructions: str, temperature: float) -> None:
-        self._settings.setValue(_INSTRUCTIONS, instructions)
-        self._settings.setValue(_TEMPERATURE, temperature)
-
-    def _one_of(self, known: Sequence[str], key: str) -> str:
-        """Return a choice; the first one if somebody wrote another into the file."""
-        value = self._settings.value(key, known[0])
-        return value if isinstance(value, str) and value in known else known[0]
-
-    @property
-    def geometry(self) -> QByteArray:
-        """Return the window's place; empty if it was never opened."""
-        value = self._settings.value(_GEOMETRY)
-        return value if isinstance(value, QByteArray) else QByteArray()
-
-    def set_geometry(self, geometry: QByteArray) -> None:
-        self._settings.setValue(_GEOMETRY, geometry)
+        self.settings.setValue(f"{_NEWS}/{news}", is_on)

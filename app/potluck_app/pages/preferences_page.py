@@ -1,4 +1,4 @@
-"""The page Settings: how the app looks and speaks, whether it notifies, and what starts with the computer."""
+"""The page Settings: the app itself, what starts with the computer, and what is needed when something is wrong."""
 
 from __future__ import annotations
 
@@ -6,47 +6,46 @@ from functools import partial
 
 from PySide6.QtCore import QSignalBlocker, Signal
 
+from potluck_app.pages.backup import BackupSection
+from potluck_app.pages.diagnostics import Diagnostics
+from potluck_app.pages.engine import EngineSection
 from potluck_app.pages.login import Login
-from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.page import DaemonCaller
 from potluck_app.pages.preferences import News, Preferences
+from potluck_app.pages.section import Fold, Part, Section
+from potluck_app.pages.settings_form import SettingsForm
+from potluck_app.pages.updates import Updates
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Switch
 from potluck_app.widgets.card import Card, divided, text
 from potluck_app.widgets.layout import column, holder, row
-from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.segments import Segments
 
 
-class PreferencesPage(Page):
-    """Changes the app's own preferences at once; another language takes a restart of the app.
+class PreferencesPage(SettingsForm):
+    """Changes the app's own preferences at once.
 
-    Signals: `theme_changed()`, `notifications_changed(bool)`, `restart_wanted()`.
+    Signals: `theme_changed()`, `notifications_changed(bool)`, `language_changed(str)`.
     """
 
     theme_changed = Signal()
     notifications_changed = Signal(bool)
-    restart_wanted = Signal()
+    language_changed = Signal(str)
 
     def __init__(self, link: DaemonCaller, preferences: Preferences | None = None) -> None:
         super().__init__(link, self.tr("Settings"))
         self._preferences = preferences or Preferences()
-        self._before = self._preferences.language
         languages = (("", self.tr("System")), ("en", "English"), ("de", "Deutsch"), ("es", "Español"))
         self._languages: Segments[str] = Segments(self.tr("Language"), languages)
         themes = (("system", self.tr("System")), ("light", self.tr("Light")), ("dark", self.tr("Dark")))
         self._themes: Segments[str] = Segments(self.tr("Colours"), themes)
-        self._notifications, self._restart = Switch(), Notice("info", "accent")
+        self._notifications = Switch()
         self._switches = {news: Switch() for news in News}
-        self._login = Login(self)
         self._build()
 
-    def order_tabs(self) -> None:
-        super().order_tabs()
-        self.start_above()
-
     def refresh(self) -> None:
-        self._login.refresh()
+        super().refresh()
         preferences = self._preferences
         with QSignalBlocker(self._notifications), QSignalBlocker(self._themes), QSignalBlocker(self._languages):
             self._notifications.setChecked(preferences.notifications)
@@ -55,18 +54,16 @@ class PreferencesPage(Page):
         self._show_news()
 
     def _choose_language(self, language: str) -> None:
-        self._preferences.set_language(language)
-        is_other = language != self._before
-        said = self.tr("The app speaks the chosen language once it has started again. Serving goes on.")
-        self._restart.say(said if is_other else "", self.tr("Restart"))
+        self._preferences.language = language
+        self.language_changed.emit(language)
 
     def _choose_theme(self, name: str) -> None:
-        self._preferences.set_theme(name)
+        self._preferences.theme = name
         theme.choose(name)
         self.theme_changed.emit()
 
     def _choose_notifications(self, is_on: bool) -> None:
-        self._preferences.set_notifications(is_on)
+        self._preferences.notifications = is_on
         self.notifications_changed.emit(is_on)
         self._show_news()
 
@@ -80,7 +77,6 @@ class PreferencesPage(Page):
         self._languages.chosen.connect(self._choose_language)
         self._themes.chosen.connect(self._choose_theme)
         self._notifications.toggled.connect(self._choose_notifications)
-        self._restart.pressed.connect(self.restart_wanted)
         rows = (
             holder(column(text(said=self.tr("Language")), row(self._languages, None), spacing=theme.SPACE_S)),
             holder(column(text(said=self.tr("Colours")), row(self._themes, None), spacing=theme.SPACE_S)),
@@ -96,7 +92,30 @@ class PreferencesPage(Page):
         for news, switch in self._switches.items():
             switch.toggled.connect(partial(self._preferences.choose_news, news))
         notified = (Row(title, "", self._switches[news]) for news, title in said.items())
-        self.column.addWidget(Card(self.tr("This app"), self._restart, *divided(rows)))
-        head = Row(self.tr("Notifications"), self.tr("Each tells one piece of news, once."), self._notifications)
+        self.column.addWidget(Card(self.tr("This app"), *divided(rows)))
+        head = Row(self.tr("Notifications"), "", self._notifications)
         self.column.addWidget(Card(self.tr("News"), *divided((head, *notified))))
-        self.column.addWidget(Card(self.tr("When you log in"), self._login))
+        self.add(
+            Login(self),
+            Fold(
+                self,
+                self.tr("Installation and updates"),
+                self.tr("The compute engine, and newer versions of Potluck"),
+                lambda: Section(self, EngineSection(self, self.tr("Compute engine")), Updates(self)),
+                Part.INSTALLATION,
+            ),
+            Fold(
+                self,
+                self.tr("Backup"),
+                self.tr("Your keys, and the founder's recovery code"),
+                lambda: BackupSection(self),
+                Part.BACKUP,
+            ),
+            Fold(
+                self,
+                self.tr("Diagnostics"),
+                self.tr("A check-up, a report for people who help, detectors and the log"),
+                lambda: Diagnostics(self),
+                Part.DIAGNOSTICS,
+            ),
+        )

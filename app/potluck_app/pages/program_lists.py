@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from potluck_control.methods.programs import PlaceParams, ProgramPlace, Programs
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox
 
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, divided, text
 from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.row import Row
+from potluck_app.widgets.steady import ComboBox
 from potluck_app.widgets.theme import Type
 
 
 class ProgramList(Card):
-    """A card with one of the two lists. Signal: `placed(PlaceParams)`, to put a program on it or take it off."""
+    """A card with one of the two lists. `put`: puts a program on it, or takes it off."""
 
-    placed = Signal(object)
-
-    def __init__(self, place: ProgramPlace, title: str, explanation: str) -> None:
+    def __init__(self, place: ProgramPlace, put: Callable[[PlaceParams], object], title: str, explanation: str) -> None:
         super().__init__()
-        self._place = place
+        self._place, self._put = place, put
         self._shown: tuple[tuple[str, ...], tuple[tuple[str, str], ...]] | None = None
-        self._choice, self._add = QComboBox(), Button(self.tr("Add"), "plus", act=self._add_chosen)
+        named = self.tr("Program for the list: {list}").format(list=title)
+        self._choice, self._add = ComboBox(named), Button(self.tr("Add"), "plus", act=self._add_chosen)
         self._entries = Slot()
-        self._prepare_choice(title)
+        self._prepare_choice()
         note = text("muted", kind=Type.CAPTION, said=explanation)
         self.fill(title, note, self._entries, row((self._choice, 1), self._add))
 
@@ -47,17 +48,13 @@ class ProgramList(Card):
 
     def _entry(self, app: str, title: str) -> Row:
         about = self.tr("Remove {program}").format(program=title)
-        remove = Button(self.tr("Remove"), "close", "quiet", lambda: self._take_off(app), about=about)
+        off = partial(self._put, PlaceParams(app, ProgramPlace.NONE))
+        remove = Button(self.tr("Remove"), "close", "quiet", off, about=about)
         return Row(title, app if title != app else "", remove)
 
-    def _take_off(self, app: str) -> None:
-        self.placed.emit(PlaceParams(app, ProgramPlace.NONE))
-
-    def _prepare_choice(self, title: str) -> None:
+    def _prepare_choice(self) -> None:
         self._choice.setEditable(True)
-        self._choice.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-        self._choice.setAccessibleName(self.tr("Program for the list: {list}").format(list=title))
-        self._choice.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._choice.setInsertPolicy(ComboBox.InsertPolicy.NoInsert)
         field = self._choice.lineEdit()
         assert field is not None
         field.setPlaceholderText(self.tr("A running program, or its name"))
@@ -72,4 +69,4 @@ class ProgramList(Card):
         except ValueError:
             return  # nothing typed
         self._choice.setEditText("")
-        self.placed.emit(params)
+        self._put(params)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from potluck_control.recipes import RECIPES
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import QComboBox, QPlainTextEdit
+from PySide6.QtWidgets import QPlainTextEdit
 
 from potluck_app.widgets.card import Card, text
 from potluck_app.widgets.copy_field import CopyButton
 from potluck_app.widgets.layout import row
+from potluck_app.widgets.steady import ComboBox
 from potluck_app.words.daemon_texts import translated
 
 _ROOM = 32  # height of what is around the text, and of a scroll bar below it
@@ -20,9 +21,8 @@ class RecipeCard(Card):
 
     def __init__(self) -> None:
         super().__init__()
-        self._programs = QComboBox()
+        self._programs = ComboBox(self.tr("Program"))
         self._programs.addItems([recipe.program for recipe in RECIPES])
-        self._programs.setAccessibleName(self.tr("Program"))
         self._where, self._content = text("muted"), QPlainTextEdit()
         self._content.setReadOnly(True)
         self._content.setTabChangesFocus(True)

@@ -6,65 +6,37 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from potluck_control.states import State
-from PySide6.QtCore import QPointF, QRectF, QSaveFile, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QImageWriter, QPainter
+from PySide6.QtCore import QSaveFile, QSize
+from PySide6.QtGui import QImage, QImageWriter
 
 from potluck_app.pages.page import Page
-from potluck_app.widgets import icons, theme
+from potluck_app.widgets import style, theme
+from potluck_app.widgets.card import Card, Pot, text
+from potluck_app.widgets.figure import Figure, in_a_row
+from potluck_app.widgets.layout import column, holder, row
 from potluck_app.widgets.saving import Place, choose_file
+from potluck_app.widgets.theme import Type
 from potluck_app.words import sentences
 from potluck_app.words.language import tr
 
-_WIDTH, _HEIGHT, _MARGIN = 1200, 630, 80  # pixels, the usual size of previews
-_POT, _RADIUS = 120, 32
-_TITLE, _NUMBER, _CAPTION = 44, 72, 28  # pixels
+_SIZE, _SCALE, _POT = QSize(600, 315), 2, 60  # twice as many pixels are the usual size of previews
 
 
 def painted(title: str, figures: Sequence[tuple[str, str]], note: str) -> QImage:
-    """Return a picture with up to four `figures`, each a number and what it counts."""
-    colours = theme.colours()
-    image = QImage(_WIDTH, _HEIGHT, QImage.Format.Format_RGB32)
-    image.fill(QColor(colours.window))
-    painter = QPainter(image)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(QColor(colours.card))
-    edge = _MARGIN / 2
-    painter.drawRoundedRect(QRectF(edge, edge, _WIDTH - 2 * edge, _HEIGHT - 2 * edge), _RADIUS, _RADIUS)
-    icons.paint_state(painter, QRectF(_MARGIN, _MARGIN, _POT, _POT), State.SERVING, colours)
-    room = _WIDTH - 2 * _MARGIN
-    beside = _MARGIN + _POT + theme.SPACE_XXL
-    _write(painter, QPointF(beside, _MARGIN + 0.65 * _POT), title, _TITLE, colours.text, _WIDTH - _MARGIN - beside)
-    width = room / max(len(figures), 1)
-    room_each = width - theme.SPACE_XL
-    size = min((_fitting(painter.font(), number, _NUMBER, room_each) for number, _ in figures), default=_NUMBER)
-    for place, (number, caption) in enumerate(figures):
-        left = _MARGIN + place * width
-        _write(painter, QPointF(left, 380), number, size, colours.accent, room_each)
-        _write(painter, QPointF(left, 430), caption, _CAPTION, colours.muted, room_each)
-    _write(painter, QPointF(_MARGIN, _HEIGHT - _MARGIN), note, _CAPTION, colours.muted, room)
-    painter.end()
+    """Return a picture of a card with up to four `figures`, each a number and what it counts."""
+    shown = [Figure(caption) for _, caption in figures]
+    for figure, (number, _) in zip(shown, figures, strict=True):
+        figure.say(number)
+    head = row(Pot(_POT, State.SERVING), (text(kind=Type.TITLE, said=title), 1), spacing=theme.SPACE_L)
+    parts = head, None, in_a_row(*shown), None, text("muted", said=note)
+    picture = holder(column(Card("", *parts), margin=theme.SPACE_XL))
+    picture.setStyleSheet(style.style_sheet(theme.colours()))
+    picture.setPalette(theme.palette(theme.colours()))
+    picture.setFixedSize(_SIZE)
+    image = QImage(_SIZE * _SCALE, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(_SCALE)
+    picture.render(image)
     return image
-
-
-def _write(painter: QPainter, at: QPointF, said: str, pixels: int, ink: str, room: float) -> None:
-    """Write one line, smaller if it would be longer than `room`."""
-    painter.setFont(_font(painter.font(), _fitting(painter.font(), said, pixels, room)))
-    painter.setPen(QColor(ink))
-    painter.drawText(at, said)
-
-
-def _fitting(font: QFont, said: str, pixels: int, room: float) -> int:
-    """Return the size of letters at which a line fits into `room`, at most `pixels`."""
-    width = QFontMetricsF(_font(font, pixels)).horizontalAdvance(said)
-    return pixels if width <= room else max(1, int(pixels * room / width))
-
-
-def _font(font: QFont, pixels: int) -> QFont:
-    made = QFont(font)
-    made.setPixelSize(pixels)
-    made.setWeight(QFont.Weight.DemiBold if pixels > _CAPTION else QFont.Weight.Normal)
-    return made
 
 
 def share(page: Page, image: QImage) -> None:
@@ -84,4 +56,4 @@ def write(page: Page, image: QImage, path: Path) -> None:
     if is_written:
         page.tell(tr("The picture is in {file}.").format(file=path))
     else:
-        page.notice.say(sentences.sentence(f"{path}: {file.errorString()}"))
+        page.complain(sentences.sentence(f"{path}: {file.errorString()}"))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from potluck_control.methods import settings, updates
-from potluck_control.methods.settings import Change, SetParams
+from potluck_control.methods import updates
 from potluck_control.methods.updates import Offered, UpdatesState
-from PySide6.QtCore import QSignalBlocker
-from PySide6.QtWidgets import QWidget
 
 from potluck.errors import PotluckError
-from potluck_app.pages.page import Page
+from potluck_app.pages.section import Section
+from potluck_app.pages.settings_form import SettingsForm
 from potluck_app.widgets import theme
-from potluck_app.widgets.button import Button, Switch
-from potluck_app.widgets.card import line, text
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.card import Card, line, text
 from potluck_app.widgets.fetching import FetchBar
 from potluck_app.widgets.layout import Poll, column, holder, row
 from potluck_app.widgets.notice import Notice
@@ -20,23 +18,17 @@ from potluck_app.widgets.row import Row
 from potluck_app.widgets.theme import Type
 from potluck_app.words import dates, sentences
 
-_ALLOWED = "updates.check"
 
+class Updates(Section):
+    """A process that outlives daemon and app does the update."""
 
-class Updates(QWidget):
-    """Asks by way of its page; a process that outlives daemon and app does the update."""
-
-    def __init__(self, page: Page) -> None:
-        super().__init__()
-        self._page = page
-        self._state: UpdatesState | None = None
-        self._check, self._allowed = Button(self.tr("Check now"), "refresh", act=self._call_check), Switch()
+    def __init__(self, page: SettingsForm) -> None:
+        super().__init__(page)
+        self._form = page
+        self._check = Button(self.tr("Check now"), "refresh", act=self._call_check)
         self._running = Row(self.tr("Version"), "", self._check)
-        self._row = Row(
-            self.tr("Look for updates"),
-            self.tr("Once a day. The publisher sees your internet address."),
-            self._allowed,
-        )
+        said = self.tr("Once a day. The publisher sees your internet address.")
+        self._row = page.flag("updates.check", self.tr("Look for updates"), said)
         self._missing, self._error = text("muted"), Notice("problem", "error")
         self._heading, self._changes = text(kind=Type.STRONG), text()
         self._meaning = text("muted", kind=Type.CAPTION)
@@ -46,18 +38,16 @@ class Updates(QWidget):
         self._build()
 
     def refresh(self) -> None:
-        self._page.ask(updates.STATE, None, self.show_state)
+        self._form.show_again()
+        self.page.ask(updates.STATE, None, self.show_state)
 
     def show_state(self, state: UpdatesState) -> None:
-        self._state = state
         is_running = state.progress is not None
         looked = self.tr("{version}. Checked {time}.") if state.checked_at is not None else "{version}"
         at = dates.clock(state.checked_at) if state.checked_at is not None else ""
         self._running.show_help(looked.format(version=state.running, time=at))
         self._check.setEnabled(state.is_configured and not is_running)
-        with QSignalBlocker(self._allowed):
-            self._allowed.setChecked(state.is_allowed)
-        self._allowed.setEnabled(state.is_configured)
+        self._row.setVisible(state.is_configured)
         self._missing.setVisible(not state.is_configured)
         self._show_offer(state.offered, can_install=state.can_install, is_running=is_running)
         self._bar.setVisible(is_running)
@@ -86,11 +76,11 @@ class Updates(QWidget):
 
     def _call_check(self) -> None:
         self._check.setEnabled(False)
-        self._page.link.call(updates.CHECK, None, done=self.show_state, failed=self._fail)
+        self.page.link.call(updates.CHECK, None, done=self.show_state, failed=self._fail)
 
     def _call_install(self) -> None:
         self._install.setEnabled(False)
-        self._page.link.call(updates.INSTALL, None, done=self._begun, failed=self._fail)
+        self.page.link.call(updates.INSTALL, None, done=self._begun, failed=self._fail)
 
     def _begun(self, state: UpdatesState) -> None:
         self._install.setEnabled(True)
@@ -101,23 +91,13 @@ class Updates(QWidget):
         self._install.setEnabled(True)
         self._error.say(sentences.failure(error), self.tr("Try again"))
 
-    def _allow(self, is_on: bool) -> None:
-        wanted = SetParams((Change(_ALLOWED, is_on),))
-        self._row.show_problem("")
-        self._page.link.call(settings.SET, wanted, done=lambda _: self.refresh(), failed=self._refuse)
-
-    def _refuse(self, error: PotluckError) -> None:
-        self._row.show_problem(sentences.failure(error))
-        self.refresh()
-
     def _build(self) -> None:
         self._missing.setText(self.tr("No update source. Set updates.url and updates.key to choose one."))
         self._check.setEnabled(False)
-        self._allowed.setEnabled(False)  # until it is known
-        self._allowed.toggled.connect(self._allow)
         self._error.pressed.connect(self._call_check)
         parts = (line(), self._heading, self._changes, self._meaning, row(self._install, None))
         self._offer = holder(column(*parts, spacing=theme.SPACE_S))
-        self.setLayout(column(self._running, line(), self._row, self._missing, self._error, self._offer, self._bar))
+        shown = (self._running, line(), self._row, self._missing, self._error, self._offer, self._bar)
+        self.fill(Card(self.tr("Updates"), *shown))
         for widget in (self._missing, self._offer, self._bar):
             widget.hide()

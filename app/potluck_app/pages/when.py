@@ -1,4 +1,4 @@
-"""The page When to donate: who comes first, which hours, other rules, and what starts with the computer."""
+"""When to donate: who comes first, which hours, and other rules."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from potluck_control.methods import programs
 from potluck_control.methods.programs import PlacedProgram, ProgramPlace
 from potluck_control.methods.settings import Change, Setting
 
-from potluck_app.pages.page import DaemonCaller
+from potluck_app.pages.page import Page
 from potluck_app.pages.program_lists import ProgramList
-from potluck_app.pages.settings_page import SettingsForm
+from potluck_app.pages.section import Section
+from potluck_app.pages.settings_form import SettingsForm
 from potluck_app.widgets import theme, week_grid
 from potluck_app.widgets.button import Button, Opener
 from potluck_app.widgets.card import Card, divided, line, text
@@ -16,42 +17,22 @@ from potluck_app.widgets.layout import column, holder, row
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.theme import Type
 from potluck_app.widgets.week_grid import WeekGrid
+from potluck_app.words.language import tr
 
 _HOURS = "when.hours"
 _NIGHT, _DAY = ("mon-sun 22:00-07:00",), ("mon-sun 07:00-22:00",)
 
 
-class WhenPage(SettingsForm):
-    """Looks at the running programs again while it is on the screen."""
+class When(Section):
+    """Looks at the running programs again with its page."""
 
-    AGAIN_MS = 5000
-
-    def __init__(self, link: DaemonCaller) -> None:
-        super().__init__(link, self.tr("When to donate"))
+    def __init__(self, page: SettingsForm) -> None:
+        super().__init__(page)
+        self._form = page
         self._grid = WeekGrid(self.tr("Hours of the week for donating"))
         self._hours_note = text("muted", kind=Type.CAPTION)
-        self._always = ProgramList(
-            ProgramPlace.ALWAYS, self.tr("Always step aside for"), self.tr("Potluck stops whenever one runs.")
-        )
-        self._never = ProgramList(
-            ProgramPlace.NEVER, self.tr("Never step aside for"), self.tr("Programs that Potluck mistakes for games.")
-        )
-        for listed in (self._always, self._never):
-            listed.placed.connect(lambda params: self.ask(programs.PLACE, params, self._placed))
+        self.fill(self._games(), self._presence(), self._hours())
         self._grid.changed.connect(self._paint_hours)
-        self.column.addWidget(self._games())
-        self._add_presence()
-        for widget in (self._hours(), self._always, self._never):
-            self.column.addWidget(widget)
-        self.add_card(
-            self.tr("On the move"),
-            self.flag("when.on_battery", self.tr("Donate on battery power")),
-            self.flag("when.on_metered", self.tr("Donate on metered networks")),
-        )
-
-    def refresh(self) -> None:
-        super().refresh()
-        self.ask(programs.RUNNING, None, self._show_programs)
 
     def show_settings(self, found: dict[str, Setting]) -> None:
         hours = found.get(_HOURS)
@@ -74,33 +55,20 @@ class WhenPage(SettingsForm):
 
     def _paint_hours(self, hours: frozenset[int]) -> None:
         if hours:
-            self.change(Change(_HOURS, week_grid.to_lines(hours)))
+            self._form.change(Change(_HOURS, week_grid.to_lines(hours)))
         else:
-            self._hours_note.setText(self.tr("At least one hour must stay. To stop donating, use the tray menu."))
-
-    def _show_programs(self, found: programs.Programs) -> None:
-        self._always.show_programs(found)
-        self._never.show_programs(found)
-
-    def _placed(self, placed: PlacedProgram) -> None:
-        said = {
-            ProgramPlace.ALWAYS: self.tr("Potluck now steps aside whenever {program} runs."),
-            ProgramPlace.NEVER: self.tr("Potluck now keeps serving while {program} runs."),
-            ProgramPlace.NONE: self.tr("{program} is no longer on a list."),
-        }
-        self.tell(said[placed.place].format(program=placed.app))
-        self.ask(programs.RUNNING, None, self._show_programs)
+            self._hours_note.setText(self.tr("At least one hour must stay. To stop donating, pause until you resume."))
 
     def _games(self) -> Card:
-        signs = holder(column(line(), *divided(self._signs())))
+        signs = holder(column(line(), *divided(_signs(self._form))))
         more = Opener(self.tr("What counts as a game"), signs)
-        quiet = self.number(
+        quiet = self._form.number(
             "yield.quiet_certain_s",
             self.tr("Wait after a game"),
             self.tr("Time to start the next round undisturbed."),
             unit=self.tr("s"),
         )
-        others = self.flag(
+        others = self._form.flag(
             "yield.same_gpu_only",
             self.tr("Keep using the other graphics cards"),
             self.tr("Free only the card that the game uses."),
@@ -109,34 +77,21 @@ class WhenPage(SettingsForm):
         head = text("muted", kind=Type.CAPTION, said=note)
         return Card(self.tr("Games come first"), head, *divided((quiet, others)), row(more, None), signs)
 
-    def _signs(self) -> tuple[Row, ...]:
-        return (
-            self.flag("yield.steam", self.tr("Games started by Steam")),
-            self.flag("yield.gamemode", self.tr("Games that use GameMode")),
-            self.flag("yield.wine", self.tr("Windows games in Proton or Wine")),
-            self.flag("yield.gamescope", self.tr("Programs in gamescope")),
-            self.flag(
-                "yield.full_screen",
-                self.tr("Busy full-screen programs"),
-                self.tr("Video players, browsers and screen savers do not count."),
-            ),
-            self.flag("yield.gpu_use", self.tr("Programs that keep a graphics card busy")),
-            self.flag("yield.memory", self.tr("Programs that need the memory")),
-        )
-
-    def _add_presence(self) -> None:
-        self.add_card(
+    def _presence(self) -> Card:
+        return self._form.card(
             self.tr("While you are here"),
-            self.number("when.active_percent", self.tr("Speed while I use the computer"), unit="%"),
-            self.flag("when.only_when_idle", self.tr("Only while I'm away")),
-            self.number(
+            self._form.number("when.active_percent", self.tr("Speed while I use the computer"), unit="%"),
+            self._form.flag("when.only_when_idle", self.tr("Only while I'm away")),
+            self._form.number(
                 "when.idle_after_s",
                 self.tr("Away after"),
                 self.tr("This long without keyboard or mouse."),
                 unit=self.tr("min"),
                 scale=60,
             ),
-            self.flag("yield.other_users", self.tr("Step aside for other users of this computer")),
+            self._form.flag("yield.other_users", self.tr("Step aside for other users of this computer")),
+            self._form.flag("when.on_battery", self.tr("Donate on battery power")),
+            self._form.flag("when.on_metered", self.tr("Donate on metered networks")),
         )
 
     def _hours(self) -> Card:
@@ -147,6 +102,53 @@ class WhenPage(SettingsForm):
             (self.tr("Not at night"), _DAY),
         ):
             buttons.append(Button(said, "", "link"))
-            buttons[-1].clicked.connect(lambda _=False, lines=lines: self.change(Change(_HOURS, lines)))
+            buttons[-1].clicked.connect(lambda _=False, lines=lines: self._form.change(Change(_HOURS, lines)))
         foot = row((self._hours_note, 1), *buttons, spacing=theme.SPACE_S)
         return Card(self.tr("Hours of the week"), self._grid, foot)
+
+
+class Programs(Section):
+    """The user's own lists of programs."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        always, stops = self.tr("Always step aside for"), self.tr("Potluck stops whenever one runs.")
+        never, mistaken = self.tr("Never step aside for"), self.tr("Programs that Potluck mistakes for games.")
+        self._always = ProgramList(ProgramPlace.ALWAYS, self._put, always, stops)
+        self._never = ProgramList(ProgramPlace.NEVER, self._put, never, mistaken)
+        self.fill(self._always, self._never)
+
+    def refresh(self) -> None:
+        self.page.ask(programs.RUNNING, None, self._show)
+
+    def _show(self, found: programs.Programs) -> None:
+        self._always.show_programs(found)
+        self._never.show_programs(found)
+
+    def _put(self, params: programs.PlaceParams) -> None:
+        self.page.ask(programs.PLACE, params, self._placed)
+
+    def _placed(self, placed: PlacedProgram) -> None:
+        said = {
+            ProgramPlace.ALWAYS: self.tr("Potluck now steps aside whenever {program} runs."),
+            ProgramPlace.NEVER: self.tr("Potluck now keeps serving while {program} runs."),
+            ProgramPlace.NONE: self.tr("{program} is no longer on a list."),
+        }
+        self.page.tell(said[placed.place].format(program=placed.app))
+        self.page.ask(programs.RUNNING, None, self._show)
+
+
+def _signs(page: SettingsForm) -> tuple[Row, ...]:
+    return (
+        page.flag("yield.steam", tr("Games started by Steam")),
+        page.flag("yield.gamemode", tr("Games that use GameMode")),
+        page.flag("yield.wine", tr("Windows games in Proton or Wine")),
+        page.flag("yield.gamescope", tr("Programs in gamescope")),
+        page.flag(
+            "yield.full_screen",
+            tr("Busy full-screen programs"),
+            tr("Video players, browsers and screen savers do not count."),
+        ),
+        page.flag("yield.gpu_use", tr("Programs that keep a graphics card busy")),
+        page.flag("yield.memory", tr("Programs that need the memory")),
+    )

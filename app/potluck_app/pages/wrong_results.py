@@ -1,4 +1,4 @@
-"""The card on People of computers that returned wrong results: who found it, and what the user can do about it."""
+"""Computers that returned wrong results: who found it, and what the user can do about it."""
 
 from __future__ import annotations
 
@@ -8,34 +8,30 @@ from potluck_control import schema
 from potluck_control.methods import members
 from potluck_control.methods.members import MemberParams, MembersList, WrongResults
 from potluck_control.schema import PauseParams, Status
-from PySide6.QtWidgets import QWidget
 
-from potluck_app.pages.changing import Changing
+from potluck_app.pages.page import Page
+from potluck_app.pages.section import Section
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import Card, divided
-from potluck_app.widgets.layout import Slot, column, holder, row
+from potluck_app.widgets.card import Card
+from potluck_app.widgets.layout import holder, row
 from potluck_app.widgets.question import Question
-from potluck_app.widgets.row import Row
+from potluck_app.widgets.row import Row, Rows
 from potluck_app.words import dates
 from potluck_app.words.people import named
 
 
-class WrongResultsCard(Card):
-    """Shown while there is something to decide. Changes the members by way of its page."""
+class WrongResultsCard(Section):
+    """Shown while there is something to decide."""
 
-    def __init__(self, page: Changing) -> None:
-        super().__init__()
-        self._page = page
-        self._shown: tuple[WrongResults, ...] = ()
-        self._rows = Slot()
-        self.fill(self.tr("Wrong results"), self._rows)
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        self._rows = Rows()
+        self.fill(Card(self.tr("Wrong results"), self._rows))
         self.hide()
 
     def show_members(self, found: MembersList) -> None:
-        if found.wrong_results != self._shown:
-            self._shown = found.wrong_results
-            rows: list[QWidget] = [self._row(each, found) for each in found.wrong_results]
-            self._rows.show_content(holder(column(*divided(rows))))
+        told = found.wrong_results
+        self._rows.show_rows((told, found.may_lead), lambda: [self._row(each, found) for each in told])
         self.setVisible(bool(found.wrong_results))
 
     def _row(self, each: WrongResults, found: MembersList) -> Row:
@@ -73,17 +69,17 @@ class WrongResultsCard(Card):
 
     def _stop(self) -> None:
         def stopped(_: Status) -> None:
-            self._page.tell(self.tr("This computer serves nobody until you resume."))
+            self.page.tell(self.tr("This computer serves nobody until you resume."))
 
-        self._page.ask(schema.PAUSE, PauseParams(), stopped)
+        self.page.ask(schema.PAUSE, PauseParams(), stopped)
 
     def _dismiss(self, each: WrongResults) -> None:
-        self._page.change(members.DISMISS, MemberParams(each.member, each.peer_id), self.tr("Dismissed."))
+        self.page.carry_out(members.DISMISS, MemberParams(each.member, each.peer_id), self.tr("Dismissed."))
 
     def _ask_remove(self, each: WrongResults, whose: str, swarm: str) -> None:
         asked = self.tr("Remove {name} from {swarm}?").format(name=whose, swarm=swarm)
         said = self.tr("Within a minute, it serves nobody here. This cannot be undone. Other computers of theirs stay.")
         done = self.tr("{name} was removed.").format(name=whose)
         params = MemberParams(each.member, each.peer_id)
-        remove = partial(self._page.change, members.REMOVE, params, done)
+        remove = partial(self.page.carry_out, members.REMOVE, params, done)
         Question(self, asked, said, self.tr("Remove"), remove).open()

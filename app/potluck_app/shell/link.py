@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
-from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,6 +25,7 @@ from potluck_control.schema import Method, Status
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from potluck.errors import PotluckError
+from potluck.own_version import own_version
 from potluck_app.words import sentences, states
 
 P = TypeVar("P")
@@ -66,7 +66,7 @@ class DaemonLink(QObject):
     def __init__(self, place: Path | Line) -> None:
         super().__init__()
         self._place = place
-        self._version = version("potluck")  # that runs, whatever is installed later
+        self._version = own_version()  # that runs, whatever is installed later
         self._stopped = threading.Event()
         self.is_calm = False  # nobody looks at a window
         self._last_news: tuple[str, ...] = ()

@@ -6,13 +6,12 @@ Pure: it takes what happens and when, and returns a notification or None. It doe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from potluck_control.agreement import Agreement, Difference
 from potluck_control.methods.updates import UpdatesState
-from potluck_control.schema import Status, SwarmStatus
+from potluck_control.schema import Status
 from potluck_control.states import Reason, State
 
 from potluck_app.pages.preferences import News
@@ -60,16 +59,19 @@ class Notifier:
     def coverage(self, status: Status, now: float) -> Notification | None:
         """Notice that the model of the served swarm became complete, or has lacked a layer for `MISSING_S`."""
         swarm = status.swarm
-        if swarm is None or not swarm.coverage:
+        if swarm is None or not swarm.is_live:  # what was seen before this computer paused is no news
             return None
         before = self._coverage if self._coverage.swarm == swarm.name else _Coverage(swarm.name)
         if 0 not in swarm.coverage:
             self._coverage = _Coverage(swarm.name, is_complete=True)
-            return _complete(swarm.model) if before.is_complete is False else None
+            said = tr("Every layer of {model} is served. You can chat now.").format(model=layers.model(swarm.model))
+            is_news = before.is_complete is False
+            return Notification(tr("The model is complete"), said, News.COMPLETE) if is_news else None
         since = now if before.since is None else before.since
         is_news = before.is_complete is not False and now - since >= MISSING_S
         self._coverage = _Coverage(swarm.name, False if is_news else before.is_complete, since)
-        return _missing(swarm) if is_news else None
+        lacking = f"{layers.coverage(swarm.coverage, swarm.num_blocks)} ({layers.model(swarm.model)})"
+        return Notification(tr("A layer is missing"), lacking, News.MISSING) if is_news else None
 
     def people(self, found: MembersList) -> Notification | None:
         """Notice who joined, and for whom the user has to decide; the first list is no news."""
@@ -77,37 +79,40 @@ class Notifier:
         if before.swarm != found.swarm:
             return None
         if found.asking not in ("", before.asking):
-            return _asks(found.asking)
+            said = tr("{name} asks to be one of your computers. Confirm it on the page Swarm.")
+            return Notification(tr("Another computer of yours?"), said.format(name=found.asking), News.FRIEND)
         known = {member.id for member in before.members}
         waited = {member.id for member in before.members if member.waits}
         waiting = [member.name for member in found.members if member.waits and member.id not in waited]
         names = [member.name for member in found.members if member.id not in known and not member.is_you]
-        return _waits(waiting, found.swarm) if waiting else _joined(names, found.swarm) if names else None
+        heading, said = tr("A friend joined"), tr("{names} joined the swarm “{swarm}”.")
+        if waiting:
+            heading = tr("Somebody waits to be let in")
+            said = tr("Waiting to be let into the swarm “{swarm}”: {names}. Decide on the page Swarm.")
+        said = said.format(names=", ".join(waiting or names), swarm=found.swarm)
+        return Notification(heading, said, News.FRIEND) if waiting or names else None
 
     def updates(self, state: UpdatesState) -> Notification | None:
         """Notice each newer version once."""
         offered = state.offered.version if state.offered is not None else ""
         is_new = offered not in ("", self._offered)
         self._offered = offered or self._offered
-        return _offered(offered) if is_new else None
+        said = tr("Potluck {version} is available.").format(version=offered)
+        return Notification(tr("An update is ready"), said, News.UPDATE) if is_new else None
 
     def agreement(self, agreement: Agreement) -> Notification | None:
         """Warn once of each kind of difference."""
         is_new = agreement.difference not in (self._difference, Difference.NONE)
         self._difference = agreement.difference
-        if not is_new:
-            return None
-        return _updated(agreement)
+        return Notification(tr("Potluck was updated"), sentences.difference(agreement)) if is_new else None
 
     def earned(self, points: int) -> Notification | None:
         """Notice milestones of all points ever earned; the first number is no news."""
         before, self._earned = self._earned, points
-        if before is None:
-            return None
-        passed = [milestone for milestone in _MILESTONES if before < milestone <= points]
-        if not passed:
-            return None
-        return _milestone(passed[-1])
+        passed = [milestone for milestone in _MILESTONES if before is not None and before < milestone <= points]
+        said = tr("You earned {points} points. Thank you!")
+        said = said.format(points=numbers.points(max(passed, default=0)))
+        return Notification(tr("Milestone"), said, News.MILESTONE) if passed else None
 
     def _error(self, status: Status, now: float) -> Notification | None:
         is_known = status.since == self._error_since
@@ -116,13 +121,14 @@ class Notifier:
         if is_known or is_soon:
             return None
         self._error_at = now
-        return _failed(status)
+        return Notification(tr("Potluck needs attention"), translated(status.text))
 
     def _paused(self, status: Status, now: float) -> Notification | None:
         if status.since == self._pause or now - status.since < FORGOTTEN_S:
             return None
         self._pause = status.since
-        return _still_paused(status)
+        said = tr("Paused since {time}. Resume from the tray menu.")
+        return Notification(tr("Still paused"), said.format(time=dates.clock(status.since)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,52 +138,3 @@ class _Coverage:
     swarm: str
     is_complete: bool | None = None  # None: not told yet
     since: float | None = None
-
-
-def _complete(model: str) -> Notification:
-    said = tr("Every layer of {model} is served. You can chat now.")
-    return Notification(tr("The model is complete"), said.format(model=layers.model(model)), News.COMPLETE)
-
-
-def _missing(swarm: SwarmStatus) -> Notification:
-    text = f"{layers.coverage(swarm.coverage, swarm.num_blocks)} ({layers.model(swarm.model)})"
-    return Notification(tr("A layer is missing"), text, News.MISSING)
-
-
-def _joined(names: Sequence[str], swarm: str) -> Notification:
-    said = tr("{names} joined the swarm “{swarm}”.")
-    return Notification(tr("A friend joined"), said.format(names=", ".join(names), swarm=swarm), News.FRIEND)
-
-
-def _waits(names: Sequence[str], swarm: str) -> Notification:
-    said = tr("Waiting to be let into the swarm “{swarm}”: {names}. Decide on the page People.")
-    said = said.format(names=", ".join(names), swarm=swarm)
-    return Notification(tr("Somebody waits to be let in"), said, News.FRIEND)
-
-
-def _asks(computer: str) -> Notification:
-    said = tr("{name} asks to be one of your computers. Confirm it on the page People.")
-    return Notification(tr("Another computer of yours?"), said.format(name=computer), News.FRIEND)
-
-
-def _offered(version: str) -> Notification:
-    said = tr("Potluck {version} is available.")
-    return Notification(tr("An update is ready"), said.format(version=version), News.UPDATE)
-
-
-def _failed(status: Status) -> Notification:
-    return Notification(tr("Potluck needs attention"), translated(status.text))
-
-
-def _updated(agreement: Agreement) -> Notification:
-    return Notification(tr("Potluck was updated"), sentences.difference(agreement))
-
-
-def _milestone(amount: int) -> Notification:
-    said = tr("You earned {points} points. Thank you!")
-    return Notification(tr("Milestone"), said.format(points=numbers.points(amount)), News.MILESTONE)
-
-
-def _still_paused(status: Status) -> Notification:
-    said = tr("Paused since {time}. Resume from the tray menu.")
-    return Notification(tr("Still paused"), said.format(time=dates.clock(status.since)))

@@ -5,11 +5,11 @@ An update exchanges files below an open app, except on Windows, which keeps the 
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
+
+from potluck.own_version import own_version
 
 _HIDDEN = "--hidden"
 
@@ -18,14 +18,13 @@ class Renewal:
     """Knows the running version, which is the installed one when it is made."""
 
     def __init__(self) -> None:
-        self.running = version("potluck")
+        self.running = own_version()
 
     def installed(self) -> str:
         """Return the version that a restart would run; the running one while files are being exchanged."""
-        importlib.invalidate_caches()  # all files of two builds may have the same time
         try:
-            return version("potluck")
-        except PackageNotFoundError:
+            return own_version()
+        except ModuleNotFoundError:
             return self.running
 
 

@@ -88,8 +88,7 @@ class Sidebar(QFrame):
     def show_status(self, status: Status) -> None:
         self._pot.show_state(status.state)
         self._state.setText(states.title(status))
-        speed = states.speed_tps(status)
-        self._speed.say(numbers.rate(speed) if speed >= 0.05 else "")
+        self._speed.say(numbers.rate(status.tokens_per_s) if status.tokens_per_s >= 0.05 else "")
 
     def show_page(self, key: str) -> None:
         """Mark the open page, if it is listed."""

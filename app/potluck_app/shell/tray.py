@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from potluck_control.schema import Status
 from PySide6.QtCore import QObject, QTimer, Signal
-from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
 from potluck_app.shell.notifier import Notification
-from potluck_app.widgets import icons, theme
+from potluck_app.widgets import icons
 from potluck_app.words import sentences, states
-from potluck_app.words.pauses import PauseChoice, can_stop, is_stopped, offered
+from potluck_app.words.pauses import PauseChoice, offered
 
 _LOOK_MS = 1000
 """How often to look for a tray host in the first minute after the start or after it has gone. Qt chooses between its
@@ -24,13 +24,12 @@ _EAGER_LOOKS = 60
 
 
 class Tray(QObject):
-    """Signals: `pause_wanted(PauseParams)`, `resume_wanted`, `donating_wanted(bool)`, `never_asked`,
-    `messages_wanted(bool)`, `open_wanted`, `update_wanted`, `quit_wanted`, `host_changed(bool)`.
+    """Signals: `pause_wanted(PauseParams)`, `resume_wanted`, `never_asked`, `messages_wanted(bool)`,
+    `open_wanted`, `update_wanted`, `quit_wanted`, `host_changed(bool)`.
     """
 
     pause_wanted = Signal(object)
     resume_wanted = Signal()
-    donating_wanted = Signal(bool)
     never_asked = Signal()
     messages_wanted = Signal(bool)
     open_wanted = Signal()
@@ -60,11 +59,9 @@ class Tray(QObject):
         self._messages.setCheckable(True)
         self._messages.triggered.connect(self.messages_wanted)
         self.menu.addSeparator()
-        self._stop = self._add("", lambda: self.donating_wanted.emit(is_stopped(self._status)))
         self._add(self.tr("Quit the app"), self.quit_wanted.emit)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._look)
-        QGuiApplication.styleHints().colorSchemeChanged.connect(self._show_theme)
 
     @property
     def has_host(self) -> bool:
@@ -73,6 +70,14 @@ class Tray(QObject):
     def start(self) -> None:
         self._look()
         self._refresh()
+
+    def leave(self) -> None:
+        """Take the icon away, because another tray takes its place."""
+        self._timer.stop()
+        if self._icon is not None:
+            self._icon.hide()
+        self.menu.deleteLater()
+        self.deleteLater()
 
     def show_status(self, status: Status | None, reason: str = "") -> None:
         """Show a status; None: the daemon is away for a `reason`."""
@@ -108,24 +113,19 @@ class Tray(QObject):
             self._icon = QSystemTrayIcon(self)
             self._icon.setContextMenu(self.menu)
             self._icon.activated.connect(self._activate)
-            self._show_theme()
+            self._shown = ()
+            self._refresh()
             self._icon.show()
         self.host_changed.emit(is_there)
-
-    def _show_theme(self) -> None:
-        self._shown = ()
-        self._refresh()
 
     def _refresh(self) -> None:
         """Update the icon and menu only if something changed, for each change costs messages on the bus."""
         status = self._status
         pauses = offered(status)
-        never = sentences.menu_text(states.never(status)) if status is not None and status.app else ""
-        resume = status is not None and bool(states.resume(status))
-        stop = self.tr("Start donating again") if is_stopped(status) else self.tr("Stop donating")
-        can_switch = can_stop(status) or is_stopped(status)
+        never = sentences.menu_text(states.never(status)) if status is not None else ""
+        resume = states.resume(status) if status is not None else ""
         title, tooltip = states.title(status, self._reason), states.tooltip(status, self._reason)
-        shown = (title, tooltip, pauses, never, resume, stop, can_switch)
+        shown = (title, tooltip, pauses, never, resume)
         if shown == self._shown:
             return
         self._shown = shown
@@ -133,13 +133,14 @@ class Tray(QObject):
         for pause, action in self._pauses.items():
             action.setEnabled(pause in pauses)
         self._pauses[PauseChoice.GAME].setVisible(PauseChoice.GAME in pauses)
-        self._resume.setEnabled(resume)
-        self._stop.setEnabled(can_switch)
-        self._stop.setText(stop)
+        self._resume.setEnabled(bool(resume))
+        self._resume.setText(resume or self.tr("Resume"))
         self._never.setVisible(bool(never))
         self._never.setText(never)
         if self._icon is not None:
-            self._icon.setIcon(icons.icon(None if status is None else status.state, theme.colours()))
+            picture = icons.icon(None if status is None else status.state)
+            if picture.cacheKey() != self._icon.icon().cacheKey():  # a panel fetches every size of a new one
+                self._icon.setIcon(picture)
             self._icon.setToolTip(tooltip)
 
     def _activate(self, how: QSystemTrayIcon.ActivationReason) -> None:

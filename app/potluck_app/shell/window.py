@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from potluck_control.agreement import Agreement
 from potluck_control.methods.setup import SetupState
 from potluck_control.methods.updates import UpdatesState
 from potluck_control.schema import Status
 from potluck_control.states import Reason
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QKeyEvent, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QAbstractButton, QApplication, QStackedWidget, QWidget
 
 from potluck.errors import PotluckError
 from potluck_app.pages import catalogue as pages
 from potluck_app.pages.catalogue import PageEntry
-from potluck_app.pages.first_run import FirstRunPage
-from potluck_app.pages.home import HomePage
-from potluck_app.pages.page import DaemonCaller, Page, Part
-from potluck_app.pages.preferences_page import PreferencesPage
+from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.section import Fold, Part
 from potluck_app.shell.away import AwayPage
 from potluck_app.shell.link import Absence
 from potluck_app.shell.sidebar import Sidebar
 from potluck_app.shell.warming import GatewayWarming
 from potluck_app.widgets import style, theme
-from potluck_app.widgets.layout import column, holder, row
-from potluck_app.widgets.notice import Notice
+from potluck_app.widgets.layout import holder, row
 from potluck_app.words import sentences
 
-_CHAT, _INSTALLATION = "chat", "installation"
+if TYPE_CHECKING:
+    from potluck_app.pages.home import HomePage
+
+_CHAT = "chat"
 _SIZE, _SMALLEST = QSize(960, 720), QSize(680, 400)  # the smallest fits 1280 x 720 at 150 %
 _TITLE_BAR = 40  # height of what the desktop draws around the window
 
@@ -38,36 +40,28 @@ class MainWindow(QStackedWidget):
     """Hides when it is closed while there is a tray icon, and quits the app otherwise.
 
     Signals: `closed_without_tray()`, `seen_changed(bool)` when it is shown or hidden, `restart_wanted()`,
-    `notifications_changed(bool)`.
+    `notifications_changed(bool)`, `language_changed(str)`.
     """
 
     closed_without_tray = Signal()
     restart_wanted = Signal()
     seen_changed = Signal(bool)
     notifications_changed = Signal(bool)
+    language_changed = Signal(str)
 
     def __init__(self, link: DaemonCaller, log_file: Path | None = None) -> None:
         super().__init__()
-        self._link = link
+        self._link, self._log_file = link, log_file
         self._warming = GatewayWarming(link)
         self._made: dict[str, Page] = {}
-        self.away, self._sidebar, self._pages, self._notice = (
-            AwayPage(log_file),
-            Sidebar(pages.SIDEBAR),
-            QStackedWidget(),
-            Notice(),
-        )
-        self._frame = self._build_frame()
-        self.addWidget(self.away)
-        self.addWidget(self._frame)
-        self._sidebar.chosen.connect(self.open)
+        self._build()
         self._add_shortcuts()
         self.has_tray, self._is_hidden = False, False
         self._front: QWidget | None = None
         self._key = pages.SIDEBAR[0].key
         self._part: tuple[Part | None, str] = None, ""  # of the page, that is led to once the page is shown
         self._agreement = ""
-        self._notice.pressed.connect(self.restart_wanted)
+        self._standing = "", ""  # what every page says
         self._status: Status | None = None
         self._away = (self.tr("Connecting…"), Absence.GONE)
         self._updates: UpdatesState | None = None
@@ -87,6 +81,17 @@ class MainWindow(QStackedWidget):
         """Tell whether closing the window would lose something that the user wrote."""
         return any(page.is_unsaved for page in self._made.values())
 
+    @property
+    def _home(self) -> HomePage | None:
+        """Home, if it was ever opened."""
+        page = self._made.get("home")
+        if page is None:
+            return None
+        from potluck_app.pages.home import HomePage
+
+        assert isinstance(page, HomePage)
+        return page
+
     def show_status(self, status: Status) -> None:
         if self._status is None:
             for made in self._made.values():
@@ -99,32 +104,48 @@ class MainWindow(QStackedWidget):
         self._refresh()
 
     def show_agreement(self, agreement: Agreement) -> None:
-        """Warn above every page of a daemon of another version."""
+        """Warn on every page of a daemon of another version."""
         self._agreement = sentences.difference(agreement)
-        self._notice.say(self._agreement)
+        self._stand(self._agreement)
 
     def show_renewal(self, running: str, installed: str) -> None:
-        """Offer a restart above every page if an update has exchanged the app under its window."""
+        """Offer a restart on every page if an update has exchanged the app under its window."""
         if installed == running:
-            self._notice.say(self._agreement)
+            self._stand(self._agreement)
             return
         said = self.tr(
             "Potluck {installed} is installed, and this window still runs {running}. Restarting it ends your chat, but "
             "not your serving."
         )
-        self._notice.say(said.format(installed=installed, running=running), self.tr("Restart"))
+        self._stand(said.format(installed=installed, running=running), self.tr("Restart"))
+
+    def make_again(self) -> None:
+        """Make everything anew in the language that is in force now, and stay where the user is."""
+        before, front = self._made, self.page
+        place = front.verticalScrollBar().value() if front is not None else 0
+        leaving = [self.away, self._frame, *before.values()]
+        self._made, self._front = {}, None
+        self._build()
+        for key, page in before.items():
+            if page.is_unsaved and not (new := self._page(self._entry(key))).go_on_from(page):
+                self._put(self._entry(key), page)
+                leaving[leaving.index(page)] = new
+        self.show_theme()
+        self.show_away(*self._away) if self._status is None else self._refresh()
+        for widget in leaving:
+            widget.deleteLater()
+        if self.page is not None:
+            QTimer.singleShot(0, self.page, partial(self.page.verticalScrollBar().setValue, place))
 
     def show_setup(self, state: SetupState) -> None:
         """Show on Home how far the engine's set-up is."""
-        home = self._made.get("home")
-        if isinstance(home, HomePage):
+        if (home := self._home) is not None:
             home.show_setup(state.progress)
 
     def show_updates(self, state: UpdatesState) -> None:
         """Offer a newer version of Potluck on Home."""
         self._updates = state
-        home = self._made.get("home")
-        if isinstance(home, HomePage):
+        if (home := self._home) is not None:
             home.show_offer(state.offered)
 
     def show_theme(self) -> None:
@@ -136,29 +157,22 @@ class MainWindow(QStackedWidget):
         self._refresh()
 
     def open(self, key: str, part: Part | None = None, swarm: str = "") -> None:
-        """Open a page of the sidebar, or one that another page leads to; see `Page.lead_to`."""
+        """Open a page of the sidebar, at a part of it if one is given."""
         self._key, self._part = key, (part, swarm)
         if key == _CHAT:
             self._warming.expect(is_likely=True)
         if self._status is not None:
             self._refresh()
 
-    def show_joining(self, swarm: str) -> None:
-        """Come to the front where an invite is entered, because somebody opened the link of `swarm`."""
-        self.raise_up()
-        self.open("models", Part.JOIN, swarm)
+    def go(self, part: Part, swarm: str = "") -> None:
+        """Go to a part of a page; see `Page.lead_to`."""
+        key, name = part.value
+        self.open(key, part if name else None, swarm)
 
-    def show_installation(self) -> None:
-        """Come to the front with the page Installation."""
+    def come_to(self, part: Part, swarm: str = "") -> None:
+        """Come to the front with a part of a page: somebody chose it in the menu, or opened the link of `swarm`."""
         self.raise_up()
-        self.open(_INSTALLATION)
-
-    def ask_never(self) -> None:
-        """Come to the front and ask whether to ignore the program that runs now."""
-        self.raise_up()
-        self.open("home")
-        if isinstance(self.page, HomePage):
-            self.page.never.ask()
+        self.go(part, swarm)
 
     def complain(self, error: PotluckError) -> None:
         """Come to the front and show why a command of the menu failed."""
@@ -172,6 +186,23 @@ class MainWindow(QStackedWidget):
         self.show()
         self.raise_()
         self.activateWindow()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 (Qt's name)
+        """Let Enter press the button that has the keyboard, as Space does, and Escape close the fold around it.
+
+        Qt brings here the keys that no widget used.
+        """
+        focused = self.focusWidget()
+        around: QWidget | None = focused
+        while around is not None and not (isinstance(around, Fold) and around.is_open):
+            around = around.parentWidget()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(focused, QAbstractButton):
+            focused.click()
+        elif event.key() == Qt.Key.Key_Escape and isinstance(around, Fold):
+            around.open(False)
+            around.setFocus()
+        else:
+            super().keyPressEvent(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 (Qt's name)
         event.accept()
@@ -201,7 +232,7 @@ class MainWindow(QStackedWidget):
         if self._is_hidden:
             return
         first_run = self._made.get(pages.FIRST_RUN.key)
-        is_first = status.reason is Reason.NO_SWARM or (isinstance(first_run, FirstRunPage) and first_run.is_open)
+        is_first = status.reason is Reason.NO_SWARM or (first_run is not None and first_run.is_open)
         entry = pages.FIRST_RUN if is_first else self._entry(self._key)
         page = self._page(entry)
         page.show_status(status)
@@ -230,32 +261,39 @@ class MainWindow(QStackedWidget):
     def _page(self, entry: PageEntry) -> Page:
         """Return the page, made when it is first needed."""
         if entry.key not in self._made:
-            page = self._made[entry.key] = entry.make(self._link)
-            (self if entry is pages.FIRST_RUN else self._pages).addWidget(page)
+            page = entry.make(self._link)
+            self._put(entry, page)
             self._connect(page)
         return self._made[entry.key]
 
+    def _put(self, entry: PageEntry, page: Page) -> None:
+        self._made[entry.key] = page
+        (self if entry is pages.FIRST_RUN else self._pages).addWidget(page)
+
     def _connect(self, page: Page) -> None:
         """Connect what leads from one page to another."""
-        page.installation_wanted.connect(self.show_installation)
-        match page:
-            case HomePage():
-                page.diagnostics_wanted.connect(lambda: self.open("diagnostics"))
-                page.earnings_wanted.connect(lambda: self.open("earnings"))
-                page.inviting_wanted.connect(lambda: self.open("people", Part.INVITE))
-                page.show_offer(self._updates.offered if self._updates is not None else None)
-            case PreferencesPage():
-                page.theme_changed.connect(self.show_theme)
-                page.notifications_changed.connect(self.notifications_changed)
-                page.restart_wanted.connect(self.restart_wanted)
-            case FirstRunPage():
-                page.chat_wanted.connect(lambda: self.open("chat"))
-                page.finished.connect(self._refresh)
+        page.wanted.connect(self.go)
+        page.stand(*self._standing, self.restart_wanted.emit)
+        page.finished.connect(self._refresh)
+        if page is self._home:
+            self._home.show_offer(self._updates.offered if self._updates is not None else None)
+        elif page is self._made.get("settings"):
+            from potluck_app.pages.preferences_page import PreferencesPage  # when it is opened, as every page
+
+            assert isinstance(page, PreferencesPage)
+            page.theme_changed.connect(self.show_theme)
+            page.notifications_changed.connect(self.notifications_changed)
+            page.language_changed.connect(self.language_changed)
+
+    def _stand(self, message: str, button: str = "") -> None:
+        self._standing = message, button
+        for page in self._made.values():
+            page.stand(message, button, self.restart_wanted.emit)
 
     def _add_shortcuts(self) -> None:
-        """Let Ctrl+1 open the first page, and so on; Ctrl+0 opens the tenth, and Ctrl+Page Down the next one."""
-        for number, entry in enumerate(pages.SIDEBAR[:10], start=1):
-            shortcut = QShortcut(QKeySequence(f"Ctrl+{number % 10}"), self)
+        """Let Ctrl+1 open the first page, and so on, and Ctrl+Page Down the next one."""
+        for number, entry in enumerate(pages.SIDEBAR, start=1):
+            shortcut = QShortcut(QKeySequence(f"Ctrl+{number}"), self)
             shortcut.activated.connect(lambda key=entry.key: self.open(key))
         for keys, step in (("Ctrl+PgDown", 1), ("Ctrl+PgUp", -1)):
             QShortcut(QKeySequence(keys), self).activated.connect(lambda step=step: self._open_beside(step))
@@ -269,13 +307,14 @@ class MainWindow(QStackedWidget):
 
     @staticmethod
     def _entry(key: str) -> PageEntry:
-        return next(entry for entry in pages.SIDEBAR if entry.key == key)
+        return next(entry for entry in (*pages.SIDEBAR, pages.FIRST_RUN) if entry.key == key)
 
-    def _build_frame(self) -> QWidget:
-        above = row(self._notice)
-        above.setContentsMargins(theme.SPACE_XL, theme.SPACE_S, theme.SPACE_XL, 0)
-        beside = column(above, (self._pages, 1), spacing=0)
-        return holder(row(self._sidebar, (beside, 1), spacing=0))
+    def _build(self) -> None:
+        self.away, self._sidebar, self._pages = AwayPage(self._log_file), Sidebar(pages.SIDEBAR), QStackedWidget()
+        self._frame = holder(row(self._sidebar, (self._pages, 1), spacing=0))
+        self.addWidget(self.away)
+        self.addWidget(self._frame)
+        self._sidebar.chosen.connect(self.open)
 
 
 def _size_on(screen: QSize) -> QSize:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QCheckBox, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QCheckBox, QMenu, QPushButton, QSizePolicy, QWidget
 
 from potluck_app.widgets import icons, theme
 
@@ -66,6 +66,17 @@ class Button(QPushButton):
         self.setIcon(
             icons.glyph(self._glyph, ink if self.isEnabled() else colours.muted, is_trailing=self._is_trailing)
         )
+
+
+class More(Button):
+    """A menu of what is rarely done, each with what it does. `about`: what screen readers call the button."""
+
+    def __init__(self, about: str, items: Iterable[tuple[str, Callable[[], object]]]) -> None:
+        super().__init__("", "more", "quiet", about=about, is_trailing=True)
+        menu = QMenu(self)
+        for said, act in items:
+            menu.addAction(said).triggered.connect(lambda _checked=False, act=act: act())
+        self.setMenu(menu)
 
 
 class Opener(Button):

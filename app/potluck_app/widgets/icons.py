@@ -7,16 +7,18 @@ with a mark. Glyphs are the small signs beside texts, one family on a grid of 24
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from itertools import product
 from pathlib import Path
 
 from potluck_control.states import State
-from PySide6.QtCore import QByteArray, QRectF, QSize, Qt
-from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtCore import QByteArray, QRectF, QSize
+from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from potluck_app.widgets import theme
 
 _SIZES = (16, 22, 24, 32, 48, 64, 128)
+_EDGE = 0.05  # width of the light edge, of the icon's
 _GAP = 4  # between a sign and its text, beside what the style leaves
 GLYPH_SIZE = QSize(theme.GLYPH + _GAP, theme.GLYPH)
 _NAMES = {
@@ -37,9 +39,13 @@ def name_of(state: State | None) -> str:
     return "error" if state is None else _NAMES[state]
 
 
-def icon(state: State | None, colours: theme.Colours) -> QIcon:
-    """Return the icon of `state` in the given theme, sharp at every usual size."""
-    return _icon(name_of(state), _ink(state, colours))
+def icon(state: State | None) -> QIcon:
+    """Return the icon of `state` for the tray, sharp at every usual size.
+
+    Nobody tells the colour of a panel, so it is dark with a light edge: one of them stands out.
+    """
+    ink = theme.colour_of(state, theme.LIGHT)
+    return _icon(name_of(state), theme.LIGHT.text if ink == theme.LIGHT.muted else ink)
 
 
 def glyph(name: str, ink: str, *, is_trailing: bool = False) -> QIcon:
@@ -66,9 +72,13 @@ def _icon(name: str, ink: str) -> QIcon:
     result = QIcon()
     for size in _SIZES:
         pixmap = QPixmap(size, size)
-        pixmap.fill(Qt.GlobalColor.transparent)
+        pixmap.fill(QColor(0, 0, 0, 0))
+        edge = max(1.0, size * _EDGE)
+        place = QRectF(pixmap.rect()).adjusted(edge, edge, -edge, -edge)
         painter = QPainter(pixmap)
-        _renderer(name, ink).render(painter)
+        for x, y in product((-edge, 0.0, edge), repeat=2):
+            _renderer(name, theme.LIGHT.card).render(painter, place.translated(x, y))
+        _renderer(name, ink).render(painter, place)
         painter.end()
         result.addPixmap(pixmap)
     return result
@@ -79,7 +89,7 @@ def _beside_text(name: str, ink: str, is_trailing: bool) -> QIcon:
     result = QIcon()
     for scale in (1, 2):  # ordinary and sharp screens
         pixmap = QPixmap(GLYPH_SIZE * scale)
-        pixmap.fill(Qt.GlobalColor.transparent)
+        pixmap.fill(QColor(0, 0, 0, 0))
         left = _GAP * scale if is_trailing else 0
         painter = QPainter(pixmap)
         paint(painter, QRectF(left, 0, theme.GLYPH * scale, theme.GLYPH * scale), name, ink)

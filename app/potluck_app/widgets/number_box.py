@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDoubleSpinBox
 
 from potluck_app.widgets import theme
+from potluck_app.widgets.steady import Steady
 from potluck_app.words import numbers
 
 _WIDTH, _DECIMALS = 150, 2
 
 
-class NumberBox(QDoubleSpinBox):
+class NumberBox(Steady, QDoubleSpinBox):
     """A field for a number. Signal: `entered(float)`, on Return or when the keyboard goes elsewhere.
 
     Args:
@@ -31,7 +31,6 @@ class NumberBox(QDoubleSpinBox):
         self.lineEdit().setTextMargins(theme.SPACE_S, 0, theme.SPACE_S, 0)
         self.setSpecialValueText(zero)
         self.setSuffix(f" {unit}" if unit else "")
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls the page, not what it passes over
         self.editingFinished.connect(self._enter)
 
     def show_value(self, value: float, low: float, high: float, *, is_whole: bool) -> None:
@@ -57,13 +56,6 @@ class NumberBox(QDoubleSpinBox):
             digits for digits in range(_DECIMALS + 1) if digits == _DECIMALS or round(value, digits) == value
         )
         return numbers.number(value, decimals)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 (Qt's name)
-        """Leave page up and page down to the page."""
-        if event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
-            event.ignore()
-        else:
-            super().keyPressEvent(event)
 
     def _enter(self) -> None:
         if self.value() != self._shown:

@@ -1,12 +1,14 @@
-"""One line of a card: what it is, a sentence of help, and the control that changes it."""
+"""One line of a card: what it is, a sentence of help, and the control that changes it; and a list of such lines."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 
 from PySide6.QtWidgets import QWidget
 
 from potluck_app.widgets import theme
-from potluck_app.widgets.card import text
-from potluck_app.widgets.layout import column, row
+from potluck_app.widgets.card import divided, text
+from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.theme import Type
 
 
@@ -37,3 +39,17 @@ class Row(QWidget):
     def show_problem(self, message: str) -> None:
         """Write below the help why a value was refused; "" takes it away."""
         self._problem.say(message)
+
+
+class Rows(Slot):
+    """Rows with lines between them. They stay, with the keyboard on one of them, until they have to be others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._of: object = None
+
+    def show_rows(self, of: object, make: Callable[[], Iterable[QWidget]]) -> None:
+        """Show the rows that `make` returns, which is called if `of`, all that they say, isn't as the last time."""
+        if of != self._of:
+            self._of = of
+            self.show_content(holder(column(*divided(make()))))

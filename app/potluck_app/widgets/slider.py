@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QSlider
+
+from potluck_app.widgets.steady import Steady
 
 _REST_MS = 700  # after which a slider that is moved with the keyboard has arrived
 
 
-class LimitSlider(QSlider):
+class LimitSlider(Steady, QSlider):
     """Chooses between `low` and `high`, or no limit, which is 0 and lies behind `high`.
 
     Signals: `moved(float)` at each step on the way, `entered(float)` once it rests.
@@ -24,7 +25,6 @@ class LimitSlider(QSlider):
         self._steps = max(1, int((high - low) / step))
         self._shown = 0.0
         self.setRange(0, self._steps + 1)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
         self._rest.setInterval(_REST_MS)
@@ -45,17 +45,6 @@ class LimitSlider(QSlider):
         with QSignalBlocker(self):
             self.setValue(self._steps + 1 if limit <= 0 else min(max(place, 0), self._steps))
         self._shown = self.limit
-
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 (Qt's name)
-        """Leave the wheel to the page."""
-        event.ignore()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 (Qt's name)
-        """Leave page up and page down to the page."""
-        if event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
-            event.ignore()
-        else:
-            super().keyPressEvent(event)
 
     def _move(self) -> None:
         self.moved.emit(self.limit)

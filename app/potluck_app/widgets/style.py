@@ -55,6 +55,7 @@ def _surfaces(of: Colours) -> str:
         QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
         QProgressBar {{ background: {of.line}; border: none; border-radius: 3px; max-height: 6px; }}
         QProgressBar::chunk {{ background: {of.accent}; border-radius: 3px; }}
+        QMessageBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
         QToolTip {{ background: {of.card}; color: {of.text}; border: {_BORDER}px solid {of.line}; padding: 4px; }}
     """
 
@@ -83,6 +84,10 @@ def _buttons(of: Colours) -> str:
         QPushButton#link:hover {{ background: {of.hover}; }}
         QPushButton#link:focus {{ border-color: {of.accent}; min-height: {LINK - 2 * _FOCUS}px;
             padding: 0 {SPACE_XS - 1}px; }}
+        QPushButton#fold {{ background: transparent; border-color: transparent; text-align: left;
+            min-height: {LINK - 2 * _BORDER}px; padding: 0 1px; }}
+        QPushButton#fold:hover {{ background: {of.hover}; }}
+        QPushButton#fold:focus {{ border-color: {of.accent}; min-height: {LINK - 2 * _FOCUS}px; padding: 0; }}
         QPushButton#segment {{ border-color: transparent; background: transparent; color: {of.muted};
             min-height: {inner - 8}px; border-radius: {RADIUS_M - 2}px; }}
         QPushButton#segment:focus {{ border-color: {of.accent}; min-height: {focused - 8}px; }}
@@ -123,6 +128,14 @@ def _fields(of: Colours) -> str:
 
 def _lists(of: Colours) -> str:
     return f"""
+        QListWidget {{ background: transparent; border: {_BORDER}px solid transparent; border-radius: {RADIUS_M}px;
+            outline: none; }}
+        QListWidget:focus {{ border-color: {of.accent}; }}
+        QListWidget::item {{ padding: {SPACE_S}px; border-radius: {RADIUS_M}px; color: {of.text}; }}
+        QListWidget::item:hover {{ background: {of.hover}; }}
+        QListWidget::item:selected {{ background: {of.chosen}; color: {of.accent}; }}
+        QListWidget QPushButton#quiet {{ background: {of.hover}; min-height: 0; }}
+        QListWidget QLineEdit {{ border: none; border-radius: 0; min-height: 0; padding: 0; }}
         QTableWidget {{ background: {of.card}; border: none; gridline-color: {of.line};
             selection-background-color: {of.chosen}; selection-color: {of.text}; }}
         QTableWidget::item {{ padding: 0 {SPACE_S}px; border-bottom: {_BORDER}px solid {of.line}; }}

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 from potluck_control.states import State
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QPalette
 
 SPACE_XS, SPACE_S, SPACE_M, SPACE_L, SPACE_XL, SPACE_XXL = 4, 8, 12, 16, 24, 32  # logical pixels
@@ -98,7 +97,7 @@ def colours() -> Colours:
     """Return the colours of the chosen theme, or of the desktop's."""
     if _chosen is not None:
         return _chosen
-    return DARK if QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark else LIGHT
+    return DARK if QGuiApplication.styleHints().colorScheme().name == "Dark" else LIGHT
 
 
 def colour_of_person(place: int) -> str:

@@ -20,7 +20,7 @@ def day(at: float) -> str:
         case 1:
             return tr("Yesterday")
         case _:
-            return QLocale().toString(when, "dddd d MMMM yyyy")
+            return QLocale().toString(when, QLocale.FormatType.LongFormat)
 
 
 def date(at: float) -> str:

@@ -27,7 +27,7 @@ _BUILDS = {
 
 def getting_ready(step: str) -> str:
     """Return what the gateway does before it can answer; it names its steps a moment after it began."""
-    return tr("Getting ready: {step}…").format(step=step or tr("Starting"))
+    return tr("Getting ready, usually within a minute: {step}…").format(step=step or tr("Starting"))
 
 
 def progress(of: SetupProgress) -> str:

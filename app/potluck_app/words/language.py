@@ -24,10 +24,13 @@ def QT_TRANSLATE_NOOP(_context: str, text: str) -> str:  # noqa: N802 (the name 
 
 
 def install(application: QCoreApplication, locale: QLocale | None = None) -> None:
-    """Load the texts of a language, before the first text is made. `locale` None: the desktop's."""
-    wanted = locale or QLocale()
+    """Load the texts of a language, for what is made from then on. `locale` None: the desktop's."""
+    wanted = locale or QLocale.system()
     if wanted.language() is QLocale.Language.C:
         wanted = QLocale(QLocale.Language.English, QLocale.Country.UnitedKingdom)
+    for before in application.findChildren(QTranslator):
+        application.removeTranslator(before)
+        before.deleteLater()
     translator = QTranslator(application)
     if not translator.load(wanted, "potluck", "_", str(_folder())):
         translator.load("potluck_en", str(_folder()))

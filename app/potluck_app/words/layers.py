@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from potluck_control.schema import SwarmStatus
 
-from potluck_app.words import dates, numbers
+from potluck import formatting
+from potluck_app.words import numbers
 from potluck_app.words.language import tr
+
+Layer = tuple[int, ...] | None
+"""The places in the list of people of those who serve a layer, one for each computer; None: not known."""
+STRANGER = -1  # the place of somebody who is not in the list
+_WORTH_SAYING = 0.01  # of what a swarm can do
 
 
 def model(name: str) -> str:
@@ -17,49 +24,65 @@ def model(name: str) -> str:
 
 def span(start: int, end: int) -> str:
     """Return the blocks [start, end) as layers: 0 and 12 are 1–12."""
-    return f"{start + 1}–{end}" if end - start > 1 else str(end)
+    return formatting.layers(start, end, "–")
 
 
-def summary(swarm: SwarmStatus, *, is_live: bool = True) -> str:
-    """Return who serves the layers, as sentences. Not live: no engine looks, so say when one did."""
-    seen = coverage(swarm.coverage, swarm.num_blocks)
-    if swarm.coverage_at is not None and not is_live:
-        seen = tr("{coverage} (at {time})").format(coverage=seen.rstrip("."), time=dates.clock(swarm.coverage_at)) + "."
-    own = tr("You serve none.") if swarm.span is None else tr("You serve {layers}.").format(layers=span(*swarm.span))
-    return f"{seen} {own}"
+def summary(counts: Sequence[int], num_blocks: int, served: tuple[int, int] | None) -> str:
+    """Return who serves the layers, as sentences.
+
+    Args:
+        counts: how many servers each has; empty: not known.
+        served: the blocks [start, end) that this computer serves.
+    """
+    yours = tr("You serve none.") if served is None else tr("You serve {layers}.").format(layers=span(*served))
+    return " ".join(filter(None, (coverage(counts, num_blocks), yours, _thin(counts))))
 
 
 def coverage(counts: Sequence[int], num_blocks: int) -> str:
     if not counts:
         return tr("%n layer(s), status unknown.", "", num_blocks)
-    gaps = [span(start, end) for start, end in gaps_of(counts)]
-    if gaps and sum(count == 0 for count in counts) == 1:
-        return tr("Nobody serves layer {layer}.").format(layer=gaps[0])
-    if gaps:
-        return tr("Nobody serves layers {layers}.").format(layers=", ".join(gaps))
-    return tr("All %n layer(s) online.", "", num_blocks)
+    if all(counts):
+        return tr("All %n layer(s) online.", "", num_blocks)
+    said = tr("Nobody serves layer {layers}.") if counts.count(0) == 1 else tr("Nobody serves layers {layers}.")
+    return said.format(layers=_runs_of(0, counts))
 
 
-def outlook(swarm: SwarmStatus) -> str:
-    """Return the swarm's capacity and the layers that limit it, as a sentence; empty while it is unknown."""
-    known = swarm.outlook
-    if known is None or known.tokens_per_s <= 0.0:
+def speed_for_you(swarm: SwarmStatus) -> str:
+    """Return how fast answers come to this person; empty while nobody looks whether they come at all."""
+    speed = swarm.speed_for_you
+    return tr("About {rate} for you.").format(rate=numbers.rate(speed.tokens_per_s)) if speed is not None else ""
+
+
+def one_more(swarm: SwarmStatus) -> str:
+    """Return what one more computer would bring, as a sentence; empty while that is unknown."""
+    known = swarm.one_more
+    if known is None:
         return ""
-    said = tr("Total capacity: about {rate}.").format(rate=numbers.rate(known.tokens_per_s))
-    if sum(end - start for start, end in known.bottlenecks) == swarm.num_blocks:
-        return said
-    framed = ", ".join(span(start, end) for start, end in known.bottlenecks)
-    return " ".join((said, tr("The framed layers limit it: {layers}.").format(layers=framed)))
+    start, end = known.span
+    gaps = [block for block, count in enumerate(swarm.coverage) if count == 0]
+    if gaps and all(start <= block < end for block in gaps):
+        said = tr("One more computer would serve layers {layers} and complete the model.")
+    elif gaps:
+        said = tr("One more computer would serve layers {layers}. Others would still be missing.")
+    elif known.gain >= _WORTH_SAYING:
+        said = tr("One more computer would serve layers {layers} and let {percent} % more answers run at once.")
+    else:
+        said = tr("One more computer would serve layers {layers}, in case another one leaves.")
+    return said.format(layers=span(start, end), percent=numbers.number(100 * known.gain))
 
 
-def gaps_of(counts: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the ranges [start, end) of blocks that nobody serves."""
-    gaps: list[tuple[int, int]] = []
-    for block, replicas in enumerate(counts):
-        if replicas:
-            continue
-        if gaps and gaps[-1][1] == block:
-            gaps[-1] = (gaps[-1][0], block + 1)
-        else:
-            gaps.append((block, block + 1))
-    return gaps
+def _thin(counts: Sequence[int]) -> str:
+    """Return which layers have a single server, if others have more, and none has none."""
+    if not counts or min(counts) != 1 or max(counts) == 1:
+        return ""
+    said = tr("Only one computer serves layer {layers}.")
+    if counts.count(1) > 1:
+        said = tr("Only one computer serves layers {layers}.")
+    return said.format(layers=_runs_of(1, counts))
+
+
+def _runs_of(count: int, counts: Sequence[int]) -> str:
+    """Return the layers that have so many servers."""
+    edges = [-1, *(block for block, found in enumerate(counts) if found != count), len(counts)]
+    runs = [(before + 1, after) for before, after in pairwise(edges) if after > before + 1]
+    return ", ".join(span(start, end) for start, end in runs)

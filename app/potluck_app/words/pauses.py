@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from enum import Enum
 
-from potluck_control.methods.settings import Change, SetParams
 from potluck_control.schema import PauseParams, Status
 from potluck_control.states import Reason, State
 
@@ -13,7 +12,8 @@ from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
 HOUR_S = 3600.0
 MORNING = datetime.time(8)
-_AT_REST = (Reason.SHUTDOWN, Reason.SWITCHED_OFF, Reason.NO_ENGINE)
+_PAUSED = (Reason.USER, Reason.TIMER)
+_AT_REST = (Reason.SHUTDOWN, Reason.NO_ENGINE, Reason.INVITE_OVER, Reason.REMOVED)
 _GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN, Reason.GPU_BUSY)
 
 
@@ -42,32 +42,20 @@ class PauseChoice(Enum):
                 return PauseParams()
 
 
+def is_paused(status: Status) -> bool:
+    """Tell whether the user paused, also while the engine is still ending."""
+    return status.state is State.PAUSED or status.reason in _PAUSED
+
+
 def offered(status: Status | None) -> tuple[PauseChoice, ...]:
     """Return the pauses that make sense now; a daemon that does not say what `ends` a state cannot wait for a game."""
-    if status is None or status.swarm is None or status.state is State.PAUSED or status.reason in _AT_REST:
+    if status is None or status.swarm is None or is_paused(status) or status.reason in _AT_REST:
         return ()
     has_game = status.reason in _GAMES and bool(status.ends)
     return tuple(pause for pause in PauseChoice if pause is not PauseChoice.GAME or has_game)
 
 
 def _seconds_to_morning(now: datetime.datetime) -> float:
-    """Return the seconds to the next morning; `timestamp` takes a time without a zone as local, with summer time."""
-    morning = datetime.datetime.combine(now.date(), MORNING)
-    if morning <= now + datetime.timedelta(minutes=1):
-        morning += datetime.timedelta(days=1)
+    """Return the seconds to tomorrow's morning; `timestamp` takes a time without a zone as local, with summer time."""
+    morning = datetime.datetime.combine(now.date() + datetime.timedelta(days=1), MORNING)
     return morning.timestamp() - now.timestamp()
-
-
-def can_stop(status: Status | None) -> bool:
-    """Tell whether donating is switched on."""
-    return status is not None and status.swarm is not None and not is_stopped(status)
-
-
-def is_stopped(status: Status | None) -> bool:
-    """Tell whether the user stopped donating."""
-    return status is not None and status.reason is Reason.SWITCHED_OFF
-
-
-def donating(is_on: bool) -> SetParams:
-    """Return the setting that switches donating on or off, which outlives restarts."""
-    return SetParams((Change("serve.enabled", is_on),))

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from msgspec import structs
 from potluck_control.methods.earnings import Group
 from potluck_control.methods.members import Member, MembersList, SeenServer
-from potluck_control.schema import Status
+from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
 
 from potluck_app.words import layers, numbers, states
 from potluck_app.words.language import tr
+from potluck_app.words.layers import STRANGER, Layer
 
-_STRANGER = -1
 _MOST_NAMED = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Helped:
-    """Those whom this computer helped. `names`: of members, most tokens first; `others`: how many more there are."""
-
-    names: tuple[str, ...] = ()
-    others: int = 0
 
 
 def places_of(found: MembersList) -> dict[str, int]:
@@ -33,8 +25,13 @@ def places_of(found: MembersList) -> dict[str, int]:
 
 def unconfirmed(status: Status) -> str:
     """Return what a guest waits for; empty for a member, and before anybody let this computer in."""
-    is_guest = not status.is_confirmed and status.reason is not Reason.NOT_ADMITTED
+    is_guest = not status.is_confirmed and status.reason not in (Reason.NOT_ADMITTED, Reason.INVITE_OVER)
     return tr("You are not confirmed yet: that happens when a leader's computer is online.") if is_guest else ""
+
+
+def lasting(found: MembersList) -> MembersList:
+    """Return the list without what changes all the time, to draw controls anew only where that is needed."""
+    return structs.replace(found, servers=(), servers_at=None, leader_heard_at=None)
 
 
 def servers_of(member: Member, found: MembersList) -> list[SeenServer]:
@@ -52,33 +49,40 @@ def doing(member: Member, found: MembersList, own: Status | None) -> str:
     online = [server for server in seen if server.state == "online"]
     if not online:
         said = {"joining": tr("Getting ready"), "offline": tr("Stepped aside")}
-        return said.get(seen[0].state, tr("Away")) if seen else tr("Away")
+        absent = tr("Getting ready") if member.is_you else tr("Away")  # it serves: the others learn it in a moment
+        return said.get(seen[0].state, absent) if seen else absent
     spans = ", ".join(dict.fromkeys(layers.span(server.start, server.end) for server in online))
     is_one = len(online) == 1 and online[0].end - online[0].start == 1
     parts = [(tr("Serves layer {layers}") if is_one else tr("Serves layers {layers}")).format(layers=spans)]
-    fastest = max(server.steps_per_s for server in online)
-    if fastest > 0.0:
-        parts.append(numbers.rate(fastest))
     pings = [server.ping_s for server in online if server.ping_s is not None]
     if pings and not member.is_you:
         parts.append(tr("{time} ms away").format(time=numbers.number(1000 * min(pings), 1 if min(pings) < 0.01 else 0)))
     return " · ".join(parts)
 
 
-def served_by(found: MembersList, num_layers: int) -> list[tuple[int, ...]]:
-    """Return for each layer the places of the people who serve it now; strangers have -1."""
+def served_by(found: MembersList | None, swarm: SwarmStatus) -> list[Layer]:
+    """Return for each layer the places of the people who serve it now, one for each computer.
+
+    Args:
+        found: the people and servers of that swarm; None: not known, so that all are strangers.
+    """
+    if found is None:
+        is_known = len(swarm.coverage) == swarm.num_blocks
+        return [(STRANGER,) * count for count in swarm.coverage] if is_known else [None] * swarm.num_blocks
     places = places_of(found)
     owners = {machine.peer_id: places[member.id] for member in found.members for machine in member.machines}
-    online = [server for server in found.servers if server.state == "online"]
-    spans = [(owners.get(server.peer_id, _STRANGER), range(server.start, server.end)) for server in online]
-    return [tuple(sorted({place for place, span in spans if layer in span})) for layer in range(num_layers)]
+    others = [each for each in found.servers if each.state == "online" and each.peer_id != swarm.peer_id]
+    spans = [(owners.get(server.peer_id, STRANGER), range(server.start, server.end)) for server in others]
+    if swarm.peer_id is not None and swarm.span is not None:  # which the directory learns later
+        spans.append((owners.get(swarm.peer_id, STRANGER), range(*swarm.span)))
+    return [tuple(sorted(place for place, span in spans if layer in span)) for layer in range(swarm.num_blocks)]
 
 
-def helped(groups: Iterable[Group], found: MembersList) -> Helped:
-    """Return the members among the people who signed for work, and how many others did."""
+def helped(groups: Iterable[Group], found: MembersList) -> tuple[list[str], int]:
+    """Return the members among the people who signed for work, most tokens first, and how many others did."""
     served = sorted((group for group in groups if group.sums.tokens > 0), key=lambda group: -group.sums.tokens)
     members = [next((each for each in found.members if group.name.startswith(each.id)), None) for group in served]
-    return Helped(tuple(member.name for member in members if member is not None), members.count(None))
+    return [member.name for member in members if member is not None], members.count(None)
 
 
 def named(people: Sequence[str], others: int) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from potluck_control.schema import Status, UseStatus
+from collections.abc import Sequence
+
+from potluck_control.schema import ProbeState, ProbeStatus, Status, UseStatus
 from potluck_control.states import Reason, State
 
 from potluck_app.words import dates, numbers, sentences
 from potluck_app.words.daemon_texts import translated
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
+from potluck_app.words.pauses import is_paused
 
 TITLES = {
     State.IDLE: QT_TRANSLATE_NOOP("", "Not serving"),
@@ -34,6 +37,11 @@ _ENDINGS = {
         QT_TRANSLATE_NOOP("", "Tries again {condition}."),
     ),
 }
+
+_RULES = (
+    *(Reason.SCHEDULE, Reason.USER_ACTIVE, Reason.OTHER_USER, Reason.BATTERY, Reason.METERED, Reason.HEAT),
+    *(Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP, Reason.DISK),
+)
 
 
 def away() -> str:
@@ -65,6 +73,8 @@ def title(status: Status | None, reason: str = "") -> str:
         return tr("Removed from the swarm")
     if status.reason is Reason.NOT_ADMITTED:
         return tr("Waiting to be let in")
+    if status.reason is Reason.INVITE_OVER:
+        return tr("Your invite is over")
     if status.state is State.DRAINING and status.reason is Reason.SHUTDOWN:
         return tr("Finishing") if _is_finishing(status) else tr("Shutting down")
     return tr(TITLES[status.state])
@@ -75,7 +85,8 @@ def tooltip(status: Status | None, reason: str = "") -> str:
     if status is None:
         return f"Potluck\n{title(status, reason)}"
     heading = title(status)
-    speed = f", {numbers.rate(status.tokens_per_s)}" if status.state is State.SERVING else ""
+    gives = status.state is State.SERVING and status.tokens_per_s >= 0.05
+    speed = f", {numbers.rate(status.tokens_per_s)}" if gives else ""
     lines = (f"Potluck: {heading[0].lower()}{heading[1:]}{speed}", translated(status.text), ending(status))
     return "\n".join(line for line in lines if line)
 
@@ -87,6 +98,8 @@ def ending(status: Status) -> str:
         if status.until is None:
             return f"{left}."
         return tr("{left}. Shuts down by {time}.").format(left=left, time=dates.clock(status.until))
+    if is_paused(status):  # its text says what else would end it
+        return "" if status.until is None else tr("The pause ends at {time}.").format(time=dates.clock(status.until))
     at, when = _ENDINGS.get(status.state, _SERVES_AGAIN)
     if status.until is not None:
         return tr(at).format(time=dates.clock(status.until))
@@ -95,44 +108,48 @@ def ending(status: Status) -> str:
 
 def resume(status: Status) -> str:
     """Return the text of the button that ends this state; empty if the user cannot end it."""
-    if status.state is State.PAUSED:
+    if is_paused(status):
         return tr("Resume")
     if _is_finishing(status):
         return tr("Keep serving")
     match status.reason:
         case Reason.QUIET_TIME:
             return tr("Serve now")
-        case Reason.SWITCHED_OFF:
-            return tr("Start donating again")
         case Reason.ENGINE_FAILED:
             return tr("Try again now")
         case _:
             return ""
 
 
+def is_held_by_rules(status: Status) -> bool:
+    """Tell whether a choice of the user, on the page Rules, keeps this computer from serving."""
+    return status.state is not State.SERVING and status.reason in _RULES
+
+
 def never(status: Status) -> str:
-    return tr("Never step aside for {program}…").format(program=_program(status))
+    """Return the text of what makes Potluck ignore the program that it steps aside for; empty without one."""
+    name = sentences.short(status.app_title or status.app)
+    return tr("Never step aside for {program}").format(program=name) if name else ""
 
 
-def never_question(status: Status) -> str:
-    said = tr("Keep serving whenever {program} runs? You can change this later in Activity.")
-    return said.format(program=_program(status))
+def watching(probes: Sequence[ProbeStatus]) -> str:
+    """Return all detectors, which the daemon calls probes, in one line; empty if it has none to show."""
+    if not probes:
+        return ""
+    failed = sum(probe.state is ProbeState.FAILED for probe in probes)
+    if failed:
+        return tr("Watching for games and activity (%n detector(s) not working)", "", failed)
+    if any(probe.state in (ProbeState.WATCHING, ProbeState.SEEN) for probe in probes):
+        return tr("Watching for games and activity")
+    return tr("Detectors are resting")
 
 
 def use(used: UseStatus) -> str:
-    """Return what serving has used today; empty if that is next to nothing."""
-    if used.sent_bytes + used.received_bytes < 1000 and used.energy_wh < 0.5:
+    """Return the traffic of serving today; empty if that is next to nothing."""
+    if used.sent_bytes + used.received_bytes < 1000:
         return ""
-    said = tr("Today: {sent} sent, {received} received, {energy}")
-    spent = numbers.energy(used.energy_wh)
-    if used.cost is not None and used.cost >= 0.005:
-        spent += f" ({numbers.cost(used.cost)})"
-    return said.format(sent=numbers.size(used.sent_bytes), received=numbers.size(used.received_bytes), energy=spent)
-
-
-def speed_tps(status: Status) -> float:
-    """Return tokens per second; the daemon's smoothed figure takes a while to reach zero."""
-    return status.tokens_per_s if status.state is State.SERVING or _is_finishing(status) else 0.0
+    said = tr("Today: {sent} sent, {received} received")
+    return said.format(sent=numbers.size(used.sent_bytes), received=numbers.size(used.received_bytes))
 
 
 def memory(status: Status) -> str:
@@ -150,7 +167,3 @@ def state(of: State, reason: Reason) -> str:
 def _is_finishing(status: Status) -> bool:
     """Tell whether open sessions go on for a while; without a limit the daemon ends at once."""
     return status.state is State.DRAINING and status.reason is Reason.SHUTDOWN and status.until is not None
-
-
-def _program(status: Status) -> str:
-    return sentences.short(status.app_title or status.app)

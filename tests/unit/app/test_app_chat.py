@@ -9,7 +9,7 @@ import pytest
 from helpers.app_texts import in_language
 from helpers.application import Wait
 from helpers.fake_link import FakeLink
-from helpers.screen import button, buttons, shown
+from helpers.screen import button, buttons, confirm, shown
 from helpers.words_model import TOKEN, WAITING, Words, running, server_of
 from msgspec import structs
 from potluck_app.pages import answer
@@ -17,16 +17,20 @@ from potluck_app.pages.answer import Said
 from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.conversations import Conversations
 from potluck_app.pages.preferences import Preferences
+from potluck_app.widgets import bubble, markdown
+from potluck_app.widgets.bubble import Bubble, Code
 from potluck_app.widgets.button import Button
+from potluck_app.widgets.markdown import blocks
 from potluck_app.widgets.number_box import NumberBox
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
+from potluck_control.methods.members import Member, MemberMachine, MembersList
 from potluck_control.methods.setup import Plan, Problem, SetupProgress, SetupState, Step
 from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
 from potluck_gateway.answers.answer import Part
 from potluck_gateway.server import GatewayServer
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit
+from PySide6.QtWidgets import QLabel, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import SwarmError, UsageError
@@ -117,7 +121,7 @@ def test_a_gateway_that_starts_tells_how_far_it_is(page: ChatPage, link: FakeLin
     model.may_end.set()
     ask(page, "Hello")
     link.answer("gateway.start", STARTING)
-    assert "Getting ready: Loading embeddings…" in shown(page)
+    assert "Getting ready, usually within a minute: Loading embeddings…" in shown(page)
     wait(lambda: bool(link.named("gateway.status")))
     link.answer("gateway.status", ready)
     wait(lambda: "Good day" in shown(page))
@@ -145,7 +149,7 @@ def test_a_question_asked_while_the_engine_is_set_up_is_answered_when_this_compu
         page.show_status(status)
         wait(lambda: "gateway.start" in link._waiting)
         link.fail("gateway.start", UsageError("the swarm home cannot be found", hint="serve it"))
-        assert "Getting ready: this computer starts…" in shown(page)
+        assert "Getting ready, usually within a minute: this computer starts…" in shown(page)
     link.answers["gateway.start"] = ready
     wait(lambda: "Good day" in shown(page))
 
@@ -153,13 +157,13 @@ def test_a_question_asked_while_the_engine_is_set_up_is_answered_when_this_compu
 def test_a_question_without_an_engine_is_not_left_waiting(page: ChatPage, link: FakeLink) -> None:
     page.show_status(structs.replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE))
     for error, said in (
-        (None, "The compute engine is not set up yet. Set it up on the page Installation."),
+        (None, "The compute engine is not set up yet. Set it up on the page Settings."),
         (Problem(sentence("the disk is full"), sentence("make room")), "The disk is full. Make room."),
     ):
         link.answers["setup.state"] = structs.replace(FETCHING, progress=None, error=error)
         ask(page, "Hello")
         assert said in shown(page)
-        assert button(page, "Ask again").isVisibleTo(page)
+        assert button(page, "Try again").isVisibleTo(page)
 
 
 def test_a_gateway_that_fails_says_why_and_the_question_can_be_asked_again(
@@ -171,8 +175,9 @@ def test_a_gateway_that_fails_says_why_and_the_question_can_be_asked_again(
     assert "Nobody serves block 3." in shown(page)
     link.answers["gateway.start"] = ready
     model.may_end.set()
-    button(page, "Ask again").click()
+    button(page, "Try again").click()
     wait(lambda: "Good day" in shown(page))
+    assert [asked.sampling.temperature for asked in model.asked] == [0.0], "there was no other answer to differ from"
     assert shown(page).count("Hello") == 1
     assert "Nobody serves block 3." not in shown(page)
 
@@ -216,12 +221,23 @@ def test_stop_ends_the_work_and_keeps_what_was_said(page: ChatPage, model: Words
     assert page.conversation[-1].content == "Good"
 
 
-def test_a_new_conversation_forgets_the_old_one_even_while_it_is_answered(
-    page: ChatPage, model: Words, qtbot: QtBot, wait: Wait
+def test_a_question_that_was_stopped_is_not_asked_once_the_gateway_is_ready(
+    page: ChatPage, link: FakeLink, model: Words, qtbot: QtBot
+) -> None:
+    ready = link.answers.pop("gateway.start")
+    ask(page, "Hello")
+    button(page, "Stop").click()
+    link.answer("gateway.start", ready)
+    qtbot.wait(0)
+    assert (model.asked, page._answer, "Stopped." in shown(page)) == ([], None, True)
+
+
+def test_a_new_conversation_leaves_the_old_one_in_the_list_with_half_an_answer(
+    page: ChatPage, model: Words, kept: Conversations, qtbot: QtBot, wait: Wait
 ) -> None:
     ask(page, "Hello")
     wait(lambda: "Good" in shown(page))
-    button(page, "New conversation").click()
+    button(page, "New chat").click()
     wait(model.is_cut.is_set)
     qtbot.wait(0)
     assert "Talk to demo" in shown(page)
@@ -229,7 +245,74 @@ def test_a_new_conversation_forgets_the_old_one_even_while_it_is_answered(
     ask(page, "Another")
     wait(lambda: "Good day" in shown(page))
     assert [said.content for said in model.asked[1].messages] == ["Another"]
+    assert [message.content for message in kept.listed()[1].messages] == ["Hello", "Good"]
     assert "Hello" not in json.dumps(shown(page))
+
+
+def test_the_names_of_members_stand_under_their_answers_and_no_name_is_long_or_has_odd_letters(
+    page: ChatPage, link: FakeLink, model: Words, wait: Wait
+) -> None:
+    def member(name: str, peer: str) -> Member:
+        return Member(name, name, "member", 0.0, "", False, False, (MemberMachine("vm", peer),))
+
+    for names, said in (
+        (("Ana", "Bob"), "12.5 tokens/s · answered by Ana and Bob"),
+        (("Ana", "Ana"), "12.5 tokens/s · answered by Ana"),
+        (("Eve",), "12.5 tokens/s · answered by Eve"),
+        (("Ana\n\u202e", "B" * 64), f"12.5 tokens/s · answered by Ana and {'B' * 40}"),
+    ):
+        people = tuple(member(name, peer) for name, peer in zip(names, ("12D3KooW", "12D3KooX"), strict=False))
+        link.answers["members.list"] = MembersList("friends", people, (), False, False)
+        answered(page, model, wait)
+        assert said in shown(page)
+
+
+def test_escape_stops_an_answer_and_up_takes_the_last_question_back(
+    page: ChatPage, model: Words, qtbot: QtBot, wait: Wait
+) -> None:
+    page.show()
+    ask(page, "Hello")
+    wait(lambda: "Good" in shown(page))
+    qtbot.keyClick(page._field, Qt.Key.Key_Escape)
+    wait(model.is_cut.is_set)
+    assert page.conversation[-1].content == "Good"
+    qtbot.keyClick(page._field, Qt.Key.Key_Up)
+    assert (page._field.toPlainText(), page.conversation) == ("Hello", [])
+
+
+def test_the_list_stays_beside_a_wide_chat_and_opens_over_a_narrow_one(
+    page: ChatPage, kept: Conversations, qtbot: QtBot, wait: Wait
+) -> None:
+    kept.keep("", (Said("user", "About soup"), Said("assistant", "Good day")))
+    page.refresh()
+    page.resize(800, 600)
+    with qtbot.waitActive(page):
+        page.show()
+    assert (page._list.isVisible(), page._lists.isVisible()) == (True, False)
+    page.resize(480, 380)
+    assert (page._list.isVisible(), page._lists.isVisible()) == (False, True)
+    page._lists.click()
+    assert page._list.isVisible()
+    qtbot.keyClick(page._list.rows, Qt.Key.Key_Escape)
+    assert not page._list.isVisible()
+    page._lists.click()
+    page._list.rows.itemActivated.emit(page._list.rows.item(0))
+    assert not page._list.isVisible()
+    wait(lambda: "About soup" in shown(page))
+
+
+def test_what_can_be_done_with_a_message_shows_under_the_pointer_and_with_the_keyboard(
+    page: ChatPage, model: Words, qtbot: QtBot, wait: Wait
+) -> None:
+    answered(page, model, wait)
+    with qtbot.waitActive(page):
+        page.show()
+    bubble = page.findChildren(Bubble)[-1]
+    assert bubble._veil.opacity() == 0.0
+    copy = button(bubble, "Copy the answer")
+    assert copy in page.stops(), "Tab reaches it"
+    copy.setFocus()
+    assert bubble._veil.opacity() == 1.0
 
 
 def test_return_sends_and_shift_with_return_begins_a_line(page: ChatPage, link: FakeLink, qtbot: QtBot) -> None:
@@ -255,7 +338,7 @@ def test_a_suggestion_is_asked_and_the_demo_model_gets_its_own(page: ChatPage, m
     wait(lambda: "Good day" in shown(page))
     assert model.asked[0].messages[0].content == "Write a haiku about sharing."
     page.show_status(structs.replace(SERVING, swarm=SwarmStatus("demo", "demo-model", 12)))
-    button(page, "New conversation").click()
+    button(page, "New chat").click()
     assert button(page, "What is Potluck?").isVisibleTo(page)
 
 
@@ -284,47 +367,58 @@ def test_an_edited_question_goes_back_into_the_field_and_what_came_after_is_gone
 def test_an_edited_question_that_had_failed_cannot_be_asked_again_as_it_was(page: ChatPage, link: FakeLink) -> None:
     link.answers["gateway.start"] = GatewayStatus(GatewayState.FAILED, problem=sentence("nobody serves block 3"))
     ask(page, "Hello")
-    assert button(page, "Ask again").isVisibleTo(page)
+    assert button(page, "Try again").isVisibleTo(page)
     button(page, "Edit").click()
-    assert "Ask again" not in buttons(page)
+    assert "Try again" not in buttons(page)
     assert page._field.toPlainText() == "Hello"
 
 
-def test_instructions_and_temperature_reach_the_model_and_are_kept(
-    page: ChatPage, model: Words, wait: Wait, tmp_path: Path
-) -> None:
+def test_options_reach_the_model_and_are_kept(page: ChatPage, model: Words, wait: Wait, tmp_path: Path) -> None:
     button(page, "Options").click()
     page._options.findChild(QPlainTextEdit).setPlainText("Be brief.")
-    page._options.findChild(NumberBox).setValue(0.5)
+    temperature, length = page._options.findChildren(NumberBox)
+    temperature.setValue(0.5)
+    length.setValue(20)
+    button(page._options, "Close").click()
     answered(page, model, wait)
     said = [(said.role, said.content) for said in model.asked[0].messages]
     assert said == [("system", "Be brief."), ("user", "Hello")]
-    assert model.asked[0].sampling.temperature == 0.5
+    assert (model.asked[0].sampling.temperature, model.asked[0].max_tokens) == (0.5, 20)
     assert [said.role for said in page.conversation] == ["user", "assistant"]
-    wait(lambda: Preferences(str(tmp_path / "app.ini")).chat_instructions == "Be brief.")
-    assert Preferences(str(tmp_path / "app.ini")).chat_temperature == 0.5
+    now = Preferences(str(tmp_path / "app.ini"))
+    assert (now.chat_instructions, now.chat_temperature, now.chat_max_tokens) == ("Be brief.", 0.5, 20)
 
 
-def test_conversations_are_kept_found_opened_and_deleted(
-    page: ChatPage, model: Words, wait: Wait, kept: Conversations, tmp_path: Path
+def listed(page: ChatPage) -> list[str]:
+    rows = page._list.rows
+    return [rows.item(place).text() for place in range(rows.count())]
+
+
+def test_conversations_are_kept_found_opened_with_a_click_renamed_and_deleted(
+    page: ChatPage, model: Words, qtbot: QtBot, wait: Wait, kept: Conversations, tmp_path: Path
 ) -> None:
     answered(page, model, wait, "About soup")
     answered(page, model, wait, "And salt?")
-    button(page, "New conversation").click()
+    button(page, "New chat").click()
     answered(page, model, wait, "About trains")
     assert [each.title for each in kept.listed()] == ["About trains", "About soup"]
     files = list((tmp_path / "conversations").iterdir())
     assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600, 0o600]
-    button(page, "Conversations").click()
-    assert {"About trains", "About soup"} <= set(shown(page))
-    page._list.findChild(QLineEdit).setText("SALT soup")
-    assert "About trains" not in shown(page._list)
-    button(page._list, "Open").click()
+    assert listed(page) == ["About trains", "About soup"]
+    page._list.search.setText("SALT soup")
+    assert listed(page) == ["About soup"]
+    rows = page._list.rows
+    page.show()
+    place = rows.visualItemRect(rows.item(0)).center()
+    qtbot.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert [said.content for said in page.conversation] == ["About soup", "Good day", "And salt?", "Good day"]
+    rows.item(0).setText("Dinner")
     answered(page, model, wait, "And pepper?")
-    assert [len(each.messages) for each in kept.listed()] == [6, 2]
-    page._list._delete(kept.listed()[0].key)
+    assert [(each.title, len(each.messages)) for each in kept.listed()] == [("Dinner", 6), ("About trains", 2)]
+    next(action for action in rows.actions() if action.text() == "Delete").trigger()
+    confirm(page, "Delete")
     assert [each.title for each in kept.listed()] == ["About trains"]
+    assert page.conversation == [], "what was deleted is not shown any more, nor kept again"
 
 
 def test_a_damaged_file_is_left_alone_and_what_cannot_be_kept_is_said(
@@ -341,10 +435,12 @@ def test_a_damaged_file_is_left_alone_and_what_cannot_be_kept_is_said(
     assert "This conversation could not be kept. Is the disk full?" in shown(page)
 
 
-def test_answers_are_markdown_without_html_pictures_or_files(page: ChatPage, model: Words, wait: Wait) -> None:
+def test_answers_are_markdown_without_html_pictures_or_files_and_code_scrolls(
+    page: ChatPage, model: Words, wait: Wait
+) -> None:
     model.parts = [
         Part("**Bold** <b>raw</b> ![picture](file:///etc/hostname) "),
-        Part("[words](https://example.org)\n```\nx = 1\n```"),
+        Part("[words](https://example.org)\n```python\nx = 1\n```\nBye"),
     ]
     answered(page, model, wait)
     (label,) = (each for each in page.findChildren(QLabel) if "Bold" in each.text())
@@ -352,3 +448,61 @@ def test_answers_are_markdown_without_html_pictures_or_files(page: ChatPage, mod
     said = label.text()
     assert ("<img" in said, "<a " in said) == (False, False)
     assert all(part in said for part in ("&lt;b&gt;raw", "words (https://example.org)", "font-weight:700"))
+    (code,) = (each for each in page.findChildren(Code) if not each.isHidden())
+    assert (code.toPlainText(), code.lineWrapMode()) == ("x = 1", Code.LineWrapMode.NoWrap)
+    assert "Bye" in shown(page)
+
+
+LONG = """# Steps
+
+One *paragraph*,
+two lines.
+
+1. a
+
+2. b
+
+   more of b
+
+   ```c
+   int x;
+   ```
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+*Then*
+
+~~~
+
+```
+~~~
+End."""
+
+
+def test_a_growing_answer_looks_at_its_end_as_if_it_had_come_at_once(qtbot: QtBot) -> None:
+    growing, whole = Bubble("demo", is_question=False), Bubble("demo", is_question=False)
+    qtbot.addWidget(growing)
+    qtbot.addWidget(whole)
+    for end in range(len(LONG)):
+        growing.show_text(LONG[:end], is_whole=False)
+        parts = [block.said for block in blocks(LONG[:end], is_whole=False)]
+        assert [part.said for part in growing.parts] == parts
+    growing.show_text(LONG)
+    whole.show_text(LONG)
+    assert [part.said for part in growing.parts] == [part.said for part in whole.parts]
+    assert [part.said for part in whole.parts if isinstance(part, Code)] == ["int x;", "```"]
+
+
+def test_a_new_token_changes_only_the_last_paragraph(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    draw = markdown.as_html
+    monkeypatch.setattr(bubble, "as_html", lambda said: drawn.append(said) or draw(said))
+    answer = Bubble("demo", is_question=False)
+    qtbot.addWidget(answer)
+    said = ""
+    for number in range(300):
+        said += f"*{number}* and\n\n" if number % 10 == 9 else f"*{number}* and "
+        answer.show_text(said, is_whole=False)
+    assert max(map(len, drawn)) < 2 * len(said) // 30

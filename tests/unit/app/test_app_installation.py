@@ -1,6 +1,7 @@
 """What computes and newer versions: the page Installation and the first run, with a daemon that answers as told."""
 
 import pytest
+from helpers.app_answers import ANSWERS
 from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, opened, press, shown
@@ -8,14 +9,14 @@ from msgspec import structs
 from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
-from potluck_app.pages.installation import InstallationPage
+from potluck_app.pages.preferences_page import PreferencesPage
 from potluck_app.pages.set_up_plan import SetUpPlan
+from potluck_app.pages.updates import Updates
 from potluck_app.shell.away import AwayPage
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.fetch_rate import FetchRate
 from potluck_control.methods.health import Finding, Severity, Subject
-from potluck_control.methods.machine import Device, DeviceList
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.methods.setup import BeginParams, Plan, Problem, SetupProgress, SetupState, Step
 from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesState
@@ -55,8 +56,8 @@ NO_ENGINE = structs.replace(
 MEMBER = structs.replace(NO_ENGINE, swarm=SwarmStatus("friday", "demo", 4))
 
 
-def installation(setup: SetupState = READY, updates: UpdatesState = UPDATES) -> tuple[InstallationPage, FakeLink]:
-    return opened(InstallationPage, {"setup.state": setup, "updates.state": updates})
+def installation(setup: SetupState = READY, updates: UpdatesState = UPDATES) -> tuple[PreferencesPage, FakeLink]:
+    return opened(PreferencesPage, ANSWERS | {"setup.state": setup, "updates.state": updates})
 
 
 # -- what computes -----------------------------------------------------------------------------------------------------
@@ -149,22 +150,30 @@ def first_run(setup: SetupState) -> tuple[FirstRunPage, FakeLink]:
 
 def test_the_first_run_goes_on_while_the_engine_is_fetched() -> None:
     page, link = first_run(MISSING)
-    assert "1 of 6" in shown(page)
+    assert "1 of 4" in shown(page)
     press(page, "Continue")
     assert {"Later", "Download and install"} <= set(buttons(page))
     press(page, "Download and install")
     link.answer("setup.begin", FETCHING)
     press(page, "Continue")
-    assert "3 of 6" in shown(page)
+    assert "3 of 4" in shown(page)
     press(page, "Back")
     assert "Downloading torch (3 of 40)" in shown(page)
 
 
+def test_the_first_run_has_as_many_steps_after_a_swarm_is_joined_as_before() -> None:
+    page, _ = first_run(READY)
+    press(page, "Continue")
+    assert "2 of 3" in shown(page)
+    page.show_status(MEMBER)
+    assert "3 of 3" in shown(page)
+
+
 def test_who_only_tries_it_out_gets_a_swarm_and_a_chat_with_one_click(qtbot: QtBot) -> None:
     page, link = first_run(READY)
-    assert "1 of 5" in shown(page), "there is no step for an engine that is there"
+    assert "1 of 3" in shown(page), "there is no step for an engine that is there"
     link.answers["create"] = Joined("home", "demo-model")
-    with qtbot.waitSignals([page.chat_wanted, page.finished], order="strict"):
+    with qtbot.waitSignals([page.wanted, page.finished], order="strict"):
         press(page, "Try it on this computer")
     assert not page.is_open
 
@@ -184,7 +193,7 @@ def test_one_click_sets_the_engine_up_and_then_opens_the_chat(qtbot: QtBot) -> N
     page.show_status(structs.replace(MEMBER, reason=Reason.NO_ENGINE))  # the daemon is about to start the engine
     page.refresh()
     assert "Compute engine" in shown(page)
-    with qtbot.waitSignals([page.chat_wanted, page.finished], order="strict"):
+    with qtbot.waitSignals([page.wanted, page.finished], order="strict"):
         page.show_status(structs.replace(MEMBER, reason=Reason.NONE))
 
 
@@ -211,13 +220,12 @@ def test_the_window_opens_the_chat_once_the_engine_that_is_tried_is_there_or_is_
 
 def test_the_first_run_leads_back_to_the_step_that_was_left_for_later() -> None:
     page, link = first_run(MISSING)
-    machine = DeviceList((Device("cpu", "R", 1, 1),), "cpu", has_engine=False)
-    link.answers |= {"create": Joined("home", "demo"), "machine.get": machine}
+    link.answers["create"] = Joined("home", "demo")
     press(page, "Continue")
     press(page, "Later")
     press(page, "Start a swarm with the demo model")
-    page.refresh()
-    press(page, "Set up…")
+    page.show_status(MEMBER)
+    press(page, "Back")
     assert "Download and install" in buttons(page)
 
 
@@ -231,7 +239,7 @@ def test_home_says_that_the_engine_is_missing_and_leads_to_where_it_is_set_up() 
     assert "Show progress" in buttons(window.page)
     window.show_setup(MISSING)
     press(window.page, "Set up the compute engine")
-    assert isinstance(window.page, InstallationPage)
+    assert isinstance(window.page, PreferencesPage)
     assert window.page.findChild(SetUpPlan).isVisibleTo(window.page)
 
 
@@ -282,7 +290,8 @@ def test_home_and_the_menu_tell_of_an_offer_and_lead_to_it() -> None:
     window.show_status(structs.replace(MEMBER, state=State.SERVING, reason=Reason.NONE))
     assert "Potluck 0.2.0 is available." in shown(window.page)
     press(window.page, "What's new")
-    assert isinstance(window.page, InstallationPage)
+    assert isinstance(window.page, PreferencesPage)
+    assert window.page.findChild(Updates).isVisibleTo(window.page)
     tray.show_offer("0.2.0")
     assert "Version 0.2.0 is available…" in [item.text() for item in tray.menu.actions() if item.isVisible()]
     tray.show_offer("")

@@ -3,14 +3,19 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from helpers.app_answers import ANSWERS, SERVING
 from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
-from helpers.screen import button, control, press, shown
+from helpers.screen import button, buttons, control, press, shown
 from msgspec import structs
 from potluck_app import main
+from potluck_app.pages.join_form import JoinForm
+from potluck_app.pages.section import Part
 from potluck_app.shell.instance import SingleInstance
 from potluck_app.shell.window import MainWindow
+from potluck_control.methods.swarms import UserNames
+from potluck_control.schema import JoinParams
 from potluck_control.states import Reason, State
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -44,7 +49,7 @@ INVITED = "Enter the invite to the swarm “friends” that its members sent you
 
 def test_a_link_leads_to_where_the_invite_is_entered() -> None:
     window = MainWindow(FakeLink(ANSWERS))
-    window.show_joining("friends")  # the daemon may still be away
+    window.come_to(Part.JOIN, "friends")  # the daemon may still be away
     window.show_status(SERVING)
     assert INVITED in shown(window.page)
     assert window.focusWidget() is control(window.page, "Invite")
@@ -53,17 +58,47 @@ def test_a_link_leads_to_where_the_invite_is_entered() -> None:
 def test_a_link_leads_those_without_a_swarm_past_the_welcome() -> None:
     window = MainWindow(FakeLink(ANSWERS))
     window.show_status(structs.replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, swarm=None))
-    window.show_joining("friends")
+    window.come_to(Part.JOIN, "friends")
     assert {"Choose a swarm", INVITED} <= set(shown(window.page))
 
 
-def test_home_leads_to_the_card_that_invites() -> None:
+def test_names_are_asked_with_guesses_until_they_are_chosen_and_the_text_goes_to_the_daemon_as_it_was_pasted() -> None:
+    link = FakeLink()
+    form = JoinForm(link)
+    form.show()
+    link.answer("swarms.own_names", UserNames("Ana", "desk"))
+    you, computer = (
+        control(form, "What should friends call you?"),
+        control(form, "What should this computer be called?"),
+    )
+    assert (you.text(), computer.text(), you.isVisible()) == ("Ana", "desk", True)
+    you.setText("Anastasia")
+    control(form, "Invite").setPlainText("Hi,\n> potluck4:abc\n> def.")
+    press(form, "Join this swarm")
+    assert link.named("join") == [JoinParams("Hi,\n> potluck4:abc\n> def.", False, "Anastasia", "desk")]
+    form.hide()
+    form.show()
+    link.answer("swarms.own_names", UserNames("Anastasia", "desk", is_chosen=True))
+    assert not you.isVisible()
+    form.close()
+
+
+@pytest.mark.parametrize("reason", [Reason.INVITE_OVER, Reason.REMOVED])
+def test_home_leads_to_where_another_invite_is_entered(reason: Reason) -> None:
+    window = MainWindow(FakeLink(ANSWERS))
+    window.show_status(structs.replace(SERVING, state=State.ERROR, reason=reason))
+    assert "Pause" not in buttons(window.page)
+    press(window.page, "Paste another")
+    assert window.focusWidget() is control(window.page, "Invite")
+
+
+def test_the_card_that_invites_is_in_view_with_the_keyboard_on_its_button() -> None:
     window = MainWindow(FakeLink(ANSWERS))
     window.show()
     window.show_status(SERVING)
-    press(window.page, "Invite someone")
+    window.go(Part.INVITE)
     QApplication.processEvents()
-    copy = button(window.page, "Copy invite")
+    copy = button(window.page, "Copy an invite")
     assert window.focusWidget() is copy
     assert window.page.viewport().rect().contains(copy.mapTo(window.page.viewport(), copy.rect().center()))
     window.close()

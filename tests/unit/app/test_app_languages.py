@@ -78,7 +78,7 @@ def test_what_the_daemon_says_is_shown_in_the_language_of_the_user() -> None:
             sentence("models of the family {family} cannot be split: {why}", family="zamba", why=split),
             "Modelle der Familie zamba lassen sich nicht aufteilen: viele Schichten teilen sich dieselben Gewichte",
         ),
-        (sentence("blocks {blocks} of {model}", blocks=Blocks(0, 12), model="demo"), "die Schichten 1–12 von demo"),
+        (sentence("layers {blocks} of {model}", blocks=Blocks(0, 12), model="demo"), "die Schichten 1–12 von demo"),
         (
             sentence(
                 "{free} are free, {least} are needed at most", free=Size(1_500_000_000), least=Size(2_000_000_000)
@@ -97,7 +97,7 @@ def test_a_sentence_that_the_app_cannot_fill_is_shown_in_english() -> None:
         ("", {}),
         ("The wind has changed", {}),
         ("Giving way to {who}", {"what": "Doom"}),
-        ("only {free} are free at {path}", {"free": Size(10**400), "path": "/x"}),
+        ("only {free} free at {path}", {"free": Size(10**400), "path": "/x"}),
     ):
         with in_language("de"):
             assert translated(Sentence(template, arguments, "The wind has changed")) == "The wind has changed"

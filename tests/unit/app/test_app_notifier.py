@@ -56,7 +56,7 @@ def test_a_milestone_is_told_when_it_is_passed_and_not_when_the_app_starts() -> 
 
 
 def seen(*coverage: int, swarm: str = "friday") -> Status:
-    shown = SwarmStatus(swarm, "a/llama", len(coverage), coverage=coverage)
+    shown = SwarmStatus(swarm, "a/llama", len(coverage), coverage=coverage, is_live=bool(coverage))
     return structs.replace(FAILED, state=State.SERVING, swarm=shown)
 
 
@@ -80,6 +80,10 @@ def test_another_swarm_begins_without_news_and_an_unknown_coverage_tells_nothing
     assert notifier.coverage(seen(0, 1), MISSING_S) is not None
     for later, status in enumerate((structs.replace(FAILED, swarm=None), seen(), seen(1, 1, swarm="saturday")), 1):
         assert notifier.coverage(status, MISSING_S + later) is None
+    old = seen(0, 1, swarm="sunday")
+    old = structs.replace(old, swarm=structs.replace(old.swarm, is_live=False))
+    for later in (0.0, 2 * MISSING_S):
+        assert notifier.coverage(old, later) is None, "nobody looks while this computer is paused"
 
 
 def test_a_friend_who_joins_is_told_once_and_those_who_were_there_are_not() -> None:
@@ -103,7 +107,7 @@ def test_those_for_whom_the_user_has_to_decide_are_told_once() -> None:
     joined = structs.replace(before, members=(*before.members, guest))
     assert notifier.people(joined).text == "Zoe joined the swarm “friday”."
     waits = structs.replace(before, members=(*before.members, structs.replace(guest, waits=True)))
-    assert notifier.people(waits).text == "Waiting to be let into the swarm “friday”: Zoe. Decide on the page People."
+    assert notifier.people(waits).text == "Waiting to be let into the swarm “friday”: Zoe. Decide on the page Swarm."
     asks = structs.replace(waits, asking="laptop")
     assert "laptop asks to be one of your computers." in notifier.people(asks).text
     assert notifier.people(asks) is None

@@ -8,27 +8,26 @@ import pytest
 from helpers.app_answers import ANSWERS, EARNINGS, SERVING
 from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
-from helpers.screen import button, buttons, confirm, control, opened, press, shown
+from helpers.screen import button, buttons, confirm, control, opened, opened_alone, press, shown
 from msgspec import structs
-from potluck_app.pages.activity import ActivityPage, worth_showing
+from potluck_app.pages.activity import Activity, worth_showing
 from potluck_app.pages.catalogue import SIDEBAR
-from potluck_app.pages.diagnostics import DiagnosticsPage
-from potluck_app.pages.earnings import EarningsPage
-from potluck_app.pages.export import Export
+from potluck_app.pages.connect import ConnectPage
+from potluck_app.pages.diagnostics import Diagnostics, describe
+from potluck_app.pages.earnings import EarningsSection, Stretch
+from potluck_app.pages.export import export
 from potluck_app.pages.home import HomePage
-from potluck_app.pages.other_apps import OtherAppsPage
+from potluck_app.pages.preferences_page import PreferencesPage
 from potluck_app.pages.share_picture import painted, write
 from potluck_app.shell.link import Absence
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.segments import Segments
 from potluck_app.widgets.table import DataTable
-from potluck_app.words.stretch import Stretch
-from potluck_app.words.system_info import describe
 from potluck_control.agreement import Agreement, Difference
 from potluck_control.methods.earnings import Direction, Entries, Entry, ExportParams, GroupParams
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyInfo, KeyList, KeyName, MadeKey, StartParams
 from potluck_control.methods.health import Bundle, Examination, Finding, Severity
-from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs
+from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace
 from potluck_control.schema import EngineStatus, HistoryPage, ProbeState, ProbeStatus, ProgramQuestion, Transition
 from potluck_control.states import Reason, State
 from PySide6.QtCore import QEvent, QObject, QRect
@@ -52,7 +51,7 @@ def cells(table: QTableWidget) -> list[list[str]]:
 
 
 def test_earnings_show_a_week_with_its_energy_and_cost_and_every_number_of_the_chart_as_a_table() -> None:
-    page, _ = opened(EarningsPage, ANSWERS)
+    page, _ = opened_alone(EarningsSection, ANSWERS)
     assert {"2,500,000", "1,234", "3", "1.5 kWh", "0.30", "1 h 0 min", "4"} <= set(shown(page))
     assert "RTX 3090: 140 W (measured)." in shown(page)
     press(page, "Show as table")
@@ -62,8 +61,8 @@ def test_earnings_show_a_week_with_its_energy_and_cost_and_every_number_of_the_c
 
 
 def test_an_answer_about_another_stretch_than_the_chosen_one_is_not_shown() -> None:
-    page, link = opened(EarningsPage, UNSUMMED)
-    assert shown(page) == ["Earnings", "Loading…"]
+    page, link = opened_alone(EarningsSection, UNSUMMED)
+    assert shown(page) == ["Loading…"]
     late, _ = link._waiting["earnings.summary"]
     page.findChild(Segments).choose(Stretch.DAY)
     link.answer("earnings.summary", EARNINGS)
@@ -73,7 +72,7 @@ def test_an_answer_about_another_stretch_than_the_chosen_one_is_not_shown() -> N
 
 
 def test_what_fails_is_said_with_a_way_to_try_again() -> None:
-    page, link = opened(EarningsPage, UNSUMMED)
+    page, link = opened_alone(EarningsSection, UNSUMMED)
     link.fail("earnings.summary", PotluckError("the ledger is locked", hint="wait a moment"))
     assert "The ledger is locked. Wait a moment." in shown(page)
     assert "Not loaded" in shown(page)
@@ -81,20 +80,20 @@ def test_what_fails_is_said_with_a_way_to_try_again() -> None:
     press(page, "Try again")
     assert "Loading…" not in shown(page)
     assert "2,500,000" in shown(page)
-    assert page.notice.isHidden()
+    assert page.notice_bar.isHidden()
 
 
 def test_what_was_given_becomes_a_picture_that_is_written_where_its_owner_wants(tmp_path: Path) -> None:
-    page, _ = opened(EarningsPage, dict(ANSWERS))
+    page, _ = opened_alone(EarningsSection, ANSWERS)
     assert button(page, "Share…").isEnabled()
-    title, figures, note = page._shared()
+    title, figures, note = page.sections[0]._shared()
     assert title == "My computer's week with Potluck"
     assert ("2,500,000", "points earned") in figures
     image, longer = painted(title, figures, note), painted(title * 20, figures, note)
     assert (image.width(), image.height()) == (1200, 630)
     assert image != longer
     edge = QRect(1161, 0, 39, 630)
-    assert longer.copy(edge) == painted("", [], "").copy(edge)  # a long line is written smaller
+    assert longer.copy(edge) == painted("", [], "").copy(edge)  # a long line is broken
     write(page, image, tmp_path / "given.png")
     assert f"The picture is in {tmp_path / 'given.png'}." in shown(page)
     assert QImage(str(tmp_path / "given.png")).size() == image.size()
@@ -104,9 +103,8 @@ def test_what_was_given_becomes_a_picture_that_is_written_where_its_owner_wants(
 
 @pytest.mark.parametrize("name", ["all.csv", "all.json"])
 def test_an_export_takes_all_pages_or_says_why_it_cannot_be_written(name: str, tmp_path: Path) -> None:
-    page, link = opened(EarningsPage, dict(ANSWERS))
-    export = Export(page)
-    export.write(tmp_path / name)
+    page, link = opened_alone(EarningsSection, ANSWERS)
+    export(page, tmp_path / name)
     link.answer("earnings.export", Entries((ENTRY,), 1))
     link.answer("earnings.export", Entries((structs.replace(ENTRY, number=2),), None))
     assert link.named("earnings.export") == [ExportParams(0, 1000), ExportParams(1, 1000)]
@@ -116,7 +114,7 @@ def test_an_export_takes_all_pages_or_says_why_it_cannot_be_written(name: str, t
     assert [int(row["number"]) for row in rows] == [1, 2]
     assert [path.name for path in tmp_path.iterdir()] == [name]
     link.answers["earnings.export"] = Entries((), None)
-    export.write(tmp_path / "nowhere" / name)
+    export(page, tmp_path / "nowhere" / name)
     assert any("No such file" in line for line in shown(page))
 
 
@@ -139,21 +137,21 @@ def test_an_open_question_about_a_game_is_shown_until_it_is_answered() -> None:
 
 
 def test_a_program_is_never_stepped_aside_for_and_that_can_be_undone() -> None:
-    page, link = opened(ActivityPage, ANSWERS)
+    page, link = opened_alone(Activity, ANSWERS)
     assert "Giving way to Doom" in shown(page)
     press(page, "Never for this app")
     assert link.named("programs.place") == [PlaceParams("doom", ProgramPlace.NEVER)]
-    link.answers["programs.running"] = Programs((), (), ("doom",))
     link.answer("programs.place", PlacedProgram("doom", ProgramPlace.NEVER, ProgramPlace.ALWAYS))
     assert "Potluck now keeps serving while doom runs." in shown(page)
-    assert "Never step aside for" in shown(page)
-    assert not [item for item in page.findChildren(QPushButton) if item.text() == "Never for this app"]
+    assert "Never for this app" not in buttons(page)
     press(page, "Undo")
     assert link.named("programs.place")[-1] == PlaceParams("doom", ProgramPlace.ALWAYS)
+    link.answer("programs.place", PlacedProgram("doom", ProgramPlace.ALWAYS, ProgramPlace.NEVER))
+    assert "Never for this app" in buttons(page)
 
 
 def test_the_history_is_asked_for_again_when_the_state_changes() -> None:
-    page, link = opened(ActivityPage, ANSWERS | {"history": HistoryPage(())})
+    page, link = opened_alone(Activity, ANSWERS | {"history": HistoryPage(())})
     assert "Nothing here yet" in shown(page)
     page.show_status(SERVING)
     page.show_status(structs.replace(SERVING, tokens_today=5))
@@ -162,19 +160,54 @@ def test_the_history_is_asked_for_again_when_the_state_changes() -> None:
     assert len(link.named("history")) == asked + 1
 
 
-def test_the_way_to_a_state_is_not_told_twice() -> None:
-    aside = Transition(
-        10.0, State.SERVING, State.YIELDED, Reason.GAME, sentence("Giving way to {who}", who="Doom"), "doom", "Doom"
-    )
-    leaving = structs.replace(aside, state=State.DRAINING)
-    other = structs.replace(leaving, text=sentence("Shutting down"), reason=Reason.SHUTDOWN)
-    assert worth_showing((other, leaving, aside)) == [other, aside]
-    assert worth_showing((leaving,)) == [leaving]
-    grown = [
-        Transition(at, State.SERVING, State.SERVING, Reason.NONE, verbatim(f"at {at}")) for at in (10.0, 20.0, 500.0)
-    ]
-    assert worth_showing(grown) == grown[1:]
-    assert worth_showing(()) == []
+def test_more_rows_and_their_filters_are_shown_on_request() -> None:
+    states = (State.ERROR, State.YIELDED, State.PAUSED, State.IDLE, State.SERVING, State.DRAINING)
+    history = HistoryPage(tuple(went(at, state, Reason.BATTERY) for at, state in enumerate(states)))
+    page, _ = opened_alone(Activity, ANSWERS | {"history": history})
+    assert "Problems" not in buttons(page)
+    assert "Something failed" not in shown(page)
+    press(page, "Show more")
+    assert "Something failed" in shown(page)
+    press(page, "Problems")
+    assert "Serving" not in shown(page)
+    press(page, "Show less")
+    assert "Serving" in shown(page)
+
+
+def went(at: float, state: State, reason: Reason = Reason.NONE, app: str = "") -> Transition:
+    return Transition(at, State.SERVING, state, reason, verbatim(f"{state} at {at}"), app)
+
+
+PAUSE = (went(10, State.DRAINING, Reason.TIMER), went(11, State.PAUSED, Reason.TIMER))
+START = (went(50, State.STARTING), went(52, State.STARTING), went(55, State.JOINING))
+GAME = (went(60, State.DRAINING, Reason.GAME, "doom"), went(61, State.YIELDED, Reason.GAME, "doom"))
+OVER = (went(70, State.YIELDED, Reason.QUIET_TIME, "doom"), went(85, State.JOINING))
+AGAIN = went(90, State.SERVING)
+
+
+@pytest.mark.parametrize(
+    ("transitions", "rows"),
+    [
+        ((*PAUSE, *START, AGAIN), [11, 90]),
+        ((AGAIN, *GAME, *OVER, went(95, State.SERVING)), [90, 61, 95]),
+        ((*GAME, *OVER[:1], *GAME), [61]),  # it came back within the wait
+        ((*PAUSE[:1], *GAME), [10, 61]),
+        (START, [55]),  # as it stands
+        ((went(5, State.IDLE, Reason.NO_SWARM), *START, AGAIN), [90]),
+        ((went(5, State.STARTING), went(5000, State.SERVING)), [5, 5000]),  # it took long
+        ((went(5, State.JOINING, Reason.NOT_ADMITTED), AGAIN), [5, 90]),
+        ((went(5, State.SERVING), went(50, State.SERVING, Reason.USER_ACTIVE), went(900, State.SERVING)), [5]),
+        ((went(5, State.ERROR, Reason.ENGINE_FAILED), *START, went(60, State.ERROR, Reason.ENGINE_FAILED)), [5]),
+        ((), []),
+    ],
+)
+def test_each_thing_that_happened_has_one_row(transitions: tuple[Transition, ...], rows: list[float]) -> None:
+    assert [row.at for row in worth_showing(transitions)] == rows
+
+
+def test_a_row_of_several_states_says_the_last() -> None:
+    (row,) = worth_showing((went(5, State.SERVING), AGAIN))
+    assert (row.at, str(row.text)) == (5, "serving at 90")
 
 
 # -- diagnostics -------------------------------------------------------------------------------------------------------
@@ -186,9 +219,9 @@ def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
         Finding(sentence("Disk"), Severity.ERROR, sentence("The disk is full"), sentence("free it")),
     )
     note = Finding(sentence("GPU"), Severity.NOTE, sentence("No GPU"))
-    page, link = opened(DiagnosticsPage, ANSWERS)
+    page, link = opened(PreferencesPage, ANSWERS)
     assert "Not checked yet" in shown(page)
-    press(page, "Check now")
+    press(page, "Run a check-up")
     link.answer("doctor.run", Examination((fine, note, bad), 3, 3, False, 10.0))
     texts = shown(page)
     order = [texts.index(said) for said in ("The disk is full", "No GPU", "1 check found nothing wrong")]
@@ -196,10 +229,10 @@ def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
     assert "What to do: free it." in texts
     (label,) = [label for label in page.findChildren(QLabel) if label.text() == "The disk is full"]
     assert label.accessibleName() == "Problem: The disk is full"
-    press(page, "Check now")
+    press(page, "Run a check-up")
     link.answer("doctor.run", Examination((), 2, 9, True, 10.0))
     assert "Checked 2 of 9…" in shown(page)
-    page._tell_bundle(Bundle("/home/me/report.zip", 2048, ("status.json", "log.txt")))
+    page.findChild(Diagnostics)._tell_bundle(Bundle("/home/me/report.zip", 2048, ("status.json", "log.txt")))
     assert "Saved /home/me/report.zip (2.0 kB): status.json, log.txt." in shown(page)
 
 
@@ -212,7 +245,7 @@ def test_system_info_names_versions_and_no_folder_of_the_user() -> None:
     assert "daemon 1" in said
     assert "cannot read ~/models" in said
     assert "Steam: seen" in said
-    page = DiagnosticsPage(FakeLink(ANSWERS))
+    page, _ = opened(PreferencesPage, ANSWERS)
     page.show_status(status)
     press(page, "Copy system info")
     assert QGuiApplication.clipboard().text() == said
@@ -247,13 +280,13 @@ def test_a_page_asks_anew_when_the_daemon_is_back(qtbot: QtBot) -> None:
     link = FakeLink(ANSWERS)
     window = MainWindow(link)
     window.show_status(SERVING)
-    window.open("earnings")
+    window.open("rules")
     qtbot.addWidget(window)
     window.show()
-    before = len(link.named("earnings.series"))
+    before = len(link.named("settings.get"))
     window.show_away("gone")
     window.show_status(SERVING)
-    assert len(link.named("earnings.series")) > before
+    assert len(link.named("settings.get")) > before
 
 
 def test_opening_pages_opens_no_window_beside_the_one(qapp: QApplication, qtbot: QtBot) -> None:
@@ -310,8 +343,8 @@ STOPPED = GatewayStatus(GatewayState.STOPPED)
 READY = GatewayStatus(GatewayState.READY, "http://127.0.0.1:8737/v1", "t", "friday", "demo")
 
 
-def other_apps(status: GatewayStatus) -> tuple[OtherAppsPage, FakeLink]:
-    page, link = opened(OtherAppsPage, ANSWERS | {"gateway.status": status})
+def other_apps(status: GatewayStatus) -> tuple[ConnectPage, FakeLink]:
+    page, link = opened(ConnectPage, ANSWERS | {"gateway.status": status})
     page.show_status(SERVING)
     return page, link
 
@@ -321,7 +354,7 @@ def test_the_state_of_the_address_is_said_with_what_can_be_done() -> None:
         (STOPPED, "It does not run.", "Start"),
         (
             structs.replace(STOPPED, state=GatewayState.STARTING, step=sentence("Importing")),
-            "Getting ready: Importing…",
+            "Getting ready, usually within a minute: Importing…",
             "Stop",
         ),
         (READY, "Ready: demo.", "Stop"),

@@ -5,6 +5,7 @@ import datetime
 import pytest
 from helpers.screen import picture
 from potluck_app.pages.catalogue import SIDEBAR
+from potluck_app.pages.earnings import Stretch
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Switch
 from potluck_app.widgets.chart import BarChart, ChartBar, Sparkline, nice_step
@@ -12,7 +13,6 @@ from potluck_app.widgets.icons import glyph
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.table import DataTable
 from potluck_app.words import numbers
-from potluck_app.words.stretch import Stretch
 from potluck_control.methods.periods import Period, SeriesParams
 from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QKeySequence, QMouseEvent

@@ -1,23 +1,26 @@
-"""The page People: who is shown, what a founder, an admin and a member may do, and what is asked before."""
+"""The page Swarm: who is shown, what a founder, an admin and a member may do, and what is asked before."""
 
 import base64
 import time
 from pathlib import Path
 
+import pytest
 import segno
-from helpers.app_answers import SERVING
+from helpers.app_answers import SERVING, SWARM
 from helpers.fake_link import FakeLink
-from helpers.screen import button, buttons, confirm, control, opened, picture, press, said, shown
+from helpers.screen import button, buttons, chosen_from, confirm, control, opened, picture, press, said, shown
 from msgspec import structs
-from potluck_app.pages.home import HomePage
+from potluck_app.pages.backup import BackupForm
 from potluck_app.pages.members_card import may_remove
 from potluck_app.pages.other_computer import OtherComputer
-from potluck_app.pages.own_computers import BackupForm, OwnComputers
-from potluck_app.pages.people import PeoplePage
+from potluck_app.pages.own_computers import OwnComputers
+from potluck_app.pages.preferences_page import PreferencesPage
+from potluck_app.pages.swarm import SwarmPage
 from potluck_app.widgets import theme
-from potluck_app.widgets.people_strip import PeopleStrip
 from potluck_app.widgets.question import Question
-from potluck_app.words.people import Helped, doing, helped, named, places_of, served_by
+from potluck_app.widgets.strip import Strip
+from potluck_app.words import layers
+from potluck_app.words.people import doing, helped, named, places_of, served_by
 from potluck_control import schema
 from potluck_control.methods.computers import Backup, ConfirmParams, MachineInvite, Restored, RestoreParams
 from potluck_control.methods.earnings import Earned, Group
@@ -32,11 +35,10 @@ from potluck_control.methods.members import (
     PromoteParams,
     RecoveryCode,
     SeenServer,
-    SwarmParams,
     WrongResults,
 )
 from potluck_control.methods.swarms import Contact, Reach
-from potluck_control.schema import PauseParams
+from potluck_control.schema import PauseParams, Status
 from potluck_control.states import Reason, State
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication
@@ -63,8 +65,12 @@ MEMBER = structs.replace(
 DONE = MembersChanged("friends", "done", True)
 
 
-def page_of(found: MembersList) -> tuple[PeoplePage, FakeLink]:
-    return opened(PeoplePage, {"members.list": found})
+def page_of(found: MembersList) -> tuple[SwarmPage, FakeLink]:
+    return opened(SwarmPage, {"members.list": found})
+
+
+def settings_of(found: MembersList) -> tuple[PreferencesPage, FakeLink]:
+    return opened(PreferencesPage, {"members.list": found})
 
 
 def test_people_are_shown_with_their_computers_and_by_whom_they_came() -> None:
@@ -86,12 +92,20 @@ def test_a_person_is_shown_with_what_their_computers_do() -> None:
     for found, words in (
         (FOUNDER, "Not known yet"),
         (lively(), "Away"),
-        (lively(seen(BOB, 0, 4, ping_s=0.023)), "Serves layers 1–4 · 12.5 tokens/s · 23 ms away"),
-        (lively(seen(BOB, 3, 4)), "Serves layer 4 · 12.5 tokens/s"),
+        (lively(seen(BOB, 0, 4, ping_s=0.023)), "Serves layers 1–4 · 23 ms away"),
+        (lively(seen(BOB, 3, 4)), "Serves layer 4"),
         (lively(seen(BOB, 0, 4, "offline")), "Stepped aside"),
         (lively(seen(BOB, 0, 4, "joining")), "Getting ready"),
     ):
         assert doing(BOB, found, None) == words
+
+
+def test_this_computer_is_shown_as_serving_before_the_directory_knows_it() -> None:
+    here, found = structs.replace(SWARM, peer_id=ANA.machines[0].peer_id), lively(seen(BOB, 2, 4))
+    ana, bob = places_of(found)[ANA.id], places_of(found)[BOB.id]
+    assert served_by(found, here) == [(ana,), (ana,), (bob,), (bob,)]
+    assert served_by(lively(seen(ANA, 0, 2)), here) == [(ana,), (ana,), (), ()], "once"
+    assert doing(ANA, found, SERVING) == "Getting ready"
 
 
 def test_only_the_user_sees_the_game_that_their_computer_steps_aside_for() -> None:
@@ -105,32 +119,64 @@ def test_layers_are_shown_with_the_people_who_serve_them() -> None:
     stranger = SeenServer("12D3KooWsomebody", 2, 3, "online", 1.0)
     found = lively(seen(ANA, 0, 2), seen(BOB, 1, 3), stranger, seen(BOB, 3, 4, "offline"))
     ana, bob = places_of(found)[ANA.id], places_of(found)[BOB.id]
-    assert served_by(found, 4) == [(ana,), (ana, bob), (-1, bob), ()]
+    assert served_by(found, SWARM) == [(ana,), (ana, bob), (-1, bob), ()]
     page, link = page_of(structs.replace(found, swarm="friday"))
     page.show_status(SERVING)
-    assert "Nobody serves layer 4. Served by Bob and 2 others." in shown(page)
+    assert "Nobody serves layer 4. You serve 1–2." in shown(page)
     link.answers["members.list"] = FOUNDER
     page.refresh()
-    assert "Who serves the model" not in shown(page)  # of another swarm
+    assert "Nobody serves layer 3. You serve 1–2." in shown(page), "the people of another swarm"
 
 
-def test_the_strip_has_the_colours_of_the_people() -> None:
-    strip = PeopleStrip()
-    strip.show_layers([(0,), (0, 1), ()], "said")
+@pytest.mark.parametrize(
+    ("status", "own"),
+    [
+        (SERVING, (0, 2)),
+        (structs.replace(SERVING, state=State.YIELDED, swarm=structs.replace(SWARM, span=None)), None),
+        (structs.replace(SERVING, swarm=structs.replace(SWARM, name="new", span=None, coverage=())), None),
+    ],
+)
+def test_only_what_is_served_now_in_this_swarm_is_underlined(status: Status, own: tuple[int, int] | None) -> None:
+    page, _ = page_of(structs.replace(lively(seen(ANA, 0, 4)), swarm="friday"))
+    page.show_status(SERVING)
+    page.show_status(status)
+    assert page.findChild(Strip).own == own
+    assert ("You serve none." in said(page)) is (own is None)
+    assert ("4 layers, status unknown." in said(page)) is (status.swarm.name == "new")
+
+
+def test_the_strip_has_the_colours_of_the_people_and_a_line_below_the_users_own_layers() -> None:
+    strip = Strip()
+    strip.show_layers([(0,), (0, 1), ()], (0, 1), "said")
     image = picture(strip, 302, 34)
     first, second = (QColor(theme.colour_of_person(place)).rgb() for place in (0, 1))
-    drawn = [image.pixel(x, y) for x, y in ((50, 5), (50, 30), (150, 5), (150, 30))]
-    assert drawn == [first, first, first, second]
+    accent = QColor(theme.colours().accent).rgb()
+    drawn = [image.pixel(x, y) for x, y in ((50, 5), (50, 22), (150, 5), (150, 22), (50, 32))]
+    assert drawn == [first, first, first, second, accent]
     assert image.pixel(250, 5) not in (first, second)
+    assert image.pixel(150, 32) != accent
+    strip.show_layers([None] * 500, None, "said")
+    assert picture(strip, 302, 34) != image
+
+
+def test_one_more_computer_is_worth_what_is_said() -> None:
+    for gain, coverage, words in (
+        (1.0, (1, 1, 0, 1), "would serve layers 2–3 and complete the model."),
+        (0.0, (0, 1, 0, 1), "would serve layers 2–3. Others would still be missing."),
+        (0.5, (1, 1, 1, 1), "would serve layers 2–3 and let 50 % more answers run at once."),
+        (0.0, (1, 1, 1, 1), "would serve layers 2–3, in case another one leaves."),
+    ):
+        more = schema.OneMore((1, 3), gain)
+        assert layers.one_more(structs.replace(SWARM, coverage=coverage, one_more=more)).endswith(words)
 
 
 def test_news_about_servers_leave_the_buttons_and_the_keyboard_where_they_are() -> None:
     page, link = page_of(FOUNDER)
-    before = button(page, "Remove Bob")
+    before = button(page, "Change Bob")
     link.answers["members.list"] = lively(seen(BOB, 0, 4))
     page.refresh()
-    assert button(page, "Remove Bob") is before
-    assert any(text.startswith("Serves layers 1–4 · 12.5 tokens/s\n") for text in shown(page))
+    assert button(page, "Change Bob") is before
+    assert any(text.startswith("Serves layers 1–4\n") for text in shown(page))
 
 
 def test_those_who_were_helped_are_named_once_each() -> None:
@@ -140,7 +186,7 @@ def test_those_who_were_helped_are_named_once_each() -> None:
         Group("12D3KooWprogram", Earned(0, 0, tokens=9)),
         Group(ANA.id * 8, Earned(0, 0, received=9)),  # helped you
     ]
-    assert helped(groups, FOUNDER) == Helped(("Eve", "Bob"), 1)
+    assert helped(groups, FOUNDER) == (["Eve", "Bob"], 1)
 
 
 def test_names_stand_in_a_sentence() -> None:
@@ -162,7 +208,7 @@ def test_a_swarm_without_others_says_so() -> None:
     ):
         page, _ = page_of(found)
         assert words in shown(page)
-        assert ("Copy invite" in buttons(page)) is not found.is_open
+        assert ("Copy an invite" in buttons(page)) is not found.is_open
 
 
 def test_many_people_are_found_by_name() -> None:
@@ -177,18 +223,31 @@ def test_many_people_are_found_by_name() -> None:
     assert "Nobody has that name." in shown(page)
 
 
-def test_an_invite_is_copied_and_shown_as_a_code_with_the_swarms_link_until_the_page_is_left() -> None:
+def test_a_message_with_the_invite_is_copied_and_the_same_one_again() -> None:
+    came = structs.replace(BOB, invite=INVITE.id)
+    page, link = page_of(structs.replace(FOUNDER, members=(ANA, came), invites=(INVITE,)))
+    assert any(text.startswith("2 of 10 used · until ") and text.endswith(" · Bob") for text in shown(page))
+    press(page, "Copy an invite")
+    link.answer("invite", schema.SwarmInvite("friends", "potluck4:abc", MAY, 10, "potluck:friends:00", 2))
+    copied = QGuiApplication.clipboard().text()
+    assert "install Potluck" in copied
+    assert copied.endswith("\n\npotluck4:abc\n")
+    press(page, "Copied")
+    assert link.named("invite") == [schema.InviteParams(), schema.InviteParams()]
+    control(page, "People").setValue(3)
+    press(page, "Copied")
+    assert link.named("invite")[-1] == schema.InviteParams(3, 14.0)
+
+
+def test_an_invite_is_shown_as_a_code_with_the_swarms_link_until_the_page_is_left() -> None:
     page, link = page_of(FOUNDER)
     page.show()
-    control(page, "People").setValue(3)
-    control(page, "Days").setValue(2)
-    press(page, "Copy invite")
-    assert link.named("invite") == [schema.InviteParams(3, 2.0)]
+    press(page, "Copy an invite")
     link.answer("invite", schema.SwarmInvite("friends", "potluck4:abc", MAY, 3, "potluck:friends:00"))
-    assert QGuiApplication.clipboard().text() == "potluck4:abc"
-    assert "Invite copied. 3 people can join with it until 12 May 2026." in shown(page)
-    assert control(page, "The swarm's link").text() == "potluck:friends:00"
     code = control(page, "The invite as a QR code")
+    assert not code.isVisible()
+    press(page, "QR code and link")
+    assert control(page, "The swarm's link").text() == "potluck:friends:00"
     image = code.grab().toImage()
     black = [[image.pixelColor(3 * x + 1, 3 * y + 1) == Qt.GlobalColor.black for x in range(29)] for y in range(29)]
     wanted = segno.make("potluck4:abc", error="l", micro=False, boost_error=False).matrix
@@ -196,9 +255,10 @@ def test_an_invite_is_copied_and_shown_as_a_code_with_the_swarms_link_until_the_
     page.hide()
     page.show()
     assert not code.isVisible()
-    press(page, "Copy invite")
+    assert "QR code and link" not in buttons(page)
+    press(page, "Copied")
     link.answer("invite", schema.SwarmInvite("friends", "a" * 2954, MAY, 3, "potluck:friends:00"))
-    assert QGuiApplication.clipboard().text() == "a" * 2954
+    press(page, "QR code and link")
     assert control(page, "The swarm's link").isVisible()
     assert not code.isVisible(), "no code holds so much"
 
@@ -236,7 +296,8 @@ def test_a_guest_is_shown_as_such_and_let_in_where_that_takes_a_decision() -> No
     guest = structs.replace(BOB, rank="guest", is_on_probation=True)
     page, _ = page_of(structs.replace(FOUNDER, members=(ANA, guest)))
     assert any("\nNot confirmed yet · known since 12 May 2026 · invited by Ana" in text for text in shown(page))
-    assert not {"Let Bob in", "Make Bob an admin"} & {item.accessibleName() for item in page.findChildren(QPushButton)}
+    assert "Let in" not in buttons(page)
+    assert [*chosen_from(page, "Change Bob")] == ["Remove…"]
     page, link = page_of(structs.replace(FOUNDER, members=(ANA, structs.replace(guest, waits=True))))
     assert any("\nWaits to be let in · " in text for text in shown(page))
     press(page, "Let Bob in")
@@ -249,7 +310,7 @@ def test_a_guest_is_shown_as_such_and_let_in_where_that_takes_a_decision() -> No
 def test_removing_a_person_says_what_happens_and_ends_their_invite_too() -> None:
     for ticked, ended in ((True, [EndInviteParams("3fa9c2d1")]), (False, [])):
         page, link = page_of(FOUNDER)
-        press(page, "Remove Bob")
+        chosen_from(page, "Change Bob")["Remove…"].trigger()
         question = page.findChild(Question)
         assert question.text() == "Remove Bob from friends?"
         assert "Within a minute" in question.informativeText()
@@ -265,20 +326,20 @@ def test_removing_a_person_says_what_happens_and_ends_their_invite_too() -> None
 
 def test_a_removal_that_nobody_knows_yet_says_so() -> None:
     page, link = page_of(FOUNDER)
-    press(page, "Make Bob an admin")
+    chosen_from(page, "Change Bob")["Make admin"].trigger()
     assert link.named("members.promote") == [PromoteParams("bb22bb22", is_admin=True)]
     link.answer("members.promote", structs.replace(DONE, is_known=False))
     assert "Bob is an admin now. The others learn of it when this computer serves again." in shown(page)
-    press(page, "Make Eve an ordinary member")
+    chosen_from(page, "Change Eve")["Make ordinary member"].trigger()
     assert link.named("members.promote")[-1] == PromoteParams("ee33ee33", is_admin=False)
 
 
 def test_members_see_whom_to_ask_and_remove_only_their_own_computers() -> None:
     page, link = page_of(MEMBER)
     assert "Only the founder and admins can invite people. Ask Ana, Eve." in shown(page)
-    assert "Copy invite" not in buttons(page)
+    assert "Copy an invite" not in buttons(page)
     named = [item.accessibleName() for item in page.findChildren(QPushButton) if item.isVisibleTo(page)]
-    assert [name for name in named if name.startswith(("Remove", "Make"))] == ["Remove tower"]
+    assert [name for name in named if name.startswith(("Remove", "Change"))] == ["Remove tower"]
     press(page, "Remove tower")
     confirm(page, "Remove")
     assert link.named("members.remove") == [MemberParams("bb22bb22", "12D3KooWbob")]
@@ -291,11 +352,11 @@ def test_only_the_founder_removes_admins() -> None:
 
 
 def test_the_recovery_code_is_shown_and_taken() -> None:
-    page, link = page_of(FOUNDER)
+    page, link = settings_of(FOUNDER)
     press(page, "Show recovery code…")
     link.answer("members.recovery_code", RecoveryCode("ABCD-EFGH", "friends"))
     assert page.findChild(QMessageBox).text() == "ABCD-EFGH"
-    page, link = page_of(MEMBER)
+    page, link = settings_of(MEMBER)
     press(page, "I have a recovery code")
     code = control(page, "Recovery code")
     code.setText(" ABCD-EFGH ")
@@ -303,19 +364,6 @@ def test_the_recovery_code_is_shown_and_taken() -> None:
     press(page, "Become the founder again")
     assert link.named("members.recover") == [RecoveryCode("ABCD-EFGH")]
     assert not page.is_unsaved
-
-
-def test_home_offers_an_invite_only_to_those_who_can_make_one() -> None:
-    page, link = opened(HomePage)
-    page.show_status(SERVING)
-    assert link.named("members.list") == [SwarmParams("friday")]
-    link.answer("members.list", structs.replace(MEMBER, swarm="friday"))
-    assert "Invite someone" not in buttons(page)
-    assert "Only the founder and admins can invite people. Ask Ana, Eve." in shown(page)
-    page.refresh()
-    link.answer("members.list", structs.replace(FOUNDER, swarm="friday"))
-    assert button(page, "Invite someone").isVisibleTo(page)
-    assert "Only the founder and admins" not in said(page)
 
 
 # -- the user's own computers ------------------------------------------------------------------------------------------
@@ -358,13 +406,20 @@ def test_an_invite_for_one_machine_is_gone_when_it_expired_or_the_page_is_left()
 
 
 def test_a_computer_without_the_persons_key_offers_nothing_that_needs_it() -> None:
-    page, _ = page_of(structs.replace(MEMBER, has_key=False))
+    found = structs.replace(MEMBER, has_key=False)
+    page, _ = page_of(found)
     assert "tower" in shown(page)
-    assert not {"Add a computer…", "Save backup…", "Remove…"} & set(buttons(page))
+    assert not {"Add a computer…", "Remove…"} & set(buttons(page))
+    assert "Save backup…" not in buttons(settings_of(found)[0])
+
+
+def test_a_computer_that_asks_to_be_ones_own_is_shown_at_once() -> None:
+    page, _ = page_of(structs.replace(FOUNDER, asking="laptop"))
+    assert "laptop asks to be one of your computers" in shown(page)
 
 
 def test_a_backup_needs_one_long_password_twice(tmp_path: Path) -> None:
-    page, _ = page_of(FOUNDER)
+    page, _ = settings_of(FOUNDER)
     first, second = control(page, "Password"), control(page, "Password again")
     save = button(page, "Save backup…")
     assert not save.isEnabled()

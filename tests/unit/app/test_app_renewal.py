@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.app_answers import SERVING
 from helpers.fake_link import FakeLink
 from helpers.screen import press, said
 from potluck_app.main import App
@@ -89,7 +90,7 @@ def test_an_open_window_offers_to_start_again_instead_of_telling_to(app: App, fo
     install(folder, "2")
     app.link.agreed.emit(NEWER)
     assert app.restart is None
-    app.window().setCurrentWidget(app.window()._frame)
+    app.window().show_status(SERVING)
     assert "Potluck 2 is installed, and this window still runs 1." in said(app.window())
     assert "start this program again" not in said(app.window()).lower()
     press(app.window(), "Restart")
@@ -107,7 +108,7 @@ def test_a_window_that_the_new_daemon_does_not_understand_is_replaced_at_once(ap
 
 def test_a_window_that_is_opened_later_offers_it_too_and_a_roll_back_takes_it_back(app: App, folder: Path) -> None:
     install(folder, "2")
-    app.window().setCurrentWidget(app.window()._frame)
+    app.window().show_status(SERVING)
     app.window().show()
     assert "Potluck 2 is installed" in said(app.window())
     assert app.link._version == "1", "the daemon is told the version that runs, not the one that lies there"

@@ -7,40 +7,23 @@ import pytest
 from helpers import app_answers
 from helpers.application import Wait
 from helpers.fake_link import FakeLink
-from helpers.screen import buttons, confirm, control, opened, picture, press, shown
+from helpers.screen import control, opened, picture, press, shown
 from msgspec import structs
-from potluck_app.pages.devices import Devices, choice, toggled
-from potluck_app.pages.limits import LimitsPage
+from potluck_app.pages.device_cards import choice, toggled
 from potluck_app.pages.login import Login
-from potluck_app.pages.model_picker import ModelPicker, described
-from potluck_app.pages.models import ModelsPage
 from potluck_app.pages.page import Page
 from potluck_app.pages.preferences import News, Preferences
 from potluck_app.pages.preferences_page import PreferencesPage
-from potluck_app.pages.share import Company, Share, SharePanel
-from potluck_app.pages.when import WhenPage
+from potluck_app.pages.program_lists import ProgramList
+from potluck_app.pages.rules import RulesPage
+from potluck_app.pages.section import Part
 from potluck_app.widgets import theme, week_grid
 from potluck_app.widgets.number_box import NumberBox
-from potluck_app.widgets.question import Question
 from potluck_app.widgets.slider import LimitSlider
 from potluck_app.widgets.week_grid import WeekGrid
 from potluck_control.methods.machine import Device, DeviceList, LoginParams, LoginStart
-from potluck_control.methods.members import MembersList
-from potluck_control.methods.models import (
-    Choices,
-    DeleteParams,
-    ModelChoice,
-    Models,
-    ModelsFolder,
-    Need,
-    Progress,
-    SearchParams,
-    Served,
-    StoredModel,
-)
 from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs, RunningProgram
 from potluck_control.methods.settings import Change, Changed, SetParams, SettingsPage
-from potluck_control.methods.swarms import ChooseModelParams, JoinedSwarm, LeaveParams, ModelChange, Swarms
 from potluck_control.schema import EngineStatus, LoadStatus, Status, UseStatus
 from potluck_control.settings import ServeSettings, Settings
 from potluck_control.states import Reason, State
@@ -48,7 +31,7 @@ from potluck_daemon.settings.page import settings_page
 from potluck_daemon.settings.store import Loaded
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QWheelEvent
-from PySide6.QtWidgets import QLineEdit, QPushButton, QSlider, QWidget
+from PySide6.QtWidgets import QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
@@ -84,7 +67,7 @@ def enter(page: QWidget, name: str, value: float) -> None:
 
 
 def test_a_number_that_changed_is_told_in_the_daemons_unit_and_can_be_taken_back() -> None:
-    page, link = opened(LimitsPage, ANSWERS)
+    page, link = opened(RulesPage, ANSWERS)
     enter(page, "Always left free for other programs", 1.07)
     assert link.named("settings.set") == []
     enter(page, "Always left free for other programs", 2.5)
@@ -95,25 +78,24 @@ def test_a_number_that_changed_is_told_in_the_daemons_unit_and_can_be_taken_back
 
 
 def test_a_refused_value_is_said_at_its_row() -> None:
-    page, link = opened(WhenPage, ANSWERS)
+    page, link = opened(RulesPage, ANSWERS)
     switch = control(page, "Donate on battery power")
     switch.click()
     link.fail("settings.set", PotluckError("the file is not yours", hint="ask root"))
     assert "The file is not yours. Ask root." in shown(page)
-    assert page.notice.isHidden()
+    assert page.notice_bar.isHidden()
 
 
 def test_a_setting_that_the_environment_fixes_cannot_be_changed_and_says_so() -> None:
-    page, _ = opened(WhenPage, ANSWERS | {"settings.get": page_of(POTLUCK_WHEN_ON_BATTERY="yes")})
+    page, _ = opened(RulesPage, ANSWERS | {"settings.get": page_of(POTLUCK_WHEN_ON_BATTERY="yes")})
     assert not control(page, "Donate on battery power").isEnabled()
     assert "Set by the environment variable POTLUCK_WHEN_ON_BATTERY." in shown(page)
 
 
 def test_every_row_has_its_setting() -> None:
-    for make in (WhenPage, LimitsPage):
-        page, _ = opened(make, ANSWERS)
-        assert not any("Update Potluck to use this" in said for said in shown(page))
-        assert all(box.isEnabled() for box in page.findChildren(NumberBox))
+    page, _ = opened(RulesPage, ANSWERS)
+    assert not any("Update Potluck to use this" in said for said in shown(page))
+    assert all(box.isEnabled() for box in page.findChildren(NumberBox))
 
 
 def test_a_number_has_no_needless_digits_and_zero_is_a_word() -> None:
@@ -150,8 +132,8 @@ def test_minutes_are_not_exact_in_hours() -> None:
 
 
 def test_hours_are_painted_with_mouse_and_keyboard(qtbot: QtBot) -> None:
-    page, link = opened(WhenPage, ANSWERS)
-    grid = page._grid
+    page, link = opened(RulesPage, ANSWERS)
+    grid = page.findChild(WeekGrid)
     grid.resize(grid.sizeHint())
     first, last = (grid._cell(hour).center().toPoint() for hour in (9, 11))
     qtbot.mousePress(grid, Qt.MouseButton.LeftButton, pos=first)
@@ -207,11 +189,11 @@ def test_the_keyboard_goes_by_hours_and_days_and_only_the_left_button_paints(qtb
 
 
 def test_a_running_program_is_chosen_and_one_is_taken_off_its_list() -> None:
-    page, link = opened(WhenPage, ANSWERS)
+    page, link = opened(RulesPage, ANSWERS)
     box = control(page, "Program for the list: Always step aside for")
     assert [box.itemText(i) for i in range(box.count())] == ["Doom"]
     box.setEditText("Doom")
-    page._always._add_chosen()
+    page.findChild(ProgramList)._add_chosen()
     press(page, "Remove blender")
     assert link.named("programs.place") == [
         PlaceParams("doom", ProgramPlace.ALWAYS),
@@ -237,7 +219,7 @@ def test_graphics_cards_compute_together_and_the_processor_alone() -> None:
 def test_the_card_of_a_device_says_what_it_does_and_what_potluck_takes_of_it() -> None:
     hot = structs.replace(GPUS[0], temperature_c=61.4, power_w=180.2)
     page, link = opened(
-        LimitsPage, ANSWERS | {"machine.get": structs.replace(MACHINE, devices=(hot, *MACHINE.devices[1:]))}
+        RulesPage, ANSWERS | {"machine.get": structs.replace(MACHINE, devices=(hot, *MACHINE.devices[1:]))}
     )
     load = LoadStatus(memory_used_bytes=3 * GIB, memory_limit_bytes=12 * GIB, memory_total_bytes=24 * GIB)
     running = Status(State.SERVING, Reason.NONE, NOTHING, 0.0, "1", engine=EngineStatus(pid=7), load=load)
@@ -261,7 +243,7 @@ def sliders(page: QWidget, name: str) -> list[LimitSlider]:
 
 
 def test_a_slider_changes_the_setting_once_it_rests_and_a_refusal_stands_below_it(wait: Wait) -> None:
-    page, link = opened(LimitsPage, ANSWERS)
+    page, link = opened(RulesPage, ANSWERS)
     (memory,), (heat, _) = sliders(page, "Memory for Potluck"), sliders(page, "Temperature limit")
     assert (memory.limit, heat.limit) == (0.0, 80.0)
     (box,) = [item for item in page.findChildren(NumberBox) if item.accessibleName() == "Memory for Potluck"]
@@ -285,7 +267,7 @@ def test_cards_that_share_their_limits_say_so_and_the_processor_has_one_of_its_o
         (Settings(serve=ServeSettings(devices=("cuda:0",))), {}, 0, [80.0, 90.0]),
         (Settings(), {}, 0, [80.0, 90.0]),
     ):
-        page, _ = opened(LimitsPage, ANSWERS | {"settings.get": page_of(settings, **environment)})
+        page, _ = opened(RulesPage, ANSWERS | {"settings.get": page_of(settings, **environment)})
         note = "These limits hold for each graphics card in use. Changing one here changes it for all."
         assert shown(page).count(note) == cards
         assert [slider.limit for slider in sliders(page, "Temperature limit")] == limits
@@ -294,7 +276,7 @@ def test_cards_that_share_their_limits_say_so_and_the_processor_has_one_of_its_o
 
 
 def test_a_second_card_joins_the_first_and_the_keyboard_stays_at_its_switch(qtbot: QtBot, wait: Wait) -> None:
-    page, link = opened(LimitsPage, ANSWERS)
+    page, link = opened(RulesPage, ANSWERS)
     qtbot.addWidget(page)
     page.show()
     assert {"In use, selected automatically", "Not in use"} <= set(shown(page))
@@ -325,12 +307,11 @@ def test_the_wheel_does_not_move_a_slider() -> None:
 
 
 def test_a_machine_without_an_engine_leads_to_where_one_is_made(qtbot: QtBot) -> None:
-    link = FakeLink(ANSWERS)
-    devices = Devices(Page(link, ""))
-    devices.show_machine(structs.replace(MACHINE, has_engine=False))
-    assert "The compute engine is not installed yet." in shown(devices)
-    with qtbot.waitSignal(devices.setup_wanted):
-        press(devices, "Set up…")
+    page, _ = opened(RulesPage, ANSWERS | {"machine.get": structs.replace(MACHINE, has_engine=False)})
+    assert "The compute engine is not installed yet." in shown(page)
+    with qtbot.waitSignal(page.wanted) as led:
+        press(page, "Set up…")
+    assert led.args == [Part.INSTALLATION]
 
 
 # -- log-in, and how much to give --------------------------------------------------------------------------------------
@@ -355,152 +336,7 @@ def test_a_switch_of_log_in_shows_what_the_system_does() -> None:
     assert (app.isEnabled(), daemon.isEnabled()) == (True, False)
 
 
-def test_a_share_is_recognised_by_its_limit() -> None:
-    for share in Share:
-        assert Share.of(share.limit_mb(24 * GIB), 24 * GIB) is share
-
-
-def test_what_is_given_follows_the_choice() -> None:
-    link = FakeLink(ANSWERS)
-    giving = SharePanel(Page(link, ""))
-    giving.refresh()
-    assert giving._company.value is Company.HALF
-    assert link.named("settings.set") == []
-    giving._share.choose(Share.HALF)
-    giving._company.choose(Company.REST)
-    assert link.named("settings.set") == [
-        SetParams((Change("serve.memory_limit_mb", 12 * 1024),)),
-        SetParams((Change("when.only_when_idle", True),)),
-    ]
-
-
-# -- models ------------------------------------------------------------------------------------------------------------
-
-FOLDER = ModelsFolder("/x/hub", True, 5 << 30, 0, 9 << 30, 0)
-SERVED = Served("a/llama", "friday", 80, (0, 10), "bfloat16", "int4", "cuda:0", device_bytes=3 << 30)
-STORED = StoredModel("a/other", 5 << 30, 1, 0.0, ("saturday",), False)
-MODELS = Models(SERVED, (Need(70, 80, 0),), Progress(1 << 30, 4 << 30, 1 << 20), FOLDER, (STORED,), None)
-
-
-def test_models_show_what_is_served_what_lacks_and_what_is_fetched() -> None:
-    page, _ = opened(ModelsPage, {"models.list": MODELS})
-    texts = shown(page)
-    assert {"llama", "Swarm “friday”, 80 layers", "Here: 1–10 (10)"} <= set(texts)
-    assert "Computed on graphics card 1, bfloat16, weights in int4" in texts
-    assert texts.index("1.1 GB of 4.3 GB") == texts.index("Downloading…") + 1
-    assert texts.index("Layers 71–80") == texts.index("nobody") - 1
-    assert "5.4 GB · used by saturday · incomplete" in texts
-
-
-def test_a_model_is_deleted_after_a_question() -> None:
-    page, link = opened(ModelsPage, {"models.list": MODELS})
-    press(page, "Delete a/other")
-    assert link.named("models.delete") == []
-    confirm(page, "Delete")
-    assert link.named("models.delete") == [DeleteParams("a/other", force=True)]
-
-
-FOUNDED: MembersList = app_answers.ANSWERS["members.list"]  # type: ignore[assignment]
-
-
-def test_another_swarm_is_served_and_one_is_left_after_a_question() -> None:
-    friday, sunday = JoinedSwarm("friday", "a/llama", 80, False, True), JoinedSwarm("sunday", "demo", 12, True, False)
-    page, link = opened(ModelsPage, {"models.list": MODELS, "swarms.list": Swarms((friday, sunday))})
-    assert {"llama · 80 layers · chosen for this computer", "demo · 12 layers · open to all"} <= set(shown(page))
-    press(page, "Serve sunday")
-    assert link.named("settings.set") == [SetParams((Change("serve.swarm", "sunday"),))]
-    for people, lost in (
-        (structs.replace(FOUNDED, is_founder=False), ""),
-        (FOUNDED, "the founder's key on this computer is deleted"),
-        (
-            structs.replace(FOUNDED, members=FOUNDED.members[:2]),
-            "It has no admin, so nobody can invite, confirm or remove people either.",
-        ),
-    ):
-        press(page, "Leave friday")
-        link.answer("members.list", people)
-        asked = page.findChildren(Question)[-1].informativeText()
-        assert lost in asked
-        assert ("founder" in asked) is bool(lost)
-    assert link.named("swarms.leave") == []
-    confirm(page, "Leave")
-    assert link.named("swarms.leave") == [LeaveParams("friday", is_sure=True)]
-
-
-def test_a_model_says_its_size_its_licence_and_how_many_friends_it_needs() -> None:
-    for model, lines in (
-        (
-            ModelChoice("a/llama", "a/llama", 140 << 30, "llama3", 12, is_here=False, is_gated=True),
-            "Fits with 11 friends like you\n150 GB · licence llama3 · to be downloaded",
-        ),
-        (
-            ModelChoice("", "demo", 12_000_000, "", 1, is_here=True),
-            "Fits on this computer\n12 MB · licence unknown · on this computer",
-        ),
-        (ModelChoice("/x", "x", 0, "", 0, is_here=False), "size unknown · licence unknown · to be downloaded"),
-        (ModelChoice("/x", "x", 0, "mit", 2, is_here=True), "Fits with 1 friend like you\nsize unknown · licence mit"),
-    ):
-        assert described(model).startswith(lines)
-
-
-@pytest.fixture
-def picking(qtbot: QtBot) -> tuple[ModelsPage, FakeLink]:
-    """The page Models of two swarms, one of them the user's own, with its picker open."""
-    friday = JoinedSwarm("friday", "a/llama", 80, False, True, may_lead=True, draft="a/small-llama")
-    sunday = JoinedSwarm("sunday", "demo", 12, False, False)
-    page, link = opened(ModelsPage, {"models.list": MODELS, "swarms.list": Swarms((friday, sunday))})
-    qtbot.addWidget(page)
-    page.show()
-    assert "llama · 80 layers · sped up by small-llama · chosen for this computer" in shown(page)
-    assert "Change the model of sunday" not in [item.accessibleName() for item in page.findChildren(QPushButton)]
-    press(page, "Change the model of friday")
-    return page, link
-
-
-def test_a_leader_gives_a_swarm_another_model_after_a_question(picking: tuple[ModelsPage, FakeLink]) -> None:
-    page, link = picking
-    link.answer("models.on_disk", Choices((ModelChoice("/x/new", "new", 9, "mit", 2, is_here=True),), 10))
-    press(page, "Choose new")
-    assert link.named("swarms.choose_model") == []
-    confirm(page, "Change the model")
-    assert link.named("swarms.choose_model") == [ChooseModelParams("/x/new", "friday")]
-    link.answer("swarms.choose_model", ModelChange("friday", "new", is_done=False))
-    assert "Reading the files of new…" in shown(page)
-    page.refresh()
-    link.answer("swarms.model_change", ModelChange("friday", "new", problem=sentence("cannot reach the hub")))
-    assert "friday keeps its model. Cannot reach the hub." in shown(page)
-    press(page, "Choose new")
-    link.answers["swarms.choose_model"] = ModelChange("friday", "new")
-    confirm(page, "Change the model")
-    assert "friday serves new now. Members that are online follow within seconds." in shown(page)
-    assert "Choose new" not in buttons(page)
-
-
-def test_the_hub_is_searched_with_enter_and_its_silence_is_explained(picking: tuple[ModelsPage, FakeLink]) -> None:
-    page, link = picking
-    words = page.findChild(ModelPicker).findChild(QLineEdit)
-    words.setText("llama")
-    words.returnPressed.emit()
-    assert link.named("models.search") == [SearchParams("llama")]
-    link.answer("models.on_disk", Choices((ModelChoice("", "demo", 9, "", 1, is_here=True),), 10))  # it was slower
-    assert "Searching Hugging Face…" in shown(page)
-    hint = "check this computer's network, or choose a model on this computer"
-    link.fail("models.search", PotluckError("cannot reach the hub: the address of the proxy cannot be read", hint=hint))
-    said = (
-        "Cannot reach the hub: the address of the proxy cannot be read. "
-        "Check this computer's network, or choose a model on this computer."
-    )
-    assert said in shown(page)
-    words.clear()
-    press(page.findChild(ModelPicker), "Search")
-    link.answer("models.on_disk", Choices((), 10))
-    assert "No model has such a name." in shown(page)
-    assert said not in shown(page)
-
-
 # -- the app's own -----------------------------------------------------------------------------------------------------
-
-RESTART = "The app speaks the chosen language once it has started again. Serving goes on."
 
 
 @pytest.fixture(autouse=True)
@@ -523,17 +359,6 @@ def test_colours_change_at_once_and_are_kept(tmp_path: Path, qtbot: QtBot) -> No
     assert Preferences(str(tmp_path / "app.ini")).theme == "dark"
 
 
-def test_a_language_is_kept_and_waits_for_a_restart(tmp_path: Path, qtbot: QtBot) -> None:
-    page = preferences(tmp_path / "app.ini")
-    press(page, "Language: Deutsch")
-    assert RESTART in shown(page)
-    with qtbot.waitSignal(page.restart_wanted):
-        press(page, "Restart")
-    assert Preferences(str(tmp_path / "app.ini")).language == "de"
-    press(page, "Language: System")
-    assert RESTART not in shown(page)
-
-
 def test_each_kind_of_news_is_switched_by_itself_and_none_while_all_are_off(tmp_path: Path) -> None:
     page, file = preferences(tmp_path / "app.ini"), str(tmp_path / "app.ini")
     everything = control(page, "Notifications")
@@ -552,7 +377,7 @@ def test_notifications_are_switched_here_and_shown_as_the_menu_left_them(tmp_pat
     with qtbot.waitSignal(page.notifications_changed) as told:
         switch.click()
     assert told.args == [False]
-    Preferences(str(tmp_path / "app.ini")).set_notifications(True)
+    Preferences(str(tmp_path / "app.ini")).notifications = True
     page.refresh()
     assert switch.isChecked()
 

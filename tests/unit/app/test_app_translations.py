@@ -65,8 +65,8 @@ def test_a_translation_has_the_places_of_its_text() -> None:
 def test_plural_forms_are_those_of_the_language() -> None:
     for language, one, many in (
         ("en", "1 session left", "2 sessions left"),
-        ("de", "noch 1 Sitzung", "noch 2 Sitzungen"),
-        ("es", "queda 1 sesión", "quedan 2 sesiones"),
+        ("de", "Noch 1 Sitzung", "Noch 2 Sitzungen"),
+        ("es", "Queda 1 sesión", "Quedan 2 sesiones"),
     ):
         translator = QTranslator()
         assert translator.load(f"potluck_{language}", str(tool.FOLDER))

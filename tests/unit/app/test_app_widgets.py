@@ -6,39 +6,39 @@ import pytest
 from helpers import app_answers
 from helpers.app_answers import PROBES
 from helpers.fake_link import FakeLink
-from helpers.screen import button, said, shown
+from helpers.screen import button, said, shown, unfold
 from msgspec import structs
-from potluck_app.pages.diagnostics import DiagnosticsPage
+from potluck_app.pages.diagnostics import Diagnostics
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.join_form import JoinForm
-from potluck_app.pages.never import NeverYield
+from potluck_app.pages.section import Part
 from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.icons import icon, name_of
-from potluck_app.widgets.strip import LayerStrip
-from potluck_app.widgets.theme import DARK, LIGHT
 from potluck_control import schema
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
+from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace
 from potluck_control.states import Reason, State
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtGui import QAction, QColor, QImage, QPainter
+from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.codec import decode, encode
 from potluck.sentences import Blocks, sentence
 
-SWARM = schema.SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(2, 1, 0, 0), coverage_at=0.0)
+SWARM = schema.SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(2, 1, 0, 0), coverage_at=0.0, is_live=True)
 SERVING = structs.replace(
     app_answers.SERVING,
-    text=sentence("Serving {what}", what=sentence("blocks {blocks} of {model}", blocks=Blocks(0, 2), model="demo")),
+    text=sentence("Serving {what}", what=sentence("layers {blocks} of {model}", blocks=Blocks(0, 2), model="demo")),
     swarm=SWARM,
     tokens_per_s=12.5,
 )
 PAUSED = structs.replace(
     SERVING,
+    swarm=structs.replace(SWARM, span=None, is_live=False),
     state=State.PAUSED,
     reason=Reason.TIMER,
     text=sentence("Paused by you"),
@@ -61,22 +61,15 @@ GAME = structs.replace(
 FINISHING = structs.replace(
     SERVING, state=State.DRAINING, reason=Reason.SHUTDOWN, text=sentence("Finishing"), until=4e9, sessions=2
 )
-STOPPED = structs.replace(
-    PAUSED, state=State.IDLE, reason=Reason.SWITCHED_OFF, text=sentence("Switched off"), until=None
-)
-STOP = "Stop donating"
-NEVER = "Never step aside for Hades II…"
+STOPPED = structs.replace(PAUSED, reason=Reason.USER, text=sentence("Paused by you until you resume"), until=None)
+NEVER = "Never step aside for Hades II"
 PAUSES = {"Pause for an hour", "Pause until tomorrow, 08:00", "Pause until I resume"}
 
 
-def longer(page: QWidget) -> QPushButton:
-    """The button with the menu of longer pauses."""
-    (found,) = [item for item in page.findChildren(QPushButton) if item.menu() is not None]
-    return found
-
-
-def choices(page: QWidget) -> dict[str, QAction]:
-    return {action.text(): action for action in longer(page).menu().actions() if action.isVisible()}
+def choices(page: HomePage) -> dict[str, QAction]:
+    """What the one control offers in a menu."""
+    menu = page.focusProxy().menu()
+    return {action.text(): action for action in menu.actions() if action.isVisible()} if menu is not None else {}
 
 
 def home(status: schema.Status) -> tuple[HomePage, FakeLink]:
@@ -89,24 +82,22 @@ def home(status: schema.Status) -> tuple[HomePage, FakeLink]:
 # -- Home --------------------------------------------------------------------------------------------------------------
 
 
-def test_home_shows_state_reason_speed_gaps_and_what_the_day_has_used() -> None:
+def test_home_shows_state_reason_speed_and_what_the_day_has_used() -> None:
     page, _ = home(SERVING)
+    unfold(page)
     text = said(page)
     assert "Serving layers 1–2 of demo" in text
     assert "12.5" in text.splitlines()
-    assert "Nobody serves layers 3–4. You serve 1–2." in text
     assert "Today:" not in text
     page.show_status(structs.replace(SERVING, use=schema.UseStatus(5 << 20, 1 << 20, 12.4)))
-    assert "Today: 5.2 MB sent, 1.0 MB received, 12 Wh" in said(page)
-    page.show_status(YIELDED)
-    assert "0.0" in said(page).splitlines(), "the speed of before is no longer true"
+    assert "Today: 5.2 MB sent, 1.0 MB received" in said(page)
 
 
-def test_home_asks_for_an_hour_or_for_ever_and_until_the_end_of_a_game_while_one_runs() -> None:
+def test_home_pauses_by_one_control_and_until_the_end_of_a_game_while_one_runs() -> None:
     page, link = home(SERVING)
-    button(page, "Pause for an hour").click()
+    assert set(choices(page)) == PAUSES
+    choices(page)["Pause for an hour"].trigger()
     choices(page)["Pause until I resume"].trigger()
-    assert "Pause until the game ends" not in choices(page)
     page.show_status(GAME)
     choices(page)["Pause until the game ends"].trigger()
     assert link.named("pause") == [
@@ -117,18 +108,37 @@ def test_home_asks_for_an_hour_or_for_ever_and_until_the_end_of_a_game_while_one
 
 
 def test_home_offers_no_pause_but_to_go_on_where_serving_ends() -> None:
+    leaving = structs.replace(PAUSED, state=State.DRAINING)  # the engine ends for the pause
     for status, text, offered in (
         (FINISHING, "2 sessions left", "Keep serving"),
-        (PAUSED, "Paused by you\nServes again at ", "Resume"),
-        (PAUSED, "Nobody serves layers 3–4 (at ", "Resume"),  # no engine looks
+        (PAUSED, "Paused by you\nThe pause ends at ", "Resume"),
+        (STOPPED, "Paused by you until you resume", "Resume"),
+        (leaving, "The pause ends at ", "Resume"),
     ):
         page, link = home(status)
         assert text in said(page)
-        assert longer(page).isHidden()
+        assert choices(page) == {}
         button(page, offered).click()
         assert link.named("resume") == [None]
         page.show_status(SERVING)
-        assert not longer(page).isHidden()
+        assert set(choices(page)) == PAUSES
+
+
+def test_home_offers_both_to_go_on_and_to_pause_while_it_waits() -> None:
+    page, link = home(structs.replace(YIELDED, reason=Reason.QUIET_TIME))
+    assert page.focusProxy().text() == "Serve now"
+    assert set(choices(page)) == {"Serve now", *PAUSES}
+    choices(page)["Serve now"].trigger()
+    assert link.named("resume") == [None]
+
+
+def test_home_leads_to_the_rules_that_hold_it_back(qtbot: QtBot) -> None:
+    page, _ = home(structs.replace(SERVING, state=State.IDLE, reason=Reason.SCHEDULE))
+    with qtbot.waitSignal(page.wanted) as asked:
+        button(page, "Change the rules").click()
+    assert asked.args == [Part.RULES]
+    page.show_status(structs.replace(SERVING, reason=Reason.USER_ACTIVE, duty=0.5))
+    assert button(page, "Change the rules").isHidden()
 
 
 def test_names_of_programs_are_never_read_as_markup() -> None:
@@ -139,12 +149,12 @@ def test_names_of_programs_are_never_read_as_markup() -> None:
 
 def test_a_command_that_fails_is_told_until_one_works() -> None:
     page, link = home(SERVING)
-    button(page, "Pause for an hour").click()
+    choices(page)["Pause for an hour"].trigger()
     link.fail("pause", PotluckError("the daemon is not running", hint="start it with: potluck start"))
     assert "Start it with: potluck start." in said(page)
-    button(page, "Pause for an hour").click()
+    choices(page)["Pause for an hour"].trigger()
     link.answer("pause", PAUSED)
-    assert page.notice.isHidden()
+    assert page.notice_bar.isHidden()
 
 
 # -- first run ---------------------------------------------------------------------------------------------------------
@@ -158,7 +168,7 @@ def test_first_run_joins_lines_that_a_mail_program_broke_and_forgets_the_invite(
     assert not join.isEnabled()
     field.setPlainText("potluck4:abc\n  def \n")
     join.click()
-    assert link.named("join") == [schema.JoinParams("potluck4:abcdef")]
+    assert link.named("join") == [schema.JoinParams("potluck4:abc\n  def")], "the daemon finds the invite"
     assert field.toPlainText() == ""
 
 
@@ -194,7 +204,7 @@ def test_a_computer_that_serves_a_swarm_moves_to_a_new_one_only_if_the_user_says
         assert link.named("join") == [schema.JoinParams("potluck4:abc", moves=moves)]
 
 
-def test_first_run_has_five_steps_and_stays_open_until_the_last_is_done() -> None:
+def test_first_run_stays_open_until_the_last_step_is_done() -> None:
     link, finished = FakeLink({"create": schema.Joined("home", "demo")}), []
     page = FirstRunPage(link)
     page.finished.connect(lambda: finished.append(page.is_open))
@@ -203,12 +213,8 @@ def test_first_run_has_five_steps_and_stays_open_until_the_last_is_done() -> Non
     assert not button(page, "Continue").isVisibleTo(page)  # a swarm comes first
     button(page, "Start a swarm with the demo model").click()
     page.show_status(SERVING)
-    titles = []
-    for text in ("Continue", "Continue", "Done"):
-        assert (page.is_open, finished) == (True, [])
-        titles.append(page._title.text())
-        button(page, text).click()
-    assert titles == ["Your computer", "You come first", "Start at log-in"]
+    assert (page.is_open, finished, page._title.text()) == (True, [], "You come first")
+    button(page, "Done").click()
     assert finished == [False]
 
 
@@ -219,28 +225,6 @@ def test_the_window_keeps_the_first_run_open_after_joining() -> None:
     window.show_status(SERVING)
     assert isinstance(window.page, FirstRunPage)
     assert "You are in the swarm “friday”, which runs demo." in said(window.page)
-
-
-# -- the strip ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_strip_draws_any_swarm() -> None:
-    for swarm in (None, SWARM, structs.replace(SWARM, coverage=()), structs.replace(SWARM, num_blocks=500)):
-        strip = LayerStrip()
-        strip.resize(400, 34)
-        blank = strip.grab().toImage()
-        strip.show_swarm(swarm, "")
-        assert (strip.grab().toImage() == blank) is (swarm is None)
-
-
-def test_the_strip_frames_what_holds_the_swarm_back_unless_that_is_everything() -> None:
-    strip = LayerStrip()
-    strip.resize(400, 34)
-    pictures = []
-    for runs in ((), ((0, 2),), ((0, 4),)):
-        strip.show_swarm(structs.replace(SWARM, outlook=schema.SwarmOutlook(1.0, runs, 2.0, (0, 2))), "")
-        pictures.append(strip.grab().toImage())
-    assert pictures[0] == pictures[2] != pictures[1]
 
 
 # -- the window --------------------------------------------------------------------------------------------------------
@@ -319,7 +303,7 @@ def test_the_window_has_the_chat_made_ready_once_each_time_it_is_shown(qtbot: Qt
     assert started(link) == 0  # in the tray
     window.show()
     window.show_status(SERVING)
-    window.open("earnings")
+    window.open("rules")
     assert started(link) == 1
     window.hide()
     window.show()
@@ -367,7 +351,7 @@ def test_home_leads_to_the_page_that_names_every_probe(qtbot: QtBot) -> None:
     window = MainWindow(FakeLink())
     window.show_status(structs.replace(SERVING, probes=PROBES))
     button(window, "Watching for games and activity (1 detector not working)").click()
-    assert isinstance(window.page, DiagnosticsPage)
+    assert window.page.findChild(Diagnostics).isVisibleTo(window.page)
     lines = shown(window.page)
     place = lines.index("Detectors") + 1
     assert lines[place : place + 2] == ["Detecting something now", "Listed programs"]
@@ -378,54 +362,18 @@ def test_home_leads_to_the_page_that_names_every_probe(qtbot: QtBot) -> None:
     assert "Not working" not in said(window.page)
 
 
-# -- never step aside --------------------------------------------------------------------------------------------------
+# -- the window --------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def asking(qtbot: QtBot) -> NeverYield:
-    """The question, asked about Hades II."""
-    page = NeverYield()
-    qtbot.addWidget(page)
-    page.show_status(GAME)
-    with qtbot.assertNotEmitted(page.never_wanted):
-        button(page, NEVER).click()
-    assert "Keep serving whenever Hades II runs?" in said(page)
-    return page
-
-
-def test_never_step_aside_is_asked_back_before_it_is_done(asking: NeverYield, qtbot: QtBot) -> None:
-    asking.show_status(structs.replace(GAME, tokens_today=7))  # nothing new about the program
-    with qtbot.waitSignal(asking.never_wanted) as wanted:
-        button(asking, "Never step aside").click()
-    assert wanted.args == ["hades2"]
-
-
-@pytest.mark.parametrize("how", ["button", "escape"])
-def test_the_question_can_be_taken_back(how: str, asking: NeverYield, qtbot: QtBot) -> None:
-    with qtbot.assertNotEmitted(asking.never_wanted):
-        if how == "button":
-            button(asking, "Cancel").click()
-        else:
-            qtbot.keyClick(asking, Qt.Key.Key_Escape)
-    assert not button(asking, NEVER).isHidden()
-
-
-def test_the_keyboard_goes_back_to_the_big_button_when_the_question_vanishes(qtbot: QtBot) -> None:
-    page = HomePage(FakeLink())
-    qtbot.addWidget(page)
-    page.show()
-    page.show_status(GAME)
-    page.never.ask()
-    assert page.focusWidget() is button(page, "Cancel")
-    page.show_status(SERVING)
-    assert page.focusWidget() is button(page, "Pause for an hour")
-
-
-def test_the_question_is_not_asked_about_another_program_than_it_was_opened_for(asking: NeverYield) -> None:
-    asking.show_status(structs.replace(GAME, app="doom", app_title="Doom & Co"))
-    assert not button(asking, "Never step aside for Doom && Co…").isHidden()
-    asking.show_status(SERVING)
-    assert asking.isHidden()
+def test_the_menu_leads_to_ignoring_the_program_that_runs_which_can_be_undone() -> None:
+    link = FakeLink()
+    window = MainWindow(link)
+    window.show_status(GAME)
+    window.come_to(Part.NEVER)
+    assert link.named("programs.place") == [PlaceParams("hades2", ProgramPlace.NEVER)]
+    link.answer("programs.place", PlacedProgram("hades2", ProgramPlace.NEVER, ProgramPlace.NONE))
+    button(window, "Undo").click()
+    assert link.named("programs.place")[1:] == [PlaceParams("hades2", ProgramPlace.NONE)]
 
 
 def test_closing_the_window_quits_only_without_a_tray_icon(qtbot: QtBot) -> None:
@@ -444,12 +392,12 @@ def test_the_menu_offers_what_makes_sense() -> None:
     for status, enabled in (
         (None, set()),
         (NO_SWARM, set()),
-        (SERVING, PAUSES | {STOP}),
-        (YIELDED, PAUSES | {STOP}),
-        (GAME, PAUSES | {"Pause until the game ends", NEVER, STOP}),
-        (FINISHING, {"Resume", STOP}),
-        (PAUSED, {"Resume", STOP}),
-        (STOPPED, {"Resume", "Start donating again"}),
+        (SERVING, PAUSES),
+        (YIELDED, PAUSES),
+        (GAME, PAUSES | {"Pause until the game ends", NEVER}),
+        (FINISHING, {"Keep serving"}),
+        (PAUSED, {"Resume"}),
+        (STOPPED, {"Resume"}),
     ):
         tray = Tray()
         tray.show_status(SERVING)  # something else before
@@ -467,7 +415,27 @@ def test_states_that_matter_differ_in_shape() -> None:
     assert len(shapes) == 5
 
 
-def test_every_state_has_an_icon_in_both_themes() -> None:
-    for state, colours in itertools.product((None, *State), (LIGHT, DARK)):
-        picture = icon(state, colours).pixmap(22, 22).toImage()
-        assert any(picture.pixelColor(x, y).alpha() for x in range(picture.width()) for y in range(picture.height()))
+def contrast(one: QColor, other: QColor) -> float:
+    """Return the ratio of the web's guidelines for accessibility (WCAG 2, 1.4.11)."""
+
+    def luminance(colour: QColor) -> float:
+        parts = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.getRgbF()[:3])
+        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("panel", ["#ffffff", "#eeeeee", "#2b2b2b", "#000000"])
+def test_the_tray_icon_of_every_state_stands_out_on_light_and_dark_panels(panel: str) -> None:
+    for state, side in itertools.product((None, *State), (16, 22, 24, 48)):
+        picture = QImage(side, side, QImage.Format.Format_RGB32)
+        picture.fill(QColor(panel))
+        drawn = icon(state).pixmap(side, side)
+        painter = QPainter(picture)
+        painter.drawPixmap(0, 0, drawn)
+        painter.end()
+        alpha = drawn.toImage()
+        opaque = [(x, y) for x in range(side) for y in range(side) if alpha.pixelColor(x, y).alpha() > 200]
+        clear = [place for place in opaque if contrast(picture.pixelColor(*place), QColor(panel)) >= 3]
+        assert len(clear) > len(opaque) / 4, (state, side)

@@ -3,9 +3,17 @@
 import datetime
 
 from msgspec import structs
-from potluck_app.words import detectors, layers, states
+from potluck_app.words import layers, states
 from potluck_app.words.pauses import PauseChoice
-from potluck_control.schema import LoadStatus, PauseParams, ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
+from potluck_control.schema import (
+    LoadStatus,
+    PauseParams,
+    ProbeState,
+    ProbeStatus,
+    SpeedForYou,
+    Status,
+    SwarmStatus,
+)
 from potluck_control.states import Reason, State
 
 from potluck.sentences import Blocks, sentence, verbatim
@@ -34,7 +42,9 @@ def test_a_state_is_named_with_what_would_end_it() -> None:
             "Stepped aside",
             "Serves again 15 s after",
         ),
-        ({"state": State.PAUSED, "ends": sentence("when you resume"), "until": 4e9}, "Paused", "Serves again at "),
+        ({"state": State.PAUSED, "ends": sentence("when you resume"), "until": 4e9}, "Paused", "The pause ends at "),
+        ({"state": State.DRAINING, "reason": Reason.TIMER, "until": 4e9}, "Stepping aside", "The pause ends at "),
+        ({"state": State.PAUSED, "reason": Reason.USER, "ends": sentence("when you resume")}, "Paused", ""),
         ({"state": State.ERROR, "until": 4e9}, "Something failed", "Tries again at "),
         ({"state": State.DRAINING, "reason": Reason.GAME}, "Stepping aside", ""),
         ({"state": State.DRAINING, "reason": Reason.SHUTDOWN}, "Shutting down", "0 sessions left."),
@@ -56,6 +66,7 @@ def test_resume_is_offered_where_it_does_something() -> None:
         ({"state": State.SERVING}, ""),
         ({"state": State.YIELDED, "reason": Reason.GAME}, ""),
         ({"state": State.PAUSED}, "Resume"),
+        ({"state": State.DRAINING, "reason": Reason.USER}, "Resume"),
         ({"state": State.YIELDED, "reason": Reason.QUIET_TIME}, "Serve now"),
         ({"state": State.ERROR, "reason": Reason.ENGINE_FAILED}, "Try again now"),
         ({"state": State.DRAINING, "reason": Reason.SHUTDOWN, "until": 4e9}, "Keep serving"),
@@ -66,7 +77,7 @@ def test_resume_is_offered_where_it_does_something() -> None:
 
 def test_a_long_name_of_a_program_is_cut_and_a_nameless_one_is_called_as_its_file() -> None:
     game = _status(State.YIELDED, "x", app="hades2")
-    assert states.never(game) == "Never step aside for hades2…"
+    assert states.never(game) == "Never step aside for hades2"
     assert len(states.never(structs.replace(game, app_title="x" * 200))) < 70
 
 
@@ -80,21 +91,16 @@ def test_what_is_watched_fits_in_a_line() -> None:
             "Watching for games and activity (2 detectors not working)",
         ),
     ):
-        assert detectors.watching([ProbeStatus(sentence("x"), state) for state in found]) == text
+        assert states.watching([ProbeStatus(sentence("x"), state) for state in found]) == text
 
 
-def test_a_pause_until_morning_ends_with_the_next_one() -> None:
-    for hour, hours in ((22, 10), (0, 8), (7, 1), (8, 24), (12, 20)):
+def test_a_pause_until_tomorrow_ends_in_the_morning_of_the_next_day() -> None:
+    for hour, hours in ((22, 10), (0, 32), (7, 25), (8, 24), (12, 20)):
         assert PauseChoice.MORNING.params(datetime.datetime(2026, 1, 14, hour)) == PauseParams(hours * 3600.0)
 
 
-def test_use_of_the_day_names_its_cost_if_a_price_is_set() -> None:
-    assert states.use(UseStatus()) == ""
-    assert states.use(UseStatus(energy_wh=120.0, cost=0.04)).endswith("120 Wh (0.04)")
-
-
 def test_tooltip_shows_speed_while_serving_and_always_the_reason() -> None:
-    blocks = sentence("blocks {blocks} of {model}", blocks=Blocks(0, 3), model="demo")
+    blocks = sentence("layers {blocks} of {model}", blocks=Blocks(0, 3), model="demo")
     serving = structs.replace(
         _status(State.SERVING, "", tokens_per_s=41.26), text=sentence("Serving {what}", what=blocks)
     )
@@ -112,10 +118,21 @@ def test_coverage_names_the_gaps() -> None:
         assert layers.coverage(counts, 4) == text
 
 
-def test_blocks_line_says_what_is_ours() -> None:
-    swarm = SwarmStatus("friday", "demo", 12, span=(4, 8), coverage=(1,) * 12)
-    assert layers.summary(swarm) == "All 12 layers online. You serve 5–8."
-    assert layers.summary(structs.replace(swarm, span=None)) == "All 12 layers online. You serve none."
+def test_a_line_says_which_layers_are_ours_and_which_have_a_single_server() -> None:
+    for counts, own, text in (
+        ((1,) * 12, (4, 8), "All 12 layers online. You serve 5–8."),
+        ((2,) * 11 + (1,), None, "All 12 layers online. You serve none. Only one computer serves layer 12."),
+        ((1,) * 4 + (2,) * 8, (0, 1), "All 12 layers online. You serve 1. Only one computer serves layers 1–4."),
+        ((2,) * 11 + (0,), None, "Nobody serves layer 12. You serve none."),
+    ):
+        assert layers.summary(counts, 12, own) == text
+
+
+def test_how_fast_answers_come_is_said_once_it_is_known() -> None:
+    swarm = SwarmStatus("friday", "demo", 12)
+    assert layers.speed_for_you(swarm) == ""
+    known = structs.replace(swarm, speed_for_you=SpeedForYou(14.24, is_measured=False))
+    assert layers.speed_for_you(known) == "About 14.2 tokens/s for you."
 
 
 def test_memory_is_shown_against_the_limit_if_there_is_one() -> None:

@@ -32,7 +32,7 @@ from tests.helpers import fake_wsl
 SERVING = Status(
     State.SERVING,
     Reason.NONE,
-    sentence("Serving {what}", what=sentence("blocks {blocks} of {model}", blocks=Blocks(0, 4), model="demo")),
+    sentence("Serving {what}", what=sentence("layers {blocks} of {model}", blocks=Blocks(0, 4), model="demo")),
     1.0,
     "1",
 )

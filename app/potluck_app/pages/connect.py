@@ -19,13 +19,13 @@ from PySide6.QtWidgets import QLineEdit
 
 from potluck_app.pages.page import DaemonCaller
 from potluck_app.pages.recipe_card import RecipeCard
-from potluck_app.pages.settings_page import SettingsForm
+from potluck_app.pages.settings_form import SettingsForm
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, divided, text
 from potluck_app.widgets.copy_field import CopyField
-from potluck_app.widgets.layout import Poll, Slot, column, holder, row
+from potluck_app.widgets.layout import Poll, row
 from potluck_app.widgets.question import Question
-from potluck_app.widgets.row import Row
+from potluck_app.widgets.row import Row, Rows
 from potluck_app.words import dates, engine, layers, numbers, sentences
 from potluck_app.words.daemon_texts import translated
 
@@ -33,21 +33,21 @@ _LOOK_MS = 700  # while the gateway starts
 _RUNS = (GatewayState.STARTING, GatewayState.READY)
 
 
-class OtherAppsPage(SettingsForm):
+class ConnectPage(SettingsForm):
     """Shows one `GatewayStatus` and the keys. A key that was just made is kept until the next one."""
 
     AGAIN_MS = 10_000
 
     def __init__(self, link: DaemonCaller) -> None:
-        super().__init__(link, self.tr("Use in other apps"))
+        super().__init__(link, self.tr("Connect"))
         self._gateway = GatewayStatus(GatewayState.STOPPED)
         self._model, self._key = "", ""
         self._state = text("muted")
         self._address = CopyField(self.tr("Address"), self.tr("Copy the address"))
-        self._button = Button(self.tr("Start"), "play", "primary", self._press)
+        self._button = Button(self.tr("Start"), "play", act=self._press)
         self._name, self._make = QLineEdit(), Button(self.tr("Make a key"), "plus", act=self._make_key)
         self._new, self._new_note = CopyField(self.tr("New key"), self.tr("Copy the new key")), text("muted")
-        self._keys, self._recipes = Slot(), RecipeCard()
+        self._keys, self._recipes = Rows(), RecipeCard()
         self._starting = Poll(self, lambda: self.ask(gateway.STATUS, None, self._show_gateway))
         self._build()
         self._show_gateway(self._gateway)
@@ -79,9 +79,8 @@ class OtherAppsPage(SettingsForm):
             self.ask(gateway.START, StartParams(stays=True), self._show_gateway)
 
     def _show_keys(self, found: KeyList) -> None:
-        rows = [self._row(key) for key in found.keys]
-        nothing = text("muted", said=self.tr("No program has a key yet."))
-        self._keys.show_content(holder(column(*divided(rows or [nothing]))))
+        nothing = self.tr("No program has a key yet.")
+        self._keys.show_rows(found.keys, lambda: list(map(self._row, found.keys)) or [text("muted", said=nothing)])
 
     def _row(self, key: KeyInfo) -> Row:
         about = self.tr("Revoke the key of {program}").format(program=key.name)

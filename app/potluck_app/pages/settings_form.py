@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, runtime_checkable
 
 from potluck_control.methods import settings
 from potluck_control.methods.settings import Change, Changed, SetParams, Setting, SettingKind, SettingsPage
@@ -18,7 +20,6 @@ from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.widgets.button import Switch
 from potluck_app.widgets.card import Card, divided, text
 from potluck_app.widgets.layout import column, holder
-from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.number_box import NumberBox
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.slider import LimitSlider
@@ -53,31 +54,37 @@ class SettingRow:
             self.slider.setEnabled(is_on)
 
 
+@runtime_checkable
+class ShowsSettings(Protocol):
+    """A section that shows settings otherwise than in rows."""
+
+    def show_settings(self, found: dict[str, Setting]) -> None:
+        """Take all settings by key, whenever they were asked for or changed."""
+
+
 class SettingsForm(Page):
-    """A page with rows made by `flag` and `number`; subclasses override `show_settings` for other settings."""
+    """A page with rows made by `flag` and `number`, and with sections that show other settings."""
 
     def __init__(self, link: DaemonCaller, title: str) -> None:
         super().__init__(link, title)
         self._fields: list[SettingRow] = []
         self._page: SettingsPage | None = None
-        self._undo, self._back = Notice("good", "serving"), tuple[Change, ...]()
-        self._undo.pressed.connect(self._take_back)
-        self.column.addWidget(self._undo)
 
     def refresh(self) -> None:
         self.ask(settings.GET, None, self._show)
+        super().refresh()
 
     def order_tabs(self) -> None:
+        """Let the keyboard begin at the uppermost control, for none is wanted first."""
         super().order_tabs()
-        self.start_above()
+        first = next((widget for widget in self.stops() if widget.isVisibleTo(self)), None)
+        if first is not None:
+            self.setFocusProxy(first)
 
-    def show_settings(self, found: dict[str, Setting]) -> None:
-        """Take all settings by key, whenever they were asked for or changed."""
-
-    def add_card(self, heading: str, *rows: QWidget, note: str = "") -> None:
-        """Add a card with lines between its rows; `note` explains all of them."""
+    def card(self, heading: str, *rows: QWidget, note: str = "") -> Card:
+        """Return a card with lines between its rows; `note` explains all of them."""
         head = (text("muted", kind=Type.CAPTION, said=note),) if note else ()
-        self.column.addWidget(Card(heading, *head, *divided(rows)))
+        return Card(heading, *head, *divided(rows))
 
     def change(self, *changes: Change) -> None:
         """Change settings; a refusal is shown beside the row of the first one, if it has one."""
@@ -171,18 +178,17 @@ class SettingsForm(Page):
             field.show(setting)
             field.row.show_problem("")
             field.row.show_help(self._fixed(setting) if setting.overridden_by else field.help_text)
-        self.show_settings(found)
+        for section in self.sections:
+            if isinstance(section, ShowsSettings):
+                section.show_settings(found)
 
     def _fixed(self, setting: Setting) -> str:
         return self.tr("Set by the environment variable {variable}.").format(variable=setting.overridden_by)
 
     def _changed(self, changed: Changed) -> None:
-        self._back = changed.undo
-        self._undo.say(self.tr("Saved."), self.tr("Undo"))
+        self.tell(self.tr("Saved."), self.tr("Undo"), partial(self._take_back, changed.undo))
         self._show(changed.page)
         self.order_tabs()
 
-    def _take_back(self) -> None:
-        back, self._back = self._back, ()
-        self._undo.say("")
+    def _take_back(self, back: tuple[Change, ...]) -> None:
         self.ask(settings.SET, SetParams(back), lambda changed: self._show(changed.page))
