@@ -1,4 +1,4 @@
-"""The tray app beside a running daemon and a real tray host.
+"""The tray app beside a running daemon and a real tray host, also compared with an empty window of PySide6.
 
 `app_start`, `app_memory`, `app_cpu`, `app_cpu_hidden` and `app_sees_hang`.
 """
@@ -27,13 +27,31 @@ from benchmarks.paused import cpu_seconds
 from tests.helpers.asking import somebody_asking
 from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
 from tests.helpers.desktop import Desktop, desktop, ended
-from tests.helpers.tray_host import TrayHost, TrayItem
+from tests.helpers.tray_host import TrayHost, TrayItem, eventually
 
 _SETTLE_S = 5.0
 _PAGE_S = 3.0
 _HUNG = "Potluck stopped responding"
 _LOAD = 15  # of the machine, under which there must be no false alarm
 _ALARM_POLL_S = 0.2  # an alarm stays for at least half a second
+_OURS = ("-m", "potluck_app")
+_EMPTY = (
+    "-c",
+    """
+import sys
+from PySide6.QtGui import QIcon, QPixmap
+from PySide6.QtWidgets import QApplication, QSystemTrayIcon, QWidget
+
+application, window = QApplication(sys.argv), QWidget()
+icon, picture = QSystemTrayIcon(), QPixmap(22, 22)
+picture.fill("red")
+icon.setIcon(QIcon(picture))
+icon.show()
+window.resize(960, 720)
+window.show()
+application.exec()
+""",
+)
 _CALM_S = 65.0  # in its first minute it looks for a tray host every second
 
 
@@ -46,11 +64,11 @@ def memory(soak: bool) -> Measured:
 
 
 def cpu_shown(soak: bool) -> Measured:
-    return asyncio.run(_cpu(600.0 if soak else 60.0, is_shown=True))
+    return asyncio.run(_cpu(600.0 if soak else 60.0))
 
 
 def cpu_hidden(soak: bool) -> Measured:
-    return asyncio.run(_cpu(600.0 if soak else 100.0, is_shown=False))
+    return asyncio.run(_cpu_hidden(600.0 if soak else 100.0))
 
 
 def sees_hang(soak: bool) -> Measured:
@@ -105,19 +123,21 @@ async def _count_alarms(item: TrayItem, num_busy: int, seconds: float) -> int:
 
 
 async def _start(rounds: int) -> Measured:
-    """Median; a first start that reads the files from the disk is not counted."""
+    """Median of the app's time over the median of an empty window's; first starts, which read the disk, don't count."""
+    ours_s: list[float] = []
+    empty_s: list[float] = []
     with desktop(window_manager=True) as screen, DaemonProcess(LOOPBACK, environment=screen.environment) as daemon:
-        times_s = []
         for _ in range(rounds + 1):
-            async with _tray(screen.bus_address) as tray, _app(daemon, tray) as (_, _, seconds):
-                times_s.append(seconds)
-    all_s = [round(value, 3) for value in times_s[1:]]
-    return Measured(statistics.median(times_s[1:]), {"all_s": all_s, "first_s": round(times_s[0], 3)})
+            for times_s, words in ((empty_s, _EMPTY), (ours_s, (*_OURS, "--hidden"))):
+                async with _tray(screen.bus_address) as tray, _app(daemon, tray, words) as (_, _, seconds):
+                    times_s.append(seconds)
+    detail = {"ours_s": [round(value, 3) for value in ours_s], "empty_s": [round(value, 3) for value in empty_s]}
+    return Measured(statistics.median(ours_s[1:]) / statistics.median(empty_s[1:]), detail)
 
 
 async def _memory() -> Measured:
     """In the tray as it is most of the time, then with every page opened once."""
-    async with _serving() as (screen, pid, item):
+    async with _serving_app() as (screen, pid, item):
         detail = {"tray_mb": round(pss_bytes(pid) / 1e6, 1)}
         await item.activate()
         await asyncio.sleep(_SETTLE_S)
@@ -129,12 +149,23 @@ async def _memory() -> Measured:
     return Measured(detail[f"{SIDEBAR[0].key}_mb"], detail)
 
 
-async def _cpu(seconds: float, *, is_shown: bool) -> Measured:
-    """Share of a core, while somebody generates, so that the numbers change all the time."""
-    async with _serving() as (_, pid, item):
-        if is_shown:
-            await item.activate()
-        await asyncio.sleep(_SETTLE_S if is_shown else _CALM_S)
+async def _cpu(seconds: float) -> Measured:
+    """Processor time of both from their starts on, while somebody generates, so that ours has numbers to change."""
+    async with (
+        _serving() as (screen, daemon),
+        _tray(screen.bus_address) as tray,
+        _app(daemon, tray, _EMPTY) as (empty, _, _),
+        _app(daemon, tray, _OURS) as (ours, _, _),
+    ):
+        await asyncio.sleep(seconds)
+        used_s = {"ours_s": cpu_seconds(ours), "empty_s": cpu_seconds(empty)}
+    return Measured(used_s["ours_s"] / used_s["empty_s"], {"over_s": seconds, **used_s})
+
+
+async def _cpu_hidden(seconds: float) -> Measured:
+    """Share of a core, while somebody generates."""
+    async with _serving_app() as (_, pid, _):
+        await asyncio.sleep(_CALM_S)
         used, began = cpu_seconds(pid), time.monotonic()
         await asyncio.sleep(seconds)
         percent = 100 * (cpu_seconds(pid) - used) / (time.monotonic() - began)
@@ -142,16 +173,26 @@ async def _cpu(seconds: float, *, is_shown: bool) -> Measured:
 
 
 @asynccontextmanager
-async def _serving() -> AsyncIterator[tuple[Desktop, int, TrayItem]]:
-    """The app in the tray beside a daemon that serves somebody; yields its process and its icon."""
+async def _serving() -> AsyncIterator[tuple[Desktop, DaemonProcess]]:
+    """A desktop, and a daemon that serves somebody."""
     with desktop(window_manager=True) as screen, DaemonProcess(LOOPBACK, environment=screen.environment) as daemon:
         daemon.client.call(schema.CREATE)
         daemon.wait_state(State.SERVING)
         with somebody_asking(daemon.client.call(schema.INVITE).invite):
-            async with _tray(screen.bus_address) as tray, _app(daemon, tray) as (pid, item, _):
-                await item.wait_tooltip("serving")
-                await asyncio.sleep(_SETTLE_S)
-                yield screen, pid, item
+            yield screen, daemon
+
+
+@asynccontextmanager
+async def _serving_app() -> AsyncIterator[tuple[Desktop, int, TrayItem]]:
+    """The app in the tray beside a daemon that serves somebody; yields its process and its icon."""
+    async with (
+        _serving() as (screen, daemon),
+        _tray(screen.bus_address) as tray,
+        _app(daemon, tray) as (pid, item, _),
+    ):
+        await item.wait_tooltip("serving")
+        await asyncio.sleep(_SETTLE_S)
+        yield screen, pid, item
 
 
 def _press(screen: Desktop, key: str) -> None:
@@ -178,13 +219,15 @@ async def _tray(bus_address: str) -> AsyncIterator[TrayHost]:
 
 
 @asynccontextmanager
-async def _app(daemon: DaemonProcess, tray: TrayHost) -> AsyncIterator[tuple[int, TrayItem, float]]:
-    """Its process id, its icon, and the seconds until the icon was there."""
-    began = time.monotonic()
-    with ended(_process(daemon)) as process:
-        item = await tray.item()
-        yield process.pid, item, time.monotonic() - began
+async def _app(
+    daemon: DaemonProcess, tray: TrayHost, words: tuple[str, ...] = (*_OURS, "--hidden")
+) -> AsyncIterator[tuple[int, TrayItem, float]]:
+    """Its process id, its icon, and the seconds until the icon was there. `words`: what Python runs."""
+    began, before = time.monotonic(), tray.num_items
+    with ended(_process(daemon, words)) as process:
+        await eventually(lambda: tray.num_items > before)
+        yield process.pid, await tray.item(), time.monotonic() - began
 
 
-def _process(daemon: DaemonProcess) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "potluck_app", "--hidden"], env=daemon.environment)
+def _process(daemon: DaemonProcess, words: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, *words], env=daemon.environment)

@@ -22,7 +22,7 @@ from msgspec import structs
 from potluck_app.pages.catalogue import FIRST_RUN, SIDEBAR
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets import theme
-from potluck_control.schema import EngineStatus, Status, SwarmOutlook
+from potluck_control.schema import EngineStatus, SpeedForYou, Status
 from potluck_control.states import Reason, State
 from PySide6.QtCore import QCoreApplication, QEvent, QRect, QSize
 from PySide6.QtGui import QGuiApplication
@@ -34,10 +34,11 @@ from potluck.sentences import NOTHING, Blocks, sentence
 from tests.helpers.app_answers import ANSWERS, PROBES, SERVING, SWARM
 from tests.helpers.app_texts import english_left, in_language, window_texts
 from tests.helpers.fake_link import FakeLink
+from tests.helpers.screen import unfold
 
 ROOT = Path(__file__).parents[1]
 LANGUAGES = ("de", "es")
-_FAILURE = PotluckError(sentence("the daemon is not running"), hint=sentence("start it with: potluck start"))
+FAILURE = PotluckError(sentence("the daemon is not running"), hint=sentence("start it with: potluck start"))
 # Where sentences are written that the app shows: the daemon's own, and those of what it calls.
 _SPEAKERS = (
     "daemon/potluck_daemon",
@@ -58,16 +59,16 @@ _SLACK = 2  # pixels by which fonts' measures differ from what is painted
 
 
 def languages(soak: bool) -> Measured:
-    application = _application()
+    running = application()
     theme.choose("light")
     left: list[str] = []
     for name, status in statuses().items():
-        for kind, answers, failure in (("full", ANSWERS, None), ("empty", {}, None), ("failing", {}, _FAILURE)):
+        for kind, answers, failure in (("full", ANSWERS, None), ("empty", {}, None), ("failing", {}, FAILURE)):
             english = window_texts("en", status, answers, failure)
             for language in LANGUAGES:
                 found = english_left(english, window_texts(language, status, answers, failure))
                 left += [f"{language}, {name}, {kind}: {text}" for text in found]
-                application.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+                running.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     left += [f"error: {text}" for text in sorted(set(english_errors()))]
     return Measured(len(left), {"texts": left[:200], "states": len(statuses())})
 
@@ -81,7 +82,7 @@ def small_screens(soak: bool) -> Measured:
 
 def statuses() -> dict[str, Status]:
     """Return one status for each way in which the pages differ."""
-    what = sentence("blocks {blocks} of {model}", blocks=Blocks(0, 2), model="demo")
+    what = sentence("layers {blocks} of {model}", blocks=Blocks(0, 2), model="demo")
     aside = structs.replace(
         SERVING,
         state=State.YIELDED,
@@ -93,11 +94,10 @@ def statuses() -> dict[str, Status]:
         probes=PROBES,
         engine=EngineStatus(),
     )
-    outlook = SwarmOutlook(907.0, ((1, 2),), 1200.0, (1, 2))
     serving = structs.replace(
         SERVING,
         text=sentence("Serving {what}", what=what),
-        swarm=structs.replace(SWARM, outlook=outlook),
+        swarm=structs.replace(SWARM, speed_for_you=SpeedForYou(14.2, is_measured=True), is_live=True),
         probes=PROBES,
     )
     return {
@@ -110,10 +110,7 @@ def statuses() -> dict[str, Status]:
             aside, state=State.PAUSED, reason=Reason.TIMER, text=sentence("Paused by you"), until=4e9
         ),
         "stopped": structs.replace(
-            aside,
-            state=State.IDLE,
-            reason=Reason.SWITCHED_OFF,
-            text=sentence("Serving is switched off in the settings"),
+            aside, state=State.PAUSED, reason=Reason.USER, text=sentence("Paused by you until you resume")
         ),
         "finishing": structs.replace(
             serving,
@@ -196,7 +193,7 @@ def _faults_of(width: int, height: int, scale: float) -> list[str]:
 
 def judge() -> list[str]:
     """Return what is cut off on this process's screen: in the window as it opens, and in the smallest."""
-    application = _application()
+    running = application()
     theme.choose("light")
     screen = QGuiApplication.primaryScreen().size()
     whole = QSize(screen.width(), screen.height() - _TITLE_BAR)
@@ -215,7 +212,7 @@ def judge() -> list[str]:
                 faults += [f"{language}, {name}, {fault}" for fault in _faults_in(window)]
                 window.close()
                 window.deleteLater()
-                application.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+                running.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     return faults
 
 
@@ -224,6 +221,8 @@ def _faults_in(window: MainWindow) -> Iterator[str]:
     window.show_status(states["serving"])
     for entry in SIDEBAR:
         window.open(entry.key)
+        assert window.page is not None
+        unfold(window.page)
         yield from (f"{entry.key}: {fault}" for fault in _cut(window))
     window.open("home")
     for name, status in states.items():
@@ -305,7 +304,7 @@ def _name(widget: QWidget) -> str:
     return widget.accessibleName() or getattr(widget, "text", lambda: "")() or type(widget).__name__
 
 
-def _application() -> QApplication:
+def application() -> QApplication:
     found = QApplication.instance()
     if isinstance(found, QApplication):
         return found

@@ -153,7 +153,7 @@ def _make_swarms(places: Places) -> None:
 
 def _make_state(places: Places) -> None:
     file = StateFile(places.state_file)
-    file.state = replace(file.state, pause=Pause(_NOW), tokens_day="2026-01-01", tokens=12345, port=31337)
+    file.state = replace(file.state, pause=Pause(_NOW), port=31337)
     file.save()
 
 
@@ -203,7 +203,7 @@ def _make_contribution(places: Places) -> None:
     book = ContributionBook(places.contribution_file)
     book.open()
     for hour in range(100):
-        book.add(_NOW + 3600 * hour, Amounts(60.0, hour, 0.5, 10, 20))
+        book.add(_NOW + 3600 * hour, Amounts(60.0, hour / 2, 10, 20))
     book.close()
 
 

@@ -36,9 +36,12 @@ def first_chat(soak: bool) -> Measured:
             entry = (home / ".local/share/applications/potluck.desktop").read_text().splitlines()
             command = shlex.split(next(line.removeprefix("Exec=") for line in entry if line.startswith("Exec=")))
             command.remove("%u")  # a desktop puts a link there, or nothing
+            python = (
+                home / ".local/lib/potluck/current/bin/python3"
+            )  # the first line of the command has -E: no PYTHONPATH
             driven = environment | {"PYTHONPATH": str(_driver(home)), "FIRST_CHAT_REPORT": str(report)}
             began, began_unix = time.monotonic(), time.time()
-            with ended(subprocess.Popen(command, env=driven)):
+            with ended(subprocess.Popen([python, *command], env=driven)):
                 while not report.exists():
                     assert time.monotonic() < began + _WAIT_S, "no answer came"
                     time.sleep(_POLL_S)

@@ -11,17 +11,8 @@ if it was silent for long. One that is new and not listed below is typed without
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
-import pty
 import re
-import select
-import signal
-import subprocess
 import tempfile
-import termios
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -126,8 +117,7 @@ _LASTING = {  # until these show that, then Ctrl-C
     "serve": "Online",
     "potluckd": "\n",
 }
-_QUESTION = re.compile(r"[:\]>?] $")
-_ANSWER = b"correct horse battery\n"
+_ANSWERS = {"": "correct horse battery"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,42 +235,7 @@ def _all_commands() -> Iterator[str]:
 
 def _longest_silence(reader: Reader, command: str) -> tuple[int, float]:
     """Type a command at a terminal, answer what it asks, and return its exit code and longest silence in seconds."""
-    outer, inner = pty.openpty()
-    line = reader.replaced(command if command == "potluckd" else f"potluck {command}")
-    process = subprocess.Popen(
-        ["env", "--default-signal=INT", "bash", "-c", f"exec {line}"],
-        env=reader.environment | {"TERM": "xterm", "EDITOR": "true"},
-        cwd=reader.home,
-        stdin=inner,
-        stdout=inner,
-        stderr=inner,
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-    )
-    os.close(inner)
-    said, longest_s, heard_at = "", 0.0, time.monotonic()
-    began, is_over = heard_at, False
-    while time.monotonic() - began < _LONGEST_S:
-        is_ready = bool(select.select([outer], [], [], 0.05)[0])
-        part = b""
-        with contextlib.suppress(OSError):  # nobody has the terminal any more
-            part = os.read(outer, 1 << 16) if is_ready else b""
-        now = time.monotonic()
-        is_over = is_over or process.poll() is not None
-        if part or is_over:
-            longest_s, heard_at = max(longest_s, now - heard_at), now
-        if is_over and not part:
-            break
-        said += part.decode(errors="replace")
-        if any(command.startswith(start) and end in said for start, end in _LASTING.items()):
-            process.send_signal(signal.SIGINT)
-            process.wait(_LONGEST_S)
-            break
-        if part and _QUESTION.search(said):
-            os.write(outer, _ANSWER)
-    else:
-        process.kill()
-        longest_s = max(longest_s, time.monotonic() - heard_at)
-    os.close(outer)
-    reader.note(said.replace("\r\n", "\n"))
-    return process.wait(), longest_s
+    until = next((end for start, end in _LASTING.items() if command.startswith(start)), "")
+    whole = command if command == "potluckd" else f"potluck {command}"
+    typed = reader.type_at_terminal(whole, _ANSWERS, until=until, limit_s=_LONGEST_S)
+    return typed.code, typed.silent_s

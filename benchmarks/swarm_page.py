@@ -69,7 +69,7 @@ def page_of(num_servers: int) -> bytes:
             now - hour * HOUR_S,
             servers=rng.randrange(num_servers),
             is_complete=rng.random() < 0.9,
-            tokens_per_s=100 * rng.random(),
+            answer_tps=100 * rng.random(),
         )
     swarm = new_swarm("friends", "owner/model-of-eighty-layers", _BLOCKS)
     return draw(SwarmReading(overview(swarm, servers), now, history.hours), Readers())

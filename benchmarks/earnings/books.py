@@ -18,7 +18,8 @@ from potluck_daemon.ledger.ledger import Ledger
 
 from benchmarks.figures import Measured
 from potluck.membership.identity import Identity
-from potluck.protocol.receipts import Booking, parse_receipt
+from potluck.protocol.blocks import Booking
+from potluck.protocol.receipts import parse_receipt
 from tests.helpers.receipts import Session
 
 _SEED = 7

@@ -18,8 +18,8 @@ from potluck_engine.receipts import ServerTab, Tabs
 
 from benchmarks.figures import Measured
 from potluck.membership.identity import Identity
-from potluck.protocol.blocks import PeerId, PersonId, Span
-from potluck.protocol.receipts import RECEIPT_BYTES, Booking, Receipt, Work, parse_receipt, sign_receipt, swarm_id
+from potluck.protocol.blocks import Booking, PeerId, PersonId, Span
+from potluck.protocol.receipts import RECEIPT_BYTES, Receipt, Work, parse_receipt, sign_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
 from tests.helpers.fake_network import FakeNetwork
 from tests.helpers.receipts import Session

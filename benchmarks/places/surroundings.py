@@ -560,7 +560,7 @@ def session_that_ends(home: Home, serves: bool) -> None:
     pid, leader = pty.fork()
     if pid == 0:
         program = str(Path(sys.executable).with_name("potluck"))
-        script = f"'{program}' start --demo; '{program}' gateway start; echo rea''dy; sleep 600"
+        script = f"'{program}' start --demo --name A --computer B; '{program}' gateway start; echo rea''dy; sleep 600"
         os.execvpe("sh", ["sh", "-c", script], home.environment)
     said = b""
     while b"ready" not in said:
