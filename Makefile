@@ -52,6 +52,7 @@ soak: $(VENV)/.dev programs ## long tests and all figures, or one figure, with f
 	@$(PY) -m benchmarks --soak $(FIGURE)
 
 screenshots: $(VENV)/.dev programs ## make the pictures of docs/screenshots/ from the real thing
+	@$(PY) docs/killed.py
 	@PYTHONPATH=tests $(PY) docs/screenshots.py
 
 manual: $(VENV)/.dev ## write the manual pages and docs/commands.md anew, from the commands themselves

@@ -26,11 +26,15 @@ import numpy as np
 from helpers.asking import somebody_asking
 from helpers.daemon_process import DaemonProcess
 from helpers.desktop import Desktop, desktop, ended
-from helpers.games import steam_game
 from helpers.tray_host import TrayHost, TrayItem
 from msgspec import structs
 from potluck_app.pages.catalogue import SIDEBAR
+from potluck_app.pages.home import HomePage
+from potluck_app.pages.section import Fold
+from potluck_app.shell.link import DaemonLink
+from potluck_app.shell.window import MainWindow
 from potluck_app.widgets import theme
+from potluck_app.words import language
 from potluck_control import schema
 from potluck_control.methods import earnings, gateway, setup
 from potluck_control.methods.gateway import GatewayState
@@ -38,8 +42,9 @@ from potluck_control.schema import Status
 from potluck_control.states import Reason, State
 from potluck_daemon.swarms.contact import free_port
 from potluck_gateway.answers.completion import quiet
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QLocale, QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
+from PySide6.QtWidgets import QApplication
 
 FOLDER = Path(__file__).parent / "screenshots"
 GAME = "SuperTuxKart"
@@ -54,10 +59,9 @@ find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name == "torch" else find(name, package)
 """
 AT_FULL_SPEED = "[when]\nactive_percent = 100\n"
-EARLY_PAGES = ("home", "earnings", "chat")
-LONG_PAGES = ("when", "limits")
+EARLY_PAGES = ("home", "chat")
 ANSWER_S = 10.0  # for the words of an answer
-CHECK_UP_S = 8.0
+ANSWERS_S = 3.0  # for all that a page asks the daemon
 LIVELY_TPS = 5.0  # from which a picture shows somebody being served
 
 
@@ -139,12 +143,11 @@ async def _first_run(album: Album, daemon: DaemonProcess) -> None:
     await album.window("first-run")
     album.press("space")
     await album.window("first-run-2")
-    album.press("Tab", "space")  # a swarm with the demo model
+    daemon.client.call(schema.CREATE, schema.CreateParams(person="Ana", computer="desk"))
     await asyncio.to_thread(daemon.wait_state, State.SERVING)
-    for step in (3, 4, 5):
-        await asyncio.sleep(1.0)
-        await album.window(f"first-run-{step}")
-        album.press("space")
+    await asyncio.sleep(1.0)
+    await album.window("first-run-3")
+    album.press("space")
 
 
 @contextmanager
@@ -168,31 +171,28 @@ async def without_engine(screen: Desktop, theme_name: str) -> None:
 
 async def _in_company(album: Album, daemon: DaemonProcess, friend: DaemonProcess) -> None:
     invite = daemon.client.call(schema.INVITE).invite
-    friend.client.call(schema.JOIN, schema.JoinParams(invite))
+    friend.client.call(schema.JOIN, schema.JoinParams(invite, person="Bob", computer="tower"))
     await asyncio.to_thread(daemon.wait_for, _is_all_served)
     with somebody_asking(invite):
         await asyncio.to_thread(
             daemon.wait_for, lambda status: status.sessions == 1 and status.tokens_per_s > LIVELY_TPS
         )
+        await asyncio.to_thread(_wait_for_credit, daemon)
+        await asyncio.sleep(HomePage.AGAIN_MS / 1000)  # until Home has asked for it
         await album.window("serving")
         await album.icon("serving")
         (FOLDER / "status.txt").write_text(daemon.command("status").stdout)
-        await asyncio.to_thread(_wait_for_credit, daemon)
-        album.press(f"ctrl+{[entry.key for entry in SIDEBAR].index('earnings') + 1}")
-        await album.window("earnings")
-        album.press("ctrl+1")
         await _beside_somebody(album, daemon)
     await asyncio.to_thread(daemon.wait_for, _is_all_served)
     await _chat(album, daemon)
-    with tempfile.TemporaryDirectory() as folder, steam_game(Path(folder), GAME):
-        await asyncio.to_thread(daemon.wait_for, _is_missed)
-        await album.window("yielded")
-        await album.icon("stepped aside")
-        await album.tray.click(f"Never step aside for {GAME}…")
-        await album.window("never")
-        album.press("Escape")
+    game = schema.PresenceParams("screenshots", Reason.GAME, GAME, app="steam:4711", lifetime_s=600)
+    daemon.client.call(schema.PRESENCE, game)
+    await asyncio.to_thread(daemon.wait_for, _is_missed)
+    await album.window("yielded")
+    await album.icon("stepped aside")
+    daemon.client.call(schema.PRESENCE, structs.replace(game, lifetime_s=0))
     await asyncio.to_thread(daemon.wait_for, _is_all_served)
-    await _pages(album)
+    await _pages(daemon, album.theme)
     await album.tray.click("Pause for an hour")
     await album.tray.wait_tooltip("paused")
     await album.window("paused")
@@ -210,21 +210,41 @@ async def _beside_somebody(album: Album, daemon: DaemonProcess) -> None:
     await album.tray.wait_tooltip("serving, ")
 
 
-async def _pages(album: Album) -> None:
-    """All that have no picture yet, once there is something to show."""
-    album.press("ctrl+1")
+async def _pages(daemon: DaemonProcess, theme_name: str) -> None:
+    """All that have no picture yet, in a window of this process, and what waits there behind a click."""
+    link = DaemonLink(daemon.socket)
+    window = MainWindow(link)
+    link.status_changed.connect(window.show_status)
+    theme.choose(theme_name)
+    window.show_theme()
+    link.start()
+    window.show()
+    await _events(ANSWERS_S)
     for entry in SIDEBAR:
-        if entry is not SIDEBAR[0]:
-            album.press("ctrl+Next")
+        window.open(entry.key)
+        await _events(ANSWERS_S)
+        page = window.page
+        assert page is not None
         if entry.key not in EARLY_PAGES:
-            if entry.key == "diagnostics":
-                album.press("space")  # "Check now"
-                await asyncio.sleep(CHECK_UP_S)
-            await album.window(entry.key)
-            if entry.key in LONG_PAGES:
-                album.press("Next")
-                await album.window(f"{entry.key}-2")
-    album.press("ctrl+1")
+            _save(window.grab().toImage(), f"{entry.key}-{theme_name}")
+        for place, fold in enumerate(page.findChildren(Fold), start=2):
+            fold.open()
+            await _events(ANSWERS_S)
+            bar = page.verticalScrollBar()
+            bar.setValue(fold.mapTo(page.widget(), fold.rect().topLeft()).y() - theme.SPACE_L)
+            await _events(0.3)
+            _save(window.grab().toImage(), f"{entry.key}-{place}-{theme_name}")
+            fold.open(False)
+    link.stop()
+    window.close()
+
+
+async def _events(for_s: float) -> None:
+    """Let Qt work for a while."""
+    end = time.monotonic() + for_s
+    while time.monotonic() < end:
+        QApplication.processEvents()
+        await asyncio.sleep(0.02)
 
 
 async def _chat(album: Album, daemon: DaemonProcess) -> None:
@@ -303,7 +323,10 @@ def main() -> None:
     quiet()
     with desktop(window_manager=True, size=(1280 * SCALE, 800 * SCALE)) as screen:
         os.environ["DISPLAY"] = screen.display
-        qt = QGuiApplication([])
+        os.environ["QT_SCALE_FACTOR"] = str(SCALE)
+        qt = QApplication([])
+        qt.setStyle("Fusion")
+        language.install(qt, QLocale("en"))
         for name in ("light", "dark"):
             asyncio.run(without_engine(screen, name))
             asyncio.run(walk(screen, name))
