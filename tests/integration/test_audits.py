@@ -93,7 +93,7 @@ def test_a_client_leaves_a_liar_and_takes_it_off_nobody_elses_map(
     with join(ann, on_wrong=said.append) as model:
         generate_until(model, lambda: model.audits().wrong)
         assert model.audits().wrong == ["Eve"]
-        assert "returned wrong results for blocks 0:4" in said[0]
+        assert "returned wrong results for layers 1-4" in said[0]
         assert torch.equal(model.generate(PROMPT, **GREEDY), local.generate(PROMPT, **GREEDY))
         assert serving(model) == {"Ana", "Bob", "Cem"}
         liars = frozenset(model.audits().wrong_people)

@@ -59,7 +59,7 @@ def test_whatever_is_wrong_a_command_says_so_in_one_line_with_advice(
     cases = {
         ("serve", model, "--swarm", "nosuch", *blocks): (USAGE, "nosuch"),
         ("serve", model, "--swarm", text[:-9], *blocks): (USAGE, "copy the whole line"),
-        ("serve", model, "--swarm", text, "--blocks", "2:9"): (USAGE, "2:9", "0:4"),
+        ("serve", model, "--swarm", text, "--blocks", "2:9"): (USAGE, "3-9", "1-4"),
         ("serve", "--swarm", text, *blocks): (USAGE, "on no hub"),
         ("serve", "./nowhere", "--swarm", text, *blocks): (USAGE, "nowhere"),
         ("serve", pickled, "--swarm", text, *blocks): (FAILED, "save_pretrained()"),
@@ -69,7 +69,7 @@ def test_whatever_is_wrong_a_command_says_so_in_one_line_with_advice(
         ("generate", "--swarm", "potluck9:AAAA", "hello"): (USAGE, "newer version", "update"),
         ("generate", "--swarm", nowhere, "--model", model, "--max-wait", "0s", "hello"): (NETWORK, "no bootstrap peer"),
         ("swarm", "show", nowhere): (NETWORK, "no bootstrap peer answers"),
-        ("swarm", "join", "nonsense"): (USAGE, "not an invite"),
+        ("swarm", "join", "nonsense"): (USAGE, "no invite in this text"),
         ("leave", "nosuch"): (FAILED, "potluck start"),
     }
     for (arguments, (code, *words)), outcome in zip(cases.items(), potluck.run_together(list(cases)), strict=True):

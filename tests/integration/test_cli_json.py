@@ -6,10 +6,10 @@ from dataclasses import fields
 
 import pytest
 from helpers.daemon_process import LOOPBACK, DaemonProcess
-from potluck_cli import main
 from potluck_cli.config import ConfigPage
 from potluck_control.client import DaemonAwayError
 
+from installer.manual import result_of
 from potluck.membership.invite import Invite, encode_invite
 from potluck.protocol.codec import builtins, decode, encode
 from potluck.protocol.swarm import new_swarm
@@ -36,10 +36,8 @@ def daemon(started: DaemonProcess) -> DaemonProcess:
 
 
 def shape(name: str, action: str | None = None) -> type:
-    result = main.load(name).RESULT  # type: ignore[attr-defined]
-    if isinstance(result, tuple):  # by options; what comes without any is the first
-        return result[0]
-    return result[action] if isinstance(result, dict) else result
+    result = result_of(["potluck", name, *([action] if action and not action.startswith("-") else [])])
+    return result[0] if isinstance(result, tuple) else result  # by options; what comes without any is the first
 
 
 @pytest.mark.parametrize(

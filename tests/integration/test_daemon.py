@@ -108,7 +108,7 @@ def test_a_game_gets_the_memory_and_a_live_generation_ends_elsewhere_with_the_sa
     serving.wait_for(lambda status: status.swarm is not None and status.swarm.coverage == (1, 1, 1, 1))
     serving.wait_for(lambda status: status.load.memory_used_bytes > WEIGHT_BYTES)
     page = serving.command("status").stdout
-    assert "Serving blocks 0:4" in page
+    assert "Serving layers 1-4" in page
     assert GAME not in page
     mapped = Path(f"/proc/{serving.pid}/maps").read_text()
     assert not any(library in mapped for library in ("numpy", "libtorch"))  # the engine has them, not the daemon
@@ -144,6 +144,10 @@ def test_a_pause_ends_the_engine_survives_a_restart_of_the_daemon_and_ends_with_
         assert "until the game ends" in serving.command("pause", "until", "the", "game", "ends").stdout
         paused = serving.wait_for(lambda status: status.engine.pid is None)
         assert (paused.state, paused.reason) == (State.PAUSED, Reason.USER)
+        serving.kill()
+        serving.start()
+        serving.wait_for(lambda status: any(probe.state is schema.ProbeState.SEEN for probe in status.probes))
+        assert serving.status().state is State.PAUSED
     assert psutil.wait_procs(processes, timeout=60)[1] == []
     serving.wait_for(lambda status: status.state is not State.PAUSED)
     assert serving.command("pause", "30m").stdout.startswith("Paused by you until ")
@@ -154,6 +158,10 @@ def test_a_pause_ends_the_engine_survives_a_restart_of_the_daemon_and_ends_with_
     serving.kill()
     serving.start()
     assert serving.status().state is State.PAUSED
+    until_resumed = serving.command("pause", "until", "I", "resume").stdout
+    assert until_resumed == "Paused by you until you resume. To end the pause: potluck resume\n"
+    assert (status := serving.status()).reason is Reason.USER
+    assert status.until is None
     serving.client.call(schema.PAUSE, schema.PauseParams(seconds=1))
     serving.wait_state(State.SERVING)
 

@@ -23,7 +23,8 @@ from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.client.receipts import Record
 from potluck.membership.membership import Membership
-from potluck.protocol.receipts import Booking, Receipt, Work, read_receipt
+from potluck.protocol.blocks import Booking
+from potluck.protocol.receipts import Receipt, Work, read_receipt
 
 SETTINGS = """
 [serve]

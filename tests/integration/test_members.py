@@ -17,11 +17,12 @@ from potluck import AutoDistributedModelForCausalLM
 from potluck.directory.directory import Directory
 from potluck.directory.seal import record_checks
 from potluck.errors import PotluckError
+from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import JoinedSwarms
-from potluck.membership.leadership import confirm, remove
+from potluck.membership.leadership import confirm, remove, seats
 from potluck.membership.members import Person
 from potluck.membership.membership import Membership
-from potluck.membership.records import Content
+from potluck.membership.records import Content, EndInvite
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId, Span
@@ -104,6 +105,41 @@ async def test_a_guest_computes_before_a_leader_confirms_them_and_then_as_a_memb
                 decide(swarm, founder, [confirm(guest)])
                 await until(lambda: host.members is not None and guest.key in host.members.roster.people)
                 assert not joined.learn(swarm.swarm.name, known_to(host, eve).records).members().guests
+
+
+async def test_somebody_whose_invite_ended_or_who_was_removed_comes_in_with_another_invite(tmp_path: Path) -> None:
+    def invite() -> tuple[str, bytes]:
+        assert founder.members is not None
+        offer, seed = seats(time.time())
+        entries = swarm.lead([offer])
+        founder.members.publish(entry.data for entry in entries)
+        return encode_invite(Invite(swarm.swarm, seed, entries[-1].data)), offer.invite
+
+    with LocalSwarm(CHECKPOINT, [Span(0, 4)]) as swarm:
+        joined = JoinedSwarms(tmp_path / "swarms.json", tmp_path / "identity.key")
+        async with node(swarm.membership) as founder:
+            text, key = invite()
+            eve = joined.join(text, name="Eve")
+            decide(swarm, founder, [EndInvite(key)])
+            with pytest.raises(PotluckError, match="the invite was ended"):
+                async with node(eve.for_node(), tmp_path / "identity.key"):
+                    pass
+            eve = joined.join(invite()[0])
+            async with node(eve.for_node(), tmp_path / "identity.key") as host, asyncio.timeout(_REMOVED_WITHIN_S):
+                await until(lambda: founder.members is not None and bool(founder.members.roster.guests))
+                decide(swarm, founder, [confirm(person(founder, "Eve"))])
+                assert host.members is not None
+                before, members = person(founder, "Eve"), host.members.roster
+                await until(lambda: before.key in members.people)
+                eve = joined.learn(swarm.swarm.name, known_to(host, eve).records)
+            assert founder.members is not None
+            decide(swarm, founder, remove(swarm.membership, founder.members.roster, before))
+            assert await is_refused(eve)
+            joined.learn(swarm.swarm.name, (record.data for record in founder.members.roster))
+            eve = joined.join(invite()[0])
+            assert eve.person_public != before.key
+            async with node(eve.for_node(), tmp_path / "identity.key"), asyncio.timeout(_REMOVED_WITHIN_S):
+                await until(lambda: founder.members is not None and bool(founder.members.roster.guests))
 
 
 async def test_a_newcomer_of_a_public_swarm_serves_on_probation_and_after_a_removal_is_refused_by_everybody() -> None:

@@ -95,7 +95,7 @@ def test_an_older_program_is_told_that_it_is_older_and_can_do_nothing(before: di
         assert hello.endswith("| start this program again")
         assert pause == "the daemon is newer than this program | start this program again"
         assert "the daemon is newer than this program" in events
-        environment = daemon.environment | {"PYTHONPATH": before["PYTHONPATH"]}
+        environment = daemon.environment | {name: before[name] for name in ("PYTHONPATH", "PYTHONSAFEPATH")}
         status = [sys.executable, "-m", "potluck_cli.main", "status"]
         shown = subprocess.run(status, env=environment, capture_output=True, text=True, timeout=120, check=False)
         assert "start this program again" in shown.stderr

@@ -3,17 +3,17 @@
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from helpers.daemon_process import scripted_game
 from helpers.documents import Kind, Passage, passages
 from helpers.reader import Reader
 from helpers.torchless import install_without_torch
 from potluck_control.schema import Status
 from potluck_control.states import State
+
+from benchmarks.first_hour import faults_of_readme, walked
 
 pytestmark = pytest.mark.timeout(900)
 ROOT = Path(__file__).parents[2]
@@ -22,7 +22,6 @@ PAGES_FOR_FRIENDS = (
     *("troubleshooting", "uninstall"),
 )
 NOT_HERE = {  # what needs a package manager, a user's systemd, gigabytes, a publisher or a third computer
-    "first-hour": {"potluck join"},
     "friends": {"potluck members add-computer", "potluck join --code"},
     "install": {
         "sudo apt install ./potluck_VERSION_amd64.deb",
@@ -44,12 +43,12 @@ NOT_HERE = {  # what needs a package manager, a user's systemd, gigabytes, a pub
     },
 }
 CODES = {"potluck doctor": (0, 1)}  # it may find something on the machine that runs the tests
-LASTING = {"potluck top": "serving", "potluck bootstrap --port 31330": "/ip4/127.0.0.1/"}
+LASTING = {"potluck bootstrap --port 31330": "/ip4/127.0.0.1/"}
 
 
 @dataclass
 class Story:
-    """The readers who follow the pages, and the programs that run meanwhile.
+    """The readers who follow the pages.
 
     Attributes:
         others: the readers of commands that `me` does not type, by page and command.
@@ -57,7 +56,6 @@ class Story:
 
     me: Reader
     others: dict[tuple[str, str], Reader] = field(default_factory=dict)
-    events: ExitStack = field(default_factory=ExitStack)
 
     def read(self, page: str) -> None:
         """Do all that a page says."""
@@ -75,7 +73,7 @@ class Story:
         command = passage.text
         reader = self.others.get((passage.page, command), self.me)
         if command in LASTING:
-            reader.type_and_leave(command, LASTING[command], then_stop=command == "potluck top")
+            reader.type_and_leave(command, LASTING[command])
             return ""
         done = reader.type(command)
         assert done.returncode in CODES.get(command, (0,)), f"{passage}\n{done.stdout}{done.stderr}"
@@ -87,11 +85,6 @@ class Story:
         command = passage.text
         if passage.page == "friends" and command == "potluck join":  # others use what is served
             reader.wait_for(is_complete)
-        if command == "potluck programs always blender":
-            self.events.enter_context(scripted_game(reader.home, "blender"))
-            reader.wait_for(lambda status: status.state is State.YIELDED)
-        if command == "potluck resume":
-            self.events.close()
         if command == "potluck ledger backup potluck-backup.tar":
             for other in self.others.values():
                 shutil.copy(reader.home / "potluck-backup.tar", other.home)
@@ -112,6 +105,7 @@ def assert_shown(passage: Passage, printed: str) -> None:
 def words() -> dict[str, str]:
     return {
         "MODEL": str(ROOT / "resources" / "demo-model"),
+        "resources/demo-model": str(ROOT / "resources" / "demo-model"),
         "bootstrap --port 31330": "bootstrap --host 127.0.0.1 --port 0",
         "~/.local/state/potluck/engines/current/bin/python": sys.executable,
     }
@@ -128,16 +122,16 @@ def without_an_engine(tmp_path: Path) -> Iterator[Story]:
 
 
 @pytest.fixture
-def alone() -> Iterator[Story]:
-    with Reader(words()) as me, ExitStack() as events:
-        yield Story(me, events=events)
+def alone() -> Iterator[Reader]:
+    with Reader(words()) as me:
+        yield me
 
 
 @pytest.fixture
 def among_friends() -> Iterator[Story]:
     """One of the friends has the meeting point; another one serves, and reads the other pages too."""
     known = words()
-    with Reader(known) as founder, Reader(known) as me, Reader(known) as new_machine, ExitStack() as events:
+    with Reader(known) as founder, Reader(known) as me, Reader(known) as new_machine:
         theirs = (
             "potluck bootstrap --port 31330",
             "potluck swarm create friends MODEL --bootstrap ADDRESS",
@@ -146,7 +140,7 @@ def among_friends() -> Iterator[Story]:
         )
         others = {("friends", command): founder for command in theirs}
         others["earnings", "potluck ledger restore potluck-backup.tar"] = new_machine
-        yield Story(me, others, events)
+        yield Story(me, others)
 
 
 def test_who_just_installed_it_does_what_the_pages_say(without_an_engine: Story, tmp_path: Path) -> None:
@@ -154,8 +148,15 @@ def test_who_just_installed_it_does_what_the_pages_say(without_an_engine: Story,
     assert (tmp_path / "big" / "potluck-engines" / "current").exists()
 
 
-def test_a_newcomer_alone_does_what_the_pages_say(alone: Story) -> None:
-    alone.read("first-hour")
+def test_newcomers_get_the_answers_that_the_pages_say() -> None:
+    walk, _ = walked()
+    assert [fault for fault in walk.faults if not fault.startswith("silent")] == []
+
+
+def test_the_program_of_the_readme_prints_what_stands_there(alone: Reader) -> None:
+    alone.type("potluck start --demo")
+    alone.wait_for(is_complete)
+    assert faults_of_readme(alone) == []
 
 
 def test_friends_do_what_the_pages_say(among_friends: Story) -> None:

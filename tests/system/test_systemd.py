@@ -98,7 +98,7 @@ def serving(machine: Container, user: str | None = None) -> dict[str, Any]:
 
 def test_it_serves_and_says_so_to_systemd(machine: Container, service: str | None) -> None:
     assert serving(machine, service)["swarm"]["span"] == [0, 4]
-    assert show(machine, "StatusText", service) == "Serving blocks 0:4 of tiny-petals"
+    assert show(machine, "StatusText", service) == "Serving layers 1-4 of tiny-petals"
 
 
 @pytest.mark.parametrize("signal", ["KILL", "STOP"])
@@ -155,7 +155,7 @@ def test_the_journal_knows_priorities_and_the_doctor_finds_nothing_wrong(
 ) -> None:
     serving(machine)
     entry = json.loads(machine.output("journalctl", "-u", "potluckd", "-g", "^serving", "-o", "json", "-n", "1"))
-    assert (entry["PRIORITY"], entry["MESSAGE"].startswith("serving (none): Serving blocks 0:4")) == ("6", True)
+    assert (entry["PRIORITY"], entry["MESSAGE"].startswith("serving (none): Serving layers 1-4")) == ("6", True)
     found = json.loads(machine.run(POTLUCK, "doctor", "--json").stdout)["findings"]
     wrong = {item["check"]["text"] for item in found if item["severity"] == "error"}
     assert wrong <= {"NAT"}  # there is no network in here

@@ -40,7 +40,7 @@ def test_two_friends_serve_half_a_model_each_and_one_generates(machines: tuple[M
     mine.wait_state(State.PAUSED)
     alone = friend.try_to_run(*GENERATE, "--max-wait", "10s")
     assert alone.returncode != 0
-    assert "nobody serves the blocks 0:6" in alone.stderr
+    assert "nobody serves layers 1-6" in alone.stderr
 
     mine.run("resume")
     mine.wait_state(State.SERVING)

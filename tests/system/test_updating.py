@@ -61,7 +61,7 @@ def test_the_daemon_updates_itself_when_asked_and_keeps_what_is_its_own() -> Non
         assert installation.state()["port"] == port
         after = installation.client.call(updates.STATE)
         assert (after.running, after.offered, after.progress, after.error) == (NEW, None, None, None)
-        assert installation.command("config", "set", "serve.enabled", "off").returncode == 0
+        assert installation.command("config", "set", "serve.find_nearby", "off").returncode == 0
         assert "version = 3" in places.settings_file.read_text()
         done = installation.command("update", "--rollback")
         assert done.returncode == 0
@@ -71,7 +71,7 @@ def test_the_daemon_updates_itself_when_asked_and_keeps_what_is_its_own() -> Non
         went_back = load(places.settings_file)
         assert went_back.is_valid
         assert went_back.settings.updates.url == world.server.url
-        assert not went_back.settings.serve.enabled  # changed under the newer version
+        assert not went_back.settings.serve.find_nearby  # changed under the newer version
         assert installation.command("config", "set", "serve.threads", "1").returncode == 0
         assert "limit = 5" in places.settings_file.read_text()
 
@@ -96,7 +96,8 @@ def test_version_before_updates_itself_to_this_one_and_keeps_everything(tmp_path
         done = installation.command("update")
         assert done.returncode == 0, done.stderr
         assert (installation.running(), installation.in_use()) == (NEW, NEW)
-        assert places.settings_file.read_text() == settings
+        assert places.settings_file.read_text() == settings.replace("enabled = false\n", "")
+        assert installation.state()["pause"] is not None, "what was switched off stays off"
         assert {path: path.read_bytes() for path in kept} == before
         with contextlib.closing(sqlite3.connect(places.ledger_file)) as ledger:
             earned = ledger.execute("SELECT person, is_earned, points, tokens FROM entry").fetchall()

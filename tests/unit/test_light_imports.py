@@ -33,6 +33,9 @@ from potluck.p2p.bare_hivemind import import_bare_hivemind
 import_bare_hivemind()
 import potluck_engine.standby, potluck.p2p.libp2p
 """
+_WINDOW = """
+import potluck_app.start, potluck_app.main, potluck_app.shell.window, potluck_app.pages.home
+"""
 _PRIVATE = """
 import sys
 from potluck.foreign import adapter_for
@@ -52,6 +55,10 @@ def loaded_by(code: str) -> set[str]:
 
 def test_daemons_commands_and_their_help_load_nothing_heavy() -> None:
     assert loaded_by(_LIGHT).isdisjoint(HEAVY)
+
+
+def test_the_window_loads_no_cryptography() -> None:
+    assert loaded_by(_WINDOW).isdisjoint({*HEAVY, "cryptography", "hashlib"})
 
 
 def test_a_standby_node_has_a_dht_without_torch() -> None:

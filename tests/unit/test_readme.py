@@ -1,10 +1,9 @@
-"""The README's tree names what is there, and the project names no machine of anybody's."""
+"""The trees of the README and of ARCHITECTURE name what is there, and the project names no machine of anybody's."""
 
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
 
 
 def packages() -> set[str]:
@@ -13,9 +12,16 @@ def packages() -> set[str]:
     return {"potluck", *(path.parent.relative_to(ROOT).as_posix() for path in modules)}
 
 
-def test_tree_names_every_package_and_no_folder_that_is_gone() -> None:
-    named = set(re.findall(r"`([a-z0-9_/.-]+)/`", README.partition("## The source")[2]))
-    assert packages() <= named
+def named_in(page: str, heading: str) -> set[str]:
+    """Return the folders that a section of a page names."""
+    section = (ROOT / page).read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return set(re.findall(r"`([a-z0-9_/.-]+)/`", section))
+
+
+def test_trees_name_every_package_and_none_that_is_gone() -> None:
+    assert {name.partition("/")[0] for name in packages()} <= named_in("README.md", "The source")
+    assert packages() <= named_in("ARCHITECTURE.md", "Packages")
+    named = named_in("README.md", "The source") | named_in("ARCHITECTURE.md", "Packages")
     assert all((ROOT / name).is_dir() for name in named)
 
 
