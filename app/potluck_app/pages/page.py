@@ -11,13 +11,13 @@ from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from potluck_control.methods.members import MembersChanged
-from potluck_control.schema import Method, Status
+from potluck_control.schema import Method
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QLayout, QScrollArea, QWidget
 
 from potluck.errors import PotluckError
-from potluck_app.pages.section import Part, Section
+from potluck_app.pages.section import Part, PassesOn, Section
 from potluck_app.pages.waits import WatchedLink
 from potluck_app.widgets import theme
 from potluck_app.widgets.card import text
@@ -47,7 +47,7 @@ class DaemonCaller(Protocol):
     ) -> None: ...
 
 
-class Page(QScrollArea):
+class Page(PassesOn, QScrollArea):
     """A page of the window: a column of sections, which `add` puts there.
 
     `head` is the row of the title; what belongs to the whole page goes to its right. An empty title makes no row.
@@ -63,7 +63,7 @@ class Page(QScrollArea):
     def __init__(self, link: DaemonCaller, title: str) -> None:
         super().__init__()
         self.head, self.column = row(), column(spacing=theme.SPACE_L)
-        self.sections: list[Section] = []
+        self.sections = []
         self._problems: dict[str, str] = {}
         self._main: QWidget | None = None
         if title:
@@ -83,26 +83,11 @@ class Page(QScrollArea):
         self.link = WatchedLink(self, link, partial(self.notice_bar.say, Urgency.WAIT))
         Poll(self, self.refresh).run_while(bool(self.AGAIN_MS), self.AGAIN_MS)
 
-    @property
-    def is_unsaved(self) -> bool:
-        """Tell whether closing the page would lose something that the user wrote."""
-        return any(section.is_unsaved for section in self.sections)
-
     def add(self, *sections: Section) -> None:
         """Append sections to the column."""
         for section in sections:
             self.sections.append(section)
             self.column.addWidget(section)
-
-    def show_status(self, status: Status) -> None:
-        """Take the latest status; called when the page comes to the front, and with each status while it is there."""
-        for section in self.sections:
-            section.show_status(status)
-
-    def refresh(self) -> None:
-        """Ask for what a status does not tell; called when the page comes to the front and when the daemon is back."""
-        for section in self.sections:
-            section.refresh()
 
     def lead_to(self, part: Part, swarm: str = "") -> None:
         """Go to a part of a page that has it. `swarm`: whose link was opened, if that led here."""

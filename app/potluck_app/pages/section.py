@@ -18,7 +18,28 @@ if TYPE_CHECKING:
     from potluck_app.pages.page import Page
 
 
-class Section(QWidget):
+class PassesOn:
+    """What a page and a section have in common: what reaches them goes on to the sections inside."""
+
+    sections: list[Section]
+
+    @property
+    def is_unsaved(self) -> bool:
+        """Tell whether closing the page would lose something that the user wrote."""
+        return any(section.is_unsaved for section in self.sections)
+
+    def show_status(self, status: Status) -> None:
+        """Take the latest status; called when the page comes to the front, and with each status while it is there."""
+        for section in self.sections:
+            section.show_status(status)
+
+    def refresh(self) -> None:
+        """Ask for what a status does not tell; called when the page comes to the front and when the daemon is back."""
+        for section in self.sections:
+            section.refresh()
+
+
+class Section(PassesOn, QWidget):
     """A part of a page. `page` passes on each status and each refresh, and whatever the section asks.
 
     `parts`: sections and other things that it consists of, if it does nothing itself.
@@ -29,7 +50,7 @@ class Section(QWidget):
     def __init__(self, page: Page, *parts: Item) -> None:
         super().__init__()
         self.page = page
-        self.sections: list[Section] = []
+        self.sections = []
         if parts:
             self.fill(*parts)
 
@@ -37,21 +58,6 @@ class Section(QWidget):
         """Stack cards and sections; see `layout.column`."""
         self.sections = [item for item in items if isinstance(item, Section)]
         self.setLayout(column(*items, spacing=theme.SPACE_L))
-
-    @property
-    def is_unsaved(self) -> bool:
-        """Tell whether closing the page would lose something that the user wrote."""
-        return any(section.is_unsaved for section in self.sections)
-
-    def show_status(self, status: Status) -> None:
-        """Take the latest status, with each one that comes while the page is in front."""
-        for section in self.sections:
-            section.show_status(status)
-
-    def refresh(self) -> None:
-        """Ask for what a status does not tell."""
-        for section in self.sections:
-            section.refresh()
 
     def enter(self, swarm: str = "") -> None:
         """Put the keyboard where somebody wants it who was led here, perhaps by the link of `swarm`."""
