@@ -318,6 +318,14 @@ _PERSON = argument("name", type=_person, metavar="PERSON", help="the person's na
 _SWARM = argument(
     "--swarm", type=_name, default="", metavar="SWARM", help="a swarm you joined (default: the one you serve)"
 )
+
+
+def _about_computers(machine_help: str, help: str) -> Action:
+    """Return an action on a person, or on one of their computers."""
+    machine = argument("--machine", type=_name, default="", metavar="NAME", help=machine_help)
+    return Action(_decide, methods.MembersChanged, _PERSON, machine, _SWARM, help=help)
+
+
 ACTIONS = {
     "list": Action(_list, methods.MembersList, _SWARM),
     "confirm": Action(
@@ -328,22 +336,8 @@ ACTIONS = {
         lambda parser: parser.set_defaults(machine=""),
         help="let in a person who waits for that",
     ),
-    "remove": Action(
-        _decide,
-        methods.MembersChanged,
-        _PERSON,
-        argument("--machine", type=_name, default="", metavar="NAME", help="remove only this computer"),
-        _SWARM,
-        help="remove a person, or one of their computers",
-    ),
-    "dismiss": Action(
-        _decide,
-        methods.MembersChanged,
-        _PERSON,
-        argument("--machine", type=_name, default="", metavar="NAME", help="only about this computer"),
-        _SWARM,
-        help="hide what was reported about a person's computers",
-    ),
+    "remove": _about_computers("remove only this computer", "remove a person, or one of their computers"),
+    "dismiss": _about_computers("only about this computer", "hide what was reported about a person's computers"),
     "promote": Action(
         _promote,
         methods.MembersChanged,
