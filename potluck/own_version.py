@@ -1,4 +1,4 @@
-"""The version of this installation, without the half of a start that `importlib.metadata` would take."""
+"""The version of this installation, 15 ms sooner than `importlib.metadata` tells it to a process that starts."""
 
 from __future__ import annotations
 
