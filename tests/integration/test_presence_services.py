@@ -1,33 +1,40 @@
 """Probes that listen to desktop and system services, against services that own the real names on a real bus."""
 
+import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from dbus_fast import Variant
 from helpers.bus_services import Login, Logind, Service
 from helpers.desktop import session_bus
-from helpers.probe_reports import gives_up, watching
+from helpers.probe_reports import WAIT_S, gives_up, watching
+from potluck_control.schema import ProbeState
 from potluck_control.states import Certainty, Reason
-from potluck_daemon.presence.battery import BatteryProbe
-from potluck_daemon.presence.idle import GNOME as GNOME_IDLE
-from potluck_daemon.presence.idle import KDE as KDE_IDLE
-from potluck_daemon.presence.idle import DesktopIdleProbe, ScreenSaverProbe
-from potluck_daemon.presence.logind import LogindProbe, LoginJudge, idle_hint, lock_hint, other_screens, other_users
-from potluck_daemon.presence.metered import MeteredProbe
-from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Surroundings
-from potluck_daemon.presence.session import SessionEnvironment, SessionProbe
-from potluck_daemon.presence.sleep import SleepProbe
+from potluck_daemon.lookout import Lookout
+from potluck_daemon.presence.idle import IdleProbe, gnome_idle
+from potluck_daemon.presence.nvml import NvmlReader
+from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Situation, Surroundings
+from potluck_daemon.presence.services import (
+    SleepProbe,
+    logins,
+    metered_network,
+    other_screens,
+    other_users,
+    screen_lock,
+)
+from potluck_daemon.presence.session import SessionProbe
 
 from potluck.sentences import verbatim
 
 pytestmark = pytest.mark.bus
 
-UPOWER, NETWORK = "org.freedesktop.UPower", "org.freedesktop.NetworkManager"
-GNOME, KDE, SAVER = "org.gnome.Mutter.IdleMonitor", "org.kde.screensaver", "org.freedesktop.ScreenSaver"
+NETWORK = "org.freedesktop.NetworkManager"
+GNOME = "org.gnome.Mutter.IdleMonitor"
 OTHER = os.getuid() + 1
 USER_MANAGER = ("/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "Environment")
 
@@ -43,6 +50,10 @@ def at(tmp_path: Path) -> Iterator[Surroundings]:
         )
 
 
+def gnome(at: Surroundings, idle_after_s: float = 1.0) -> IdleProbe:
+    return IdleProbe(verbatim("GNOME"), partial(gnome_idle, at), idle_after_s)
+
+
 @asynccontextmanager
 async def logind(at: Surroundings, **logins: Login) -> AsyncIterator[Logind]:
     async with Logind(at.system_bus) as service:
@@ -53,32 +64,10 @@ async def logind(at: Surroundings, **logins: Login) -> AsyncIterator[Logind]:
         service.close_pipes()
 
 
-async def test_battery_is_told_by_upower_as_it_changes(at: Surroundings) -> None:
-    async with Service(at.system_bus, UPOWER) as upower:
-        await upower.set("/org/freedesktop/UPower", UPOWER, "OnBattery", Variant("b", False))
-        async with watching(BatteryProbe(at)) as reports:
-            await reports.until_named()
-            await upower.set("/org/freedesktop/UPower", UPOWER, "OnBattery", Variant("b", True))
-            (seen,) = await reports.until_named("the battery")
-            assert (seen.reason, seen.certainty) == (Reason.BATTERY, Certainty.CERTAIN)
-            await upower.set("/org/freedesktop/UPower", UPOWER, "OnBattery", Variant("b", False))
-            await reports.until_named()
-
-
-async def test_without_upower_the_kernel_tells_of_the_battery(at: Surroundings) -> None:
-    for name, fields in {"BAT0": {"type": "Battery"}, "AC": {"type": "Mains", "online": "0"}}.items():
-        folder = at.sys / "class/power_supply" / name
-        folder.mkdir(parents=True)
-        for field, text in fields.items():
-            (folder / field).write_text(text + "\n")
-    async with watching(BatteryProbe(at)) as reports:
-        await reports.until_named("the battery")
-
-
 async def test_metered_is_what_network_manager_knows_or_guesses(at: Surroundings) -> None:
     async with Service(at.system_bus, NETWORK) as manager:
         await manager.set("/org/freedesktop/NetworkManager", NETWORK, "Metered", Variant("u", 0))
-        async with watching(MeteredProbe(at)) as reports:
+        async with watching(metered_network(at)) as reports:
             await reports.until_named()
             for value, seen in ((1, ("this network",)), (2, ()), (3, ("this network",)), (4, ())):
                 await manager.set("/org/freedesktop/NetworkManager", NETWORK, "Metered", Variant("u", value))
@@ -87,9 +76,9 @@ async def test_metered_is_what_network_manager_knows_or_guesses(at: Surroundings
 
 async def test_gnome_tells_idle_time_in_milliseconds(at: Surroundings) -> None:
     idle_ms = 0
-    async with Service(at.session_bus, GNOME) as gnome:
-        gnome.methods[GNOME, "GetIdletime"] = lambda: ("t", [idle_ms])
-        async with watching(DesktopIdleProbe(at, GNOME_IDLE, idle_after_s=0.3)) as reports:
+    async with Service(at.session_bus, GNOME) as shell:
+        shell.methods[GNOME, "GetIdletime"] = lambda: ("t", [idle_ms])
+        async with watching(gnome(at, 0.3)) as reports:
             await reports.until_named("keyboard or mouse")
             idle_ms = 300
             await reports.until_named("nobody")
@@ -98,60 +87,24 @@ async def test_gnome_tells_idle_time_in_milliseconds(at: Surroundings) -> None:
             assert seen.reason is Reason.USER_ACTIVE
 
 
-async def test_kde_tells_idle_time_in_seconds(at: Surroundings) -> None:
-    async with Service(at.session_bus, KDE, SAVER) as kde:
-        kde.methods[SAVER, "GetSessionIdleTime"] = lambda: ("u", [200])
-        async with watching(DesktopIdleProbe(at, KDE_IDLE, idle_after_s=180)) as reports:
-            await reports.until_named("nobody")
-
-
-async def test_a_screen_saver_service_that_is_not_kdes_is_not_asked_for_idle_time(at: Surroundings) -> None:
-    """It may answer, and means something else."""
-    async with Service(at.session_bus, SAVER) as saver:
-        saver.methods[SAVER, "GetSessionIdleTime"] = lambda: ("u", [200])
-        await gives_up(DesktopIdleProbe(at, KDE_IDLE, idle_after_s=180), ProbeUnavailableError, "KDE")
-
-
-async def test_a_lock_is_heard_from_the_screen_saver_service(at: Surroundings) -> None:
-    is_active = False
-    async with Service(at.session_bus, SAVER) as saver:
-        saver.methods[SAVER, "GetActive"] = lambda: ("b", [is_active])
-        async with watching(ScreenSaverProbe(at)) as reports:
-            await reports.until_named()
-            is_active = True
-            await saver.signal("/org/freedesktop/ScreenSaver", SAVER, "ActiveChanged", "b", [True])
-            (seen,) = await reports.until_named("the screen is locked")
-            assert (seen.reason, seen.certainty) == (Reason.AWAY, Certainty.CERTAIN)
-
-
-async def test_logind_tells_lock_and_idle_hint(at: Surroundings) -> None:
+async def test_logind_tells_that_all_of_ones_screens_are_locked(at: Surroundings) -> None:
     async with (
-        logind(at, c1=Login()) as service,
-        watching(LogindProbe(verbatim("lock"), at, lock_hint)) as lock,
-        watching(LogindProbe(verbatim("hint"), at, idle_hint)) as idle,
+        logind(at, c1=Login(), c2=Login(kind="tty"), c3=Login(uid=OTHER)) as service,
+        watching(logins(at, screen_lock)) as lock,
     ):
         await lock.until_named()
-        (active,) = await idle.until_named("keyboard or mouse")
-        assert active.certainty is Certainty.WEAK  # some desktops never set the hint
-        await service.change("c1", Login(locked=True, idle=True))
-        await lock.until_named("the screen is locked")
-        (away,) = await idle.until_named("nobody")
-        assert away.certainty is Certainty.LIKELY
-        await service.change("c2", Login())  # one that is not locked is enough
+        await service.change("c1", Login(locked=True))
+        (seen,) = await lock.until_named("the screen is locked")
+        assert (seen.reason, seen.certainty) == (Reason.AWAY, Certainty.CERTAIN)
+        await service.change("c4", Login())  # one that is not locked is enough
         await lock.until_named()
-
-
-@pytest.mark.parametrize("judge", [lock_hint, idle_hint])
-async def test_a_service_without_a_graphical_session_says_so(at: Surroundings, judge: LoginJudge) -> None:
-    async with logind(at, c1=Login(kind="tty"), c2=Login(uid=OTHER)):
-        await gives_up(LogindProbe(verbatim("of ours"), at, judge), ProbeUnavailableError, "no graphical session")
 
 
 async def test_a_switch_of_users_gives_the_machine_to_the_other_one(at: Surroundings) -> None:
     theirs, greeter = Login(uid=OTHER, user="anna", active=False), Login(uid=OTHER + 1, login_class="greeter")
     async with (
         logind(at, c1=Login(), c2=theirs, greeter=greeter) as service,
-        watching(LogindProbe(verbatim("switch"), at, other_screens)) as reports,
+        watching(logins(at, other_screens, screen_lock)) as reports,
     ):
         await reports.until_named()
         service.login("c1", Login(active=False))
@@ -166,7 +119,7 @@ async def test_somebody_logged_in_by_network_uses_the_computer(at: Surroundings)
     remote = Login(uid=OTHER, user="anna", seat="", kind="tty")
     async with (
         logind(at, c1=Login()) as service,
-        watching(LogindProbe(verbatim("users"), at, other_users)) as reports,
+        watching(logins(at, other_users)) as reports,
     ):
         await reports.until_named()
         await service.change("c2", remote)
@@ -201,12 +154,12 @@ async def test_a_logind_that_refuses_an_inhibitor_is_said(at: Surroundings) -> N
 
 
 async def test_a_service_that_hangs_is_said(at: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with Service(at.session_bus, GNOME) as gnome:
-        gnome.methods[GNOME, "GetIdletime"] = lambda: ("t", [0])
-        async with watching(DesktopIdleProbe(at, GNOME_IDLE, idle_after_s=0.1)) as reports:
+    async with Service(at.session_bus, GNOME) as shell:
+        shell.methods[GNOME, "GetIdletime"] = lambda: ("t", [0])
+        async with watching(gnome(at, 0.1)) as reports:
             await reports.next()
             monkeypatch.setattr("potluck_daemon.presence.bus.CALL_TIMEOUT_S", 0.2)
-            gnome.is_silent = True
+            shell.is_silent = True
             with pytest.raises(ProbeFailedError, match="does not answer"):
                 await reports.until_seen()
 
@@ -214,32 +167,43 @@ async def test_a_service_that_hangs_is_said(at: Surroundings, monkeypatch: pytes
 @pytest.mark.parametrize(
     "make",
     [
-        MeteredProbe,
+        metered_network,
         SleepProbe,
-        lambda at: LogindProbe(verbatim("logind"), at, other_users),
-        ScreenSaverProbe,
-        lambda at: DesktopIdleProbe(at, GNOME_IDLE, idle_after_s=1),
+        lambda at: logins(at, other_users),
+        gnome,
     ],
 )
 async def test_a_service_that_is_not_there_is_said_and_not_started(at: Surroundings, make: type[Probe]) -> None:
     await gives_up(make(at), ProbeUnavailableError, "does not run|runs")  # type: ignore[call-arg]
 
 
-async def test_a_desktop_that_starts_after_the_daemon_is_found(at: Surroundings) -> None:
-    changes: list[str] = []
-    own = {"DBUS_SESSION_BUS_ADDRESS": at.session_bus, "INVOCATION_ID": "1", "DISPLAY": ":0"}
-    environment = SessionEnvironment(own, lambda: changes.append("changed"))
-    probe = SessionProbe(Surroundings(environment=environment), interval_s=0.05)
-    async with watching(probe) as reports:
-        await reports.until_seen()
-        assert environment["DISPLAY"] == ":0"  # no user manager says anything else
-        async with Service(at.session_bus, "org.freedesktop.systemd1") as manager:
-            manager.properties[USER_MANAGER] = Variant("as", ["PATH=/usr/bin"])
-            await reports.until_seen()
-            assert (environment["DISPLAY"], changes) == (":0", [])
-            told = ["PATH=/usr/bin", "DISPLAY=:1", "WAYLAND_DISPLAY=wayland-0"]
-            manager.properties[USER_MANAGER] = Variant("as", told)
-            while environment["DISPLAY"] != ":1":
-                await reports.until_seen()
-            assert environment["WAYLAND_DISPLAY"] == "wayland-0"
-            assert (environment.get("PATH"), changes) == (None, ["changed"])
+async def test_a_desktop_that_starts_after_the_daemon_is_found(
+    at: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SessionProbe, "interval_s", 0.05)
+    changed = asyncio.Event()
+    lookout = Lookout(dict(at.environment) | {"INVOCATION_ID": "1"}, NvmlReader(), changed.set)
+    before = lookout.watch
+    async with Service(at.session_bus, "org.freedesktop.systemd1") as manager:
+        manager.properties[USER_MANAGER] = Variant("as", ["PATH=/usr/bin", "WAYLAND_DISPLAY=wayland-9"])
+        before.set_awake(True)
+        async with asyncio.timeout(WAIT_S):
+            while lookout.watch is before:
+                changed.clear()
+                await changed.wait()
+        lookout.watch.set_awake(True)
+        session = {str(status.name): status.state for status in lookout.watch.statuses()}["Desktop session"]
+        assert session is ProbeState.WATCHING
+    await lookout.watch.close()
+
+
+async def test_a_user_manager_that_does_not_answer_takes_no_desktop_away(at: Surroundings) -> None:
+    told: list[Mapping[str, str]] = []
+    probe = SessionProbe(replace(at, environment={**at.environment, "DISPLAY": ":9"}), told.append)
+    await probe.look(Situation())
+    async with Service(at.session_bus, "org.freedesktop.systemd1") as manager:
+        await probe.look(Situation())
+        assert told == []
+        manager.properties[USER_MANAGER] = Variant("as", ["PATH=/usr/bin"])
+        await probe.look(Situation())
+        assert told == [{}]

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from potluck_control.states import Reason
 
@@ -29,12 +28,6 @@ REPORTABLE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _AgentReport:
-    sighting: Sighting
-    ends_at: float
-
-
 class AgentReports:
     """The probe that passes on what agents report. It outlives changes of the settings."""
 
@@ -44,7 +37,7 @@ class AgentReports:
         """`repeat_s`: pause after which reports are passed on again, because a likely one has to be seen twice."""
         self._clock = clock
         self._repeat_s = repeat_s
-        self._told: dict[tuple[str, Reason], _AgentReport] = {}
+        self._told: dict[tuple[str, Reason], tuple[Sighting, float]] = {}  # by source and reason, with its end
         self._changed = asyncio.Event()
 
     def tell(self, source: str, sighting: Sighting, lifetime_s: float) -> None:
@@ -64,18 +57,18 @@ class AgentReports:
         elif key not in self._told and len(self._told) >= MAX_SOURCES:
             raise UsageError("too many agents report at once", hint="let some of their reports expire")
         else:
-            self._told[key] = _AgentReport(sighting, self._clock() + lifetime_s)
+            self._told[key] = sighting, self._clock() + lifetime_s
         self._changed.set()
 
     async def watch(self, report: Report, situation: Situation) -> None:
         while True:
             self._changed.clear()
             self._forget_expired()
-            report(tuple(dict.fromkeys(told.sighting for told in self._told.values())))
+            report(tuple(dict.fromkeys(sighting for sighting, _ in self._told.values())))
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._repeat_s if self._told else None):
                     await self._changed.wait()
 
     def _forget_expired(self) -> None:
         now = self._clock()
-        self._told = {key: told for key, told in self._told.items() if told.ends_at > now}
+        self._told = {key: told for key, told in self._told.items() if told[1] > now}

@@ -1,4 +1,4 @@
-"""A connection to a D-Bus for probes, which ask services and wait for their signals.
+"""The D-Bus, for probes that ask a service and wait for its signals.
 
 Probes must not start a service. A plain method call would make the bus do so, therefore the service's name must have an
 owner first, and every call carries the flag against auto-start.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from jeepney import DBusAddress, HeaderFields, Message, MessageFlag, MessageType, new_method_call
 from jeepney.auth import AuthenticationError
@@ -17,16 +18,24 @@ from jeepney.bus_messages import message_bus
 from jeepney.io.asyncio import DBusConnection, open_dbus_connection
 from jeepney.wrappers import DBusErrorResponse
 
-from potluck.sentences import sentence
-from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
+from potluck.sentences import Sentence, sentence
+from potluck_daemon.presence.probe import (
+    ProbeFailedError,
+    ProbeUnavailableError,
+    Report,
+    Sighting,
+    Situation,
+    Surroundings,
+)
 
 CALL_TIMEOUT_S = 5.0
-_PROPERTIES = "org.freedesktop.DBus.Properties"
+PROPERTIES = "org.freedesktop.DBus.Properties"
+BusKind = Literal["session", "system"]
 
 
 @contextlib.asynccontextmanager
-async def bus(address: str, kind: str) -> AsyncIterator[Bus]:
-    """Connect to a bus; `kind` is what people call it, "session" or "system".
+async def bus(at: Surroundings, kind: BusKind) -> AsyncIterator[Bus]:
+    """Connect to a bus.
 
     Raises:
         ProbeUnavailableError: there is no such bus, or it went away during the body.
@@ -34,7 +43,7 @@ async def bus(address: str, kind: str) -> AsyncIterator[Bus]:
     """
     try:
         async with asyncio.timeout(CALL_TIMEOUT_S):
-            connection = await open_dbus_connection(address)
+            connection = await open_dbus_connection(at.session_bus if kind == "session" else at.system_bus)
     except (OSError, AuthenticationError, DBusErrorResponse, EOFError, TimeoutError, RuntimeError) as error:
         why = getattr(error, "strerror", None) or str(error) or "no answer"
         raise ProbeUnavailableError(sentence("no {what} bus ({why})", what=kind, why=why)) from error
@@ -66,15 +75,6 @@ class Bus:
             while not self._has_news:
                 self._note(await self._connection.receive())
 
-    async def news(self, timeout_s: float) -> bool:
-        """Wait for a signal at most so long; return whether one came."""
-        self._has_news = False
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                while not self._has_news:
-                    self._note(await self._connection.receive())
-        return self._has_news
-
     async def has_owner(self, name: str) -> bool:
         return await self.ask(message_bus, "NameHasOwner", "s", (name,)) == (True,)
 
@@ -85,7 +85,7 @@ class Bus:
 
     async def get(self, address: DBusAddress, name: str) -> Any:
         """Return a property's value; None if there is no such property."""
-        properties = DBusAddress(address.object_path, address.bus_name, _PROPERTIES)
+        properties = DBusAddress(address.object_path, address.bus_name, PROPERTIES)
         answer = await self.ask(properties, "Get", "ss", (address.interface, name))
         return answer[0][1] if answer else None
 
@@ -110,16 +110,22 @@ class Bus:
             self._has_news = True
 
 
-def owner_rule(name: str) -> str:
-    """Return the rule that matches when a service comes or goes."""
-    return f"type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='{name}'"
+@dataclass(frozen=True, slots=True)
+class ServiceProbe:
+    """Reports what `read` finds at a service, now and after each signal that matches one of the rules."""
+
+    name: Sentence
+    at: Surroundings
+    kind: BusKind
+    rules: tuple[str, ...]
+    read: Callable[[Bus], Awaitable[tuple[Sighting, ...]]]
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        async with bus(self.at, self.kind) as connection:
+            async for _ in connection.changes(*self.rules):
+                report(await self.read(connection))
 
 
 def signal_rule(address: DBusAddress, interface: str = "") -> str:
     """Return the rule that matches the signals of one object; `interface` defaults to the address's own."""
     return f"type='signal',interface='{interface or address.interface}',path='{address.object_path}'"
-
-
-def properties_rule(address: DBusAddress) -> str:
-    """Return the rule that matches a change of one object's properties."""
-    return signal_rule(address, _PROPERTIES)

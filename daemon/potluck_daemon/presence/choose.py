@@ -3,102 +3,83 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from potluck_control.settings import Settings
 
-from potluck.sentences import Sentence, sentence, verbatim
+from potluck.sentences import Sentence, sentence
+from potluck_daemon.presence import services
 from potluck_daemon.presence.agents import AgentReports
-from potluck_daemon.presence.applications import ApplicationProbe
-from potluck_daemon.presence.battery import BatteryProbe
-from potluck_daemon.presence.drm import DrmUseProbe
-from potluck_daemon.presence.full_screen import FullScreenProbe
-from potluck_daemon.presence.gamemode import GameModeProbe
-from potluck_daemon.presence.heat import HeatProbe, PowerProbe
-from potluck_daemon.presence.idle import GNOME, KDE, DesktopIdleProbe, MacIdleProbe, ScreenSaverProbe, X11IdleProbe
-from potluck_daemon.presence.idle_wayland import WaylandIdleProbe
-from potluck_daemon.presence.launchers import launched_game
-from potluck_daemon.presence.logind import LogindProbe, idle_hint, lock_hint, other_screens, other_users
-from potluck_daemon.presence.memory import RamPressureProbe, VramPressureProbe
-from potluck_daemon.presence.metered import MeteredProbe
-from potluck_daemon.presence.nvidia import NvidiaUseProbe
+from potluck_daemon.presence.games import ProgramsProbe, gamescope_game, launched_game, listed_program, steam_game
+from potluck_daemon.presence.gpu_use import GpuUseProbe
+from potluck_daemon.presence.groups import game_groups
+from potluck_daemon.presence.idle import IdleProbe, gnome_idle, mac_idle, x11_idle
+from potluck_daemon.presence.machine import BatteryProbe, HeatProbe, PowerProbe, RamPressureProbe, VramPressureProbe
 from potluck_daemon.presence.nvml import NvmlReader
-from potluck_daemon.presence.probe import Probe, Surroundings
+from potluck_daemon.presence.probe import Probe, Source, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
-from potluck_daemon.presence.program_probes import (
-    ProgramProbe,
-    gamescope_game,
-    listed_program,
-    steam_game,
-)
 from potluck_daemon.presence.session import SessionProbe
-from potluck_daemon.presence.sleep import SleepProbe
-from potluck_daemon.presence.toplevels import WaylandWindowsProbe
+from potluck_daemon.presence.wayland import WaylandIdleProbe, wayland_windows
+from potluck_daemon.presence.window_probe import WindowLooks, WindowsProbe
+from potluck_daemon.presence.windows import ActiveWindow
+from potluck_daemon.presence.x11 import x11_windows
 
-PROGRAMS_INTERVAL_S = 0.2  # freeing the memory takes as long, and both together shall take half a second
-LAUNCHERS_INTERVAL_S = 5 * PROGRAMS_INTERVAL_S  # a multiple, so that one look at the programs serves all
+GAME_GROUPS = sentence("Applications of the desktop")
+X11_WINDOWS, WAYLAND_WINDOWS = sentence("Full-screen windows"), sentence("Full-screen windows (Wayland)")
 
 
 def probes_for(
-    settings: Settings, at: Surroundings, agents: AgentReports, reader: NvmlReader
+    settings: Settings,
+    at: Surroundings,
+    agents: AgentReports,
+    reader: NvmlReader,
+    enter_session: Callable[[Mapping[str, str]], None] = lambda _: None,
 ) -> tuple[list[Probe], list[Sentence]]:
-    """Return the probes to run, and the names of those that are switched off."""
-    choices = [*_of_games(settings, at, reader), *_of_people(settings, at), *_of_the_machine(settings, at, reader)]
-    choices.append((agents, True))
-    return [probe for probe, is_on in choices if is_on], [probe.name for probe, is_on in choices if not is_on]
+    """Return the probes to run, and the names of those that are switched off.
 
+    Args:
+        enter_session: is called with the variables of the desktop's session, now and then.
+    """
+    given, when, limits, table = settings.yield_, settings.when, settings.limits, ProcessTable(at)
+    has_use = when.only_when_idle or when.active_percent < 100
+    caps_c = {"gpu": limits.gpu_temperature_c, "cpu": limits.cpu_temperature_c}
+    busy_percent, reserve_bytes, after_s = given.busy_percent, given.reserve_mb << 20, when.idle_after_s
+    programs = [listed_program(given.always)] if given.always else []
+    programs += [steam_game] if given.steam else []
+    programs += [gamescope_game] if given.gamescope else []
+    programs += [launched_game] if given.wine else []
+    people = [services.other_screens] if given.other_users else []
+    people += [services.other_users, services.screen_lock] if has_use else []
 
-def _of_games(settings: Settings, at: Surroundings, reader: NvmlReader) -> list[tuple[Probe, bool]]:
-    given, table = settings.yield_, ProcessTable(at)
-    full_screen = FullScreenProbe(at, busy_percent=given.busy_percent, interval_s=given.likely_interval_s)
-    wayland_windows = WaylandWindowsProbe(at, busy_percent=given.busy_percent, interval_s=given.likely_interval_s)
-    listed = ProgramProbe(
-        sentence("Listed programs"), table, listed_program(given.always), interval_s=PROGRAMS_INTERVAL_S
-    )
-    judge = launched_game(at.environment)
-    launchers = ProgramProbe(sentence("Game launchers and Wine"), table, judge, interval_s=LAUNCHERS_INTERVAL_S)
-    reserve_bytes = given.reserve_mb << 20
-    return [
-        (GameModeProbe(at), given.gamemode),
-        (ProgramProbe(verbatim("Steam"), table, steam_game, interval_s=PROGRAMS_INTERVAL_S), given.steam),
-        (launchers, given.wine),
-        (ProgramProbe(verbatim("gamescope"), table, gamescope_game, interval_s=LAUNCHERS_INTERVAL_S), given.gamescope),
-        (listed, bool(given.always)),
-        (full_screen, given.full_screen),
-        (wayland_windows, given.full_screen),
-        (ApplicationProbe(at, busy_percent=given.busy_percent), given.full_screen),
-        (SessionProbe(at), given.full_screen),
-        (NvidiaUseProbe(table, reader, busy_percent=given.busy_percent), given.gpu_use),
-        (DrmUseProbe(at, table, busy_percent=given.busy_percent), given.gpu_use),
+    def windows(name: Sentence, source: Source[ActiveWindow | None], num_intervals: int = 1) -> WindowsProbe:
+        interval_s = num_intervals * given.likely_interval_s
+        return WindowsProbe(name, source, WindowLooks(at, table, busy_percent=busy_percent, interval_s=interval_s))
+
+    def idle(name: str, source: Source[float]) -> IdleProbe:
+        return IdleProbe(sentence("Idle time ({name})", name=name), source, after_s)
+
+    choices: list[tuple[Probe, bool]] = [
+        (services.gamemode(at), given.gamemode),
+        (ProgramsProbe(table, programs), bool(programs)),
+        (windows(X11_WINDOWS, partial(x11_windows, at)), given.full_screen),
+        (windows(WAYLAND_WINDOWS, partial(wayland_windows, at, table)), given.full_screen),
+        (windows(GAME_GROUPS, partial(game_groups, at), num_intervals=2), given.full_screen),
+        (SessionProbe(at, enter_session), given.full_screen),
+        (GpuUseProbe(at, table, reader, busy_percent=busy_percent), given.gpu_use),
         (VramPressureProbe(at, reader, reserve_bytes=reserve_bytes), given.memory),
         (RamPressureProbe(at, reserve_bytes=reserve_bytes), given.memory),
-    ]
-
-
-def _of_people(settings: Settings, at: Surroundings) -> list[tuple[Probe, bool]]:
-    after_s = settings.when.idle_after_s
-    has_use = settings.when.only_when_idle or settings.when.active_percent < 100
-    on_a_mac: list[tuple[Probe, bool]] = [(MacIdleProbe(idle_after_s=after_s), has_use)]
-    return [
-        *(on_a_mac if sys.platform == "darwin" else ()),
-        (LogindProbe(sentence("User switch"), at, other_screens), settings.yield_.other_users),
-        (LogindProbe(sentence("Other users"), at, other_users), has_use),
-        (X11IdleProbe(at, idle_after_s=after_s), has_use),
+        (services.logins(at, *people), bool(people)),
+        (idle("X11", partial(x11_idle, at)), has_use),
         (WaylandIdleProbe(at, idle_after_s=after_s), has_use),
-        (DesktopIdleProbe(at, GNOME, idle_after_s=after_s), has_use),
-        (DesktopIdleProbe(at, KDE, idle_after_s=after_s), has_use),
-        (LogindProbe(sentence("Idle hint (logind)"), at, idle_hint), has_use),
-        (ScreenSaverProbe(at), has_use),
-        (LogindProbe(sentence("Screen lock (logind)"), at, lock_hint), has_use),
-    ]
-
-
-def _of_the_machine(settings: Settings, at: Surroundings, reader: NvmlReader) -> list[tuple[Probe, bool]]:
-    limits = settings.limits
-    heat = HeatProbe(at, reader, gpu_cap_c=limits.gpu_temperature_c, cpu_cap_c=limits.cpu_temperature_c)
-    return [
-        (SleepProbe(at), True),
-        (BatteryProbe(at), not settings.when.on_battery),
-        (MeteredProbe(at), not settings.when.on_metered),
-        (heat, limits.gpu_temperature_c > 0 or limits.cpu_temperature_c > 0),
+        (idle("GNOME", partial(gnome_idle, at)), has_use),
+        (services.SleepProbe(at), True),
+        (BatteryProbe(at), not when.on_battery),
+        (services.metered_network(at), not when.on_metered),
+        (HeatProbe(at, reader, caps_c), any(cap_c > 0 for cap_c in caps_c.values())),
         (PowerProbe(reader, cap_w=limits.gpu_power_w), limits.gpu_power_w > 0),
+        (agents, True),
     ]
+    if sys.platform == "darwin":
+        choices.append((idle("macOS", mac_idle), has_use))
+    return [probe for probe, is_on in choices if is_on], [probe.name for probe, is_on in choices if not is_on]

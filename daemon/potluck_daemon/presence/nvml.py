@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from potluck.sentences import sentence
-from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError
+from potluck_daemon.presence.probe import ProbeFailedError
 
-MAX_AGE_S = 1.0
+MAX_AGE_S, NO_DRIVER_S = 1.0, 30.0
 READ_TIMEOUT_S = 10.0
 _LIBRARY = "libnvidia-ml.so.1"
 
@@ -31,62 +32,75 @@ class NvidiaGpu:
     free_bytes: int = 0
     temperature_c: float | None = None
     power_w: float | None = None
-    graphics_pids: frozenset[int] = frozenset()  # processes that draw, or both draw and compute
-    compute_pids: frozenset[int] = frozenset()
+    capability: tuple[int, int] | None = None  # of its instruction set
     use_percent: Mapping[int, float] = field(default_factory=dict)  # pid -> of the GPU since the last reading
 
 
 class NvmlReader:
-    """The readings that the probes of one watch share."""
+    """The readings that the probes of one watch share.
+
+    Attributes:
+        driver: its version; empty: none has answered.
+        problem: why no driver starts, which is normal on a machine without such a GPU.
+    """
+
+    driver = problem = ""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._gpus: tuple[NvidiaGpu, ...] = ()
-        self._read_at = -MAX_AGE_S
+        self._next_at = -math.inf
         self._lock = asyncio.Lock()
         self._nvml: Any = None
         self._last_sample: dict[int, int] = {}  # GPU -> time stamp of the newest sample of use, in its own us
 
     async def gpus(self) -> tuple[NvidiaGpu, ...]:
-        """Return the latest reading. Raises ProbeUnavailableError without a driver, ProbeFailedError if it hangs."""
+        """Return the latest reading; empty without a driver. Raises ProbeFailedError if it does not answer."""
         async with self._lock:
-            if self._clock() - self._read_at >= MAX_AGE_S:
+            now = self._clock()
+            if now >= self._next_at:
                 try:
                     async with asyncio.timeout(READ_TIMEOUT_S):
-                        self._gpus = await asyncio.to_thread(self._read)
+                        self._gpus = await asyncio.to_thread(self.read)
                 except TimeoutError:
                     raise ProbeFailedError(sentence("the NVIDIA driver does not answer")) from None
-                self._read_at = self._clock()
+                self._next_at = now + (MAX_AGE_S if self._nvml is not None else NO_DRIVER_S)
             return self._gpus
 
-    def _read(self) -> tuple[NvidiaGpu, ...]:
+    def read(self) -> tuple[NvidiaGpu, ...]:
+        """Read now, which blocks. Empty without a driver that starts. Raises ProbeFailedError."""
         if self._nvml is None:
-            self._nvml = _load()
+            self._nvml, self.problem = _load()
         nvml = self._nvml
+        if nvml is None:
+            return ()
         try:
+            self.driver = str(self._told(nvml.nvmlSystemGetDriverVersion) or "")
             return tuple(self._gpu(index) for index in range(nvml.nvmlDeviceGetCount()))
         except nvml.NVMLError as error:  # a GPU fell off the bus, the driver was updated: begin again next time
-            self._nvml = None
+            self.close()
+            raise ProbeFailedError(sentence("the NVIDIA driver says: {why}", why=str(error))) from error
+
+    def close(self) -> None:
+        """Let go of the driver, which a reading opens again."""
+        nvml, self._nvml = self._nvml, None
+        if nvml is not None:
             with contextlib.suppress(nvml.NVMLError):
                 nvml.nvmlShutdown()
-            raise ProbeFailedError(sentence("the NVIDIA driver says: {why}", why=str(error))) from error
 
     def _gpu(self, index: int) -> NvidiaGpu:
         nvml = self._nvml
         handle = nvml.nvmlDeviceGetHandleByIndex(index)
         memory = self._told(nvml.nvmlDeviceGetMemoryInfo, handle)
         power_mw = self._told(nvml.nvmlDeviceGetPowerUsage, handle)
-        graphics = self._told(nvml.nvmlDeviceGetGraphicsRunningProcesses, handle) or ()
-        compute = self._told(nvml.nvmlDeviceGetComputeRunningProcesses, handle) or ()
         return NvidiaGpu(
-            pci=pci_address(_text(nvml.nvmlDeviceGetPciInfo(handle).busId)),
-            name=_text(self._told(nvml.nvmlDeviceGetName, handle) or f"GPU {index}"),
+            pci=pci_address(nvml.nvmlDeviceGetPciInfo(handle).busId),
+            name=self._told(nvml.nvmlDeviceGetName, handle) or f"GPU {index}",
             total_bytes=int(memory.total) if memory is not None else 0,
             free_bytes=int(memory.free) if memory is not None else 0,
             temperature_c=self._told(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
             power_w=power_mw / 1000 if power_mw is not None else None,
-            graphics_pids=frozenset(item.pid for item in graphics),
-            compute_pids=frozenset(item.pid for item in compute),
+            capability=self._told(nvml.nvmlDeviceGetCudaComputeCapability, handle),
             use_percent=self._use(index, handle),
         )
 
@@ -116,19 +130,16 @@ def pci_address(bus_id: str) -> str:
     return f"{domain[-4:].rjust(4, '0')}:{rest}"
 
 
-def _load() -> Any:
+def _load() -> tuple[Any, str]:
+    """Return the library, ready; None and the reason without a driver that starts."""
     try:
         ctypes.CDLL(_LIBRARY)
-    except OSError:
-        raise ProbeUnavailableError(sentence("no NVIDIA driver")) from None
+    except OSError as error:
+        return None, str(error)
     import pynvml  # 3 MB of memory: only where there is a driver
 
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        raise ProbeUnavailableError(sentence("the NVIDIA driver does not start ({why})", why=str(error))) from error
-    return pynvml
-
-
-def _text(value: str | bytes) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else value
+        return None, str(error)
+    return pynvml, ""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from potluck_control.states import Certainty, Reason
 
 from potluck.errors import PotluckError
 from potluck.sentences import Sentence
 
+WEAK_SHARE = 0.4  # of the use that makes a program likely to be a game: with this much it is a weak sign
 _LEAST_SHARE = 0.1  # of an interval between two looks
 
 
@@ -47,6 +50,12 @@ async def next_look(interval_s: float) -> None:
     await asyncio.sleep(left_s if left_s > interval_s * _LEAST_SHARE else left_s + interval_s)
 
 
+T = TypeVar("T")
+Look = Callable[[], Awaitable[T]]
+"""Returns what there is now; raises what `Probe.watch` raises."""
+Source = Callable[[], AbstractAsyncContextManager[Look[T]]]
+"""Connects to something that can be looked at; raises the same."""
+
 Report = Callable[[tuple[Sighting, ...]], None]
 """Called with all that is seen: at each change by a probe that is notified, at each look by one that polls."""
 
@@ -55,7 +64,6 @@ Report = Callable[[tuple[Sighting, ...]], None]
 class Situation:
     """The daemon's state that probes depend on; the watch changes it while they run."""
 
-    is_relaxed: bool = False  # the engine has freed the device: nothing is urgent
     engine_pid: int | None = None
     engine_gpu: str = ""  # PCI address; empty: the engine computes on the CPU
     needed_bytes: int = 0  # device memory that the engine needs to come back; 0 while it holds it
@@ -94,3 +102,19 @@ class Probe(Protocol):
             ProbeUnavailableError: there is nothing to look at (any more).
             ProbeFailedError: it does not answer.
         """
+
+
+class PollingProbe(ABC):
+    """A probe that looks at each interval."""
+
+    name: Sentence
+    interval_s: float
+
+    @abstractmethod
+    async def look(self, situation: Situation) -> tuple[Sighting, ...]:
+        """Return what is seen now. Raises what `Probe.watch` raises."""
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        while True:
+            report(await self.look(situation))
+            await next_look(self.interval_s)

@@ -8,8 +8,9 @@ Source: https://systemd.io/DESKTOP_ENVIRONMENTS and org.freedesktop.systemd1(5).
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from jeepney import DBusAddress
@@ -17,9 +18,10 @@ from jeepney import DBusAddress
 from potluck.sentences import sentence
 from potluck_daemon.presence.bus import bus
 from potluck_daemon.presence.probe import (
+    PollingProbe,
     ProbeFailedError,
     ProbeUnavailableError,
-    Report,
+    Sighting,
     Situation,
     Surroundings,
 )
@@ -32,58 +34,24 @@ _OF_SESSION = (*_DISPLAYS, "XAUTHORITY", "XDG_CURRENT_DESKTOP", "XDG_SESSION_TYP
 _STARTED_BY_SYSTEMD = "INVOCATION_ID"
 
 
-class SessionEnvironment(Mapping[str, str]):
-    """The daemon's environment with what the session told later. `on_change` is called when that changes."""
+@dataclass
+class SessionProbe(PollingProbe):
+    """Passes the session's variables on; fails where a desktop runs that nothing shows us."""
 
-    def __init__(self, own: Mapping[str, str], on_change: Callable[[], None]) -> None:
-        self._own = dict(own)
-        self._on_change = on_change
-        self._now = self._own
+    name, interval_s = sentence("Desktop session"), INTERVAL_S
 
-    def tell(self, variables: Mapping[str, str]) -> None:
-        """Take over the session's variables."""
-        now = with_session(self._own, variables)
-        if now != self._now:
-            self._now = now
-            self._on_change()
+    at: Surroundings
+    pass_on: Callable[[Mapping[str, str]], None]
 
-    def __getitem__(self, name: str) -> str:
-        return self._now[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._now)
-
-    def __len__(self) -> int:
-        return len(self._now)
-
-
-class SessionProbe:
-    """Keeps the environment up to date; fails where a desktop runs that nothing shows us."""
-
-    name = sentence("Desktop session")
-
-    def __init__(self, surroundings: Surroundings, *, interval_s: float = INTERVAL_S) -> None:
-        self._surroundings = surroundings
-        self._interval_s = interval_s
-
-    async def watch(self, report: Report, situation: Situation) -> None:
-        environment = self._surroundings.environment
-        while True:
-            if isinstance(environment, SessionEnvironment):
-                environment.tell(await self._told())
-            judge_session(environment, _has_desktop(environment))
-            report(())
-            await asyncio.sleep(self._interval_s)
-
-    async def _told(self) -> Mapping[str, str]:
-        try:
-            async with bus(self._surroundings.session_bus, "session") as session:
-                if not await session.has_owner(_NAME):
-                    return {}
-                told = await session.get(_MANAGER, "Environment")
-        except (ProbeUnavailableError, ProbeFailedError):
-            return {}
-        return variables_in(told if isinstance(told, list) else ())
+    async def look(self, situation: Situation) -> tuple[Sighting, ...]:
+        told = None
+        with contextlib.suppress(ProbeUnavailableError, ProbeFailedError):  # what the manager told before still holds
+            async with bus(self.at, "session") as session:
+                told = await session.get(_MANAGER, "Environment") if await session.has_owner(_NAME) else None
+        if isinstance(told, list):
+            self.pass_on(variables_in(told))
+        judge_session(self.at.environment)
+        return ()
 
 
 def variables_in(told: Iterable[str]) -> dict[str, str]:
@@ -94,15 +62,13 @@ def variables_in(told: Iterable[str]) -> dict[str, str]:
 
 def with_session(own: Mapping[str, str], session: Mapping[str, str]) -> dict[str, str]:
     """Return the environment to look with."""
-    if not any(session.get(name) for name in _DISPLAYS):
-        return dict(own)
-    has_own = any(own.get(name) for name in _DISPLAYS)
-    if has_own and _STARTED_BY_SYSTEMD not in own:
+    is_of_terminal = _STARTED_BY_SYSTEMD not in own and any(own.get(name) for name in _DISPLAYS)
+    if is_of_terminal or not any(session.get(name) for name in _DISPLAYS):
         return dict(own)
     return {name: value for name, value in own.items() if name not in _OF_SESSION} | dict(session)
 
 
-def judge_session(environment: Mapping[str, str], has_desktop: bool) -> None:
+def judge_session(environment: Mapping[str, str]) -> None:
     """Return if there are windows to see.
 
     Raises:
@@ -111,11 +77,7 @@ def judge_session(environment: Mapping[str, str], has_desktop: bool) -> None:
     """
     if any(environment.get(name) for name in _DISPLAYS):
         return
-    if has_desktop:
+    runtime = Path(environment.get("XDG_RUNTIME_DIR") or "/nonexistent")
+    if any(path.is_socket() for path in runtime.glob("wayland-*")):
         raise ProbeFailedError(sentence("a desktop runs, but Potluck was not told where its windows are"))
     raise ProbeUnavailableError(sentence("no desktop runs"))
-
-
-def _has_desktop(environment: Mapping[str, str]) -> bool:
-    runtime = Path(environment.get("XDG_RUNTIME_DIR") or "/nonexistent")
-    return any(path.is_socket() for path in runtime.glob("wayland-*"))

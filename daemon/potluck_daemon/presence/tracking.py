@@ -40,6 +40,14 @@ class Track:
     seen: Mapping[Sentence, tuple[Sighting, ...]] = field(default_factory=dict)  # probe -> its last report
     lasting: Mapping[_Lasting, SightingSpan] = field(default_factory=dict)
 
+    @property
+    def has_unconfirmed(self) -> bool:
+        """Return whether something likely waits for a second look."""
+        confirmed = set(map(_thing, self.presence.evidence))
+        found = (sighting for reported in self.seen.values() for sighting in reported)
+        likely = (item for item in found if item.certainty is Certainty.LIKELY and item.reason not in _USE)
+        return any(_thing(item) not in confirmed for item in likely)
+
 
 def observe(
     track: Track, probe: Sentence, sightings: tuple[Sighting, ...] | None, now: float, *, likely_interval_s: float
@@ -106,8 +114,8 @@ def _evidence(
     return Evidence(sighting.reason, sighting.who, certainty, span.first, sighting.app, sighting.gpu, sighting.level)
 
 
-def _thing(evidence: Evidence) -> _Thing:
-    return evidence.reason, evidence.who, evidence.gpu
+def _thing(item: Evidence | Sighting) -> _Thing:
+    return item.reason, item.who, item.gpu
 
 
 def _stronger(one: Evidence | None, other: Evidence) -> Evidence:

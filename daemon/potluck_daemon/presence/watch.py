@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from enum import Enum
 
 from potluck_control.schema import ProbeState, ProbeStatus
 from potluck_control.states import Reason
@@ -20,12 +18,6 @@ from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavaila
 from potluck_daemon.presence.tracking import Track, forget_quiet, observe
 
 log = logging.getLogger(__name__)
-
-
-class Level(Enum):
-    ASLEEP = "asleep"  # no engine runs
-    RELAXED = "relaxed"  # the engine has freed the device
-    URGENT = "urgent"
 
 
 class Watch:
@@ -57,31 +49,26 @@ class Watch:
         self._switched_off = switched_off
         self._clock = clock
         self._retry_s, self._tell_again_s = retry_s, tell_again_s
-        self._level = Level.ASLEEP
         self._tasks: list[asyncio.Task[None]] = []
         self._problems: dict[Sentence, ProbeStatus] = {}
         self._track = Track()
         self._woken_at = math.inf
-        self._retry = asyncio.Event()
         self.situation = Situation()
 
     @property
     def is_settled(self) -> bool:
-        """Return whether every probe has looked once, or has had enough time to."""
+        """Return whether every probe has looked, and again at what is likely, or has had enough time to."""
         known = self._track.seen.keys() | self._problems.keys()
-        return all(probe.name in known for probe in self._probes) or self._clock() >= self._woken_at + SETTLE_S
+        has_looked = all(probe.name in known for probe in self._probes) and not self._track.has_unconfirmed
+        return has_looked or self._clock() >= self._woken_at + SETTLE_S
 
     @property
     def presence(self) -> Presence:
         return self._track.presence
 
-    def set_level(self, level: Level) -> None:
-        """Run the probes as often as `level` says; falling asleep forgets everything seen. Idempotent."""
-        if level is self._level:
-            return
-        self._level = level
-        self.situation.is_relaxed = level is Level.RELAXED
-        if level is Level.ASLEEP:
+    def set_awake(self, is_awake: bool) -> None:
+        """Run the probes, or end them and forget everything seen. Idempotent."""
+        if not is_awake:
             self._end_tasks()
         elif not self._tasks:
             self._woken_at = self._clock()
@@ -89,11 +76,6 @@ class Watch:
 
     def forget_quiet(self) -> None:
         self._track = forget_quiet(self._track)
-
-    def retry_now(self) -> None:
-        """Start all probes again that had nothing to look at: a desktop has come."""
-        self._retry.set()
-        self._retry.clear()  # those that wait have been woken; the next wait is a full one
 
     def statuses(self) -> tuple[ProbeStatus, ...]:
         running = tuple(self._status(probe.name) for probe in self._probes)
@@ -112,13 +94,12 @@ class Watch:
         for task in self._tasks:
             task.cancel()
         self._tasks = []
-        self._level = Level.ASLEEP
         self._track = Track()
         self._problems = {}
         self._woken_at = math.inf
 
     def _status(self, name: Sentence) -> ProbeStatus:
-        if self._level is Level.ASLEEP:
+        if not self._tasks:
             return ProbeStatus(name, ProbeState.ASLEEP)
         if name in self._problems:
             return self._problems[name]
@@ -145,13 +126,9 @@ class Watch:
                 self._note_problem(ProbeStatus(probe.name, ProbeState.FAILED, verbatim(type(error).__name__)))
             if this.cancelling():
                 return  # a library that is interrupted while it connects may fail instead of ending
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._retry_s):
-                    await self._retry.wait()
+            await asyncio.sleep(self._retry_s)
 
     def _allowed(self, sightings: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
-        if not self._never:
-            return sightings
         return tuple(item for item in sightings if item.app not in self._never or item.reason is Reason.EXCLUSIVE_APP)
 
     def _heard(self, name: Sentence, sightings: tuple[Sighting, ...] | None) -> None:
@@ -166,11 +143,12 @@ class Watch:
             self._on_change()
 
     def _note_problem(self, problem: ProbeStatus) -> None:
-        if self._problems.get(problem.name) != problem:
-            log.info("probe %s: %s", problem.name, problem.detail)
+        is_news = self._problems.get(problem.name) != problem
         self._heard(problem.name, None)
         self._problems[problem.name] = problem
-        self._on_change()
+        if is_news:
+            log.info("probe %s: %s", problem.name, problem.detail)
+            self._on_change()
 
 
 def _listed(names: Sequence[str | Sentence]) -> Sentence:

@@ -3,7 +3,7 @@
     not a game       the list of other programs, or the menu gives it categories without Game
     certain          full-screen, and the menu says that it is a game
     likely           full-screen, and it asks for no compositor, has a game controller open, or is busy;
-                     in a window, and the menu or a controller gives it away, and it does something
+                     in a window, and the menu gives it away, and it does something
     weak             everything else that is full-screen, or of which the menu says that it is a game
     unsure           in a window, nothing gives it away, but it is busy without a break: the user is asked
 
@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 
 from potluck_control.states import Certainty, Reason
 
-from potluck_daemon.presence.desktop_programs import WEAK_SHARE, is_desktop_program, not_games
-from potluck_daemon.presence.menu import MenuEntry
-from potluck_daemon.presence.probe import Sighting
+from potluck_daemon.presence.applications import MenuEntry, is_desktop_program
+from potluck_daemon.presence.probe import WEAK_SHARE, Sighting
 from potluck_daemon.presence.processes import Program
 
 HOLD_S = 600.0  # a game that nothing but its looks gave away counts for so long after it was left
@@ -47,13 +46,9 @@ class Signs:
 
     program: Program
     entry: MenuEntry | None = None  # of the desktop's menu
-    has_controller: bool = False
+    has_controller: bool = False  # looked for when it is full-screen
     cpu_percent: float = 0.0  # of one core since the last look; 0 at the first
     busy_for_s: float = 0.0  # without a break, and in front
-
-    @property
-    def is_game_by_trait(self) -> bool:
-        return self.has_controller or (self.entry is not None and self.entry.is_game)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +68,27 @@ class Play:
     is_confirmed: bool = False
 
 
-def is_other(window: ActiveWindow, signs: Signs) -> bool:
-    """Return whether the window certainly belongs to a program that is no game."""
-    is_listed = is_desktop_program(signs.program) or window.name.lower() in not_games()
-    return is_listed or (signs.entry is not None and signs.entry.is_other)
+def is_other(signs: Signs) -> bool:
+    """Return whether the program is certainly no game."""
+    return is_desktop_program(signs.program) or (signs.entry is not None and signs.entry.is_other)
 
 
 def judge(window: ActiveWindow, signs: Signs, *, busy_percent: float) -> Judgement | None:
     """Return what the active window is taken for; None: no game."""
-    if is_other(window, signs):
+    if is_other(signs):
         return None
     is_menu_game = signs.entry is not None and signs.entry.is_game
-    has_trait = signs.is_game_by_trait or window.wants_no_compositor
     if window.is_full_screen:
+        has_trait = is_menu_game or signs.has_controller or window.wants_no_compositor
         is_busy = signs.cpu_percent >= busy_percent
         certainty = Certainty.LIKELY if has_trait or is_busy else Certainty.WEAK
         certainty = Certainty.CERTAIN if is_menu_game else certainty
         reason = Reason.GAME if has_trait else Reason.FULL_SCREEN
         return Judgement(_sighting(reason, certainty, window, signs), is_known=has_trait)
-    if not signs.is_game_by_trait:
+    if not is_menu_game:
         unsure = replace(_sighting(Reason.FULL_SCREEN, Certainty.WEAK, window, signs), is_unsure=True)
         return Judgement(unsure) if signs.busy_for_s >= ASK_AFTER_S else None
-    is_active = signs.cpu_percent >= busy_percent * (WEAK_SHARE if is_menu_game else 1.0)
+    is_active = signs.cpu_percent >= busy_percent * WEAK_SHARE
     certainty = Certainty.LIKELY if is_active else Certainty.WEAK
     return Judgement(_sighting(Reason.GAME, certainty, window, signs))
 

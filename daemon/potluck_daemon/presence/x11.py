@@ -1,26 +1,35 @@
-"""A connection to an X server with a thread of its own, for the probes that look at windows and idle time.
+"""An X server: a connection to it, and its active window.
 
-Xlib calls block, and a call to a hung X server (Xwayland does hang) blocks for ever. Then only the thread hangs.
+Xlib calls block, and a call to a hung X server (Xwayland does hang) blocks for ever, so each connection has a thread of
+its own. Then only the thread hangs.
+
+The process id that a window names is that of its own PID namespace, which is wrong for a sandbox. The server knows the
+right one from the connection and tells it by the X-Resource extension, as every server since 2011 does.
+Sources: https://specifications.freedesktop.org/wm-spec/latest; https://www.x.org/releases/current/doc/resourceproto
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from potluck.sentences import sentence
-from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Surroundings
+from potluck_daemon.presence.probe import Look, ProbeFailedError, ProbeUnavailableError, Surroundings
+from potluck_daemon.presence.windows import ActiveWindow
 
 if TYPE_CHECKING:
     from Xlib.display import Display
+    from Xlib.xobject.drawable import Window
 
 T = TypeVar("T")
 LOOK_TIMEOUT_S = 5.0
+_CLIENT_BITS = 0x1FE00000  # of a window's id: which client made it
 
 
 class XScreen(Generic[T]):
@@ -77,7 +86,109 @@ class XScreen(Generic[T]):
     def _disconnect(self) -> None:
         display, self._display = self._display, None
         if display is not None:
-            try:
+            with contextlib.suppress(Exception):  # the connection was broken already, and Xlib says so in many ways
                 display.close()
-            except Exception:  # the connection was broken already, and Xlib says so in many ways
-                return
+
+
+@contextlib.asynccontextmanager
+async def x11_windows(at: Surroundings) -> AsyncIterator[Look[ActiveWindow | None]]:
+    """Connect to the X server, and yield a function that returns the active window."""
+    with contextlib.closing(XScreen(at, _Follower())) as screen:
+        yield screen.look
+
+
+class _Follower:
+    """Reads the active window again when an event says that it may have changed."""
+
+    def __init__(self) -> None:
+        self._display: Display | None = None
+        self._seen: ActiveWindow | None = None
+
+    def __call__(self, display: Display) -> ActiveWindow | None:
+        from Xlib import X
+
+        is_new = display is not self._display
+        if is_new:
+            display.screen().root.change_attributes(event_mask=X.PropertyChangeMask)
+        elif not display.pending_events():
+            return self._seen  # without asking the server
+        for _ in range(display.pending_events()):
+            display.next_event()
+        self._display, self._seen = display, active_window(display)
+        return self._seen
+
+
+def active_window(display: Display) -> ActiveWindow | None:
+    """Return the active window; None without one, and for the desktop itself and its panels."""
+    from Xlib.error import XError
+
+    try:
+        return _read(display)
+    except XError:  # BadWindow: the window was closed while we asked
+        return None
+
+
+def covers_screen(root: Window, window: Window, monitors: Collection[tuple[int, int, int, int]]) -> bool:
+    """Return whether the window has exactly the place of the whole screen or of one monitor."""
+    geometry = window.get_geometry()
+    corner = root.translate_coords(window, 0, 0)
+    return (corner.x, corner.y, geometry.width, geometry.height) in monitors
+
+
+def _read(display: Display) -> ActiveWindow | None:
+    from Xlib import X
+
+    root = display.screen().root
+    active = _property(display, root, "_NET_ACTIVE_WINDOW")
+    if not active or active[0] == X.NONE:
+        return None
+    window = display.create_resource_object("window", active[0])
+    window.change_attributes(event_mask=X.PropertyChangeMask | X.StructureNotifyMask)
+    states = _property(display, window, "_NET_WM_STATE")
+    is_full = display.intern_atom("_NET_WM_STATE_FULLSCREEN") in states
+    if not is_full and not _is_maximised(display, states):  # without a panel a maximised window covers the screen, too
+        is_full = covers_screen(root, window, _monitors(display))
+    if _is_desktop(display, window):
+        return None
+    pid = _pid_of_client(display, window)
+    names = window.get_wm_class() or ("", "")
+    bypass = _property(display, window, "_NET_WM_BYPASS_COMPOSITOR")
+    wants_no_compositor = bool(bypass) and bypass[0] == 1
+    return ActiveWindow(pid, names[1] or names[0] or f"process {pid}", is_full, wants_no_compositor)
+
+
+def _is_maximised(display: Display, states: Collection[int]) -> bool:
+    return all(display.intern_atom(f"_NET_WM_STATE_MAXIMIZED_{way}") in states for way in ("VERT", "HORZ"))
+
+
+def _monitors(display: Display) -> list[tuple[int, int, int, int]]:
+    from Xlib.ext import xinerama
+
+    screen = display.screen()
+    found = [(0, 0, screen.width_in_pixels, screen.height_in_pixels)]
+    if display.has_extension(xinerama.extname):
+        found += [(item.x, item.y, item.width, item.height) for item in xinerama.query_screens(screen.root).screens]
+    return found
+
+
+def _is_desktop(display: Display, window: Window) -> bool:
+    kinds = _property(display, window, "_NET_WM_WINDOW_TYPE")
+    return any(display.intern_atom(f"_NET_WM_WINDOW_TYPE_{kind}") in kinds for kind in ("DESKTOP", "DOCK"))
+
+
+def _pid_of_client(display: Display, window: Window) -> int | None:
+    """Return the id of the process that holds the connection, as our own PID namespace counts; None: not known."""
+    from Xlib.ext import res
+
+    if not display.has_extension(res.extname):
+        return None
+    spec = {"client": window.id & _CLIENT_BITS, "mask": res.LocalClientPIDMask}
+    ids = display.res_query_client_ids([spec]).ids
+    return next((int(pid) for item in ids for pid in item.value if pid > 0), None)
+
+
+def _property(display: Display, window: Window, name: str) -> Any:
+    from Xlib import X
+
+    found = window.get_full_property(display.intern_atom(name), X.AnyPropertyType)
+    return found.value if found is not None else ()

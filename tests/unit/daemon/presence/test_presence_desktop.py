@@ -1,16 +1,17 @@
 """The desktop's session, its control groups and the windows of Wayland."""
 
+import socket
 import struct
 from pathlib import Path
 
 import pytest
-from helpers.made_processes import Clock, MadeProcesses
-from potluck_control.states import Certainty
-from potluck_daemon.presence.applications import ApplicationProbe
+from helpers.made_processes import MadeProcesses
+from potluck_daemon.presence.groups import game_groups
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Surroundings
-from potluck_daemon.presence.session import SessionEnvironment, judge_session, variables_in, with_session
-from potluck_daemon.presence.toplevels import Toplevels, process_of
-from potluck_daemon.presence.windows import HOLD_S
+from potluck_daemon.presence.processes import ProcessTable
+from potluck_daemon.presence.session import judge_session, variables_in, with_session
+from potluck_daemon.presence.wayland import Toplevels, process_of
+from potluck_daemon.presence.windows import ActiveWindow
 
 OF_SYSTEMD = {"HOME": "/home/me", "INVOCATION_ID": "1"}
 NEW = {"DISPLAY": ":1", "XAUTHORITY": "/run/x"}
@@ -33,21 +34,14 @@ def test_only_variables_of_the_desktop_are_taken_over() -> None:
     assert variables_in(["DISPLAY=:1", "PATH=/evil", "XAUTHORITY=", "odd"]) == {"DISPLAY": ":1"}
 
 
-def test_a_change_of_the_session_is_told_once() -> None:
-    changes: list[str] = []
-    environment = SessionEnvironment(OF_SYSTEMD, lambda: changes.append("changed"))
-    assert environment.get("DISPLAY") is None
-    environment.tell(NEW)
-    environment.tell(NEW)
-    assert (environment["DISPLAY"], changes) == (":1", ["changed"])
-
-
-def test_a_desktop_that_cannot_be_seen_is_a_failure_and_no_desktop_is_none() -> None:
-    judge_session({"WAYLAND_DISPLAY": "wayland-0"}, True)
-    with pytest.raises(ProbeFailedError, match="not told"):
-        judge_session({}, True)
+def test_a_desktop_that_cannot_be_seen_is_a_failure_and_no_desktop_is_none(tmp_path: Path) -> None:
+    judge_session({"WAYLAND_DISPLAY": "wayland-0"})
     with pytest.raises(ProbeUnavailableError, match="no desktop"):
-        judge_session({}, False)
+        judge_session({"XDG_RUNTIME_DIR": str(tmp_path)})
+    with socket.socket(socket.AF_UNIX) as compositor:
+        compositor.bind(str(tmp_path / "wayland-0"))
+        with pytest.raises(ProbeFailedError, match="not told"):
+            judge_session({"XDG_RUNTIME_DIR": str(tmp_path)})
 
 
 def text(value: str) -> bytes:
@@ -68,13 +62,12 @@ def test_the_active_window_is_the_one_that_the_compositor_says() -> None:
         windows.apply(MANAGER, 0, struct.pack("=I", window))
         windows.apply(window, 0, text("a title"))
         windows.apply(window, 1, text(app_id))
-    assert windows.active is None
+    assert windows.active == ("", False)
     assert windows.apply(99, 1, text("of an object that is not known")) is None
     windows.apply(SECOND, 4, states(2, 3))
-    assert windows.active is not None
-    assert (windows.active.app_id, windows.active.states) == ("org.gnome.Mines", {2, 3})
+    assert windows.active == ("org.gnome.Mines", True)
     assert windows.apply(SECOND, 6, b"") == SECOND
-    assert windows.active is None
+    assert windows.active == ("", False)
 
 
 def test_a_compositor_that_says_nonsense_is_left() -> None:
@@ -95,59 +88,49 @@ def test_the_process_of_an_application_is_found_by_its_group_or_its_name(tmp_pat
     made.add(300, "mines", "/usr/games/mines")
     made.add(301, "thing", "/app/bin/thing")
     (made.proc / "301/cgroup").write_text("0::/app.slice/app-flatpak-org.x.Y-77.scope\n")
-    assert process_of(made.proc, "org.gnome.Mines") is None  # its group cannot be read
-    (made.proc / "300/cgroup").write_text("0::/session.scope\n")
-    assert [process_of(made.proc, name) for name in ("org.gnome.Mines", "org.x.Y", "other")] == [300, 301, None]
+    table = ProcessTable(made.surroundings)
+    assert [process_of(table, name) for name in ("org.gnome.Mines", "org.x.Y", "other")] == [300, 301, None]
 
 
 class Groups:
-    """A desktop's control groups, and a menu that knows `org.x.Mines` and `org.x.Editor`."""
+    """A desktop's control groups, and a menu that knows `org.x.Mines`, `org.x.Chess` and `org.x.Editor`."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("os.getuid", lambda: 1000)
-        self.clock = Clock()
         (folder / "applications").mkdir()
-        for name, categories in (("Mines", "Game;"), ("Editor", "Utility;")):
+        for name, categories in (("Mines", "Game;"), ("Chess", "Game;"), ("Editor", "Utility;"), ("Steam", "Game;")):
             lines = "[Desktop Entry]", f"Name={name}", f"Exec={name.lower()}", f"Categories={categories}"
             (folder / "applications" / f"org.x.{name}.desktop").write_text("\n".join(lines))
         self._slice = folder / "sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice"
         self._slice.mkdir(parents=True)
         environment = {"XDG_DATA_HOME": str(folder), "XDG_DATA_DIRS": str(folder / "none")}
-        at = Surroundings(folder, folder / "sys", environment)
-        self.probe = ApplicationProbe(at, busy_percent=25.0, clock=self.clock)
-        self._used_s: dict[str, float] = {}
+        self.at = Surroundings(folder, folder / "sys", environment)
 
-    def use(self, app: str, percent: float) -> dict[str, Certainty]:
-        """What is reported after two seconds in which it used so much."""
-        self.clock.now += 2.0
-        self._used_s[app] = self._used_s.get(app, 0.0) + 2.0 * percent / 100
+    def use(self, app: str, used_us: int, pid: int) -> None:
         group = self._slice / f"app-gnome-org.x.{app}-7.scope"
         group.mkdir(exist_ok=True)
-        (group / "cpu.stat").write_text(f"usage_usec {round(self._used_s[app] * 1e6)}\nuser_usec 0\n")
-        return {sighting.who: sighting.certainty for sighting in self.probe.look()}
+        (group / "cpu.stat").write_text(f"usage_usec {used_us}\nuser_usec 0\n")
+        (group / "cgroup.procs").write_text(f"{pid}\n{pid + 1}\n")
 
 
-@pytest.fixture
-def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Groups:
-    return Groups(tmp_path, monkeypatch)
+async def test_the_busiest_game_of_the_menu_counts_as_the_window_in_front(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = Groups(tmp_path, monkeypatch)
+    async with game_groups(groups.at) as busiest_game:
+        for pid, app in ((10, "Editor"), (20, "Steam")):
+            groups.use(app, 900, pid)
+            assert await busiest_game() is None
+        groups.use("Mines", 500, 30)
+        assert await busiest_game() == ActiveWindow(30, "org.x.mines", is_full_screen=False)
+        groups.use("Chess", 100, 40)
+        await busiest_game()
+        groups.use("Chess", 200, 40)
+        groups.use("Editor", 9000, 10)
+        assert await busiest_game() == ActiveWindow(40, "org.x.chess", is_full_screen=False)
 
 
-def test_a_busy_game_is_likely_one_on_every_desktop(groups: Groups) -> None:
-    assert [groups.use("Mines", 60)["Mines"] for _ in range(3)] == [Certainty.WEAK, Certainty.WEAK, Certainty.LIKELY]
-
-
-def test_a_game_that_is_busy_while_it_starts_only_is_a_weak_sign(groups: Groups) -> None:
-    used = [groups.use("Mines", percent)["Mines"] for percent in (0, 90, 3, 3, 90, 3)]
-    assert set(used) == {Certainty.WEAK}
-
-
-def test_a_game_that_rests_goes_on_for_a_while(groups: Groups) -> None:
-    for percent in (60, 60, 60):
-        groups.use("Mines", percent)
-    assert groups.use("Mines", 0) == {"Mines": Certainty.LIKELY}
-    groups.clock.now += HOLD_S
-    assert groups.use("Mines", 0) == {"Mines": Certainty.WEAK}
-
-
-def test_other_applications_are_no_games(groups: Groups) -> None:
-    assert [groups.use("Editor", 100) for _ in range(3)] == [{}, {}, {}]
+async def test_a_desktop_without_groups_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ProbeUnavailableError, match="no control groups"):
+        async with game_groups(Surroundings(tmp_path, tmp_path, {})):
+            pass

@@ -10,10 +10,14 @@ import psutil
 import pytest
 from helpers.probe_reports import watching
 from potluck_control.states import Reason
-from potluck_daemon.presence.battery import BatteryProbe
-from potluck_daemon.presence.idle import MacIdleProbe, mac_idle_s
+from potluck_daemon.presence import idle
+from potluck_daemon.presence.idle import IdleProbe, mac_idle, mac_idle_s
+from potluck_daemon.presence.machine import BatteryProbe
 from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Sighting, Surroundings
 
+from potluck.sentences import verbatim
+
+PROBE = IdleProbe(verbatim("macOS"), mac_idle, 300)
 SAID = """\
 +-o IOHIDSystem  <class IOHIDSystem, id 0x100000523, registered, matched, active, busy 0 (0 ms), retain 22>
     {
@@ -41,9 +45,9 @@ async def first_report(probe: Probe) -> tuple[Sighting, ...]:
 
 
 async def test_who_touches_nothing_for_long_is_away(ioreg: Callable[[str], None]) -> None:
-    for idle, reason in ((2_000_000_000, Reason.USER_ACTIVE), (700_000_000_000, Reason.AWAY)):
-        ioreg(f"cat <<END\n{SAID.replace('{idle}', str(idle))}END")
-        (seen,) = await first_report(MacIdleProbe(idle_after_s=300))
+    for idle_ns, reason in ((2_000_000_000, Reason.USER_ACTIVE), (700_000_000_000, Reason.AWAY)):
+        ioreg(f"cat <<END\n{SAID.replace('{idle}', str(idle_ns))}END")
+        (seen,) = await first_report(PROBE)
         assert seen.reason is reason
 
 
@@ -56,13 +60,16 @@ def test_the_shortest_time_counts_and_without_any_it_is_not_known() -> None:
 async def test_where_there_is_no_ioreg_idle_time_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ProbeUnavailableError, match="no ioreg"):
-        await first_report(MacIdleProbe(idle_after_s=300))
+        await first_report(PROBE)
 
 
-async def test_an_ioreg_that_hangs_is_ended_and_told(ioreg: Callable[[str], None]) -> None:
+async def test_an_ioreg_that_hangs_is_ended_and_told(
+    ioreg: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idle, "IOREG_TIMEOUT_S", 0.05)
     ioreg("exec sleep 600")
     with pytest.raises(ProbeFailedError):
-        await first_report(MacIdleProbe(idle_after_s=300, timeout_s=0.05))
+        await first_report(PROBE)
 
 
 async def test_a_mac_on_its_battery_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,9 +80,7 @@ async def test_a_mac_on_its_battery_is_noticed(tmp_path: Path, monkeypatch: pyte
     ):
         monkeypatch.setattr(sys, "platform", "darwin")
         monkeypatch.setattr(psutil, "sensors_battery", lambda battery=battery: battery)
-        probe = BatteryProbe(
-            Surroundings(tmp_path, tmp_path, {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={tmp_path}/none"})
-        )
+        probe = BatteryProbe(Surroundings(tmp_path, tmp_path, {}))
         if reasons is None:
             with pytest.raises(ProbeUnavailableError, match="no battery"):
                 await first_report(probe)

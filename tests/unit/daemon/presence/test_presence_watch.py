@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from helpers.made_processes import Clock
@@ -21,7 +22,7 @@ from potluck_daemon.presence.probe import (
     Situation,
     Surroundings,
 )
-from potluck_daemon.presence.watch import Level, Watch
+from potluck_daemon.presence.watch import Watch
 
 from potluck.errors import UsageError
 from potluck.sentences import verbatim
@@ -51,7 +52,7 @@ class Scripted:
 
 
 class Watched:
-    def __init__(self, *probes: Probe, never: tuple[str, ...] = (), retry_s: float = 0.01) -> None:
+    def __init__(self, *probes: Probe, never: tuple[str, ...] = ()) -> None:
         self.clock = Clock()
         self.changed = asyncio.Event()
         self.watch = Watch(
@@ -60,7 +61,7 @@ class Watched:
             likely_interval_s=1.0,
             never=never,
             clock=self.clock,
-            retry_s=retry_s,
+            retry_s=0.01,
             tell_again_s=0.001,
         )
 
@@ -76,7 +77,7 @@ class Watched:
 
 @asynccontextmanager
 async def awake(watched: Watched) -> AsyncIterator[Watched]:
-    watched.watch.set_level(Level.URGENT)
+    watched.watch.set_awake(True)
     try:
         yield watched
     finally:
@@ -101,19 +102,14 @@ async def test_a_probe_that_cannot_work_is_shown_as_such_and_disturbs_no_other()
         await watched.until(lambda: bool(watched.watch.presence.evidence))
 
 
-async def test_a_probe_that_failed_is_tried_again_after_a_while_or_when_a_desktop_comes_and_what_it_sees_is_shown() -> (
-    None
-):
-    for retry_s in (0.01, 3600.0):
-        probe = Scripted()
-        async with awake(Watched(probe, retry_s=retry_s)) as watched:
-            probe.then(ProbeUnavailableError("no desktop"))
-            await watched.until(lambda: watched.state().state is ProbeState.UNAVAILABLE)
-            probe.then((GAME,))
-            if retry_s > 1.0:
-                watched.watch.retry_now()
-            await watched.until(lambda: bool(watched.watch.presence.evidence))
-            assert watched.state() == ProbeStatus(verbatim("scripted"), ProbeState.SEEN, verbatim("Hades"))
+async def test_a_probe_that_failed_is_tried_again_after_a_while_and_what_it_sees_is_shown() -> None:
+    probe = Scripted()
+    async with awake(Watched(probe)) as watched:
+        probe.then(ProbeUnavailableError("no desktop"))
+        await watched.until(lambda: watched.state().state is ProbeState.UNAVAILABLE)
+        probe.then((GAME,))
+        await watched.until(lambda: bool(watched.watch.presence.evidence))
+        assert watched.state() == ProbeStatus(verbatim("scripted"), ProbeState.SEEN, verbatim("Hades"))
 
 
 async def test_it_is_settled_when_each_probe_has_looked_or_cannot_or_time_is_up() -> None:
@@ -126,12 +122,23 @@ async def test_it_is_settled_when_each_probe_has_looked_or_cannot_or_time_is_up(
         assert not watched.watch.is_settled
         second.then(ProbeUnavailableError("not here"))
         await watched.until(lambda: watched.watch.is_settled)
-        watched.watch.set_level(Level.ASLEEP)
+        watched.watch.set_awake(False)
         assert not watched.watch.is_settled
-        watched.watch.set_level(Level.URGENT)
+        watched.watch.set_awake(True)
         assert not watched.watch.is_settled
         watched.clock.now += 10
         assert watched.watch.is_settled
+
+
+async def test_it_is_settled_after_a_second_look_at_what_is_likely() -> None:
+    probe = Scripted()
+    async with awake(Watched(probe)) as watched:
+        for is_confirmed in (False, True):
+            watched.changed.clear()
+            probe.then((replace(GAME, certainty=Certainty.LIKELY),))
+            await watched.changed.wait()
+            assert watched.watch.is_settled is bool(watched.watch.presence.evidence) is is_confirmed
+            watched.clock.now += 1
 
 
 async def test_the_never_list_holds_for_every_probe_but_not_against_the_always_list() -> None:
@@ -143,15 +150,12 @@ async def test_the_never_list_holds_for_every_probe_but_not_against_the_always_l
         assert [item.reason for item in watched.watch.presence.evidence] == [Reason.EXCLUSIVE_APP]
 
 
-async def test_relaxed_its_probes_know_it_and_asleep_it_forgets_what_it_saw_and_runs_nothing() -> None:
+async def test_asleep_it_forgets_what_it_saw_and_runs_nothing() -> None:
     probe = Scripted()
     async with awake(Watched(probe)) as watched:
         probe.then((GAME,))
         await watched.until(lambda: bool(watched.watch.presence.evidence))
-        watched.watch.set_level(Level.RELAXED)
-        assert probe.situation is not None
-        assert probe.situation.is_relaxed
-        watched.watch.set_level(Level.ASLEEP)
+        watched.watch.set_awake(False)
         assert watched.watch.presence.evidence == ()
         assert watched.state().state is ProbeState.ASLEEP
 
@@ -206,12 +210,15 @@ def names(settings: Settings) -> tuple[set[str], set[str]]:
 
 def test_what_the_user_does_not_mind_is_not_looked_at_and_by_default_all_that_needs_no_list_and_no_cap() -> None:
     on, off = names(Settings())
-    assert off == {"Listed programs", "Power"}
+    assert off == {"Power"}
     assert {"GameMode", "Temperature"} <= on
     when = WhenSettings(on_battery=True, on_metered=True, active_percent=100)
-    _, off = names(Settings(when=when, yield_=YieldSettings(steam=False, always=("blender",))))
-    assert off >= {"Battery", "Metered network", "Steam", "Idle time (X11)", "Screen lock (logind)"}
-    assert "Listed programs" not in off
+    no_programs = YieldSettings(steam=False, gamescope=False, wine=False)
+    on, off = names(Settings(when=when, yield_=no_programs))
+    assert off >= {"Battery", "Metered network", "Running programs", "Idle time (X11)"}
+    assert "Logins and screen lock" in on
+    on, _ = names(Settings(yield_=replace(no_programs, always=("blender",))))
+    assert "Running programs" in on
 
 
 class Stubborn:
@@ -235,7 +242,7 @@ class Stubborn:
 async def test_a_probe_that_fails_when_it_is_ended_or_loses_its_cancellation_does_not_hold_the_end_up() -> None:
     for fails in (True, False):
         watched = Watched(Stubborn(fails))
-        watched.watch.set_level(Level.URGENT)
+        watched.watch.set_awake(True)
         await watched.changed.wait()
         async with asyncio.timeout(60):
             await watched.watch.close()

@@ -5,13 +5,10 @@ from pathlib import Path
 
 from helpers.made_processes import Clock, MadeProcesses
 from potluck_control.states import Certainty, Reason
-from potluck_daemon.presence.app_scopes import app_id_of
-from potluck_daemon.presence.controllers import controllers, has_open
-from potluck_daemon.presence.desktop_programs import not_games
-from potluck_daemon.presence.full_screen import WindowLooks
-from potluck_daemon.presence.menu import MenuEntry, MenuReader, read_menu
+from potluck_daemon.presence.applications import MenuEntry, app_id_of, not_games, read_menu
 from potluck_daemon.presence.probe import Sighting, Surroundings
-from potluck_daemon.presence.processes import Program
+from potluck_daemon.presence.processes import ProcessTable, Program
+from potluck_daemon.presence.window_probe import WindowLooks, controllers, has_open
 from potluck_daemon.presence.windows import (
     ASK_AFTER_S,
     HOLD_S,
@@ -49,8 +46,7 @@ def test_what_a_window_is_taken_for() -> None:
         (replace(SMALL, wants_no_compositor=True), Signs(PROGRAM, cpu_percent=100), None),
         (SMALL, Signs(PROGRAM, MINES), Certainty.WEAK),
         (SMALL, Signs(PROGRAM, MINES, cpu_percent=10), Certainty.LIKELY),
-        (SMALL, Signs(PROGRAM, has_controller=True, cpu_percent=10), Certainty.WEAK),
-        (SMALL, Signs(PROGRAM, has_controller=True, cpu_percent=25), Certainty.LIKELY),
+        (SMALL, Signs(PROGRAM, MINES, cpu_percent=9), Certainty.WEAK),
     ):
         assert certainty(window, signs) is expected
 
@@ -66,7 +62,6 @@ def test_a_window_that_only_is_busy_for_long_is_asked_about() -> None:
 def test_other_programs_are_no_games_however_busy() -> None:
     for window, signs in (
         (FULL, Signs(PROGRAM, VIEWER)),  # by the menu
-        (replace(FULL, name="Remmina"), Signs(PROGRAM)),  # by its window
         (
             FULL,
             Signs(replace(PROGRAM, comm="xterm", arguments=("xterm",)), MINES),
@@ -190,35 +185,26 @@ def test_the_menu_knows_titles_by_executable(tmp_path: Path) -> None:
 
 
 def test_the_menu_is_read_again_when_something_was_installed(tmp_path: Path) -> None:
-    clock = Clock()
-    menu = MenuReader({"XDG_DATA_HOME": str(tmp_path), "XDG_DATA_DIRS": str(tmp_path / "none")}, clock)
-    assert menu.read().entry(["new"]) is None
+    environment = {"XDG_DATA_HOME": str(tmp_path), "XDG_DATA_DIRS": str(tmp_path / "none")}
+    assert read_menu(environment).entry(["new"]) is None
     desktop_file(tmp_path, "new.desktop", "Name=New", "Exec=new", "Categories=Game;")
-    clock.now += 61
-    assert menu.read().entry(["new"]) is not None
+    assert read_menu(environment).entry(["new"]) is not None
 
 
 def looking(made: MadeProcesses, folder: Path) -> WindowLooks:
     environment = {"XDG_DATA_HOME": str(folder), "XDG_DATA_DIRS": str(folder / "none")}
     at = Surroundings(made.proc, made.sys, environment)
-    return WindowLooks(at, busy_percent=25.0, interval_s=1.0)
-
-
-def test_a_script_that_the_menu_lists_gives_its_program_away(made: MadeProcesses, tmp_path: Path) -> None:
-    desktop_file(tmp_path, "bubble.desktop", "Name=Bubble", "Exec=bubble", "Categories=Game;")
-    made.add(499, "sh", "/bin/sh", "/usr/games/bubble")
-    made.add(500, "bubble-engine", "/usr/lib/games/bubble-engine", parent=499)
-    (seen,) = looking(made, tmp_path).look(FULL)
-    assert (seen.who, seen.certainty) == ("Bubble", Certainty.CERTAIN)
+    return WindowLooks(at, ProcessTable(at), busy_percent=25.0, interval_s=1.0)
 
 
 def test_a_control_group_tells_a_game_but_clears_nobody(made: MadeProcesses, tmp_path: Path) -> None:
     """A terminal's group holds whatever was started in it, a game as well."""
     for categories, expected in (("Game;", Certainty.CERTAIN), ("System;", Certainty.WEAK)):
-        desktop_file(tmp_path, "org.x.App.desktop", "Name=App", "Exec=flatpak run x", f"Categories={categories}")
+        folder = tmp_path / categories
+        desktop_file(folder, "org.x.App.desktop", "Name=App", "Exec=flatpak run x", f"Categories={categories}")
         made.add(500, "thing", "/app/bin/thing")
         (made.proc / "500/cgroup").write_text("0::/user.slice/app.slice/app-flatpak-org.x.App-77.scope\n")
-        (seen,) = looking(made, tmp_path).look(FULL)
+        (seen,) = looking(made, folder).look(FULL)
         assert seen.certainty is expected
 
 
@@ -234,7 +220,8 @@ def test_a_game_stays_while_its_process_lives(made: MadeProcesses, tmp_path: Pat
 def test_a_busy_window_is_watched_until_it_is_asked_about(made: MadeProcesses, tmp_path: Path) -> None:
     for rest_at, is_asked in ((None, True), (12, False)):
         clock = Clock()
-        looks = WindowLooks(made.surroundings, busy_percent=25.0, interval_s=1.0, clock=clock)
+        table = ProcessTable(made.surroundings, clock)
+        looks = WindowLooks(made.surroundings, table, busy_percent=25.0, interval_s=1.0, clock=clock)
         ticks, seen = 0, ()
         for second in range(int(ASK_AFTER_S) + 2):
             ticks += 0 if second == rest_at else 50
