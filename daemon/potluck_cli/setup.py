@@ -38,7 +38,6 @@ from potluck_cli.doctor import lines
 from potluck_cli.options import answer
 from potluck_cli.terminal import Steps, Terminal
 
-_BY = "`potluck setup`"
 RESULT = SetupState
 
 
@@ -53,9 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wheels", type=Path, metavar="DIR", help="read all packages from this folder, without a network"
     )
-    parser.add_argument(
-        "--index", metavar="URL", default="", help="address of torch's builds (default: the setting setup.index)"
-    )
     parser.add_argument("--rollback", action="store_true", help="return to the previous environment")
 
 
@@ -66,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     if args.check:
         return _check(args, places)
     if args.rollback:
-        roll_back(Store(places.engines.resolve()), _BY, _shown(quiet=args.json))
+        roll_back(Store(places.engines.resolve()), _shown(quiet=args.json))
     else:
         _make(places, args, quiet=args.json)
     state = _state(places, BeginParams())
@@ -95,12 +91,10 @@ def make_engine(*, quiet: bool) -> None:
 
 def _make(places: Places, args: argparse.Namespace | None = None, *, quiet: bool) -> None:
     """Make the environment that the options ask for; without any, the best one."""
-    index = load(places.settings_file).settings.setup.index
     if args is None:
-        plan = make_plan(places.engines, look(), "", None, index=index, by=_BY)
+        plan = make_plan(places.engines, look(), "", None)
     else:
-        index = args.index or index
-        plan = make_plan(places.engines, look(), args.variant, args.folder, wheels=args.wheels, index=index, by=_BY)
+        plan = make_plan(places.engines, look(), args.variant, args.folder, wheels=args.wheels)
     if not quiet:
         _announce(plan)
     set_up(plan, _shown(quiet=quiet))

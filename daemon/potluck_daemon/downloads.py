@@ -1,6 +1,7 @@
-"""Downloads that go on where they stopped: half a file lies under another name until it is whole.
+"""Downloads from servers that nobody has to trust: a hash decides what a file is, and half a file is continued.
 
-Where a file comes from, how long that may take and what makes it trustworthy is its source's business.
+Half a file lies under another name until its hash is right. A server has to answer in time and must not trickle, and
+redirects stay encrypted.
 """
 
 from __future__ import annotations
@@ -8,78 +9,207 @@ from __future__ import annotations
 import hashlib
 import http.client
 import ssl
+import threading
 import time
+import urllib.request
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeVar
+from urllib.error import HTTPError
+from urllib.parse import unquote, urlsplit
 
-from potluck.errors import NetworkError
+from potluck.errors import NetworkError, PotluckError
+from potluck.p2p.ports import names_this_computer
 from potluck.sentences import sentence
+from potluck.unreachable import why_unreachable
 
-_CHUNK_BYTES = 1 << 18
-_PAUSE_S = 1.0
-
+T = TypeVar("T")
 OnBytes = Callable[[int], None]
 """Called with the number of bytes that are here."""
 
-
-class DownloadSource(Protocol):
-    """One file on a server."""
-
-    @property
-    def num_bytes(self) -> int | None:
-        """The size of the whole file; None: the server's word counts."""
-
-    def open(self, start: int) -> Any:
-        """Ask for the file from byte `start` on; None if the server has nothing beyond it. Raises NetworkError."""
-
-    def read(self, answer: Any, max_bytes: int) -> bytes:
-        """Read the next bytes, none at the end. Raises NetworkError."""
-
-    def failure(self, error: Exception) -> NetworkError:
-        """Say for people why the file cannot be had."""
+_SILENCE_S = 20.0  # that a connection may be silent
+_ANSWER_S = 20.0  # until a server has begun to answer, and until a small file is here
+_STEP_BYTES = 1 << 18  # that a large file has to grow by
+_STEP_S = 30.0  # in this time,
+_TRIES = 5  # or within so many tries
+_PAUSE_S = 1.0
 
 
-def continue_download(part: Path, source: DownloadSource, on_bytes: OnBytes, *, tries: int) -> None:
-    """Fetch the rest of `part`, and try again as long as something comes; never more than a byte beyond its size.
+def get(url: str, max_bytes: int) -> bytes:
+    """Return a small file, cut off one byte beyond `max_bytes`. Raises NetworkError."""
+
+    def read() -> bytes:
+        with _open(url) as answer:
+            return bytes(answer.read(max_bytes + 1))
+
+    return _asked(url, read)
+
+
+def size_at(url: str) -> int:
+    """Return the size of a file by its server's word; 0 if it does not say."""
+
+    def ask() -> int:
+        with _open(url, method="HEAD") as answer:
+            return _length(answer)
+
+    try:
+        return _asked(url, ask)
+    except NetworkError:
+        return 0
+
+
+def fetch(url: str, path: Path, sha256: str, on_bytes: OnBytes, *, num_bytes: int | None = None) -> None:
+    """Fetch a file to `path`, unless it is there. Half a file beside it is continued, or replaced if it was damaged.
+
+    No more than a byte beyond `num_bytes`, if they are known, is fetched.
 
     Raises:
-        NetworkError: so many tries in a row brought nothing, or the server's certificate is not trusted.
+        NetworkError: it cannot be fetched now.
+        PotluckError: it is another file, and was deleted.
         OSError: the disk refuses.
     """
-    left = tries
+    part = path.with_name(f"{path.name}.part")
+    if path.exists() and sha256_of(path) == sha256:
+        on_bytes(path.stat().st_size)
+        return
+    was_begun = part.exists()
+    _continue(part, url, on_bytes, num_bytes)
+    if sha256_of(part) == sha256:
+        part.replace(path)
+        on_bytes(path.stat().st_size)
+        return
+    part.unlink()
+    if was_begun:
+        fetch(url, path, sha256, on_bytes, num_bytes=num_bytes)
+        return
+    raise PotluckError(
+        sentence("{file} arrived damaged", file=path.name),
+        hint=sentence("check whether something alters downloads, then try again: it continues where it stopped"),
+    )
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _continue(part: Path, url: str, on_bytes: OnBytes, num_bytes: int | None) -> None:
+    """Fetch the rest of `part`, and try again as long as enough comes."""
+    left = _TRIES
     while True:
-        before = size_of(part)
+        before = _size_of(part)
         try:
-            return _append_rest(part, source, on_bytes)
+            return _append_rest(part, url, on_bytes, num_bytes)
         except NetworkError as error:
-            left = tries if size_of(part) > before else left - 1
+            left = _TRIES if _size_of(part) >= before + _STEP_BYTES else left - 1
             reason = getattr(error.__cause__, "reason", error.__cause__)
             if left == 0 or isinstance(reason, ssl.SSLCertVerificationError):
                 raise
             time.sleep(_PAUSE_S)
 
 
-def _append_rest(part: Path, source: DownloadSource, on_bytes: OnBytes) -> None:
-    have, num_bytes = size_of(part), source.num_bytes
-    if (num_bytes is not None and have >= num_bytes) or (answer := source.open(have)) is None:
+def _append_rest(part: Path, url: str, on_bytes: OnBytes, num_bytes: int | None) -> None:
+    have = _size_of(part)
+    is_whole = num_bytes is not None and have >= num_bytes
+    answer = None if is_whole else _asked(url, lambda: _open(url, have))
+    if answer is None:
         return
     with answer, part.open("ab" if answer.status == http.client.PARTIAL_CONTENT else "wb") as file:
         have = file.tell()
-        total = have + int(answer.headers.get("Content-Length") or 0) if num_bytes is None else num_bytes
+        total = have + _length(answer) if num_bytes is None else num_bytes
         limit = float("inf") if num_bytes is None else num_bytes + 1  # one byte more shows that it is larger than said
-        while have < limit and (chunk := source.read(answer, int(min(_CHUNK_BYTES, limit - have)))):
+        wanted, due = have + _STEP_BYTES, time.monotonic() + _STEP_S
+        while have < limit and (chunk := _read(url, answer, int(min(_STEP_BYTES, limit - have)))):
             file.write(chunk)
             have += len(chunk)
-            on_bytes(have)
+            if have >= wanted:
+                on_bytes(have)
+                wanted, due = have + _STEP_BYTES, time.monotonic() + _STEP_S
+            elif time.monotonic() > due:
+                raise _failure(url, TimeoutError("it is too slow"))
     if have < total:
-        raise source.failure(ConnectionResetError(sentence("the connection ended early")))
+        raise _failure(url, ConnectionResetError("the connection ended early"))
 
 
-def size_of(part: Path) -> int:
+def _read(url: str, answer: Any, max_bytes: int) -> bytes:
+    try:
+        return bytes(answer.read1(max_bytes))
+    except (OSError, http.client.HTTPException) as error:
+        raise _failure(url, error) from error
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Redirects that stay encrypted and don't lead to what only this machine can reach."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        was_here, is_here = is_on_this_computer(req.full_url), is_on_this_computer(newurl)
+        was_safe = was_here or urlsplit(req.full_url).scheme == "https"
+        if (is_here and not was_here) or (was_safe and not is_here and urlsplit(newurl).scheme != "https"):
+            fp.close()
+            raise ConnectionError(f"it redirects to {urlsplit(newurl).netloc[:100]}")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def is_on_this_computer(url: str) -> bool:
+    return names_this_computer(urlsplit(url).hostname or "")
+
+
+def _open(url: str, start: int = 0, method: str = "GET") -> Any:
+    """Ask for a file from byte `start` on; None if the server has nothing there. Raises OSError or HTTPException."""
+    named = urllib.request.getproxies()
+    common = named.get("all")  # which Python ignores
+    proxies = {scheme: proxy for scheme in ("http", "https") if (proxy := named.get(scheme, common))}
+    opener = urllib.request.build_opener(_Redirects, urllib.request.ProxyHandler(proxies))
+    headers = {"Range": f"bytes={start}-"} if start else {}
+    try:
+        return opener.open(urllib.request.Request(url, headers=headers, method=method), timeout=_SILENCE_S)
+    except HTTPError as error:
+        error.close()
+        if start and error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
+            return None  # everything is here already, or the file changed: the hash will say
+        raise
+
+
+def _length(answer: Any) -> int:
+    """Return how many bytes the server announces; 0 if it doesn't."""
+    text = answer.headers.get("Content-Length") or ""
+    return int(text) if text.isdecimal() else 0
+
+
+def _asked(url: str, work: Callable[[], T]) -> T:
+    """Do `work` in a thread: a server that sends a header letter by letter would never time out."""
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except Exception as error:  # raised again below, in the thread that waits
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return done.result(_ANSWER_S)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise _failure(url, error) from error
+
+
+def _failure(url: str, error: Exception) -> NetworkError:
+    address = urlsplit(url)
+    host = address.hostname or ""
+    why, advice = why_unreachable(host, error)
+    return NetworkError(
+        sentence(
+            "{file} cannot be fetched from {host}: {why}",
+            file=unquote(address.path).rpartition("/")[2],
+            host=host,
+            why=why,
+        ),
+        hint=sentence("{advice}, then try again: it continues where it stopped", advice=advice),
+    )
+
+
+def _size_of(part: Path) -> int:
     return part.stat().st_size if part.exists() else 0
-
-
-def sha256_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

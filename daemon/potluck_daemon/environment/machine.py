@@ -6,14 +6,15 @@ It is read from NVIDIA's library, the kernel's files and macOS, without torch. T
 from __future__ import annotations
 
 import platform
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from potluck.allowance import memory
+from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
+from potluck_daemon.presence.probe import ProbeFailedError
 
 _INTEL = "0x8086"
 _INTEGRATED = "0000:00:02.0"  # where graphics inside Intel's processors are on the bus
@@ -42,15 +43,6 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True)
-class NvidiaState:
-    """The answer of NVIDIA's library, or the `problem` with it, which is normal on a machine without such a GPU."""
-
-    gpus: tuple[Gpu, ...] = ()
-    driver: str = ""
-    problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Hardware:
     gpus: tuple[Gpu, ...] = ()
     driver: str = ""  # the version of NVIDIA's driver; empty: none
@@ -58,15 +50,22 @@ class Hardware:
     macos: tuple[int, int] | None = None  # None: another system
     architecture: str = "x86_64"
     python: tuple[int, int] = (3, 11)
+    driver_problem: str = ""  # why it does not answer, which is normal on a machine without such a GPU
 
 
 def look(sysfs: Path = Path("/sys")) -> Hardware:
     """Look at this machine."""
-    nvidia = ask_nvidia()
-    others = () if nvidia.gpus else (*_from_kernel(sysfs), *apple_gpus())
+    reader = NvmlReader()
+    try:
+        nvidia, problem = tuple(map(_nvidia_gpu, reader.read())), reader.problem
+    except ProbeFailedError as error:
+        nvidia, problem = (), str(error)
+    finally:
+        reader.close()
     return Hardware(
-        gpus=(*nvidia.gpus, *others),
-        driver=nvidia.driver,
+        gpus=nvidia or (*_from_kernel(sysfs), *apple_gpus()),
+        driver=reader.driver,
+        driver_problem=problem,
         glibc=_glibc(),
         macos=_macos(),
         architecture=platform.machine(),
@@ -74,58 +73,24 @@ def look(sysfs: Path = Path("/sys")) -> Hardware:
     )
 
 
-def ask_nvidia() -> NvidiaState:
-    import pynvml
-
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        return NvidiaState(problem=str(error))
-    try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
-        return NvidiaState(tuple(_nvidia_gpu(handle) for handle in handles), str(pynvml.nvmlSystemGetDriverVersion()))
-    except pynvml.NVMLError as error:
-        return NvidiaState(problem=str(error))
-    finally:
-        pynvml.nvmlShutdown()
-
-
 def apple_gpus() -> tuple[Gpu, ...]:
     """Return the GPU in a Mac's own processor, which shares the machine's memory. Intel Macs have none for torch."""
     if _macos() is None or platform.machine() != "arm64":
         return ()
     ram = memory()
-    return (Gpu(Vendor.APPLE, _chip(), ram.total, free_bytes=ram.available),)
+    return (Gpu(Vendor.APPLE, "Apple GPU", ram.total, free_bytes=ram.available),)
 
 
-def _nvidia_gpu(handle: object) -> Gpu:
-    import pynvml
-
-    try:
-        capability = tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle))
-    except pynvml.NVMLError:
-        capability = None
-    memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
-    power_mw = _told(pynvml.nvmlDeviceGetPowerUsage, handle)
+def _nvidia_gpu(found: NvidiaGpu) -> Gpu:
     return Gpu(
         Vendor.NVIDIA,
-        str(pynvml.nvmlDeviceGetName(handle)),
-        int(memory.total),
-        capability,
-        free_bytes=int(memory.free),
-        temperature_c=_told(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU),
-        power_w=None if power_mw is None else power_mw / 1000,
+        found.name,
+        found.total_bytes,
+        found.capability,
+        free_bytes=found.free_bytes,
+        temperature_c=found.temperature_c,
+        power_w=found.power_w,
     )
-
-
-def _told(query: Callable[..., int], *arguments: object) -> float | None:
-    """Return the driver's answer; None where this driver or GPU has none."""
-    import pynvml
-
-    try:
-        return float(query(*arguments))
-    except pynvml.NVMLError:
-        return None
 
 
 def _from_kernel(sysfs: Path) -> Iterator[Gpu]:
@@ -186,16 +151,6 @@ def _text(path: Path) -> str:
         return path.read_text().strip()
     except OSError:
         return ""
-
-
-def _chip() -> str:
-    """Return the chip's name, like `Apple M2 Pro`."""
-    command = ("sysctl", "-n", "machdep.cpu.brand_string")
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        said = ""
-    return said or "Apple GPU"
 
 
 def _macos() -> tuple[int, int] | None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from potluck.errors import PotluckError, UsageError
+from potluck.errors import PotluckError
 from potluck.files import replace_link, write_atomically
 from potluck.locks import open_locked
 from potluck.protocol.codec import CodecError, decode, encode
@@ -24,7 +24,6 @@ from potluck.sentences import sentence
 
 _MANIFEST = "environment.json"
 _CURRENT, _PREVIOUS = "current", "previous"
-_MAX_HOLDER = 200  # letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +53,21 @@ class Store:
         return self.root / "cache"
 
     @contextlib.contextmanager
-    def lock(self, by: str) -> Iterator[None]:
-        """Hold the lock; `by` tells others who does. Raises PotluckError if another process holds it."""
+    def lock(self) -> Iterator[None]:
+        """Hold the lock. Raises PotluckError if another process holds it."""
         self.root.mkdir(parents=True, exist_ok=True)
-        path = self.root / ".lock"
         try:
-            handle = open_locked(path)
+            handle = open_locked(self.root / ".lock")
         except BlockingIOError:
-            holder = path.read_text()[:_MAX_HOLDER].strip() or sentence("another process")
-            text = sentence("the engine is being set up already, by {who}", who=holder)
+            text = sentence("the engine is being set up already")
             raise PotluckError(text, hint=sentence("wait until that is done, or end it")) from None
-        with open(handle, "w") as file:
-            file.truncate(0)
-            file.write(f"{by} (process {os.getpid()})")
-            file.flush()
+        with open(handle, "w"):
             yield
 
-    def folder(self, name: str) -> Path:
-        return self.root / name
-
-    def free(self, folder: Path) -> Path:
-        """Return `folder`, or one beside it while it is in use and must serve until the new one has proved itself."""
-        names = (folder.name, *(f"{folder.name}-{number}" for number in (2, 3)))
-        return next(path for path in map(self.folder, names) if path not in (self.current(), self.previous()))
+    def free(self, name: str) -> Path:
+        """Return a folder of that name, or one beside it while it is in use until the new one has proved itself."""
+        places = (self.root / other for other in (name, f"{name}-2", f"{name}-3"))
+        return next(place for place in places if place not in (self.current(), self.previous()))
 
     def current(self) -> Path | None:
         """Return the folder of the environment in use; None if there is none."""
@@ -106,32 +97,13 @@ class Store:
         replace_link(self.root / _CURRENT, folder.name)
         self.tidy()
 
-    def roll_back(self) -> Path:
-        """Use the previous environment again. Raises UsageError if there is none."""
-        previous, current = self.previous(), self.current()
-        if previous is None:
-            raise UsageError(sentence("there is no earlier environment to go back to"))
-        replace_link(self.root / _CURRENT, previous.name)
-        if current is not None:
-            replace_link(self.root / _PREVIOUS, current.name)
-        return previous
-
-    def remove(self) -> None:
-        """Delete the folder with everything in it. Raises OSError."""
-        with self.lock("a choice of another folder"):
-            shutil.rmtree(self.root)
-
     def tidy(self) -> None:
         """Remove fetched packages and every environment but the current and the previous one."""
         kept = {self.current(), self.previous()}
         for path in self.root.iterdir():
             if path.is_dir() and not path.is_symlink() and path not in kept:
-                self.forget(path)
+                (path / _MANIFEST).unlink(missing_ok=True)  # it does not count any more, however much of it is left
                 shutil.rmtree(path, ignore_errors=True)
-
-    def forget(self, folder: Path) -> None:
-        """Make an environment not count any more, however much of it is left. Raises OSError."""
-        (folder / _MANIFEST).unlink(missing_ok=True)
 
     def _linked(self, name: str) -> Path | None:
         link = self.root / name

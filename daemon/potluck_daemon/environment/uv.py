@@ -1,73 +1,75 @@
-"""Finds and runs uv, the installer of Python packages that comes with Potluck.
+"""Finds and runs uv, the installer of Python packages that comes with Potluck, and says its failures in plain words.
 
 Every call says where packages come from: a folder of wheels, or the indexes of the user's own configuration.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from potluck_control.own_python import child_environment
 
+from potluck.errors import NetworkError, PotluckError, explained
 from potluck.processes import tied_to_parent
 from potluck.sentences import sentence
-from potluck_daemon.environment.failures import UvError, of_uv
+from potluck.unreachable import why_unreachable
 
 _NAMED_BY_USERS = ("UV_FIND_LINKS", "UV_INDEX", "UV_DEFAULT_INDEX", "UV_TORCH_BACKEND")
+_MAX_WORDS = 400  # letters of uv's output that people get to read
+_OF_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
+_URL = re.compile(r"https?://[^\s)`]+")
+_UNKNOWN = re.compile(r"Because (?:there is no version of )?([A-Za-z0-9._-]+)(?:\{[^}]*\})?(==[^\s,]+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class WheelSources:
-    """The sources of wheels.
+class PackagesMissingError(NetworkError):
+    """No index has the packages, or none answers."""
 
-    Attributes:
+
+def sources(build: str, folder: Path | None = None) -> list[str]:
+    """Return uv's options that say where packages come from.
+
+    Args:
+        build: torch's build by uv's own name for it, whose index is used if the user set no source; empty: the default.
         folder: take all wheels from there, without a network.
-        index: has the build of torch.
-        build: torch's build by uv's own name for it, used if the user set no source.
     """
-
-    folder: Path | None = None
-    index: str = ""
-    build: str = ""
-
-    @property
-    def arguments(self) -> list[str]:
-        if self.folder is not None:
-            return ["--no-index", "--find-links", str(self.folder)]
-        if self.index:
-            return ["--index", self.index, "--index-strategy", "unsafe-best-match"]
-        if self.build and not any(os.environ.get(name) for name in _NAMED_BY_USERS):
-            return ["--torch-backend", self.build]
-        return []
+    if folder is not None:
+        return ["--no-index", "--find-links", str(folder)]
+    is_named = any(os.environ.get(name) for name in _NAMED_BY_USERS)
+    return ["--torch-backend", build] if build and not is_named else []
 
 
 def find_uv() -> Path:
-    """Return the uv that packages install beside this program, or the user's own. Raises UvError."""
+    """Return the uv that packages install beside this program, or the user's own. Raises PotluckError."""
     beside = Path(sys.prefix) / "bin" / "uv"
-    named = os.environ.get("POTLUCK_UV") or shutil.which("uv", path=f"{beside.parent}:{_package_folder()}")
+    of_package = Path(__file__).resolve().parents[2] / "bin"
+    named = os.environ.get("POTLUCK_UV") or shutil.which("uv", path=f"{beside.parent}:{of_package}")
     found = named or shutil.which("uv")
     if found is None or not os.access(found, os.X_OK):
-        raise UvError(
+        raise PotluckError(
             sentence("uv, which fetches the engine's packages, is missing"),
             hint=sentence("install Potluck again, or install uv"),
         )
     return Path(found)
 
 
-def run_uv(uv: Path, arguments: Sequence[str | Path], *, cache: Path) -> str:
-    """Run uv and return its standard output.
+def run_uv(arguments: Sequence[str | Path], *, cache: Path) -> None:
+    """Run uv.
 
     A failure deletes uv's cache, which might be the reason and is quickly made again.
 
     Raises:
+        PackagesMissingError: no index has the packages, or none answers.
         PotluckError: uv failed; the message says why in plain words.
     """
+    uv = find_uv()
     settings = {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "UV_CACHE_DIR": str(cache), "NO_COLOR": "1"}
     command = tied_to_parent([str(uv), "--no-config", *map(str, arguments)])
     done = subprocess.run(
@@ -75,10 +77,28 @@ def run_uv(uv: Path, arguments: Sequence[str | Path], *, cache: Path) -> str:
     )
     if done.returncode != 0:
         shutil.rmtree(cache, ignore_errors=True)
-        raise of_uv(done.stderr, cache.parent)
-    return done.stdout
+        raise failure(done.stderr, cache.parent)
 
 
-def _package_folder() -> Path:
-    """Return the folder of programs beside a package's Python files."""
-    return Path(__file__).resolve().parents[2] / "bin"
+def failure(said: str, folder: Path) -> PotluckError:
+    """Return the error for what uv printed; `folder` is where it was to write."""
+    words = " ".join(said.split()) or "it ended without a message; is there enough memory?"
+    low = words.lower()
+    number = next((number for number in _OF_DISKS if f"os error {number})" in low), 0)
+    refused = explained(OSError(number, os.strerror(number)), folder) if number else None
+    if refused is not None:
+        return refused
+    if "no solution found" in low:
+        found = _UNKNOWN.search(words)
+        text = sentence(
+            "the package index does not have {what}", what=found[1] + (found[2] or "") if found else "torch"
+        )
+        advice = sentence("see that the index of packages is the right one (UV_DEFAULT_INDEX)")
+    elif "error sending request" in low:
+        found = _URL.search(words)
+        text, advice = why_unreachable((found and urlsplit(found[0]).hostname) or "the index of packages", words)
+    else:
+        again = sentence("try again: it continues where it stopped")
+        return PotluckError(sentence("packages cannot be installed: {why}", why=words[-_MAX_WORDS:]), hint=again)
+    hint = sentence("{advice}, then try again: it continues where it stopped", advice=advice)
+    return PackagesMissingError(text, hint=hint)

@@ -6,46 +6,47 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Sequence
 
 from msgspec import structs
 from potluck_control.method import Empty
 from potluck_control.methods import setup
-from potluck_control.methods.setup import BeginParams, SetupState
+from potluck_control.methods.setup import BeginParams, Problem, SetupProgress, SetupState, Step
+from potluck_control.own_python import python_command
 
 from potluck.errors import PotluckError, UsageError
+from potluck.processes import tied_to_parent
+from potluck.protocol.codec import decode, encode
 from potluck.sentences import sentence
 from potluck.tasks import start_task
+from potluck_daemon.child import started
 from potluck_daemon.environment.machine import Hardware, look
-from potluck_daemon.environment.setup_process import SetupProcess
-from potluck_daemon.environment.state import read_state
+from potluck_daemon.environment.state import SetupLine, SetupRequest, read_state
 from potluck_daemon.environment.store import Store
 from potluck_daemon.parts import Parts
 from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
 
-TELL_INTERVAL_S = 0.5
+PROGRAM = python_command(sys.executable, "-m", "potluck_daemon.environment")
 LOOK_INTERVAL_S = 60.0  # between looks at GPUs and driver, which take a moment
 
 
 class SetupTopic(Topic):
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
-        self._making = SetupProcess(self._tell_soon)
         self._asked = BeginParams()  # parameters of the set-up that runs
         self._machine: Hardware | None = None
         self._looked_at = 0.0  # monotonic
         self._state: SetupState | None = None  # without the progress
         self._task: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._told_at = 0.0  # monotonic
+        self._progress: SetupProgress | None = None  # None: no set-up runs
+        self._problem: Problem | None = None  # of the last set-up
 
     async def mend(self) -> None:
         """Make the environment anew if its Python is gone, in the same variant, so that a server serves again."""
         configuration = self._configuration
         orphan = await asyncio.to_thread(Store(configuration.places.engines).orphan)
-        if orphan is None or configuration.settings.serve.python or self._task_runs:
+        if orphan is None or configuration.settings.serve.python or self._progress is not None:
             return
         log.warning("the engine's Python %s is gone; the engine is set up with another one", orphan.python)
         try:
@@ -53,14 +54,10 @@ class SetupTopic(Topic):
         except PotluckError as error:
             log.warning("the engine cannot be set up: %s", error)
 
-    @property
-    def _task_runs(self) -> bool:
-        return self._task is not None and not self._task.done()
-
     async def close(self) -> None:
-        await self._stop()
-        if self._timer is not None:
-            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
 
     @answers(setup.STATE)
     async def _get(self, _: Empty) -> SetupState:
@@ -69,50 +66,74 @@ class SetupTopic(Topic):
     @answers(setup.BEGIN)
     async def _begin(self, params: BeginParams) -> SetupState:
         """Start a set-up. `_look` refuses what no machine could have; the process finds what this one cannot run."""
-        await self._refuse_second()
+        self._refuse_second()
         await self._look(params)
-        index = self._configuration.settings.setup.index
-        wanted = {"--variant": params.variant, "--folder": params.folder, "--index": index}
-        return await self._start([f"{name}={value}" for name, value in wanted.items() if value], params)
+        return await self._start(SetupRequest(self._engines, params))
 
     @answers(setup.ROLL_BACK)
     async def _roll_back(self, _: Empty) -> SetupState:
-        await self._refuse_second()
+        self._refuse_second()
         if not (await self._look(BeginParams())).can_roll_back:
             raise UsageError(sentence("there is no earlier environment to go back to"))
-        return await self._start(["--roll-back"], BeginParams())
+        return await self._start(SetupRequest(self._engines, rolls_back=True))
 
     @answers(setup.CANCEL)
     async def _cancel(self, _: Empty) -> SetupState:
-        await self._stop()
-        return await self._get(Empty())
+        """End a set-up; the next one continues it."""
+        await self.close()
+        state = await self._get(Empty())
+        self._publish()
+        return state
 
-    async def _refuse_second(self) -> None:
-        if self._making.progress is not None:
+    def _refuse_second(self) -> None:
+        if self._progress is not None:
             raise UsageError(
                 sentence("the engine is being set up already"), hint=sentence("wait until that is done, or cancel it")
             )
-        if self._task is not None:
-            await asyncio.wait({self._task})  # its process has ended, and its result is being read
 
-    async def _start(self, arguments: Sequence[str], asked: BeginParams) -> SetupState:
-        await self._refuse_second()  # another one may have begun while `_look` waited
-        self._asked = asked
-        self._task = start_task(self._make(arguments))
-        return self._with_progress(await self._look(asked))
+    @property
+    def _engines(self) -> str:
+        return str(self._configuration.places.engines)
 
-    async def _make(self, arguments: Sequence[str]) -> None:
-        engines = f"--engines={self._configuration.places.engines}"
-        await self._making.run([engines, *arguments], self._configuration.environment_of(sys.executable))
-        self._asked = BeginParams()
+    async def _start(self, request: SetupRequest) -> SetupState:
+        self._refuse_second()  # another one may have begun while `_look` waited
+        self._asked, self._problem = request.asked, None
+        self._progress = SetupProgress(Step.LOOK, sentence("checking this machine"))
+        self._task = start_task(self._make(request))
+        return await self._get(Empty())
+
+    async def _make(self, request: SetupRequest) -> None:
+        problem = None
+        try:
+            problem = await self._follow(request)
+        finally:
+            self._asked, self._progress, self._problem = BeginParams(), None, problem
+        if problem is not None:
+            log.warning("the set-up of the engine failed: %s", problem.text)
         await self._look(self._asked)
-        self._tell()
+        self._publish()
         self._parts.loop.wake()  # the engine runs in the new environment from then on
 
-    async def _stop(self) -> None:
-        if self._task is not None:
-            await self._making.end()
-            await asyncio.wait({self._task})
+    async def _follow(self, request: SetupRequest) -> Problem | None:
+        """Run a set-up to its end; return why it failed."""
+        command = tied_to_parent([*PROGRAM, encode(request).decode()], has_pipe=True)
+        problem = None
+        try:
+            async with started(command, self._configuration.environment_of(sys.executable)) as child:
+                while line := await child.line():
+                    said = decode(SetupLine, line)
+                    problem, self._progress = said.problem or problem, said.progress or self._progress
+                    self._publish()
+                code = await child.wait()
+                why = "" if code == 0 else await child.last_words() or f"exit code {code}"
+        except OSError as error:
+            text = sentence("the set-up cannot be started: {why}", why=str(error.strerror))
+            return Problem(text, sentence("is there enough memory?"))
+        if problem is not None or not why:
+            return problem
+        return Problem(
+            sentence("the set-up ended: {why}", why=why), sentence("try again: it continues where it stopped")
+        )
 
     async def _look(self, asked: BeginParams) -> SetupState:
         """Read the state of the environment. Raises UsageError if `asked` cannot be made on any machine."""
@@ -123,17 +144,8 @@ class SetupTopic(Topic):
         return self._state
 
     def _with_progress(self, state: SetupState) -> SetupState:
-        return structs.replace(state, progress=self._making.progress, error=self._making.problem)
+        return structs.replace(state, progress=self._progress, error=self._problem)
 
-    def _tell_soon(self) -> None:
-        """Publish at most twice a second, and the last state in any case."""
-        if self._timer is None:
-            left_s = max(self._told_at + TELL_INTERVAL_S - time.monotonic(), 0.0)
-            self._timer = asyncio.get_running_loop().call_later(left_s, self._tell)
-
-    def _tell(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer, self._told_at = None, time.monotonic()
+    def _publish(self) -> None:
         if self._state is not None:
             self._parts.broadcast.publish(setup.EVENT, self._with_progress(self._state))

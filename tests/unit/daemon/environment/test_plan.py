@@ -10,7 +10,7 @@ from potluck_daemon.doctor.finding import Severity
 from potluck_daemon.environment import plan as module
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.environment.machine import Hardware
-from potluck_daemon.environment.plan import is_listed, is_outdated, make_plan, root_for, settle_root
+from potluck_daemon.environment.plan import list_for, make_plan, requirements_of, root_for, settle_root
 from potluck_daemon.environment.state import read_state
 from potluck_daemon.environment.store import Manifest, Store, interpreter
 
@@ -34,34 +34,17 @@ def errors(places: Places, machine: Hardware = MACHINE, variant: str = "") -> di
     return {str(item.check): f"{item.text} | {item.advice}" for item in found if item.severity is Severity.ERROR}
 
 
-def test_a_variant_without_a_list_is_looked_up_and_that_is_said(places: Places) -> None:
+def test_a_variant_without_a_list_has_the_common_versions(places: Places) -> None:
     for variant, python in (("cpu", (3, 13)), ("rocm7.2", (3, 11)), ("cu126", (3, 12))):
         plan = make_plan(places.engines, replace(MACHINE, python=python), variant, None)
-        (note,) = [str(item.text) for item in plan.findings() if str(item.check) == "packages"]
-        assert "looked up during set-up, and kept with hashes" in note
-        assert (plan.own_build, plan.requirements.exists()) == (variant, False)
-        assert plan.requirements.parent == places.engines
+        assert (plan.is_listed, plan.requirements) == (False, requirements_of("cpu"))
 
 
 def test_a_variant_that_cannot_be_had_is_refused_and_others_are_named(places: Places) -> None:
     machine = Hardware(macos=(15, 1), architecture="arm64", python=(3, 12))
-    text = errors(places, machine, "rocm7.2")["packages"]
+    text = errors(places, machine, "rocm7.2")["Can this system run PyTorch?"]
     assert "no torch of variant rocm7.2 for this computer" in text
     assert "mps" in text
-
-
-def test_a_list_that_was_looked_up_is_outdated_when_the_common_packages_are_others(
-    places: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = Store(places.engines)
-    path = module.looked_up_list(store, "cu126", (3, 13))
-    path.parent.mkdir(parents=True)
-    path.write_text("torch==2.13.0+cu126\n")
-    folder = environment(places.engines, "cu126")
-    store.finish(folder, replace(MANIFEST, variant="cu126", python="3.13", requirements=module.digest(path)))
-    assert not is_outdated(store)
-    path.rename(path.with_name("cu126-py313-other.txt"))
-    assert is_outdated(store)
 
 
 def test_another_folder_is_reached_by_a_link_and_may_be_chosen_until_an_environment_is_in_use(
@@ -82,14 +65,13 @@ def test_another_folder_is_reached_by_a_link_and_may_be_chosen_until_an_environm
 def test_a_chosen_folder_whose_disk_is_gone_is_not_made_anew_somewhere_else(places: Places, tmp_path: Path) -> None:
     settle_root(places.engines, root_for(places.engines, tmp_path / "disk"))
     (tmp_path / "disk" / "potluck-engines").rmdir()
-    assert "is its disk connected?" in errors(places)["folder"]
+    assert "is its disk connected?" in errors(places)["Can the folder be used?"]
 
 
 def test_newer_packages_are_announced_and_never_taken_by_themselves(places: Places) -> None:
     folder = environment(places.engines)
     state = read_state(places, "", MACHINE, BeginParams())
     assert (state.outdated, state.variant, state.devices) == (True, "cpu", ("cpu",))
-    assert is_outdated(Store(places.engines))
     assert engine_python(places, "") == str(interpreter(folder))
     assert Store(places.engines).current() == folder
 
@@ -106,8 +88,16 @@ def test_an_environment_that_was_removed_by_hand_or_lost_its_python_is_not_used(
 
 
 def test_a_list_is_read_for_the_pythons_that_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert is_listed("cpu", MACHINE)
+    assert list_for("cpu", MACHINE) == requirements_of("cpu")
     path = tmp_path / "cpu.txt"
     path.write_text("torch==2.13.0+cpu ; python_version == '3.11' or python_version == '3.12' \\\n  --hash=sha256:0\n")
     monkeypatch.setattr(module, "requirements_of", lambda _: path)
-    assert [is_listed("cpu", replace(MACHINE, python=(3, minor))) for minor in (11, 12, 13)] == [True, True, False]
+    assert [list_for("cpu", replace(MACHINE, python=(3, minor))) for minor in (11, 12, 13)] == [path, path, None]
+
+
+def test_packages_for_another_machine_are_not_offered() -> None:
+    mac = Hardware(macos=(15, 1), architecture="arm64", python=(3, 12))
+    assert list_for("mps", mac) == requirements_of("mps")
+    assert list_for("mps", MACHINE) is None
+    assert list_for("cpu", mac) is None
+    assert list_for("cpu", replace(MACHINE, macos=(13, 1))) is None
