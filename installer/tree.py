@@ -181,10 +181,10 @@ def _trim_qt(qt: Path) -> None:
     """Delete all of Qt but what the app loads: a few modules, their libraries, plug-ins for screens and pictures."""
     for path in qt.iterdir():
         if not _is_kept_of_qt(path):
-            _remove(path)
+            remove(path)
     for path in (qt / "Qt").iterdir():
         if path.name not in ("lib", "plugins"):
-            _remove(path)
+            remove(path)
     for library in (qt / "Qt" / "lib").glob("libQt6*"):
         if not library.name.removeprefix("libQt6").startswith(_QT_KEPT):
             library.unlink()
@@ -203,5 +203,5 @@ def _is_kept_of_qt(path: Path) -> bool:
     return name in ("Qt", "support") or path.suffix == ".py" or name.startswith("libpyside6.abi3.so")
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
     shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -10,13 +10,13 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from potluck_control.places import system_places, user_places
 from potluck_daemon.host.instance import EXIT_ALREADY_RUNNING, AlreadyRunningError
 from potluck_daemon.reporting import logs
 from potluck_daemon.settings.owner import drop_root
-from potluck_daemon.updates.versions import PROVED_S, Versions, own_versions
+from potluck_daemon.updates.versions import PROVED_S, TRIAL_S, Versions, own_versions
 
 from potluck.errors import PotluckError, explained
 from potluck.files import make_private
@@ -33,13 +33,17 @@ EXIT_FAILED = 1
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the daemon until SIGTERM, SIGINT or `potluck stop`, and return the exit code."""
-    args = parser().parse_args(argv)
-    os.chdir("/")  # the folder that it was started in may be deleted or unmounted while it runs
-    versions = own_versions()
-    if versions is not None and not versions.note_start():
-        program = versions.root / "current" / "bin" / "potluckd"
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    args = parser().parse_args(arguments)
+    found = own_versions()
+    versions = found if found is not None and found.is_writable else None  # nobody else can try a new version
+    if versions is not None and not versions.count_start():
         say("potluckd: the new version failed; using the previous one again", file=sys.stderr)
-        os.execv(program, [str(program), *(sys.argv[1:] if argv is None else argv)])
+        _become_current(versions, arguments)
+    is_on_trial = versions is not None and versions.is_on_trial()
+    if is_on_trial:
+        signal.alarm(TRIAL_S)  # it ends a version that hangs
+    os.chdir("/")  # the folder that it was started in may be deleted or unmounted while it runs
     from potluck_daemon.daemon import Daemon
 
     confine()
@@ -52,8 +56,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             make_private(places.config)
         logs.set_up(places.log_file, is_verbose=args.verbose, to_stderr=args.log_to_stderr)
         say("Starting the daemon. Ctrl-C ends it; `potluck status` shows what it does.", flush=True)
-        asyncio.run(_run(Daemon(places, group=SYSTEM_GROUP if args.system else None), versions))
+        daemon = Daemon(places, group=SYSTEM_GROUP if args.system else None)
+        asyncio.run(_run(daemon, versions if is_on_trial else None))
+        if versions is not None:
+            versions.take_back_start()  # it ended because somebody wanted that
+            if successor := daemon.parts.loop.successor:
+                _become(successor, versions, arguments)
     except AlreadyRunningError as error:
+        if versions is not None:
+            versions.take_back_start()
         say(f"potluckd: {error.message}", file=sys.stderr)
         return EXIT_ALREADY_RUNNING
     except (PotluckError, OSError) as error:
@@ -76,10 +87,34 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-async def _run(daemon: Daemon, versions: Versions | None) -> None:
+def _become(successor: str, versions: Versions, arguments: list[str]) -> NoReturn:
+    """Run the version `successor` in this process; if that is impossible, the one before again."""
+    try:
+        versions.begin_trial(successor)
+        _become_current(versions, arguments)
+    except (PotluckError, OSError) as error:
+        logging.getLogger(__name__).error("version %s cannot be used: %s", successor, error)
+        versions.abandon()
+        _become_current(versions, arguments)
+
+
+def _become_current(versions: Versions, arguments: list[str]) -> NoReturn:
+    """Run the current version in this process, so that whoever started it and watches it need not do anything."""
+    signal.alarm(0)
+    program = versions.root / "current" / "bin" / "potluckd"
+    os.execv(program, [str(program), *arguments])
+
+
+def _end_trial(versions: Versions) -> None:
+    signal.alarm(0)
+    versions.end_trial()
+
+
+async def _run(daemon: Daemon, tried: Versions | None) -> None:
+    """Run the daemon. `tried`: its version is on trial there."""
     loop = asyncio.get_running_loop()
-    if versions is not None and versions.trial() is not None:
-        loop.call_later(PROVED_S, versions.end_trial)
+    if tried is not None:
+        loop.call_later(PROVED_S, _end_trial, tried)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, daemon.end)
     loop.add_signal_handler(signal.SIGHUP, daemon.parts.configuration.reload)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import lzma
 import tarfile
 import tempfile
 from pathlib import Path
@@ -38,14 +37,13 @@ def pack_run(tree: Path, version: str, out: Path, *, level: int = XZ_LEVEL) -> P
 def _pack(tree: Path, level: int) -> bytes:
     """Pack the files, sorted and without owners, so that the same files give the same bytes."""
     out = io.BytesIO()
-    with lzma.open(out, "wb", preset=level) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
-        for path in sorted(tree.rglob("*")):
-            info = archive.gettarinfo(path, str(path.relative_to(tree)))
-            info.uid = info.gid = 0
-            info.uname = info.gname = ""
-            if info.isfile():
-                with path.open("rb") as file:
-                    archive.addfile(info, file)
-            else:
-                archive.addfile(info)
+    with tarfile.open(fileobj=out, mode="w:xz", preset=level) as archive:
+        for path in sorted(tree.iterdir()):
+            archive.add(path, path.name, filter=_without_owner)
     return out.getvalue()
+
+
+def _without_owner(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.uid = info.gid = 0
+    info.uname = info.gname = ""
+    return info

@@ -33,7 +33,7 @@ find_python() {
 unpack() { # folder
     mkdir -p "$1"
     line=$(awk '/^__PAYLOAD__$/ { print NR + 1; exit }' "$0")
-    tail -n "+$line" "$0" | tar -xJf - -C "$1" || fail "the archive is damaged; fetch it again"
+    tail -n "+$line" "$0" | tar -xJf - -C "$1" || fail "the files cannot be unpacked; make room on the disk, or fetch the archive again"
 }
 
 link() { # target, place
@@ -69,15 +69,17 @@ for program in potluck potluckd potluck-app; do
 done
 rm -rf "$target"
 mv "$target.new" "$target"
+sed "s|@ROOT@|$ROOT|; s|@SHARE@|$SHARE|; s|@BIN@|$BIN|" "$target/uninstall.in" >"$ROOT/uninstall.new"
+chmod 755 "$ROOT/uninstall.new"
+mv "$ROOT/uninstall.new" "$ROOT/uninstall" # a full disk leaves the one before
 [ "$stage_only" = no ] || exit 0
 old=$(readlink "$ROOT/current" 2>/dev/null || true)
+rm -f "$ROOT/trial.json" # whoever installs a version by hand has it stay
 ln -sfn "versions/$VERSION" "$ROOT/current.new"
 mv -T "$ROOT/current.new" "$ROOT/current"
 if [ -n "$old" ] && [ "$old" != "versions/$VERSION" ]; then
     ln -sfn "$old" "$ROOT/previous"
 fi
-sed "s|@ROOT@|$ROOT|; s|@SHARE@|$SHARE|; s|@BIN@|$BIN|" "$target/uninstall.in" >"$ROOT/uninstall"
-chmod 755 "$ROOT/uninstall"
 
 for program in potluck potluckd potluck-app; do
     link "$ROOT/current/bin/$program" "$BIN/$program"

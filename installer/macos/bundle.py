@@ -10,23 +10,21 @@ Unsigned: signing, and a .dmg or .pkg, take Apple's own tools and an account the
 from __future__ import annotations
 
 import hashlib
-import os
 import plistlib
 import shutil
-import subprocess
 import tempfile
 import time
 import zipfile
 from pathlib import Path
 
 from potluck_daemon.environment.preflight import MIN_MACOS
-from potluck_daemon.environment.uv import find_uv
 from potluck_daemon.host.launch_agents import APP, DAEMON
 
-from installer.macos.icon import icns
-from installer.tree import REQUIREMENTS, SOURCE, build_epoch, make_wheel, product_version
+from installer.icon import icns
+from installer.tree import REQUIREMENTS, SOURCE, build_epoch, install_locked, make_wheel, product_version
 
 PYTHON = "3.12"  # which uv fetches; torch has wheels of it for Macs
+_PLATFORM = "aarch64-apple-darwin"
 _HERE = Path(__file__).parent
 _PROGRAMS = ("MacOS/start", "MacOS/uv", "Resources/uninstall")
 _LOCAL_NETWORK = "Potluck talks to the other members of your swarm, some of whom may be in this network."
@@ -36,8 +34,8 @@ def build_macos(out: Path, *, wheels: Path | None = None) -> Path:
     """Make `potluck-VERSION-macos-arm64.zip` in `out` and return its path. `wheels`: has uv's wheel for macOS."""
     with tempfile.TemporaryDirectory() as folder:
         contents = Path(folder) / "Potluck.app" / "Contents"
-        uv = _fetch_uv(Path(folder) / "uv", wheels)
-        fill(contents, uv=uv, wheel=make_wheel(Path(folder)))
+        install_locked("uv", Path(folder) / "uv", PYTHON, wheels, _PLATFORM)
+        fill(contents, uv=Path(folder) / "uv" / "bin" / "uv", wheel=make_wheel(Path(folder)))
         made = out / f"potluck-{product_version()}-macos-arm64.zip"
         _pack(contents.parent, made)
     return made
@@ -87,20 +85,6 @@ def _write(path: Path, text: str, filled: dict[str, str]) -> None:
     for place, value in filled.items():
         text = text.replace(place, value)
     path.write_text(text)
-
-
-def _fetch_uv(folder: Path, wheels: Path | None) -> Path:
-    source = ["--no-index", "--find-links", str(wheels)] if wheels is not None else []
-    subprocess.run(
-        [
-            *(str(find_uv()), "pip", "install", "--quiet", "--target", str(folder), "--python-version", PYTHON),
-            *("--python-platform=aarch64-apple-darwin", "--only-binary=:all:", "--no-deps", "--require-hashes"),
-            *("--link-mode=copy", *source, "-r", str(REQUIREMENTS / "uv.txt")),
-        ],
-        check=True,
-        env={**os.environ, "UV_PYTHON_DOWNLOADS": "never"},
-    )
-    return folder / "bin" / "uv"
 
 
 def _pack(application: Path, made: Path) -> None:

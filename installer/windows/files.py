@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from installer.linux.deb import PACKAGES, build_deb
-from installer.tree import add_potluck, install_locked
+from installer.tree import add_potluck, install_locked, remove
 
 PYTHON = "3.12"  # launcher.nsi names the same
 _PLATFORM = "x86_64-pc-windows-msvc"
@@ -70,16 +70,12 @@ def _trim_qt(app: Path) -> None:
     for path in sorted(qt.iterdir()):
         is_runtime = path.name.startswith(("msvcp", "vcruntime"))
         if path.name not in kept and path.suffix != ".py" and not is_runtime and path.name != "support":
-            _remove(path)
+            remove(path)
     for plugins in (qt / "plugins").iterdir():
         for plugin in plugins.iterdir():
             if plugin.name not in _PLUGINS.get(plugins.name, ()):
-                _remove(plugin)
+                remove(plugin)
         if not any(plugins.iterdir()):
             plugins.rmdir()
     for extra in ("include", "lib"):
         shutil.rmtree(app / "shiboken6" / extra, ignore_errors=True)
-
-
-def _remove(path: Path) -> None:
-    shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from installer.tree import SOURCE, build_epoch, product_version, settle
+from installer.icon import ico
+from installer.tree import build_epoch, product_version, settle
 from installer.windows.files import PYTHON, make_files
 
 _HERE = Path(__file__).parent
-_ICON_PIXELS = 256
 
 
 def build_setup(out: Path, *, wheels: Path | None = None) -> Path:
@@ -36,7 +35,7 @@ def pack(files: Path, out: Path) -> Path:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         icon = work / "potluck.ico"
-        icon.write_bytes(_icon(SOURCE / "resources/icons/serving.svg"))
+        icon.write_bytes(ico())
         (files / "potluck.ico").write_bytes(icon.read_bytes())
         _compile("launcher.nsi", files / "Potluck.exe", {"ICON": icon, "PYTHON": PYTHON})
         settle(files, build_epoch())
@@ -64,26 +63,3 @@ def _compile(script: str, out: Path, defined: dict[str, object]) -> None:
     names = [f"-D{name}={value}" for name, value in {**defined, "OUT": out}.items()]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(build_epoch())}
     subprocess.run(["makensis", "-V2", "-WX", *names, str(_HERE / script)], check=True, env=environment)
-
-
-def _icon(drawing: Path) -> bytes:
-    """Return an icon file with one picture of 256 pixels, which Windows scales (ICONDIR, ICONDIRENTRY)."""
-    picture = _png(drawing)
-    entry = struct.pack("<BBBBHHII", 0, 0, 0, 0, 1, 32, len(picture), 22)  # 0 pixels stands for 256
-    return struct.pack("<HHH", 0, 1, 1) + entry + picture
-
-
-def _png(drawing: Path) -> bytes:
-    from PySide6.QtCore import QBuffer, QIODevice
-    from PySide6.QtGui import QImage, QPainter
-    from PySide6.QtSvg import QSvgRenderer
-
-    image = QImage(_ICON_PIXELS, _ICON_PIXELS, QImage.Format.Format_ARGB32)
-    image.fill(0)
-    painter = QPainter(image)
-    QSvgRenderer(str(drawing)).render(painter)
-    painter.end()
-    buffer = QBuffer()
-    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    image.save(buffer, "PNG")  # type: ignore[call-overload]
-    return bytes(buffer.data().data())

@@ -10,12 +10,14 @@ import base64
 import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
 from potluck_control.settings import UpdateSettings
 
 from potluck.errors import PotluckError, UsageError
+from potluck.p2p.ports import names_this_computer
 from potluck.protocol.codec import decode
 from potluck.protocol.signatures import is_by
 from potluck.sentences import sentence
@@ -53,10 +55,17 @@ class Offer(Struct, frozen=True):
 
 
 def require_publisher(settings: UpdateSettings) -> None:
-    """Raise UsageError unless the settings name a publisher."""
+    """Raise UsageError unless the settings name a publisher, on this machine or reached with encryption."""
     if not settings.names_publisher:
         raise UsageError(
             sentence("no source of updates is set"), hint=sentence("set updates.url and updates.key, as published")
+        )
+    address = urlsplit(settings.url)
+    host = address.hostname or ""
+    if not (address.scheme == "https" and host) and not (address.scheme == "http" and names_this_computer(host)):
+        raise UsageError(
+            sentence("updates are not fetched from {host}", host=repr(settings.url[:200])),
+            hint=sentence("the address must begin with https://"),
         )
 
 

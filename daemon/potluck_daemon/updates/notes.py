@@ -1,7 +1,7 @@
-"""The notes about updates, one file in the state folder, and the lock that its writers take.
+"""The notes about the publisher, one file in the state folder, and the lock that its writers hold.
 
-Only a process that looks for updates or installs one writes, one at a time; the daemon reads. A progress note without a
-lock was left by a process that was killed.
+Only a process that looks for updates or installs one writes, one at a time; the daemon reads. A process that the daemon
+started for that also tells it by lines how far it is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from potluck_control.places import Places
 
 from potluck.checked_files import state_file
 from potluck.errors import PotluckError
-from potluck.locks import LOOKED_AT_S, is_locked, open_locked
+from potluck.locks import LOOKED_AT_S, open_locked
 from potluck.sentences import sentence
 from potluck_daemon.updates.freshness import KnownPublisher
 
@@ -28,7 +28,12 @@ class Notes(Struct, frozen=True):
     seen: KnownPublisher = KnownPublisher()
     asked_at: float = 0.0
     checked_at: float | None = None
-    step: UpdateProgress | None = None  # `progress` and `error` are those of versions that wrote English texts
+
+
+class UpdateLine(Struct, frozen=True):
+    """One line that `python -m potluck_daemon.updates` prints."""
+
+    progress: UpdateProgress | None = None
     problem: Problem | None = None
 
 
@@ -38,18 +43,13 @@ class NotesFile:
     def __init__(self, places: Places) -> None:
         self._file = state_file(places.state / "updates.json", Notes)
         self._lock = places.state / "updates.lock"
-        self._known: tuple[object, Notes] = ("", Notes())  # the stamp of the file, and its content then
 
     def read(self) -> Notes:
-        """Return the notes, the same object while the file is the same; empty if it is missing or unreadable."""
-        stamp = self._stamp()
-        if stamp != self._known[0]:
-            try:
-                notes = self._file.read() or Notes()
-            except OSError:
-                notes = Notes()
-            self._known = self._stamp(), notes
-        return self._known[1]
+        """Return the notes, empty if they are missing or unreadable."""
+        try:
+            return self._file.read() or Notes()
+        except OSError:
+            return Notes()
 
     def write(self, notes: Notes) -> None:
         """Replace the notes; the caller holds the lock. Raises OSError."""
@@ -74,15 +74,3 @@ class NotesFile:
             yield self.read()
         finally:
             os.close(handle)
-
-    def is_locked(self) -> bool:
-        """Return whether a process is looking for updates or installing one."""
-        return is_locked(self._lock)
-
-    def _stamp(self) -> object:
-        """Return a stamp that changes with the content, because the file is always replaced."""
-        try:
-            found = self._file.path.stat()
-        except OSError:
-            return None
-        return found.st_ino, found.st_mtime_ns, found.st_size

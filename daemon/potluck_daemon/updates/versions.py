@@ -4,13 +4,14 @@
     ROOT/current, ROOT/previous                   links to two of them
     ROOT/trial.json                               the version that has to prove itself, and how often it was started
 
-A trial begins before the switch and ends when the new daemon has run for `PROVED_S`. Each start in between counts, and
-too many of them lead back. Only the installer without root makes such an installation; other packages have tools of
-their own for updates.
+A trial begins with the switch and ends when the new daemon has run for `PROVED_S`. The daemon counts its own starts:
+after two failed ones, the third leads back to the earlier version, whoever starts it (systemd, the app or a person).
+Only the installer without root makes such an installation; other packages have tools of their own for updates.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -21,15 +22,15 @@ import msgspec
 from potluck.errors import PotluckError, UsageError
 from potluck.files import replace_link, write_atomically
 from potluck.protocol.codec import decode, encode
-from potluck.sentences import sentence
+from potluck.sentences import NOTHING, Sentence, sentence
 
 PROVED_S = 30.0  # how long its daemon must run for a version to prove itself
-
-_MAX_STARTS = 2
+TRIAL_S = 120  # from the start of its process; a slow computer takes half of it to start a daemon
+MAX_STARTS = 2
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """The switch from version `old` to `new`; `starts` counts how often `new` was started so far."""
+    """The switch from version `old` to `new`, which was started `starts` times. It failed if `old` is current again."""
 
     old: str
     new: str
@@ -41,6 +42,11 @@ class Versions:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+
+    @property
+    def is_writable(self) -> bool:
+        """Return whether this user may update the installation, rather than only run what another user installed."""
+        return os.access(self.root, os.W_OK)
 
     @property
     def downloads(self) -> Path:
@@ -58,12 +64,15 @@ class Versions:
         is_usable = name not in (None, self.current()) and self.folder(str(name)).is_dir()
         return name if is_usable else None
 
-    def trial(self) -> Trial | None:
-        """Return the running trial. A damaged note counts as none: the version in use stays."""
-        try:
-            return decode(Trial, self._trial_file.read_bytes())
-        except (OSError, ValueError):
-            return None
+    def is_on_trial(self) -> bool:
+        """Return whether the current version has yet to prove itself."""
+        return self._current_trial() is not None
+
+    def failed(self) -> str:
+        """Return the version that the last update led to, if it was abandoned."""
+        trial = self._trial()
+        is_abandoned = trial is not None and trial.starts >= MAX_STARTS and trial.new != self.current()
+        return trial.new if trial is not None and is_abandoned else ""
 
     def begin_trial(self, new: str) -> None:
         """Switch to `new`, which has to prove itself. Raises PotluckError if it is incomplete."""
@@ -71,27 +80,52 @@ class Versions:
             raise PotluckError(
                 sentence("version {version} is not complete", version=new), hint=sentence("update again")
             )
-        old = self.current()
-        self._note(Trial(old, new))
+        trial = self._current_trial()
+        old = trial.old if trial is not None else self.current()  # the last one that proved itself
+        self._write(Trial(old, new))
         self._link("previous", old)
         self._link("current", new)
 
-    def note_start(self) -> bool:
+    def count_start(self) -> bool:
         """Count a start of the current version; return whether it may run. If not, the earlier one is current again."""
-        trial = self.trial()
-        if trial is None or trial.new != self.current():
+        trial = self._current_trial()
+        if trial is None or not self.folder(trial.old).is_dir():
             return True
-        if trial.starts >= _MAX_STARTS:
-            self.roll_back()
+        if trial.starts >= MAX_STARTS:
+            self.abandon()
             return False
-        self._note(Trial(trial.old, trial.new, trial.starts + 1))
+        self._count(trial, trial.starts + 1)
         return True
+
+    def take_back_start(self) -> None:
+        """Count the last start no longer: its end says nothing about the version."""
+        if (trial := self._current_trial()) is not None:
+            self._count(trial, max(trial.starts - 1, 0))
 
     def end_trial(self) -> None:
         """End the trial: the current version has proved itself. Remove all others but the one before."""
         self._trial_file.unlink(missing_ok=True)
         self.tidy()
         shutil.rmtree(self.downloads, ignore_errors=True)
+
+    def abandon(self) -> None:
+        """Return from a version on trial to the one before, and remember that it failed."""
+        if (trial := self._current_trial()) is not None:
+            self._count(trial, MAX_STARTS)
+            self._link("current", trial.old)
+            self.tidy()
+
+    def earlier(self) -> str:
+        """Return the version that `roll_back` leads to. Raises PotluckError if there is none."""
+        if (old := self.previous()) is None:
+            raise PotluckError(sentence("there is no earlier version to go back to"))
+        return old
+
+    def roll_back(self) -> None:
+        """Use the earlier version again. Raises PotluckError if there is none."""
+        self._link("current", self.earlier())
+        self._trial_file.unlink(missing_ok=True)
+        self.tidy()
 
     def tidy(self) -> None:
         """Remove every version but the current one and the one before, incomplete ones as well."""
@@ -100,26 +134,39 @@ class Versions:
             if folder.name not in kept:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def roll_back(self) -> str:
-        """Use the earlier version again and return it. Raises PotluckError if there is none."""
-        trial = self.trial()
-        old = trial.old if trial is not None else self.previous()
-        if old is None or not self.folder(old).is_dir():
-            raise PotluckError(sentence("there is no earlier version to go back to"))
-        if self.current() != old:
-            self._link("current", old)
-        self._trial_file.unlink(missing_ok=True)
-        return old
+    def _current_trial(self) -> Trial | None:
+        """Return the trial of the current version."""
+        trial = self._trial()
+        return trial if trial is not None and trial.new == self.current() else None
+
+    def _trial(self) -> Trial | None:
+        """Return the last trial that didn't succeed yet. A damaged note counts as none: the version in use stays."""
+        try:
+            return decode(Trial, self._trial_file.read_bytes())
+        except (OSError, ValueError):
+            return None
 
     @property
     def _trial_file(self) -> Path:
         return self.root / "trial.json"
 
-    def _note(self, trial: Trial) -> None:
+    def _count(self, trial: Trial, starts: int) -> None:
+        """Note how often the trial's version was started. A full disk keeps no daemon from starting."""
+        with contextlib.suppress(OSError):
+            self._write(msgspec.structs.replace(trial, starts=starts))
+
+    def _write(self, trial: Trial) -> None:
         write_atomically(self._trial_file, encode(trial), mode=0o644)
 
     def _link(self, name: str, version: str) -> None:
         replace_link(self.root / name, f"versions/{version}")
+
+
+def went_back(versions: Versions) -> Sentence:
+    """Say that the last update failed; nothing if it didn't."""
+    if not (failed := versions.failed()):
+        return NOTHING
+    return sentence("version {offered} failed; {number} is in use again", offered=failed, number=versions.current())
 
 
 def not_ours() -> UsageError:

@@ -67,8 +67,13 @@ def test_a_description_that_is_too_large_is_not_looked_at() -> None:
             manifest.read_offer(content, PUBLISHER.signature(content), [PUBLISHER.key])
 
 
-def test_a_publisher_has_an_address_and_a_key() -> None:
-    manifest.require_publisher(UpdateSettings(url="https://example.org/stable", key=PUBLISHER.key))
+def test_a_publisher_has_a_key_and_an_encrypted_address_or_is_this_machine() -> None:
+    for url in ("https://example.org/potluck.json", "http://localhost:8000/x", "http://[::1]/x"):
+        manifest.require_publisher(UpdateSettings(url=url, key=PUBLISHER.key))
+    elsewhere = ("http://192.0.2.1/x", "file:///etc/passwd", "ftp://127.0.0.1/x", "https:///x", "x")
+    for url in (*elsewhere, "http://127.0.0.1.x"):
+        with pytest.raises(UsageError, match="not fetched from"):
+            manifest.require_publisher(UpdateSettings(url=url, key=PUBLISHER.key))
     with pytest.raises(UsageError, match="no source of updates"):
         manifest.require_publisher(UpdateSettings())
     for text in ("not a key", f"{PUBLISHER.key[:9]}*{PUBLISHER.key[9:]}"):
