@@ -1,42 +1,34 @@
-"""What serving amounts to: its speed, and time, traffic and energy, today and in the contribution book.
+"""What serving amounts to: its speed, and the time, traffic and energy that it takes.
 
-Tokens and points are the ledger's.
+Tokens and points are the ledger's, which has the hours, too.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
 
 from potluck_control.settings import LimitSettings
 
 from potluck.errors import PotluckError
-from potluck_daemon.metering.usage import DayUse
+from potluck_daemon.metering.usage import Amounts, ServingHours
 from potluck_daemon.policy.budget import Budget
 from potluck_daemon.presence.nvml import NvmlReader
-from potluck_daemon.reporting.contribution import ContributionBook, Counters, given
 from potluck_daemon.reporting.counters import TokenCounts, count, stopped
-from potluck_daemon.settings.state import RememberedState
 from potluck_daemon.supervisor.supervisor import Supervisor
 
 
 class ServingAccount:
-    """Counts for the engine of `supervisor`. Call `open` first."""
+    """Counts for the engine of `supervisor`, and adds to `hours`."""
 
-    def __init__(self, file: Path, environment: Mapping[str, str], reader: NvmlReader, supervisor: Supervisor) -> None:
+    def __init__(
+        self, hours: ServingHours, environment: Mapping[str, str], reader: NvmlReader, supervisor: Supervisor
+    ) -> None:
         self._supervisor = supervisor
-        self._counters = Counters(0.0, False, DayUse())
+        self._hours = hours
+        self._counted_at = time.monotonic()
         self.counts = TokenCounts()
-        self.budget = Budget(environment, reader)
-        self.book = ContributionBook(file)
-
-    def open(self, state: RememberedState) -> None:
-        """Go on from what was remembered."""
-        self.budget.use = state.use
-        self._counters = Counters(time.monotonic(), False, state.use)
-        self.book.open()
+        self.budget = Budget(environment, reader, hours)
 
     def count_tokens(self) -> None:
         """Count what the engine last reported."""
@@ -46,19 +38,15 @@ class ServingAccount:
         if self._supervisor.pid is None:
             self.counts = stopped(self.counts)
 
-    def book_contribution(self, *, is_serving: bool) -> None:
-        """Enter what was given since the last call. `is_serving`: whether the daemon has served since then."""
-        now = Counters(time.monotonic(), is_serving, self.budget.use)
-        self.book.add(time.time(), given(self._counters, now))
-        self._counters = now
+    def count_time(self, *, is_serving: bool) -> None:
+        """Count the time since the last call. `is_serving`: whether the daemon has served since then."""
+        before, self._counted_at = self._counted_at, time.monotonic()
+        if is_serving:
+            self._hours.add(time.time(), Amounts(served_s=self._counted_at - before))
 
     async def sample_use(self, limits: LimitSettings) -> None:
-        """Count traffic and energy, unless that was just done. End an engine that takes more memory than it may."""
+        """Count traffic and energy. End an engine that takes more memory than it may."""
         try:
             await self.budget.sample(self._supervisor.pid, self._supervisor.facts.report.gpu, limits)
         except PotluckError as error:
             self._supervisor.give_up(error.sentence)
-
-    def remember(self, state: RememberedState) -> RememberedState:
-        """Return `state` with today's sums."""
-        return replace(state, use=self.budget.use)

@@ -1,28 +1,26 @@
 """Keeps a checked copy beside an SQLite file, and repairs the file from it.
 
-    FILE           changed by `settle` only
-    FILE-wal       SQLite's log of the changes since then; it has checksums of its own
-    FILE.copy      the file's bytes below a line with their SHA-256
-    FILE.old-copy  the copy before, while `settle` moves the log into the file; a crash then may leave only this one
+    FILE       changed by `settle` only
+    FILE-wal   SQLite's log of the changes since then; it has checksums of its own
+    FILE.copy  the file's bytes below a line with their SHA-256; gone while `settle` moves the log into the file
 
 A file that differs from its copy is therefore damaged, and copy and log together hold everything. Lost is what was
-written since the last `settle` if the log is damaged, and what was written since the one before if the file is damaged
-and a crash interrupted `settle` too.
+written since the last `settle` if the log is damaged, and everything if the file is damaged after a crash in the middle
+of `settle`, which is reported.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from potluck.checked_files import BROKEN, HEAD_BYTES, DamagedError, copy_of, head, repair
-from potluck.files import keep_aside, replacing
+from potluck.checked_files import HEAD_BYTES, DamagedError, copy_of, head, repair
+from potluck.files import replacing
 from potluck.sentences import sentence
 
 log = logging.getLogger(__name__)
@@ -37,18 +35,15 @@ def open_checked(path: Path, connect: Callable[[Path], sqlite3.Connection]) -> s
         DamagedError: the file is damaged and has no good copy; it stays as it is.
         OSError, and what `connect` raises.
     """
-    copy, old = copy_of(path), _old_copy_of(path)
-    if not any(place.exists() for place in (path, copy, old)):
+    copy = copy_of(path)
+    if not path.exists() and not copy.exists():
         _create(path, connect)
     copied = _copied_digest(copy)
     if copied is not None:
         if _digest(path) != copied:
             _restore(path, copy)
     elif (problem := _problem(path)) is not None:
-        if _copied_digest(old) is None:
-            raise DamagedError(sentence("{file} is damaged: {why}", file=str(path), why=problem))
-        _wal_of(path).unlink(missing_ok=True)  # its pages may belong to a later state than the old copy
-        _restore(path, old)
+        raise DamagedError(sentence("{file} is damaged: {why}", file=str(path), why=problem))
     database = connect(path)
     database.execute("PRAGMA wal_autocheckpoint = 0")
     if copied is None:
@@ -58,19 +53,17 @@ def open_checked(path: Path, connect: Callable[[Path], sqlite3.Connection]) -> s
 
 def settle(database: sqlite3.Connection, path: Path) -> None:
     """Move the log, if there is one, into the file and copy it. After a failure, which is logged, nothing is lost."""
-    copy, old = copy_of(path), _old_copy_of(path)
+    copy = copy_of(path)
     try:
         if copy.exists() and not _log_bytes(path):
             return
-        if copy.exists():
-            os.replace(copy, old)
+        copy.unlink(missing_ok=True)
         (is_busy, *_) = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if not is_busy:  # else another process reads; the next call gets further
             with path.open("rb") as source, replacing(copy) as target:
                 target.write(head(hashlib.file_digest(source, "sha256").hexdigest()))
                 source.seek(0)
                 shutil.copyfileobj(source, target)
-            old.unlink(missing_ok=True)
     except (OSError, sqlite3.Error) as error:
         log.warning("no copy of %s can be made: %s", path, error)
 
@@ -87,16 +80,10 @@ def close_checked(database: sqlite3.Connection, path: Path) -> None:
     database.close()
 
 
-def set_aside(path: Path) -> None:
-    """Rename a damaged file for people to see, and delete its log, which SQLite would write into the new file."""
-    keep_aside(path, BROKEN)
-    forget_copies(path)
-
-
 def forget_copies(path: Path) -> None:
     """Delete what lies beside the file: it is about to be exchanged."""
     wal = _wal_of(path)
-    for place in (copy_of(path), _old_copy_of(path), wal, wal.with_name(f"{path.name}-shm")):
+    for place in (copy_of(path), wal, wal.with_name(f"{path.name}-shm")):
         place.unlink(missing_ok=True)
 
 
@@ -155,10 +142,6 @@ def _log_bytes(path: Path) -> int:
         return _wal_of(path).stat().st_size
     except OSError:
         return 0
-
-
-def _old_copy_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}.old-copy")
 
 
 def _wal_of(path: Path) -> Path:

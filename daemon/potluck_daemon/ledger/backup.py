@@ -19,11 +19,10 @@ from potluck_control.places import Places
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
-from potluck.sentences import sentence
 from potluck_daemon.checked_database import forget_copies
 from potluck_daemon.host.instance import InstanceLock
 from potluck_daemon.ledger.ledger import Ledger
-from potluck_daemon.ledger.tables import LedgerError
+from potluck_daemon.ledger.tables import unusable
 from potluck_daemon.settings.owner import files_as_owner
 
 _LEDGER = "ledger.sqlite"
@@ -69,18 +68,13 @@ def _there(places: Places) -> tuple[bytes, bytes]:
     if not places.ledger_file.exists() or not places.identity_file.exists():
         raise UsageError("there is no ledger here yet", hint="start the daemon once: potluck start")
     identity = Identity.load_or_create(places.identity_file)
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / _LEDGER
-        # Read-only: whoever closes it last would move SQLite's log into the file, which then differs from its copy.
-        address = f"file:{quote(str(places.ledger_file))}?mode=ro"
-        try:
-            with closing(sqlite3.connect(address, uri=True)) as source, closing(sqlite3.connect(copy)) as target:
-                source.backup(target)
-        except sqlite3.Error as error:
-            raise LedgerError(
-                sentence("the ledger cannot be read: {why}", why=str(error)), hint="potluck ledger check"
-            ) from error
-        return copy.read_bytes(), identity.to_bytes()
+    # Read-only: whoever closes it last would move SQLite's log into the file, which then differs from its copy.
+    address = f"file:{quote(str(places.ledger_file))}?mode=ro"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as ledger:
+            return ledger.serialize(), identity.to_bytes()
+    except sqlite3.Error as error:
+        raise unusable(places.ledger_file, error) from error
 
 
 def _put(places: Places, ledger: bytes, identity: bytes, *, replace: bool) -> None:

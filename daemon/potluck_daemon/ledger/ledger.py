@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Sequence
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 
 from potluck_control.methods.earnings import LedgerCheck
@@ -22,7 +22,8 @@ from potluck.protocol.receipts import Receipt, ReceiptError, Work, opened_at, pa
 from potluck.sentences import sentence
 from potluck_daemon.checked_database import close_checked, open_checked, settle, settle_if_large
 from potluck_daemon.ledger.history import LedgerHistory
-from potluck_daemon.ledger.tables import LedgerError, connect
+from potluck_daemon.ledger.tables import connect, unusable
+from potluck_daemon.metering.usage import Amounts
 
 KEEP_S = 92 * 86400
 """How long tabs and hours are kept. Receipts of older tabs are refused, so that none is booked twice."""
@@ -34,30 +35,16 @@ _HOUR_S = 3600
 _LOCAL_DAY = "CAST(strftime('%s', at, 'unixepoch', 'localtime', 'start of day', 'utc') AS INTEGER)"
 
 
-class Outcome(StrEnum):
-    BOOKED = "booked"
-    KNOWN = "known"  # the tab has booked this receipt or a later one
-    REFUSED = "refused"
-
-
 class Ledger:
-    """One open ledger. The constructor opens it; it and everything that writes raise LedgerError."""
+    """One open ledger. The constructor opens it, or raises LedgerError; everything else may raise sqlite3.Error."""
 
     def __init__(self, path: Path, identity: Identity) -> None:
         self._owner = identity.public_key
         self._path = path
         try:
             self._database = open_checked(path, connect)
-        except DamagedError as error:
-            raise LedgerError(error.sentence, hint=_RESTORE) from error
-        except OSError as error:
-            raise LedgerError(
-                sentence("cannot use the ledger {path}: {why}", path=str(path), why=str(error.strerror))
-            ) from error
-        except sqlite3.Error as error:
-            raise LedgerError(
-                sentence("the ledger {path} cannot be used: {why}", path=str(path), why=str(error)), hint=_RESTORE
-            ) from error
+        except (DamagedError, OSError, sqlite3.Error) as error:
+            raise unusable(path, error, hint=_RESTORE) from error
         self.history = LedgerHistory(self._database)
 
     def close(self) -> None:
@@ -67,17 +54,16 @@ class Ledger:
         """Bring the checked copy up to date."""
         settle(self._database, self._path)
 
-    def book(self, bookings: Sequence[Booking], now: float) -> list[Outcome]:
-        """Book receipts for work of this computer to the disk and return the outcome of each."""
+    def book(self, bookings: Sequence[Booking], now: float) -> list[bool]:
+        """Book receipts for work of this computer to the disk. Return whether each one was genuine and new."""
         return self._write(bookings, now, is_earned=True)
 
-    def record(self, bookings: Sequence[Booking], model: str, now: float) -> list[Outcome]:
+    def record(self, bookings: Sequence[Booking], model: str, now: float) -> list[bool]:
         """Book receipts for work of other computers, as the owner's own programs hand them in, likewise."""
-        outcomes = self._write(bookings, now, is_earned=False)
-        booked = (booking for booking, outcome in zip(bookings, outcomes, strict=True) if outcome is Outcome.BOOKED)
-        for swarm in {parse_receipt(booking.receipt).swarm for booking in booked}:
+        booked = self._write(bookings, now, is_earned=False)
+        for swarm in {parse_receipt(booking.receipt).swarm for booking in compress(bookings, booked)}:
             self.name_model(swarm, model)
-        return outcomes
+        return booked
 
     def name_model(self, swarm: bytes, model: str) -> None:
         """Remember what people call the model of a swarm, if the disk has room."""
@@ -94,6 +80,19 @@ class Ledger:
             (MAX_PEOPLE,),
         )
         return tuple(rows.fetchall())
+
+    def hours(self, since: float) -> dict[float, Amounts]:
+        """Return what serving took, by the start of each hour."""
+        rows = self._database.execute("SELECT * FROM hour WHERE start >= ?", (since,))
+        return {start: Amounts(*amounts) for start, *amounts in rows}
+
+    def keep_hours(self, hours: Mapping[float, Amounts], *, are_new: bool = True) -> None:
+        """Write hours as they are now; hours that the ledger has stay as they are unless `are_new`."""
+        rows = [(start, *amounts) for start, amounts in hours.items()]
+        how = "REPLACE" if are_new else "IGNORE"
+        with self._database:
+            self._database.execute("BEGIN IMMEDIATE")
+            self._database.executemany(f"INSERT OR {how} INTO hour VALUES (?, ?, ?, ?, ?)", rows)
 
     def add_up_old(self, now: float) -> None:
         """Add up entries of tabs that can get no more receipts by day, person and model; no total changes."""
@@ -134,20 +133,17 @@ class Ledger:
         entries, people = self._database.execute("SELECT COUNT(*), COUNT(DISTINCT person) FROM entry").fetchone()
         return LedgerCheck(people, receipts, entries, tuple(problems[:_MAX_PROBLEMS]))
 
-    def _write(self, bookings: Sequence[Booking], now: float, *, is_earned: bool) -> list[Outcome]:
-        """Raises LedgerError if nothing could be booked."""
+    def _write(self, bookings: Sequence[Booking], now: float, *, is_earned: bool) -> list[bool]:
+        """Raises sqlite3.Error if nothing could be booked."""
         receipts = [self._read(booking, now, is_earned=is_earned) for booking in bookings]  # before the transaction
-        try:
-            with self._database:  # commits, or takes everything back
-                self._database.execute("BEGIN IMMEDIATE")
-                outcomes = [
-                    Outcome.REFUSED if receipt is None else self._book(receipt, booking, now, is_earned=is_earned)
-                    for booking, receipt in zip(bookings, receipts, strict=True)
-                ]
-        except sqlite3.Error as error:
-            raise LedgerError(sentence("cannot write to the ledger: {why}", why=str(error))) from error
+        with self._database:  # commits, or takes everything back
+            self._database.execute("BEGIN IMMEDIATE")
+            booked = [
+                receipt is not None and self._book(receipt, booking, now, is_earned=is_earned)
+                for booking, receipt in zip(bookings, receipts, strict=True)
+            ]
         settle_if_large(self._database, self._path)
-        return outcomes
+        return booked
 
     def _read(self, booking: Booking, now: float, *, is_earned: bool) -> Receipt | None:
         """Return the receipt if it is genuine, recent, and for work of this computer or of another one, as said."""
@@ -158,7 +154,7 @@ class Ledger:
         is_recent = now - KEEP_S < opened_at(receipt.tab) < now + _CLOCKS_S
         return receipt if is_recent and (receipt.server == self._owner) is is_earned else None
 
-    def _book(self, receipt: Receipt, booking: Booking, now: float, *, is_earned: bool) -> Outcome:
+    def _book(self, receipt: Receipt, booking: Booking, now: float, *, is_earned: bool) -> bool:
         person, work, before = booking.person, receipt.work, Work()
         found = self._database.execute(
             "SELECT id, person, receipt FROM tab WHERE server = ? AND name = ?", (receipt.server, receipt.tab)
@@ -171,12 +167,9 @@ class Ledger:
         else:
             tab, last = found[0], parse_receipt(found[2])
             before = last.work
-            if (found[1], last.client, last.swarm) != (person, receipt.client, receipt.swarm):
-                return Outcome.REFUSED
-            if receipt.seq <= last.seq:
-                return Outcome.KNOWN
-            if work.points < before.points or work.tokens < before.tokens:
-                return Outcome.REFUSED
+            is_same = (found[1], last.client, last.swarm) == (person, receipt.client, receipt.swarm)
+            if not is_same or receipt.seq <= last.seq or work.points < before.points or work.tokens < before.tokens:
+                return False
             self._database.execute("UPDATE tab SET receipt = ? WHERE id = ?", (booking.receipt, tab))
         points, tokens = work.points - before.points, work.tokens - before.tokens
         self._database.execute(
@@ -184,4 +177,4 @@ class Ledger:
             " ON CONFLICT (tab, at) DO UPDATE SET points = points + excluded.points, tokens = tokens + excluded.tokens",
             (int(now) - int(now) % _HOUR_S, tab, person, receipt.swarm, is_earned, points, tokens),
         )
-        return Outcome.BOOKED
+        return True

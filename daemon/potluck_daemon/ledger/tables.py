@@ -4,6 +4,7 @@
     tab       one session of one client at one server: its last receipt, and the person on the other side
     entry     points of one tab within an hour: earned by this computer, or received from somebody else's;
               old entries are added up by day and lose their tab
+    hour      what serving took in a local hour
 
 All numbers are integers of 64 bits. Times are Unix seconds.
 """
@@ -14,9 +15,19 @@ import sqlite3
 from pathlib import Path
 
 from potluck.errors import PotluckError
-from potluck.sentences import sentence
+from potluck.sentences import Sentence, sentence
 
 VERSION = 2
+
+_HOURS = """
+CREATE TABLE IF NOT EXISTS hour (
+    start INTEGER PRIMARY KEY,
+    served_s REAL NOT NULL,
+    energy_wh REAL NOT NULL,
+    sent_bytes INTEGER NOT NULL,
+    received_bytes INTEGER NOT NULL
+) STRICT;
+"""  # which earlier versions, to which a computer may go back, leave alone
 
 _TABLES = """
 CREATE TABLE model (swarm BLOB PRIMARY KEY, name TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -47,6 +58,12 @@ class LedgerError(PotluckError):
     """The ledger's file cannot be used; it stays as it is."""
 
 
+def unusable(path: Path, error: Exception, hint: Sentence | str = "potluck ledger check") -> LedgerError:
+    """Return the error to raise because of another one."""
+    why = error.sentence if isinstance(error, PotluckError) else str(error)
+    return LedgerError(sentence("the ledger {path} cannot be used: {why}", path=str(path), why=why), hint=hint)
+
+
 def connect(path: Path) -> sqlite3.Connection:
     """Open or create the file, for use by one thread at a time.
 
@@ -67,6 +84,7 @@ def connect(path: Path) -> sqlite3.Connection:
             raise LedgerError(sentence("the ledger {path} was made by another version", path=str(path)), hint=hint)
         if version == 0:
             database.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT")
+        database.execute(_HOURS)
     except BaseException:
         database.close()
         raise

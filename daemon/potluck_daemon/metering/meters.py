@@ -1,7 +1,8 @@
-"""Measures what serving uses: traffic, energy and memory of engine and p2pd, and the disk.
+"""Measures how busy the machine is and what serving uses: processor, energy, traffic and memory of engine and p2pd, and
+the disk.
 
-`energy` decides where the watts come from. The daemon's chores take the samples, so nothing is measured while no engine
-runs.
+Energy is what the user says, or what the GPU measures and an estimate for each busy processor core. Nothing is measured
+while no engine runs and nobody looks.
 """
 
 from __future__ import annotations
@@ -13,60 +14,88 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from potluck_control.methods.earnings import EnergySource
+from potluck_control.schema import LoadStatus
 from potluck_control.settings import LimitSettings
 
 from potluck.files import free_bytes
-from potluck_daemon.metering.energy import Power, ProcessorMeter, Reading, power_of_serving
-from potluck_daemon.metering.traffic import NetworkUse, TrafficMeter
-from potluck_daemon.metering.usage import DayUse, used
+from potluck.sentences import sentence
+from potluck_daemon.metering.traffic import TrafficMeter
+from potluck_daemon.metering.usage import Amounts
 from potluck_daemon.policy.terms import Disk
 
 DISK_INTERVAL_S = 60.0
+MIN_INTERVAL_S = 0.5  # shorter samples are noise, and readers must not shorten each other's
+LEAST_W = 0.5  # less is within the error of any meter or estimate, and counts as nothing
 
 
 @dataclass(frozen=True, slots=True)
 class UseSample:
     """The use by engine and p2pd together."""
 
-    use: DayUse
+    amounts: Amounts
     memory_bytes: int
-    power: Power
+    sources: tuple[EnergySource, ...]
 
 
 class UseMeter:
-    """Samples the use; each sample covers the time since the last one of the same engine."""
+    """Samples the use of one engine after another; each sample covers the time since the one before."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, processor: ProcessorMeter | None = None) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._traffic = TrafficMeter()
-        self._processor = processor or ProcessorMeter()
         self._pid: int | None = None
-        self._cpu_s: dict[int, float] = {}
-        self._busy_s = 0.0  # the busy time of all programs
-        self._sampled_at = clock()
+        self._processes: list[psutil.Process] = []
+        self._core_s = 0.0  # of cores that were busy with the engine since the last sample
+        self._sampled_at = self._looked_at = clock()
+        self._load = LoadStatus(psutil.cpu_percent(None))
 
-    def sample(
-        self, before: DayUse, engine_pid: int | None, day: str, *, limits: LimitSettings, gpu_w: float | None
-    ) -> UseSample:
-        """Add the use since the last sample to today's; `gpu_w`: what the engine's GPU draws."""
-        now = self._clock()
-        seconds, self._sampled_at = now - self._sampled_at, now
-        if engine_pid != self._pid:  # no engine ran in between
-            seconds, self._pid = 0.0, engine_pid
-        processes = _tree(engine_pid) if engine_pid is not None else []
-        traffic = self._traffic.look({process.pid for process in processes}) if processes else NetworkUse()
-        power = power_of_serving(self._read(processes, seconds, gpu_w), limits, is_running=bool(processes))
-        return UseSample(used(before, day, traffic, power.watts, seconds), sum(map(_memory_bytes, processes)), power)
+    def load(self, engine_pid: int | None) -> LoadStatus:
+        """Return how busy the processor was since somebody looked last, but not so short ago that it is noise."""
+        self._follow(engine_pid)
+        seconds = self._clock() - self._looked_at
+        if seconds >= MIN_INTERVAL_S:
+            self._looked_at += seconds
+            cores = sum(map(_busy_cores, self._processes))
+            self._core_s += cores * seconds
+            self._load = LoadStatus(psutil.cpu_percent(None), round(100 * cores / (psutil.cpu_count() or 1), 1))
+        return self._load
 
-    def _read(self, processes: list[psutil.Process], seconds: float, gpu_w: float | None) -> Reading:
-        now = {process.pid: _cpu_seconds(process) for process in processes}
-        spent_s = sum(max(used_s - self._cpu_s[pid], 0.0) for pid, used_s in now.items() if pid in self._cpu_s)
-        busy_s = _busy_seconds()
-        all_s, self._cpu_s, self._busy_s = busy_s - self._busy_s, now, busy_s
-        processor_w = self._processor.watts(seconds)
-        if seconds <= 0:
-            return Reading(processor_problem=self._processor.problem)
-        return Reading(spent_s / seconds, all_s / seconds, gpu_w, processor_w, self._processor.problem)
+    def sample(self, engine_pid: int | None, limits: LimitSettings, gpu_w: float | None) -> UseSample:
+        """Return the use since the last sample of this engine; `gpu_w`: what its GPU draws, None: not known."""
+        self.load(engine_pid)
+        if engine_pid is not None:
+            known = {process: process for process in self._processes}  # they remember their last processor time
+            self._processes = [known.get(process, process) for process in _tree(engine_pid)]
+        if not self._processes:
+            return UseSample(Amounts(), 0, ())
+        now, core_s = self._clock(), self._core_s
+        seconds, self._sampled_at, self._core_s = now - self._sampled_at, now, 0.0
+        traffic = self._traffic.look({process.pid for process in self._processes})
+        sources = power_sources(core_s / seconds if seconds > 0 else 0.0, gpu_w, limits)
+        energy_wh = sum(source.watts for source in sources) * seconds / 3600
+        return UseSample(Amounts(0.0, energy_wh, *traffic), sum(map(_memory_bytes, self._processes)), sources)
+
+    def _follow(self, engine_pid: int | None) -> None:
+        """Look at the processes of this engine from now on."""
+        if engine_pid != self._pid:
+            self._pid, self._processes = engine_pid, _tree(engine_pid) if engine_pid is not None else []
+            self._sampled_at = self._looked_at = self._clock()
+            self._core_s = 0.0
+            for process in self._processes:
+                _busy_cores(process)  # from now on
+
+
+def power_sources(engine_cores: float, gpu_w: float | None, limits: LimitSettings) -> tuple[EnergySource, ...]:
+    """Return where the power of serving comes from; `engine_cores`: as many are busy with the engine. Pure."""
+    if limits.serving_w > 0:
+        return (EnergySource("given", sentence("given wattage"), limits.serving_w),)
+    estimate = sentence("{number} W a busy core", number=f"{limits.cpu_core_w:g}")
+    sources = (
+        EnergySource("nvml", sentence("GPU"), gpu_w or 0.0),
+        EnergySource("estimate", estimate, engine_cores * limits.cpu_core_w),
+    )
+    return tuple(source for source in sources if source.watts >= LEAST_W)
 
 
 class DiskMeter:
@@ -94,17 +123,12 @@ def _tree(pid: int) -> list[psutil.Process]:
         return []
 
 
-def _busy_seconds() -> float:
-    times = psutil.cpu_times()
-    return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0))
-
-
-def _cpu_seconds(process: psutil.Process) -> float:
+def _busy_cores(process: psutil.Process) -> float:
+    """Return how many cores the process used since the last call."""
     try:
-        times = process.cpu_times()
+        return float(process.cpu_percent(None)) / 100
     except psutil.Error:
         return 0.0
-    return float(times.user + times.system)
 
 
 def _memory_bytes(process: psutil.Process) -> int:

@@ -14,7 +14,6 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20
@@ -27,45 +26,44 @@ _MESSAGE_BYTES = 72  # inet_diag_msg
 _ACKED_AT = 120  # tcp_info.tcpi_bytes_acked, tcpi_bytes_received
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkUse:
-    sent_bytes: int = 0
-    received_bytes: int = 0
-
-
 class TrafficMeter:
-    """Counts traffic from the first look on. `count_local`: include connections within the computer, for tests."""
+    """Counts traffic from the first look on."""
 
-    def __init__(self, *, count_local: bool = False) -> None:
-        self._count_local = count_local
-        self._last: dict[int, NetworkUse] = {}  # inode -> counters of the connection
+    def __init__(self) -> None:
+        self._last: dict[int, tuple[int, int]] = {}  # inode -> bytes that the connection sent and received
 
-    def look(self, pids: set[int]) -> NetworkUse:
-        """Return the traffic of these processes since the last look; nothing if the kernel doesn't report it."""
+    def look(self, pids: set[int]) -> tuple[int, int]:
+        """Return the bytes that these processes sent and received since the last look; 0 if the kernel doesn't say."""
         inodes = {inode for pid in pids for inode in _socket_inodes(pid)}
         if not inodes or not hasattr(socket, "AF_NETLINK"):  # nothing to count, or another system than Linux
             self._last = {}
-            return NetworkUse()
-        now: dict[int, NetworkUse] = {}
+            return 0, 0
+        now: dict[int, tuple[int, int]] = {}
         with contextlib.suppress(OSError):
             for family in (socket.AF_INET, socket.AF_INET6):
-                now |= {inode: traffic for inode, traffic in self._connections(family) if inode in inodes}
+                now |= {inode: traffic for inode, traffic in _connections(family) if inode in inodes}
         sent = received = 0
-        for inode, traffic in now.items():
-            before = self._last.get(inode, NetworkUse())
-            sent += max(traffic.sent_bytes - before.sent_bytes, 0)
-            received += max(traffic.received_bytes - before.received_bytes, 0)
-        self._last = now
-        return NetworkUse(sent, received)
+        for inode, (all_sent, all_received) in now.items():
+            before_sent, before_received = self._last.get(inode, (0, 0))
+            sent += max(all_sent - before_sent, 0)
+            received += max(all_received - before_received, 0)
+        open_before = {inode: traffic for inode, traffic in self._last.items() if inode in inodes}
+        self._last = open_before | now  # the kernel may leave one out, whose bytes must not count twice
+        return sent, received
 
-    def _connections(self, family: int) -> Iterator[tuple[int, NetworkUse]]:
-        for message in _dump(family):
-            address_bytes = 4 if family == socket.AF_INET else 16
-            peer = ipaddress.ip_address(message[24 : 24 + address_bytes])
-            mapped = peer.ipv4_mapped if isinstance(peer, ipaddress.IPv6Address) else None
-            if self._count_local or not (mapped or peer).is_loopback:
-                (inode,) = struct.unpack_from("=I", message, 68)
-                yield inode, _counters(message)
+
+def _connections(family: int) -> Iterator[tuple[int, tuple[int, int]]]:
+    for message in _dump(family):
+        address_bytes = 4 if family == socket.AF_INET else 16
+        if not _is_within(ipaddress.ip_address(message[24 : 24 + address_bytes])):
+            (inode,) = struct.unpack_from("=I", message, 68)
+            yield inode, _counters(message)
+
+
+def _is_within(peer: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Return whether a connection does not leave the computer."""
+    mapped = peer.ipv4_mapped if isinstance(peer, ipaddress.IPv6Address) else None
+    return (mapped or peer).is_loopback
 
 
 def _dump(family: int) -> Iterator[bytes]:
@@ -86,14 +84,15 @@ def _dump(family: int) -> Iterator[bytes]:
                 data = data[(length + 3) & ~3 :]
 
 
-def _counters(message: bytes) -> NetworkUse:
+def _counters(message: bytes) -> tuple[int, int]:
     at = _MESSAGE_BYTES
     while at + 4 <= len(message):
         length, kind = struct.unpack_from("=HH", message, at)
         if kind == _INET_DIAG_INFO and length >= 4 + _ACKED_AT + 16:
-            return NetworkUse(*struct.unpack_from("=QQ", message, at + 4 + _ACKED_AT))
+            sent, received = struct.unpack_from("=QQ", message, at + 4 + _ACKED_AT)
+            return sent, received
         at += max((length + 3) & ~3, 4)
-    return NetworkUse()
+    return 0, 0
 
 
 def _socket_inodes(pid: int) -> Iterator[int]:

@@ -1,43 +1,82 @@
-"""Today's use by serving: data sent and received, and energy; and the data of its month. Pure.
+"""What serving takes, by local hour: time, energy and traffic. Pure.
 
-The daemon's state keeps it with its date.
+The hours of this month are kept in memory, for the caps of a day and a month; the ledger has all hours. Each is written
+there as a whole, so that writing it twice changes nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from potluck_daemon.metering.traffic import NetworkUse
+from potluck_control.methods.periods import Period
 
-_MONTH = len("2026-11")
+from potluck_daemon.ledger.periods import midnight, period_starts
+
+
+class Amounts(NamedTuple):
+    """What serving took within some time; the columns of the ledger's hours."""
+
+    served_s: float = 0.0
+    energy_wh: float = 0.0
+    sent_bytes: int = 0
+    received_bytes: int = 0
+
+    def cost(self, price_kwh: float) -> float:
+        """Return the cost of the energy, in the currency of the price."""
+        return self.energy_wh / 1000 * price_kwh
+
+
+_NOTHING = Amounts()
 
 
 @dataclass(frozen=True, slots=True)
-class DayUse:
-    day: str = ""  # local date
-    sent_bytes: int = 0
-    received_bytes: int = 0
-    energy_wh: float = 0.0
-    month_sent_bytes: int = 0  # in the month of `day`, the day included
-    month_received_bytes: int = 0
+class Use:
+    """What serving took since midnight, and since the month began."""
+
+    today: Amounts = _NOTHING
+    month: Amounts = _NOTHING
 
 
-def on(use: DayUse, day: str) -> DayUse:
-    """Return `use` as it stands on `day`: a new day begins with nothing, and so does a new month. Dates are ISO's."""
-    if use.day == day:
-        return use
-    is_same_month = use.day[:_MONTH] == day[:_MONTH]
-    return DayUse(day, 0, 0, 0.0, *((use.month_sent_bytes, use.month_received_bytes) if is_same_month else ()))
+class ServingHours:
+    """The hours of this month. `load` first what the ledger has of them. Times are Unix seconds."""
+
+    def __init__(self) -> None:
+        self._hours: dict[float, Amounts] = {}
+        self._days: dict[float, Amounts] = {}
+        self._saved: dict[float, Amounts] = {}
+
+    def load(self, hours: Mapping[float, Amounts]) -> None:
+        """Go on from the hours in the ledger."""
+        self._hours, self._saved = dict(hours), dict(hours)
+        for start, amounts in hours.items():
+            _add(self._days, midnight(start), amounts)
+
+    def add(self, now: float, amounts: Amounts) -> None:
+        """Count amounts of the hour of `now`."""
+        if any(amounts):
+            _add(self._hours, period_starts(Period.HOUR, 1, now)[0], amounts)
+            _add(self._days, midnight(now), amounts)
+
+    def use(self, now: float) -> Use:
+        """Return what was used until `now`."""
+        month = period_starts(Period.MONTH, 1, now)[0]
+        days = (amounts for start, amounts in self._days.items() if month <= start <= now)
+        return Use(self._days.get(midnight(now), _NOTHING), _added_up(*days))
+
+    def unsaved(self) -> dict[float, Amounts]:
+        """Return the hours that have more than the ledger knows."""
+        return dict(self._hours.items() - self._saved.items())
+
+    def confirm(self, hours: Mapping[float, Amounts]) -> None:
+        """Remember that the ledger has these hours so."""
+        self._saved |= hours
 
 
-def used(before: DayUse, day: str, traffic: NetworkUse, watts: float, seconds: float) -> DayUse:
-    """Return the use after `seconds` in which the engine drew `watts`."""
-    today = on(before, day)
-    return replace(
-        today,
-        sent_bytes=today.sent_bytes + traffic.sent_bytes,
-        received_bytes=today.received_bytes + traffic.received_bytes,
-        energy_wh=today.energy_wh + watts * seconds / 3600,
-        month_sent_bytes=today.month_sent_bytes + traffic.sent_bytes,
-        month_received_bytes=today.month_received_bytes + traffic.received_bytes,
-    )
+def _add(sums: dict[float, Amounts], start: float, amounts: Amounts) -> None:
+    sums[start] = _added_up(sums.get(start, _NOTHING), amounts)
+
+
+def _added_up(*amounts: Amounts) -> Amounts:
+    return Amounts(*map(sum, zip(_NOTHING, *amounts, strict=True)))

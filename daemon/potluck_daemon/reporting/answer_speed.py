@@ -1,6 +1,6 @@
 """Tells how fast answers come to the people of this computer: by their last answers, else as the servers promise. Pure.
 
-It keeps lengths and times of a few answers for a few days, and never a word of them.
+It keeps lengths and times of a few answers, and never a word of them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from statistics import median
 
 from potluck_control.schema import SpeedForYou
 
-KEEP_S = 7 * 86400
-_KEPT = 10  # answers of one swarm
+KEEP_S = 7 * 86400  # older answers say nothing about the speed now
+_KEPT = 20  # answers
 _LEAST_TOKENS = 8  # fewer tell more of the moment than of the swarm
 
 
@@ -30,9 +30,7 @@ def with_answer(known: Sequence[TimedAnswer], latest: TimedAnswer) -> tuple[Time
     """Return the answers to remember, oldest first."""
     if latest.tokens < _LEAST_TOKENS or latest.seconds <= 0:
         return tuple(known)
-    recent = [answer for answer in (*known, latest) if 0 <= latest.at - answer.at < KEEP_S]
-    same = [answer for answer in recent if answer.swarm == latest.swarm]
-    return tuple(answer for answer in recent if answer not in same[:-_KEPT])
+    return (*known, latest)[-_KEPT:]
 
 
 def speed_for_you(

@@ -7,18 +7,18 @@ import io
 import os
 import platform
 import pwd
+import re
 import socket
 import zipfile
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterable, Iterator
+from importlib.metadata import distributions
 from pathlib import Path
-from typing import Any
 
 from msgspec import structs
 from potluck_control.log_tail import tail
 from potluck_control.methods.health import Bundle
-from potluck_control.places import Places
-from potluck_control.schema import Status
+from potluck_control.redaction import redact
+from potluck_control.schema import HistoryParams, Status
 from potluck_control.settings import entries, value_of
 
 from potluck.errors import PotluckError
@@ -28,16 +28,10 @@ from potluck.sentences import sentence
 from potluck_daemon.doctor.checks import examine
 from potluck_daemon.doctor.finding import Scene
 from potluck_daemon.reporting.history import HistoryFile
-from potluck_daemon.reporting.own_names import OwnNames, redact_person
 
 _LOG_LINES = 2000
 _TRANSITIONS = 200
 _PACKAGES = ("potluck", "torch", "transformers", "hivemind", "psutil", "PySide6-Essentials")
-
-
-def write_bundle(path: Path, scene: Scene, person: OwnNames, *, replaces: bool) -> Bundle:
-    """Write the bundle, which only this user can read. Raises as `create_bundle`."""
-    return fill_bundle(create_bundle(path, replaces=replaces), path, scene, person)
 
 
 def create_bundle(path: Path, *, replaces: bool) -> int:
@@ -50,40 +44,36 @@ def create_bundle(path: Path, *, replaces: bool) -> int:
         ) from None
 
 
-def fill_bundle(handle: int, path: Path, scene: Scene, person: OwnNames) -> Bundle:
-    """Write the bundle to an open file, and close it. Raises OSError."""
+def fill_bundle(handle: int, path: Path, scene: Scene, own_words: Iterable[str]) -> Bundle:
+    """Write the bundle to an open file, and close it. `own_words`: see `words_of_person`. Raises OSError."""
     packed = io.BytesIO()  # pack in memory: the place may be a device or a pipe without seek
+    words = {*own_words, *_private_words(scene)}
     with os.fdopen(handle, "wb") as file:
-        parts = dict(contents(scene, person))
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bundle:
-            for name, text in parts.items():
-                bundle.writestr(name, text)
+            for name, text in _texts(scene):
+                bundle.writestr(name, redact_words(text, words))
         file.write(packed.getbuffer())
-    return Bundle(str(path), packed.tell(), tuple(parts))
+    return Bundle(str(path), packed.tell(), tuple(bundle.namelist()))
 
 
-def contents(scene: Scene, person: OwnNames) -> Iterator[tuple[str, str]]:
-    """Yield names and texts of the files in the bundle, without anything private."""
-    words = _private_words(scene)
-    for name, text in _texts(scene):
-        yield name, redact_person(text, person, words)
-
-
-def this_person() -> OwnNames:
-    with contextlib.suppress(KeyError):  # in a container, the user may have no entry
-        return OwnNames(pwd.getpwuid(os.getuid()).pw_name, str(Path.home()), socket.gethostname())
-    return OwnNames("", os.environ.get("HOME", ""), socket.gethostname())
+def words_of_person() -> tuple[str, ...]:
+    """Return what names the user and the machine. In a container, the user may have no entry."""
+    with contextlib.suppress(KeyError):
+        return pwd.getpwuid(os.getuid()).pw_name, str(Path.home()), socket.gethostname()
+    return os.environ.get("HOME", ""), socket.gethostname()
 
 
 def _texts(scene: Scene) -> Iterator[tuple[str, str]]:
     yield "versions.json", readable(_versions())
-    yield "doctor.json", readable(examine(scene))
+    yield "doctor.json", readable(list(examine(scene)))
     settings = {entry.key: value_of(scene.loaded.settings, entry) for entry in entries() if not entry.is_private}
     notes = {"problems": scene.loaded.problems, "notices": scene.loaded.notices}
     yield "settings.json", readable({**settings, **notes})
     if scene.status is not None:
         yield "status.json", readable(_public(scene.status))
-    yield "history.jsonl", "\n".join(encode(item).decode() for item in _history(scene.places))
+    history = HistoryFile(scene.places.history_file)
+    history.load()
+    yield "history.jsonl", "\n".join(encode(item).decode() for item in history.find(HistoryParams(_TRANSITIONS)))
     yield "log.txt", "\n".join(tail(scene.places.log_file, _LOG_LINES))
 
 
@@ -99,18 +89,14 @@ def _private_words(scene: Scene) -> list[str]:
 
 
 def _versions() -> dict[str, str]:
-    found = {name: _version(name) for name in _PACKAGES}
+    found = {each.name: each.version for each in distributions() if each.name in _PACKAGES}
     return {**found, "python": platform.python_version(), "system": platform.platform()}
 
 
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def _history(places: Places) -> tuple[Any, ...]:
-    history = HistoryFile(places.history_file)
-    history.load()
-    return history.last(_TRANSITIONS)
+def redact_words(text: str, words: Iterable[str]) -> str:
+    """Redact a text, home folders and private `words` in it; words of one letter stay."""
+    text = re.sub(r"/(home|Users)/[^/\s'\",:]+", "~", redact(text))
+    for word in sorted(words, key=len, reverse=True):
+        if len(word) > 1:
+            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])", "[name]", text)
+    return text

@@ -13,10 +13,9 @@ QUIET_S = 3.0  # without a new token there is no speed; an engine reports every 
 
 @dataclass(frozen=True, slots=True)
 class TokenCounts:
-    """`grew`: when tokens came lately, and how many had been served by then; first when they began to."""
+    """`grew`: when tokens came lately, and how many the engine had served by then; first when they began to."""
 
-    served: int = 0  # by all engines since the daemon started
-    last_total: int = 0
+    total: int = 0
     last_at: float = 0.0
     grew: tuple[tuple[float, int], ...] = ()
 
@@ -24,23 +23,23 @@ class TokenCounts:
         """Return the speed of the last seconds. It doesn't fade: after the last token it stays, then it is 0."""
         if len(self.grew) < 2:
             return 0.0
-        (began, before), (ended, served) = self.grew[0], self.grew[-1]
-        return (served - before) / (ended - began) if now - ended < QUIET_S else 0.0
+        (began, before), (ended, total) = self.grew[0], self.grew[-1]
+        return (total - before) / (ended - began) if now - ended < QUIET_S else 0.0
 
 
 def count(before: TokenCounts, total: int, now: float) -> TokenCounts:
     """Return the counts after an engine reported `total` tokens at `now`."""
-    new = total - before.last_total if total >= before.last_total else total
-    served = before.served + new
-    if not new:
-        return TokenCounts(served, total, now, before.grew)
+    if total < before.total:
+        return TokenCounts(total, now)
+    if total == before.total:
+        return TokenCounts(total, now, before.grew)
     recent = tuple(each for each in before.grew if now - each[0] < WINDOW_S)
     if not recent or before.last_at - recent[-1][0] >= QUIET_S:
         is_next = now - before.last_at < QUIET_S  # and not the first report of another engine
-        recent = ((before.last_at, before.served),) if is_next else ()
-    return TokenCounts(served, total, now, (*recent, (now, served)))
+        recent = ((before.last_at, before.total),) if is_next else ()
+    return TokenCounts(total, now, (*recent, (now, total)))
 
 
 def stopped(before: TokenCounts) -> TokenCounts:
     """Return the counts while no engine runs; the next engine counts from 0 again."""
-    return TokenCounts(before.served, last_at=before.last_at)
+    return TokenCounts(last_at=before.last_at)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
-
 from msgspec import structs
 from potluck_control.engine_messages import EngineReport
-from potluck_control.methods.models import Need, Progress, Served
+from potluck_control.methods.models import Progress, Served
 from potluck_control.schema import LoadStatus, SwarmStatus
 
 from potluck.protocol.swarm import Swarm
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck.tasks import failing
-from potluck_daemon.metering.load import CpuLoad
 from potluck_daemon.reporting.answer_speed import speed_for_you
 from potluck_daemon.settings.state import RememberedState
 from potluck_daemon.supervisor.supervisor import EngineFacts
@@ -92,17 +88,6 @@ def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -
     return structs.replace(known, **{name: getattr(facts.placed, name) for name in shown})
 
 
-def needs(coverage: Sequence[int], *, most: int = 8) -> tuple[Need, ...]:
-    """Return runs of blocks that lack replicas, those with the fewest first; none if all have equally many."""
-    runs, start = [], 0
-    for replicas, run in groupby(coverage):
-        end = start + len(list(run))
-        runs.append(Need(start, end, replicas))
-        start = end
-    runs = [run for run in runs if run.replicas == 0 or run.replicas < max(coverage)]
-    return tuple(sorted(runs, key=lambda run: (run.replicas, run.start))[:most])
-
-
 def failures(report: EngineReport) -> tuple[Sentence, ...]:
     """Return notices about work of the daemon and its engine that fails again and again."""
     return tuple(
@@ -120,10 +105,10 @@ def slowness(report: EngineReport) -> Sentence:
     )
 
 
-def load_status(load: CpuLoad, report: EngineReport) -> LoadStatus:
-    return LoadStatus(
-        cpu_percent=load.cpu_percent,
-        engine_cpu_percent=load.engine_cpu_percent,
+def load_status(processor: LoadStatus, report: EngineReport) -> LoadStatus:
+    """Return the load of the processor together with that of the device."""
+    return structs.replace(
+        processor,
         gpu_percent=report.gpu_percent,
         memory_used_bytes=report.memory_used_bytes,
         memory_limit_bytes=report.memory_limit_bytes,

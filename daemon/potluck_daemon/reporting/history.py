@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,9 @@ MAX_LINES = 2000
 
 
 class HistoryFile:
-    def __init__(self, path: Path, *, max_lines: int = MAX_LINES) -> None:
+    def __init__(self, path: Path) -> None:
         self._log = CheckedLog(path)
-        self._max_lines = max_lines
-        self._recent: deque[Transition] = deque(maxlen=max_lines)
-        self._num_lines = 0
+        self._recent: list[Transition] = []
 
     def load(self) -> None:
         """Read what earlier daemons wrote. Never raises for what the file holds."""
@@ -37,33 +34,22 @@ class HistoryFile:
                     self._recent.append(_read(line))
         except OSError as error:
             log.warning("cannot read the history: %s", error)
-        self._num_lines = len(self._recent)
 
     def append(self, transition: Transition) -> None:
         """Remember a transition. Failures are logged: a full disk must not stop the daemon."""
         self._recent.append(transition)
         try:
-            if self._num_lines >= self._max_lines:
-                self._shorten()
+            if len(self._recent) > MAX_LINES:
+                self._recent = self._recent[-(MAX_LINES // 2) :]
+                self._log.write([encode(kept) for kept in self._recent])
             else:
                 self._log.append(encode(transition))
-                self._num_lines += 1
         except OSError as error:
             log.warning("cannot write the history: %s", error)
-
-    def last(self, limit: int) -> tuple[Transition, ...]:
-        """Return the newest `limit` transitions, oldest first."""
-        return tuple(self._recent)[-limit:]
 
     def find(self, wanted: HistoryParams) -> tuple[Transition, ...]:
         """Return the newest transitions that fit all filters, oldest first."""
         return tuple(item for item in self._recent if fits(item, wanted))[-wanted.limit :]
-
-    def _shorten(self) -> None:
-        kept = tuple(self._recent)[-(self._max_lines // 2) :]
-        self._log.write([encode(transition) for transition in kept])
-        self._recent = deque(kept, maxlen=self._max_lines)
-        self._num_lines = len(kept)
 
 
 def _read(line: bytes) -> Transition:

@@ -39,8 +39,8 @@ def _of_daemon(status: Status) -> Iterable[Metric]:
     states = {state.value: status.state is state for state in State if state is not State.UNKNOWN}
     load = status.load
     memory = {"used": load.memory_used_bytes, "limit": load.memory_limit_bytes, "total": load.memory_total_bytes}
-    yield _gauges("potluck_info", "The daemon's version.", "version", {status.version: 1})
-    yield _gauges("potluck_state", "1 for the state that the daemon is in.", "state", states)
+    yield _labelled(GaugeMetricFamily, "potluck_info", "The daemon's version.", "version", {status.version: 1})
+    yield _labelled(GaugeMetricFamily, "potluck_state", "1 for the state that the daemon is in.", "state", states)
     yield GaugeMetricFamily("potluck_engine_up", "Whether an engine process lives.", status.engine.pid is not None)
     text = "Engines started again after a failure, since the daemon started."
     yield CounterMetricFamily("potluck_engine_restarts", text, status.engine.restarts)
@@ -52,11 +52,13 @@ def _of_daemon(status: Status) -> Iterable[Metric]:
     if status.swarm is not None and (speed := status.swarm.speed_for_you) is not None:
         text = "Speed of an answer here: of the last ones, or as the servers' times promise."
         source = "answers" if speed.is_measured else "servers"
-        yield _gauges("potluck_answer_tokens_per_second", text, "source", {source: speed.tokens_per_s})
+        yield _labelled(
+            GaugeMetricFamily, "potluck_answer_tokens_per_second", text, "source", {source: speed.tokens_per_s}
+        )
     text = "Tokens that others signed for today, as `potluck earnings` counts them."
     yield GaugeMetricFamily("potluck_tokens_today", text, status.tokens_today)
     text = "Memory of the device: used by the engine, its limit, all."
-    yield _gauges("potluck_memory_bytes", text, "kind", memory)
+    yield _labelled(GaugeMetricFamily, "potluck_memory_bytes", text, "kind", memory)
     yield GaugeMetricFamily("potluck_engine_cpu_percent", "Of the whole machine.", load.engine_cpu_percent)
     if load.gpu_percent is not None:
         yield GaugeMetricFamily("potluck_gpu_percent", "Use of the GPU by whomever.", load.gpu_percent)
@@ -74,11 +76,13 @@ def _of_work(engine: EngineMetrics) -> Iterable[Metric]:
     bounds = [*map(str, STEP_TIME_BOUNDS_S), "+Inf"]
     times = list(zip(bounds, accumulate(engine.step_times), strict=True))
     text = "Tokens through the blocks, own requests included; shared ones were known."
-    yield _counters("potluck_tokens", text, "kind", tokens)
+    yield _labelled(CounterMetricFamily, "potluck_tokens", text, "kind", tokens)
     yield HistogramMetricFamily("potluck_step_seconds", "Time of a step.", times, engine.step_seconds)
     text = "Rows of all steps; over their count: rows a step."
     yield CounterMetricFamily("potluck_step_rows", text, engine.step_rows)
-    yield _counters("potluck_refusals", "Requests refused, by what was short.", "short_of", refusals)
+    yield _labelled(
+        CounterMetricFamily, "potluck_refusals", "Requests refused, by what was short.", "short_of", refusals
+    )
     yield GaugeMetricFamily("potluck_sessions", "Open sessions.", engine.sessions)
     yield GaugeMetricFamily("potluck_queued_steps", "Steps that wait.", engine.queued_steps)
     yield GaugeMetricFamily("potluck_queued_tokens", "Tokens that wait, of steps and calls.", engine.queued_tokens)
@@ -90,25 +94,16 @@ def _of_cache(engine: EngineMetrics) -> Iterable[Metric]:
     moves = {"out": engine.spills, "back": engine.returns}
     yield GaugeMetricFamily("potluck_pages_limit", "Pages of KV cache that there are.", pages.total)
     text = "Pages of KV cache; kept prefixes are free, too, spilled ones elsewhere."
-    yield _gauges("potluck_pages", text, "state", counts)
+    yield _labelled(GaugeMetricFamily, "potluck_pages", text, "state", counts)
     yield GaugeMetricFamily("potluck_waiting_for_pages", "Steps that wait for pages.", engine.waiting_for_pages)
-    text = "Blocks that each step has to fetch."
-    yield GaugeMetricFamily("potluck_streamed_blocks", text, engine.streamed_blocks)
-    yield GaugeMetricFamily("potluck_streamed_bytes", "What a step has to fetch.", engine.streamed_bytes)
-    yield GaugeMetricFamily("potluck_fetch_seconds", "What that takes at least.", engine.fetch_seconds)
     text = "Sessions moved to another tier and back."
-    yield _counters("potluck_session_moves", text, "to", moves)
+    yield _labelled(CounterMetricFamily, "potluck_session_moves", text, "to", moves)
 
 
-def _gauges(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
-    family = GaugeMetricFamily(name, text, labels=(label,))
-    for key, value in values.items():
-        family.add_metric((key,), value)
-    return family
-
-
-def _counters(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
-    family = CounterMetricFamily(name, text, labels=(label,))
+def _labelled(
+    kind: type[GaugeMetricFamily | CounterMetricFamily], name: str, text: str, label: str, values: Mapping[str, float]
+) -> Metric:
+    family = kind(name, text, labels=(label,))
     for key, value in values.items():
         family.add_metric((key,), value)
     return family

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.schema import Status
 from potluck_control.settings import MetricsSettings
 
 from potluck.p2p.ports import is_loopback, names_this_computer
-from potluck.sentences import NOTHING, Sentence, sentence
+from potluck.sentences import NOTHING, sentence
+from potluck_daemon.reporting.web_page import WebPageServer
 from potluck_daemon.settings.listening import listening_problem
-
-if TYPE_CHECKING:
-    from potluck_daemon.reporting.web_page import WebPageServer
 
 log = logging.getLogger(__name__)
 
 PATH = "/metrics"
-_DRAW_S = 5.0  # for a daemon that is busy
 
 
 class MetricsPage:
@@ -52,52 +49,35 @@ class MetricsPage:
         async with self._lock:
             if settings == self._settings:
                 return
-            await self._close()
-            self._settings = settings
-            self.problem = refusal(settings)
-            if settings.port and not self.problem:
-                self._start(settings)
+            self.close()
+            self._settings, self.problem = settings, NOTHING
+            if settings.port:
+                address, is_allowed = settings.address, settings.allow_remote
+                self.problem = listening_problem("metrics", address, is_allowed=is_allowed)
+                if not self.problem:
+                    await self._start(settings)
             if self.problem:
                 log.warning("%s", self.problem)
 
-    async def close(self) -> None:
-        async with self._lock:
-            await self._close()
-
-    async def _close(self) -> None:
+    def close(self) -> None:
         if self._server is not None:
-            await asyncio.to_thread(self._server.close)
+            self._server.close()
             self._server = None
 
-    def _start(self, settings: MetricsSettings) -> None:
+    async def _start(self, settings: MetricsSettings) -> None:
         """Import what takes megabytes now that it is wanted."""
         from potluck_daemon.reporting.metrics.families import CONTENT_TYPE, render
-        from potluck_daemon.reporting.web_page import WebPage, serve
-
-        loop = asyncio.get_running_loop()
-
-        async def drawn() -> bytes:
-            return render(*self._read())
-
-        def draw() -> bytes:
-            return asyncio.run_coroutine_threadsafe(drawn(), loop).result(_DRAW_S)
 
         is_host = _is_local_name if is_loopback(settings.address) else bool
+        server = WebPageServer(PATH, CONTENT_TYPE, lambda: render(*self._read()), is_host)
         try:
-            page = WebPage(PATH, CONTENT_TYPE, draw, is_host)
-            self._server = serve(page, settings.address, settings.port)
+            await server.start(settings.address, settings.port)
         except OSError as error:
-            why = str(error.strerror)
+            why = os.strerror(error.errno or 0)
             self.problem = sentence("metrics.port {port} cannot be listened on: {why}", port=settings.port, why=why)
         else:
+            self._server = server
             log.info("metrics are at %s", self.url)
-
-
-def refusal(settings: MetricsSettings) -> Sentence:
-    """Return why such a page is not opened; nothing: it may be."""
-    if not settings.port:
-        return NOTHING
-    return listening_problem("metrics", settings.address, is_allowed=settings.allow_remote)
 
 
 def _is_local_name(host: str) -> bool:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from helpers.receipts import NOW, SWARM, Session
-from potluck_control.methods.earnings import Direction
 from potluck_control.methods.periods import Period
 from potluck_daemon.ledger import ledger as module
-from potluck_daemon.ledger.ledger import KEEP_S, Ledger, Outcome
+from potluck_daemon.ledger.ledger import KEEP_S, Ledger
+from potluck_daemon.ledger.periods import period_starts
 from potluck_daemon.ledger.tables import LedgerError
+from potluck_daemon.metering.usage import Amounts
 
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PersonId
@@ -40,15 +41,15 @@ def test_only_the_last_receipt_of_a_session_counts_and_one_that_comes_again_move
     session = Session(ME)
     first, second = session.booking(3), session.booking(10)
     outcomes = ledger.book([first, second, second, first], NOW)
-    assert outcomes == [Outcome.BOOKED, Outcome.BOOKED, Outcome.KNOWN, Outcome.KNOWN]
+    assert outcomes == [True, True, False, False]
     assert earned(ledger) == 10
 
 
 def test_work_never_shrinks(ledger: Ledger) -> None:
     session = Session(ME)
-    assert ledger.book([session.booking(10), session.booking(9)], NOW) == [Outcome.BOOKED, Outcome.REFUSED]
-    assert ledger.book([session.booking(10, tokens=6)], NOW) == [Outcome.REFUSED]
-    assert ledger.book([session.booking(10, tokens=8)], NOW) == [Outcome.BOOKED]
+    assert ledger.book([session.booking(10), session.booking(9)], NOW) == [True, False]
+    assert ledger.book([session.booking(10, tokens=6)], NOW) == [False]
+    assert ledger.book([session.booking(10, tokens=8)], NOW) == [True]
     assert earned(ledger) == 10
 
 
@@ -58,19 +59,19 @@ def test_another_client_swarm_or_person_cannot_use_a_tab(ledger: Ledger) -> None
     somebody = Session(ME, client=session.client, person=ANA)
     thief.tab = elsewhere.tab = somebody.tab = session.tab
     bookings = [session.booking(1), *(other.booking(50, seq=9) for other in (thief, elsewhere, somebody))]
-    assert ledger.book(bookings, NOW) == [Outcome.BOOKED, *[Outcome.REFUSED] * 3]
+    assert ledger.book(bookings, NOW) == [True, *[False] * 3]
     assert earned(ledger) == 1
 
 
 def test_work_at_another_time_is_refused(ledger: Ledger) -> None:
     times = NOW - KEEP_S - 1, NOW + 2 * DAY_S
-    assert ledger.book([Session(ME, opened=at).booking(6) for at in times], NOW) == [Outcome.REFUSED] * 2
+    assert ledger.book([Session(ME, opened=at).booking(6) for at in times], NOW) == [False] * 2
 
 
 def test_receipts_through_the_wrong_door_are_refused(ledger: Ledger) -> None:
     ours, theirs = Session(ME), Session(Identity.generate())
-    assert ledger.book([theirs.booking(5)], NOW) == [Outcome.REFUSED]
-    assert ledger.record([ours.booking(5)], "a-model", NOW) == [Outcome.REFUSED]
+    assert ledger.book([theirs.booking(5)], NOW) == [False]
+    assert ledger.record([ours.booking(5)], "a-model", NOW) == [False]
 
 
 def test_what_others_did_is_received_and_takes_nothing_from_what_was_earned(ledger: Ledger) -> None:
@@ -111,7 +112,7 @@ def test_old_entries_are_added_up_by_day_and_no_total_changes(ledger: Ledger) ->
     found = ledger.check()
     assert found.receipts == 1
     assert found.entries < 6
-    assert ledger.book([going_on.booking(2)], later) == [Outcome.REFUSED]
+    assert ledger.book([going_on.booking(2)], later) == [False]
     ledger.add_up_old(later)
     assert ledger.check().entries == found.entries
 
@@ -130,16 +131,16 @@ def test_history_has_no_gaps_and_adds_up(ledger: Ledger) -> None:
     assert [group.name for group in ledger.history.by_model(0, 10, NOW).groups] == ["a-model"]
 
 
-def test_entries_are_read_page_by_page(ledger: Ledger) -> None:
-    ledger.book([Session(ME, person=ANA).booking(amount) for amount in range(1, 6)], NOW)
-    ledger.record([Session(Identity.generate(), person=BOB).booking(6)], "a-model", NOW)
-    first = ledger.history.entries(0, 4)
-    assert first.next is not None
-    rest = ledger.history.entries(first.next, 4)
-    assert [item.points for item in (*first.entries, *rest.entries)] == [1, 2, 3, 4, 5, 6]
-    assert rest.next is None
-    assert {(item.direction, item.person) for item in first.entries} == {(Direction.EARNED, ANA)}
-    assert (rest.entries[-1].direction, rest.entries[-1].person) == (Direction.RECEIVED, BOB)
+def test_what_serving_took_is_told_beside_it_with_the_cost_at_the_users_price(ledger: Ledger) -> None:
+    hour = int(period_starts(Period.HOUR, 1, NOW)[0])
+    ledger.keep_hours({hour - 3 * DAY_S: Amounts(60.0, 500.0, 3, 4), hour: Amounts(1.0, 0.0, 9, 9)})
+    ledger.keep_hours({hour: Amounts(3600.0, 1000.0, 1, 2)})  # as it is now
+    assert ledger.hours(hour) == {hour: Amounts(3600.0, 1000.0, 1, 2)}
+    total = ledger.history.summary(NOW + 1, price_kwh=0.5).total
+    assert (total.served_s, total.energy_wh, total.cost) == (3660.0, 1500.0, 0.75)
+    assert (total.sent_bytes, total.received_bytes) == (4, 6)
+    days = ledger.history.series(Period.DAY, 4, NOW).periods
+    assert [(item.sent_bytes, item.cost) for item in days] == [(3, None), (0, None), (0, None), (1, None)]
 
 
 @pytest.mark.parametrize("change", ["points = 6", "tokens = 9", "person = 'Eve'", "is_earned = 0", "swarm = x''"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import sqlite3
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,10 +10,16 @@ from pathlib import Path
 import pytest
 from helpers.receipts import Session
 from potluck_control.engine_messages import SignedReceipt, Worth
+from potluck_control.methods.periods import Period
 from potluck_control.outbox import Outbox, empty_outbox
+from potluck_control.places import Places
+from potluck_daemon.checked_database import close_checked, open_checked
 from potluck_daemon.ledger import clerk as module
+from potluck_daemon.ledger import former_hours
 from potluck_daemon.ledger.clerk import Clerk
 from potluck_daemon.ledger.history import LedgerHistory
+from potluck_daemon.ledger.periods import period_starts
+from potluck_daemon.metering.usage import Amounts
 
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Booking, PersonId
@@ -24,10 +31,11 @@ class Desk:
     """A clerk with a note of what it tells the engine."""
 
     def __init__(self, folder: Path) -> None:
-        self.identity = Identity.load_or_create(folder / "identity.key")
-        self.outbox = folder / "receipts"
+        self.places = Places(folder, folder, folder, folder)
+        self.identity = Identity.load_or_create(self.places.identity_file)
+        self.outbox = self.places.receipts
         self.told: asyncio.Queue[Worth] = asyncio.Queue()
-        self.clerk = Clerk(folder / "ledger.sqlite", folder / "identity.key", self.outbox, self.told.put_nowait)
+        self.clerk = Clerk(self.places, self.told.put_nowait)
 
     async def earned(self) -> int:
         return await self.clerk.ask(lambda ledger: ledger.history.summary(time.time() + 1).total.earned)
@@ -80,7 +88,7 @@ async def test_what_waits_is_booked_before_the_end(tmp_path: Path) -> None:
 async def test_the_engine_is_told_what_work_is_worth_when_it_begins_and_when_that_changed(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "WORTH_S", 0.0)
+    monkeypatch.setattr(module, "SUMS_S", 0.0)
     ana = PersonId("a" * 64)
     desk.clerk.hear(None)
     assert await desk.hear() == Worth(())
@@ -91,9 +99,9 @@ async def test_the_engine_is_told_what_work_is_worth_when_it_begins_and_when_tha
 
 async def test_the_sum_of_today_is_not_read_for_each_receipt(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = asyncio.Event()
-    monkeypatch.setattr(module, "TODAY_S", 3600.0)
-    read = LedgerHistory.today
-    monkeypatch.setattr(LedgerHistory, "today", lambda self, now: looks.set() or read(self, now))
+    monkeypatch.setattr(module, "SUMS_S", 3600.0)
+    read = LedgerHistory.tokens_today
+    monkeypatch.setattr(LedgerHistory, "tokens_today", lambda self, now: looks.set() or read(self, now))
     desk.clerk.hear(signed(Session(desk.identity, opened=NOW), 5))
     async with asyncio.timeout(60):
         await looks.wait()
@@ -101,6 +109,75 @@ async def test_the_sum_of_today_is_not_read_for_each_receipt(desk: Desk, monkeyp
     desk.clerk.hear(signed(Session(desk.identity, opened=NOW), 5))
     await desk.clerk.book_all()
     assert not looks.is_set()
+
+
+HOUR = Amounts(served_s=3600.0, energy_wh=100.0, sent_bytes=5, received_bytes=7)
+
+
+async def test_hours_are_counted_once_over_ends_and_kills(tmp_path: Path) -> None:
+    first = Desk(tmp_path)
+    await first.clerk.start()
+    for _ in range(2):
+        first.clerk.hours.add(NOW, HOUR)
+        await first.clerk.save_hours()
+    first.clerk.hours.add(NOW, HOUR)  # a kill loses this
+    killed = Desk(tmp_path)
+    await killed.clerk.start()
+    assert killed.clerk.hours.use(NOW).month.sent_bytes == 10
+    await killed.clerk.close()
+    await first.clerk.close()
+    last = Desk(tmp_path)
+    await last.clerk.start()
+    assert last.clerk.hours.use(NOW).today == Amounts(*(3 * amount for amount in HOUR))
+    await last.clerk.close()
+
+
+def former(path: Path) -> sqlite3.Connection:
+    """Open the file as earlier versions made it."""
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("PRAGMA journal_mode = WAL")
+    columns = "start, served_s, tokens, energy_wh, sent_bytes, received_bytes"
+    database.execute(f"CREATE TABLE IF NOT EXISTS hour ({columns})")
+    return database
+
+
+def in_folder(folder: Path, pattern: str) -> list[bytes]:
+    return [path.read_bytes() for path in folder.glob(pattern)]
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True])
+async def test_hours_of_an_earlier_version_are_taken_over_once(
+    tmp_path: Path, is_interrupted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Places(*[tmp_path] * 4).contribution_file
+    start = int(period_starts(Period.HOUR, 1, NOW)[0])
+    database = open_checked(file, former)
+    database.execute("INSERT INTO hour VALUES (?, 3600.0, 9, 100.0, 5, 7)", (start,))
+    close_checked(database, file)
+    if is_interrupted:  # between the ledger's commit and the end of the file
+        killed = Desk(tmp_path)
+        with monkeypatch.context() as patched:
+            patched.setattr(former_hours, "forget_copies", lambda _: None)
+            unlink = Path.unlink
+            patched.setattr(Path, "unlink", lambda path, **how: None if path == file else unlink(path, **how))
+            await killed.clerk.start()
+        killed.clerk.hours.add(NOW, HOUR)
+        await killed.clerk.close()
+        assert in_folder(tmp_path, "contribution.sqlite") != []
+    desk = Desk(tmp_path)
+    await desk.clerk.start()
+    assert desk.clerk.hours.use(NOW).today.sent_bytes == (10 if is_interrupted else 5)
+    await desk.clerk.close()
+    assert in_folder(tmp_path, "contribution*") == []
+
+
+async def test_a_damaged_file_of_hours_stops_nothing_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "contribution.sqlite").write_bytes(b"not a database" * 100)
+    desk = Desk(tmp_path)
+    await desk.clerk.start()
+    assert await desk.earned() == 0
+    await desk.clerk.close()
+    assert in_folder(tmp_path, "contribution.sqlite") == [b"not a database" * 100]
 
 
 async def test_a_ledger_that_cannot_be_opened_stops_nothing(tmp_path: Path) -> None:
