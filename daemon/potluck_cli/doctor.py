@@ -1,8 +1,7 @@
 """`potluck doctor`: finds what stands in the way, and what to do about it.
 
-Check this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says
-what to do. The exit code is 1 if something does not work, else 0. Nothing is changed, and only the addresses in your
-invite are contacted.
+Answer questions about this machine, such as "Is the clock right?", and say what to do where the answer is bad. The exit
+code is 1 if something does not work, else 0. Nothing is changed, and only the addresses in your invite are contacted.
 
   potluck doctor
   potluck doctor --json | jq '.findings[] | select(.severity == "error")'
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def lines(finding: Finding, terminal: Terminal) -> list[str]:
-    """Return the finding, and below it what to do."""
+    """Return the question with its answer, and below it what to do."""
     mark, style = _MARKS[finding.severity]
-    first = f"{terminal.styled(mark, style)} {finding.check}: {finding.text}"
+    first = f"{terminal.styled(mark, style)} {finding.check} {finding.text}"
     return [first, *([f"    {finding.advice}"] if finding.advice else [])]

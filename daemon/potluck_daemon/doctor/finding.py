@@ -1,8 +1,9 @@
-"""The result of a check, and what every check may look at."""
+"""The findings of checks, and the state that every check starts from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from potluck_control.methods.health import Finding as Finding
 from potluck_control.methods.health import Severity as Severity
@@ -11,6 +12,7 @@ from potluck_control.schema import Status
 
 from potluck.errors import PotluckError
 from potluck.protocol.swarm import Swarm
+from potluck.sentences import NOTHING, Sentence
 from potluck_daemon.settings.store import Loaded
 
 
@@ -24,3 +26,11 @@ class Scene:
     port: int  # the engine's port; 0: not chosen yet
     status: Status | None  # None: no daemon answers
     away: PotluckError | None = None  # why not
+
+
+class Diagnosis(NamedTuple):
+    """The answer to a check's question, and what to do about it; `remedy` is empty where nothing is wrong."""
+
+    severity: Severity
+    text: Sentence
+    remedy: Sentence = NOTHING

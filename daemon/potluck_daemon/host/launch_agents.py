@@ -18,7 +18,6 @@ from potluck.sentences import sentence
 from potluck_daemon.host.units import run
 
 DAEMON, APP = "org.potluck.daemon", "org.potluck.app"
-_NOT_LOADED = (3, 113)  # exit codes of older and newer `launchctl bootout` then
 _DISABLED = re.compile(r'"([^"]+)" => (?:disabled|true)')
 
 
@@ -64,27 +63,10 @@ def set_start_at_login(label: str, program: Path | None) -> None:
     _launchctl("enable", f"{_domain()}/{label}")
 
 
-def install(label: str, program: Path) -> None:
-    """Start the program at each log-in and now, or restart it. Raises PotluckError."""
-    set_start_at_login(label, program)
-    _unload(label)
-    _launchctl("bootstrap", _domain(), str(agent_path(label)))
-
-
-def remove(label: str) -> None:
-    """End the program and don't start it again. Raises PotluckError."""
-    _unload(label)
-    set_start_at_login(label, None)
-
-
-def _unload(label: str) -> None:
-    _launchctl("bootout", f"{_domain()}/{label}", also_fine=_NOT_LOADED)
-
-
 def _domain() -> str:
     """Return launchd's domain of this user's graphical session."""
     return f"gui/{os.getuid()}"
 
 
-def _launchctl(*arguments: str, also_fine: tuple[int, ...] = ()) -> str:
-    return run("launchctl", *arguments, hint=sentence("are you logged in at the screen?"), fine=(0, *also_fine))
+def _launchctl(*arguments: str) -> str:
+    return run("launchctl", *arguments, hint=sentence("are you logged in at the screen?"))

@@ -1,41 +1,52 @@
 """Reads and sets what starts at log-in: the desktop starts the tray app, systemd the daemon; launchd both on a Mac.
 
-The state is always read anew. Everything here blocks.
+The state is always read anew, and nothing starts or ends now. Everything here blocks.
+Source: freedesktop.org's desktop application autostart specification.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from potluck_control.methods.machine import LoginStart
-from potluck_control.places import Places, system_places
+from potluck_control.places import Places
 
 from potluck.errors import PotluckError, UsageError
 from potluck.files import remove_empty, write_atomically
 from potluck.sentences import NOTHING, Sentence, sentence
 from potluck_daemon.host import launch_agents, units
-from potluck_daemon.host.login_entry import is_on, switched_off, switched_on
 
 ENTRY = "potluck.desktop"
+_ON = """\
+[Desktop Entry]
+Type=Application
+Name=Potluck
+Comment=Shares spare computing with a swarm of friends
+Exec={command}
+Icon=potluck
+Terminal=false
+"""
+_OFF = "[Desktop Entry]\nType=Application\nName=Potluck\nHidden=true\n"  # outranks an entry for all users
+_SWITCHED_OFF = re.compile(r"(?m)^(Hidden[ \t]*=[ \t]*true|X-GNOME-Autostart-enabled[ \t]*=[ \t]*false)[ \t]*$")
 
 
 def read_login(environment: Mapping[str, str], places: Places) -> LoginStart:
     """Return what starts at the next log-in, and why something can't be changed."""
     starts_daemon, daemon_problem = _daemon(places)
-    starts_app = _app(environment)
-    return LoginStart(
-        app=starts_app,
-        daemon=starts_daemon,
-        app_problem=NOTHING if _app_command() else sentence("the tray app is not installed beside this program"),
-        daemon_problem=daemon_problem,
-        app_by=str(_app_file(environment)) if starts_app else "",
-        daemon_by=str(_daemon_file(places) or "") if starts_daemon else "",
-    )
+    app_problem = NOTHING if _app_command() else sentence("the tray app is not installed beside this program")
+    return LoginStart(_app(environment), starts_daemon, app_problem, daemon_problem)
 
 
 def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
-    """Start the tray app at log-in, or no longer. Raises PotluckError, OSError."""
+    """Start the tray app at log-in, or no longer. The user's own entry is there only to differ from those for all.
+
+    Raises:
+        PotluckError: the app is not installed, or launchd refuses.
+        OSError: the entry cannot be written.
+    """
     path, command = entry_path(environment), _app_command()
     if is_wanted and not command:
         raise UsageError(
@@ -44,26 +55,27 @@ def set_app(environment: Mapping[str, str], is_wanted: bool) -> None:
         )
     if launch_agents.is_mac():
         launch_agents.set_start_at_login(launch_agents.APP, Path(command) if is_wanted else None)
-        return
-    others = tuple(filter(None, map(_text, _entries_for_all(environment))))
-    before = _text(path)
-    after = switched_on(before, command, others=others) if is_wanted else switched_off(before, others=others)
-    if after is None:
+    elif any(map(_is_on, _entries_for_all(environment))) is is_wanted:
         path.unlink(missing_ok=True)
         remove_empty(path.parent, path.parent.parent)
-    elif after != before:
-        write_atomically(path, after.encode(errors="surrogateescape"), mode=0o644)
+    else:
+        text = _ON.format(command=_quoted(command)) if is_wanted else _OFF
+        write_atomically(path, text.encode(errors="surrogateescape"), mode=0o644)
 
 
 def set_daemon(places: Places, is_wanted: bool) -> None:
-    """Start the daemon at log-in, or no longer. Raises PotluckError."""
-    if places == system_places():
-        hint = "sudo potluck service remove --system" if not is_wanted else "sudo potluck service install --system"
-        raise UsageError(sentence("this daemon is the machine's own service"), hint=hint)
+    """Start the daemon at log-in, a system's own with the machine, or no longer. Raises PotluckError."""
+    if places.is_system and launch_agents.is_mac():
+        raise UsageError(sentence("Potluck has no system service on a Mac"))
+    if places.is_system and os.geteuid() != 0:
+        hint = f"sudo potluck autostart --system --daemon {'on' if is_wanted else 'off'}"
+        raise UsageError(sentence("this daemon is the machine's own service, which only root can change"), hint=hint)
     if launch_agents.is_mac():
         launch_agents.set_start_at_login(launch_agents.DAEMON, units.program("potluckd") if is_wanted else None)
+    elif is_wanted:
+        units.enable(is_system=places.is_system)
     else:
-        units.set_start_at_login(is_wanted)
+        units.disable(is_system=places.is_system)
 
 
 def entry_path(environment: Mapping[str, str]) -> Path:
@@ -73,55 +85,46 @@ def entry_path(environment: Mapping[str, str]) -> Path:
 
 def _app(environment: Mapping[str, str]) -> bool:
     if not launch_agents.is_mac():
-        text = _text(_app_file(environment))
-        return text is not None and is_on(text)
+        own = entry_path(environment)  # comes before others of its name
+        return _is_on(own) if own.exists() else any(map(_is_on, _entries_for_all(environment)))
     try:
         return launch_agents.starts_at_login(launch_agents.APP)
     except PotluckError:
         return False  # the daemon's own line says that launchctl does not answer
 
 
-def _app_file(environment: Mapping[str, str]) -> Path:
-    """Return the entry that decides whether the app starts; the user's own comes before others of its name."""
-    if launch_agents.is_mac():
-        return launch_agents.agent_path(launch_agents.APP)
-    own = entry_path(environment)
-    return next((path for path in (own, *_entries_for_all(environment)) if path.exists()), own)
-
-
-def _entries_for_all(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    folders = (environment.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
-    return tuple(Path(folder) / "autostart" / ENTRY for folder in folders if folder)
-
-
-def _text(path: Path) -> str | None:
-    """Return a file's text; None if it is missing or unreadable."""
-    try:
-        return path.read_text(errors="surrogateescape")
-    except OSError:
-        return None
-
-
 def _daemon(places: Places) -> tuple[bool, Sentence]:
     try:
-        if places == system_places():
-            problem = sentence("this daemon is the machine's own service, which only root can change")
-            return units.is_system_service(), problem
         if launch_agents.is_mac():
             return launch_agents.starts_at_login(launch_agents.DAEMON), NOTHING
-        is_on, link = units.starts_at_login(), units.started_by(is_system=False)
-        if is_on and link is not None and units.is_for_all(link):
-            return True, sentence("an administrator starts it for all users")
-        return is_on, NOTHING
+        is_on = units.is_enabled(is_system=places.is_system)
     except PotluckError as error:
         why = error.sentence
         return False, sentence("{why}: start it in another way, or let the tray app do so", why=why)
+    if places.is_system and os.geteuid() != 0:
+        return is_on, sentence("this daemon is the machine's own service, which only root can change")
+    if is_on and not places.is_system and units.is_for_all_users():
+        return is_on, sentence("an administrator starts it for all users")
+    return is_on, NOTHING
 
 
-def _daemon_file(places: Places) -> Path | None:
-    if places != system_places() and launch_agents.is_mac():
-        return launch_agents.agent_path(launch_agents.DAEMON)
-    return units.started_by(is_system=places == system_places())
+def _entries_for_all(environment: Mapping[str, str]) -> list[Path]:
+    folders = (environment.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
+    return [Path(folder) / "autostart" / ENTRY for folder in folders if folder]
+
+
+def _is_on(entry: Path) -> bool:
+    """Return whether an entry starts the app; desktops switch one off by a line in it."""
+    try:
+        return not _SWITCHED_OFF.search(entry.read_text(errors="surrogateescape"))
+    except OSError:
+        return False
+
+
+def _quoted(path: str) -> str:
+    """Quote a path for the Exec key."""
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`").replace("$", "\\$")
+    return f'"{escaped}"'.replace("%", "%%")
 
 
 def _app_command() -> str:

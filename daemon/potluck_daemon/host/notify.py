@@ -13,11 +13,8 @@ class ServiceManager:
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         address = environment.get("NOTIFY_SOCKET", "")
         self._address = "\0" + address[1:] if address.startswith("@") else address
-        for_us = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
-        usec = environment.get("WATCHDOG_USEC", "") if for_us else ""
-        self.watchdog_s: float | None = (
-            int(usec) / 1e6 if usec.isdecimal() else None
-        )  # how often it wants a sign of life
+        usec = environment.get("WATCHDOG_USEC", "")
+        self.watchdog_s = int(usec) / 1e6 if usec.isdecimal() else None  # how often it wants a sign of life
         self._status = ""
 
     def ready(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import grp
-import hashlib
 import os
 import shutil
 import subprocess
@@ -21,7 +20,7 @@ STARTS_WITH_MACHINE = "It starts with the machine from now on (undo: systemctl d
 _SYSTEM_TEMPLATE = "potluckd-system.service"
 _DAEMON = "@POTLUCKD@"
 _COMMAND = "@POTLUCK@"
-_MARK = "# Made by `potluck autostart`, which removes it again unless it is changed: "
+_MARKS = ("# Made by `potluck autostart`", "# Installed by `potluck service install")  # now and formerly
 _GROUPS = "@GPU_GROUPS@"
 _GPU_GROUPS = ("render", "video")  # may use a GPU; a unit that names a missing group does not start
 _SYSTEM_FOLDER = Path("/etc/systemd/system")
@@ -85,95 +84,72 @@ def unit_text(*, is_system: bool) -> str:
     return text.replace(_GROUPS, present)
 
 
-def install(*, is_system: bool) -> None:
-    """Write and enable the unit, and start it now. Raises PotluckError."""
-    if unit_path(is_system=is_system) != _packaged(is_system=is_system):
-        for name, (path, command) in _SYSTEM_FILES.items() if is_system else ():
-            write_atomically(path, (resource("systemd") / name).read_bytes(), mode=0o644)
-            run(*command, str(path))
-        write_atomically(unit_path(is_system=is_system), unit_text(is_system=is_system).encode(), mode=0o644)
+def enable(*, is_system: bool) -> None:
+    """Have systemd start the daemon at log-in, or with the machine; nothing starts now.
+
+    The unit is written anew unless a package or a person made it.
+
+    Raises:
+        PotluckError: systemd refuses.
+        OSError: the unit cannot be written.
+    """
+    _require_systemd(is_system=is_system)
+    path = unit_path(is_system=is_system)
+    if _is_ours(path, is_system=is_system) or not path.exists():
+        for name, (file, command) in _SYSTEM_FILES.items() if is_system else ():
+            write_atomically(file, (resource("systemd") / name).read_bytes(), mode=0o644)
+            run(*command, str(file))
+        write_atomically(path, unit_text(is_system=is_system).encode(), mode=0o644)
     _systemctl(is_system, "daemon-reload")
     _systemctl(is_system, "enable", UNIT)
-    _systemctl(is_system, "restart", UNIT)  # restart, because the old program runs on after an update
 
 
-def remove(*, is_system: bool) -> None:
-    """Stop the daemon and delete the unit; a package's own unit is only disabled. Raises PotluckError."""
-    path = unit_path(is_system=is_system)
-    if not path.exists():
-        raise UsageError(sentence("there is no {path}", path=str(path)))
-    _systemctl(is_system, "disable", "--now", UNIT)
-    if path == _packaged(is_system=is_system):
-        return
-    path.unlink()
-    for file, _ in _SYSTEM_FILES.values() if is_system else ():
-        file.unlink(missing_ok=True)
-    _systemctl(is_system, "daemon-reload")
-
-
-def starts_at_login() -> bool:
-    """Return whether systemd starts this user's daemon. Raises PotluckError without systemd."""
-    if not unit_path(is_system=False).exists():
-        run("systemctl", "--user", "show-environment")  # fails without systemd
-        return False
-    return _answer("systemctl", "--user", "is-enabled", UNIT) == "enabled"
-
-
-def is_system_service() -> bool:
-    """Return whether the machine's own service is installed and starts with the machine."""
-    return unit_path(is_system=True).exists() and _answer("systemctl", "is-enabled", UNIT) == "enabled"
-
-
-def started_by(*, is_system: bool) -> Path | None:
-    """Return the link that enables the unit, this user's own or one that an administrator made for all users."""
-    folders = (_SYSTEM_FOLDER,) if is_system else (_user_folder(), _ALL_USERS)
-    return next((link for folder in folders for link in sorted(folder.glob(f"*.wants/{UNIT}"))), None)
-
-
-def is_for_all(link: Path) -> bool:
-    """Return whether an administrator made the link, so that this user can't remove it."""
-    return link.is_relative_to(_ALL_USERS)
-
-
-def set_start_at_login(is_wanted: bool) -> None:
-    """Start this user's daemon at log-in, or no longer; nothing starts or ends now.
-
-    An existing unit stays as it is. One that was written here is deleted when it is switched off, unless somebody
-    changed it.
+def disable(*, is_system: bool) -> None:
+    """No longer have systemd start the daemon, and delete a unit that `enable` wrote; nothing ends now.
 
     Raises:
         PotluckError: systemd refuses, or an administrator starts the daemon for all users.
     """
-    path = unit_path(is_system=False)
-    if is_wanted:
-        if path != _packaged(is_system=False) and (not path.exists() or _is_marked(path)):
-            write_atomically(path, _marked(unit_text(is_system=False)).encode(), mode=0o644)
-        _systemctl(False, "daemon-reload")
-        _systemctl(False, "enable", UNIT)
-        return
+    path = unit_path(is_system=is_system)
     if path.exists():
-        _systemctl(False, "disable", UNIT)
-    if _is_marked(path):
+        _systemctl(is_system, "disable", UNIT)
+    if _is_ours(path, is_system=is_system):
         path.unlink()
-        _systemctl(False, "daemon-reload")
+        for file, _ in _SYSTEM_FILES.values() if is_system else ():
+            file.unlink(missing_ok=True)
+        _systemctl(is_system, "daemon-reload")
+    if is_system:
+        return
     remove_empty(*[_user_folder(), *_user_folder().parents][:3])
-    link = started_by(is_system=False)
-    if link is not None and is_for_all(link):
+    if is_for_all_users():
         hint = f"for you alone: systemctl --user mask {UNIT}"
         raise UsageError(sentence("an administrator has the daemon started for all users"), hint=hint)
 
 
-def _marked(text: str) -> str:
-    """Add a first line that identifies the text as ours as long as nobody changes it."""
-    return f"{_MARK}{hashlib.sha256(text.encode()).hexdigest()[:16]}\n{text}"
+def is_enabled(*, is_system: bool) -> bool:
+    """Return whether systemd starts the daemon at log-in, or with the machine. Raises PotluckError without systemd."""
+    _require_systemd(is_system=is_system)
+    scope = () if is_system else ("--user",)
+    return unit_path(is_system=is_system).exists() and _answer("systemctl", *scope, "is-enabled", UNIT) == "enabled"
 
 
-def _is_marked(path: Path) -> bool:
+def is_for_all_users() -> bool:
+    """Return whether an administrator enabled the unit of all users, which one user can't disable."""
+    return any(_ALL_USERS.glob(f"*.wants/{UNIT}"))
+
+
+def _require_systemd(*, is_system: bool) -> None:
+    """Raise PotluckError where no systemd answers."""
+    hint = sentence("start the daemon with: potluck start")
+    run("systemctl", *(() if is_system else ("--user",)), "show-environment", hint=hint)
+
+
+def _is_ours(path: Path, *, is_system: bool) -> bool:
+    """Return whether Potluck wrote the unit, and no package or person."""
     try:
-        text = path.read_text()
+        return path != _packaged(is_system=is_system) and path.read_text().startswith(_MARKS)
     except (OSError, UnicodeDecodeError):
         return False
-    return text.startswith(_MARK) and text == _marked(text.partition("\n")[2])
 
 
 def _user_folder() -> Path:

@@ -1,15 +1,17 @@
-"""On and off again leaves everything as it was, whoever had his hands in it. systemd is a few links here."""
+"""What starts at log-in, on and off again, leaves what others made as it was. systemd is a few links here."""
 
 from pathlib import Path
 
 import pytest
+from potluck_control.places import Places
 from potluck_daemon.host import launch_agents, login, units
-from potluck_daemon.host.login_entry import HIDDEN
-from potluck_daemon.host.units import UNIT, set_start_at_login, starts_at_login
+from potluck_daemon.host.units import UNIT, disable, enable, is_enabled
 
-from potluck.errors import UsageError
+from potluck.errors import PotluckError, UsageError
+from potluck.sentences import Sentence
 
 EDITED = "[Unit]\nDescription=mine\n[Service]\nExecStart=/my/potluckd --verbose\n"
+FORMER = "# Installed by `potluck service install`, which puts the program's path in.\n[Unit]\n"
 ENTRY = "[Desktop Entry]\nName=My Potluck\nExec=/my/app --hidden\n"
 
 
@@ -66,41 +68,44 @@ def own_unit(home: Path) -> Path:
     return home / "config" / "systemd" / "user" / UNIT
 
 
-@pytest.mark.parametrize("given", ["nothing", "package", "edited", "service"])
-def test_the_daemon_on_and_off_leaves_files_and_links_as_they_were(home: Path, given: str) -> None:
+@pytest.mark.parametrize("given", ["nothing", "package", "edited", "earlier version"])
+def test_the_daemon_on_and_off_leaves_files_and_links_of_others_as_they_were(home: Path, given: str) -> None:
     match given:
         case "package":
             write(home / "usr" / "user" / UNIT, "[Unit]\n")
         case "edited":
             write(own_unit(home), EDITED)
-        case "service":
-            write(own_unit(home), units.unit_text(is_system=False))
     before = snapshot(home)
-    for is_wanted in (True, True, False, False):
-        set_start_at_login(is_wanted)
-        assert starts_at_login() is is_wanted
+    if given == "earlier version":
+        write(own_unit(home), FORMER)
+    for _ in range(2):
+        enable(is_system=False)
+        assert is_enabled(is_system=False)
+    for _ in range(2):
+        disable(is_system=False)
+        assert not is_enabled(is_system=False)
     assert snapshot(home) == before
 
 
-def test_a_unit_that_was_changed_meanwhile_or_enabled_by_hand_is_kept(home: Path) -> None:
-    set_start_at_login(True)
-    changed = own_unit(home).read_text() + "Nice=5\n"
-    own_unit(home).write_text(changed)
-    set_start_at_login(True)
-    set_start_at_login(False)
-    units._systemctl(False, "enable", UNIT)
-    set_start_at_login(False)
-    assert own_unit(home).read_text() == changed
-    assert not starts_at_login()
-
-
 def test_a_unit_of_an_installation_that_moved_is_written_anew(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    set_start_at_login(True)
+    enable(is_system=False)
     monkeypatch.setattr(units, "program", lambda name: Path("/new/place", name))
-    set_start_at_login(True)
+    enable(is_system=False)
     assert "/new/place/potluckd" in own_unit(home).read_text()
-    set_start_at_login(False)
-    assert snapshot(home) == {}
+
+
+def test_without_systemd_nothing_is_written_and_the_reason_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*command: str, hint: Sentence | None = None) -> None:
+        raise PotluckError("no bus", hint=hint)
+
+    monkeypatch.setattr(units, "run", run)
+    before = snapshot(home)
+    with pytest.raises(PotluckError, match="no bus") as refused:
+        enable(is_system=False)
+    assert "potluck start" in str(refused.value.advice)
+    assert snapshot(home) == before
+    write(own_unit(home), EDITED)
+    assert "no bus" in str(login.read_login(app_environment(home), Places(home, home, home, home)).daemon_problem)
 
 
 def test_what_an_administrator_arranged_is_not_said_to_be_off(home: Path) -> None:
@@ -109,45 +114,34 @@ def test_what_an_administrator_arranged_is_not_said_to_be_off(home: Path) -> Non
     link.parent.mkdir(parents=True)
     link.symlink_to(home / "usr" / "user" / UNIT)
     with pytest.raises(UsageError, match="for all users") as refused:
-        set_start_at_login(False)
+        disable(is_system=False)
     assert "mask" in (refused.value.hint or "")
     assert link.is_symlink()
+    now = login.read_login(app_environment(home), Places(home, home, home, home))
+    assert (now.daemon, str(now.daemon_problem)) == (True, "an administrator starts it for all users")
 
 
 # --- the app ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("own", "for_all"),
-    [
-        (None, ""),
-        (None, ENTRY),
-        (HIDDEN, ENTRY),
-        (f"{ENTRY}Hidden=true\n", f"{ENTRY}Hidden=true\n"),
-        (f"{ENTRY}X-GNOME-Autostart-enabled=false\n[Desktop Action Quit]\nExec=x\n", ""),
-    ],
-)
-def test_the_app_on_and_off_leaves_its_entries_as_they_were(home: Path, own: str | None, for_all: str) -> None:
-    path = login.entry_path(app_environment(home))
+@pytest.mark.parametrize("for_all", ["", ENTRY, f"{ENTRY}Hidden=true\n", f"{ENTRY}X-GNOME-Autostart-enabled = false\n"])
+def test_the_app_has_an_entry_of_its_own_only_to_differ_from_that_for_all_users(home: Path, for_all: str) -> None:
+    environment, is_on = app_environment(home), for_all == ENTRY
     if for_all:
         write(home / "xdg" / "autostart" / login.ENTRY, for_all)
-    login.set_app(app_environment(home), False)  # a hidden one is ours, and is there only while it hides something
-    if own not in (None, HIDDEN):
-        write(path, own or "")
+    assert login._app(environment) is is_on
     before = snapshot(home)
-    assert not login._app(app_environment(home))
-    for is_wanted in (True, True, False, False):
-        login.set_app(app_environment(home), is_wanted)
-        assert login._app(app_environment(home)) is is_wanted
+    for is_wanted in (not is_on, not is_on, is_on, is_on):
+        login.set_app(environment, is_wanted)
+        assert login._app(environment) is is_wanted
     assert snapshot(home) == before
 
 
-def test_an_entry_that_was_changed_by_hand_keeps_the_change(home: Path) -> None:
-    path = write(login.entry_path(app_environment(home)), ENTRY)
-    login.set_app(app_environment(home), True)
-    assert path.read_text() == ENTRY
-    login.set_app(app_environment(home), False)
-    assert "Exec=/my/app --hidden\n" in path.read_text()
-    assert not login._app(app_environment(home))
-    path.write_text(f"{ENTRY}X-GNOME-Autostart-enabled = false\n")
-    assert not login._app(app_environment(home))
+def test_an_entry_that_a_desktop_switched_off_can_be_switched_on(home: Path) -> None:
+    environment = app_environment(home)
+    login.set_app(environment, True)
+    entry = login.entry_path(environment)
+    entry.write_text(entry.read_text() + "X-GNOME-Autostart-enabled=false\n")
+    assert not login._app(environment)
+    login.set_app(environment, True)
+    assert login._app(environment)

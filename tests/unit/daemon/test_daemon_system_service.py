@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 from helpers.members import founded, invited
-from potluck_cli import join, service, start
+from potluck_cli import join, start
+from potluck_cli.main import main
 from potluck_control import schema
-from potluck_daemon.host import units
+from potluck_control.places import system_places
+from potluck_daemon.host import login, units
 from potluck_daemon.host.units import STARTS_WITH_MACHINE, UNIT, enable_system_service
 
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, UsageError
 from potluck.membership.identity import Identity
 from potluck.membership.invite import encode_invite
 
@@ -70,12 +72,31 @@ def test_join_as_root_has_the_service_start_with_the_machine_and_says_so(
     assert STARTS_WITH_MACHINE in capsys.readouterr().out
 
 
-def test_the_installation_of_the_system_service_says_so_too(
-    calls: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str]
+def test_autostart_writes_the_systems_unit_and_its_users_files_and_removes_them(
+    calls: list[tuple[str, ...]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    service.ACTIONS["install"].run(argparse.Namespace(system=True, json=False, action="install"))
-    assert ENABLE in calls
-    assert STARTS_WITH_MACHINE in capsys.readouterr().out
+    monkeypatch.setattr(units, "_PACKAGED", tmp_path / "none")
+    monkeypatch.setattr(units, "_SYSTEM_FILES", {"potluck.sysusers": (tmp_path / "etc" / "users.conf", ("made",))})
+    monkeypatch.setattr(units, "program", lambda name: Path("/opt/bin", name))
+    assert main(["autostart", "--system", "--daemon", "on"]) == 0
+    assert "The daemon starts with the machine" in capsys.readouterr().out
+    asked = ("systemctl", "show-environment")
+    assert calls == [asked, ("made", f"{tmp_path}/etc/users.conf"), ("systemctl", "daemon-reload"), ENABLE, asked]
+    assert "ExecStart=/opt/bin/potluckd --system" in (tmp_path / "etc" / UNIT).read_text()
+    assert main(["autostart", "--system", "--daemon", "off"]) == 0
+    assert list((tmp_path / "etc").iterdir()) == []
+
+
+def test_only_root_changes_the_system_service(monkeypatch: pytest.MonkeyPatch, calls: list[tuple[str, ...]]) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(UsageError, match="only root") as refused:
+        login.set_daemon(system_places(), True)
+    assert refused.value.hint == "sudo potluck autostart --system --daemon on"
+    assert "only root" in str(login.read_login({}, system_places()).daemon_problem)
+    assert set(calls) == {("systemctl", "show-environment")}  # which changes nothing
 
 
 def test_a_service_that_is_not_merely_disabled_stays_as_it_is_and_a_user_enables_nothing(
